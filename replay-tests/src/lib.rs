@@ -1,0 +1,1 @@
+//! Recorded histories and the harness that replays them.

@@ -1,0 +1,2 @@
+//! The `metnos` binary.
+fn main() {}
