@@ -1,0 +1,116 @@
+//! User-facing texts by key and language, from `prompts/<lang>/messages.toml`.
+//!
+//! Texts are minijinja templates; a missing key or variable is an error that a test finds, never a blank before a person.
+
+use std::collections::BTreeMap;
+
+use minijinja::{Environment, UndefinedBehavior};
+use serde::{Deserialize, Serialize};
+
+/// A language that Metnos speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// English.
+    #[default]
+    En,
+    /// Italian.
+    It,
+}
+
+impl Language {
+    /// All languages.
+    pub const ALL: [Self; 2] = [Self::En, Self::It];
+
+    /// The two-letter code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::It => "it",
+        }
+    }
+
+    /// Reads a two-letter code, or a locale's name (`it_IT.UTF-8`).
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.get(..2)?.to_ascii_lowercase().as_str() {
+            "en" => Some(Self::En),
+            "it" => Some(Self::It),
+            _ => None,
+        }
+    }
+}
+
+/// Why the message data cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum MessagesError {
+    /// Not TOML, or not a table of tables of strings.
+    #[error("prompts/{language}/messages.toml: {source}")]
+    Syntax {
+        /// The language's code.
+        language: &'static str,
+        /// What is wrong, with line and column.
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+}
+
+/// All texts, by language and `section.key`.
+#[derive(Clone, Debug)]
+pub struct Messages {
+    texts: BTreeMap<Language, BTreeMap<String, String>>,
+}
+
+impl Messages {
+    /// The texts that this binary was built with.
+    pub fn embedded() -> Self {
+        Self::parse(include_str!("../../prompts/en/messages.toml"), include_str!("../../prompts/it/messages.toml"))
+            .expect("the embedded texts are parsed by a test")
+    }
+
+    /// Reads the two files' texts.
+    pub fn parse(en: &str, it: &str) -> Result<Self, MessagesError> {
+        let mut texts = BTreeMap::new();
+        for (language, source) in [(Language::En, en), (Language::It, it)] {
+            let sections: BTreeMap<String, BTreeMap<String, String>> = toml::from_str(source)
+                .map_err(|source| MessagesError::Syntax { language: language.code(), source: Box::new(source) })?;
+            let flat = sections.into_iter().flat_map(|(section, keys)| {
+                keys.into_iter().map(move |(key, text)| (format!("{section}.{key}"), text))
+            });
+            texts.insert(language, flat.collect());
+        }
+        Ok(Self { texts })
+    }
+
+    /// The keys of one language.
+    pub fn keys(&self, language: Language) -> Vec<&str> {
+        self.texts.get(&language).map(|texts| texts.keys().map(String::as_str).collect()).unwrap_or_default()
+    }
+
+    /// The text of `section.key`, filled in. A text that cannot be filled in is shown with its key, so that the
+    /// person sees something and a test sees the fault.
+    pub fn say(&self, language: Language, key: &str, values: impl Serialize) -> String {
+        let Some(text) = self.texts.get(&language).and_then(|texts| texts.get(key)) else {
+            return format!("[{key}]");
+        };
+        fill(text, values).unwrap_or_else(|error| format!("[{key}: {error}]"))
+    }
+}
+
+/// Fills a template in: strict about variables, bounded in work, no access to anything but `values`.
+pub fn fill(template: &str, values: impl Serialize) -> Result<String, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(2_000_000));
+    environment.render_str(template, minijinja::value::Serde(values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_exists_in_every_language() {
+        let messages = Messages::embedded();
+        assert_eq!(messages.keys(Language::En), messages.keys(Language::It));
+    }
+}
