@@ -1,1 +1,20 @@
-//! Floor 0.
+//! Floor 0: what happened. Typed events, and the append-only store that keeps them.
+//!
+//! The bytes on disk are described in `FORMAT.md` beside this crate. Nothing here knows what an event means to a turn, a
+//! catalog or a person: folds and decisions live one floor up.
+
+pub mod canonical;
+pub mod chain;
+pub mod codec;
+pub mod envelope;
+pub mod event;
+pub mod id;
+pub mod kept;
+pub mod redact;
+pub mod store;
+
+pub use envelope::{Draft, Recorded};
+pub use event::Event;
+pub use id::{EventId, Micros, TurnId};
+pub use kept::{BlobHash, Kept};
+pub use store::{Append, AppendError, Appended, Expect, Log, OpenError, Reader};

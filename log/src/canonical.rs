@@ -1,0 +1,126 @@
+//! One canonical JSON text: keys sorted by bytes, no blanks, shortest numbers, only the escapes that JSON demands.
+//!
+//! Digests, comparisons and exports all go through it (design 1-architecture, invariant 6), whatever order a map had.
+
+use std::fmt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// The canonical text of a value.
+pub fn to_string(value: &Value) -> String {
+    let mut out = String::new();
+    write(value, &mut out);
+    out
+}
+
+/// The canonical text of anything that serialises. `None` when it cannot be JSON (a map with keys that are no text).
+pub fn of(value: &impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok().map(|value| to_string(&value))
+}
+
+fn write(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(yes) => out.push_str(if *yes { "true" } else { "false" }),
+        Value::Number(number) => out.push_str(&number.to_string()),
+        Value::String(text) => write_text(text, out),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort_unstable();
+            out.push('{');
+            for (index, key) in keys.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_text(key, out);
+                out.push(':');
+                write(&map[key], out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+fn write_text(text: &str, out: &mut String) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            control if (control as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", control as u32)),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}
+
+/// A JSON value that is stored as its canonical text, so that stored bytes do not depend on a map's order and hold no
+/// binary float.
+#[derive(Clone, Default, PartialEq)]
+pub struct Json(pub Value);
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&to_string(&self.0))
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() { self.0.serialize(serializer) } else { serializer.serialize_str(&to_string(&self.0)) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            Value::deserialize(deserializer).map(Self)
+        } else {
+            let text = String::deserialize(deserializer)?;
+            serde_json::from_str(&text).map(Self).map_err(D::Error::custom)
+        }
+    }
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        Self(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_sorted_and_controls_escaped() {
+        let value = json!({"b": [1, 2.5, null], "a": "x\u{1}\n\"é"});
+        assert_eq!(to_string(&value), "{\"a\":\"x\\u0001\\n\\\"é\",\"b\":[1,2.5,null]}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_canonical_text_reads_back(text in ".*", number in any::<f64>(), whole in any::<i64>()) {
+            let value = json!({ "t": text, "n": number, "w": [whole] });
+            prop_assert_eq!(serde_json::from_str::<Value>(&to_string(&value)).unwrap(), value);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Leaves, heads and the range root: what makes the record provable (design 2-log, «Chain, checkpoints»).
+//!
+//! A leaf commits to an event's number, header and payload digest; the head chains the leaves; the Merkle mountain range
+//! over all leaves gives one root, so that a single event can be proved without showing the others.
+
+/// The head before the first event.
+pub const GENESIS: [u8; 32] = [0; 32];
+
+/// The digest of a payload under its salt. Salted, since the digest of a short text could be guessed.
+pub fn payload_digest(salt: &[u8; 16], payload: &[u8]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("metnos log payload v1");
+    hasher.update(salt).update(payload);
+    *hasher.finalize().as_bytes()
+}
+
+/// The leaf of one event.
+pub fn leaf(seq: u64, header: &[u8], payload_digest: &[u8; 32]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("metnos log leaf v1");
+    hasher.update(&seq.to_le_bytes()).update(header).update(payload_digest);
+    *hasher.finalize().as_bytes()
+}
+
+/// The head after one more leaf.
+pub fn advance(head: &[u8; 32], leaf: &[u8; 32]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(head).update(leaf);
+    *hasher.finalize().as_bytes()
+}
+
+fn parent(left: &[u8; 32], right: &[u8; 32]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("metnos log range node v1");
+    hasher.update(left).update(right);
+    *hasher.finalize().as_bytes()
+}
+
+/// The peaks of a Merkle mountain range, largest first: one a set bit of the number of leaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    size: u64,
+    peaks: Vec<[u8; 32]>,
+}
+
+impl Range {
+    /// How many leaves it covers.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Adds a leaf.
+    pub fn push(&mut self, leaf: [u8; 32]) {
+        let mut node = leaf;
+        for _ in 0..self.size.trailing_ones() {
+            let left = self.peaks.pop().expect("one peak a set bit of the size");
+            node = parent(&left, &node);
+        }
+        self.peaks.push(node);
+        self.size += 1;
+    }
+
+    /// One digest over all leaves: the peaks folded from the smallest up, under the number of leaves.
+    pub fn root(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("metnos log range root v1");
+        hasher.update(&self.size.to_le_bytes());
+        if let Some(folded) = self.peaks.iter().rev().copied().reduce(|right, left| parent(&left, &right)) {
+            hasher.update(&folded);
+        }
+        *hasher.finalize().as_bytes()
+    }
+
+    /// The stored form: size and peaks.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.size.to_le_bytes().to_vec();
+        bytes.extend(self.peaks.iter().flatten());
+        bytes
+    }
+
+    /// Reads the stored form; `None` when the number of peaks does not fit the size.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (size, rest) = bytes.split_first_chunk::<8>()?;
+        let size = u64::from_le_bytes(*size);
+        let (peaks, tail) = rest.as_chunks::<32>();
+        (tail.is_empty() && peaks.len() as u32 == size.count_ones()).then(|| Self { size, peaks: peaks.to_vec() })
+    }
+}
+
+/// The state of the chain after some event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// The head.
+    pub head: [u8; 32],
+    /// The range over all leaves.
+    pub range: Range,
+}
+
+impl Default for Chain {
+    fn default() -> Self {
+        Self { head: GENESIS, range: Range::default() }
+    }
+}
+
+impl Chain {
+    /// Takes one more leaf in.
+    pub fn push(&mut self, leaf: [u8; 32]) {
+        self.head = advance(&self.head, &leaf);
+        self.range.push(leaf);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The root by its definition, from all leaves at once.
+    fn root_of(leaves: &[[u8; 32]]) -> [u8; 32] {
+        fn tree(leaves: &[[u8; 32]]) -> [u8; 32] {
+            if let [only] = leaves {
+                return *only;
+            }
+            let (left, right) = leaves.split_at(leaves.len() / 2);
+            parent(&tree(left), &tree(right))
+        }
+        let mut peaks = Vec::new();
+        let mut rest = leaves;
+        for bit in (0..usize::BITS).rev() {
+            if leaves.len() & (1 << bit) != 0 {
+                let (first, others) = rest.split_at(1 << bit);
+                peaks.push(tree(first));
+                rest = others;
+            }
+        }
+        let mut hasher = blake3::Hasher::new_derive_key("metnos log range root v1");
+        hasher.update(&(leaves.len() as u64).to_le_bytes());
+        if let Some(folded) = peaks.into_iter().rev().reduce(|right, left| parent(&left, &right)) {
+            hasher.update(&folded);
+        }
+        *hasher.finalize().as_bytes()
+    }
+
+    #[test]
+    fn the_range_grows_into_the_root_of_its_definition() {
+        let leaves: Vec<[u8; 32]> = (0_u64..67).map(|n| leaf(n, b"header", &[3; 32])).collect();
+        let mut range = Range::default();
+        for (index, leaf) in leaves.iter().enumerate() {
+            range.push(*leaf);
+            assert_eq!(range.root(), root_of(&leaves[..=index]), "at {index}");
+            assert_eq!(Range::from_bytes(&range.to_bytes()), Some(range.clone()));
+        }
+    }
+
+    #[test]
+    fn a_leaf_depends_on_every_part() {
+        let base = leaf(1, b"h", &[0; 32]);
+        assert_ne!(base, leaf(2, b"h", &[0; 32]));
+        assert_ne!(base, leaf(1, b"i", &[0; 32]));
+        assert_ne!(base, leaf(1, b"h", &payload_digest(&[0; 16], b"")));
+        assert_ne!(payload_digest(&[0; 16], b"yes"), payload_digest(&[1; 16], b"yes"));
+    }
+}

@@ -1,0 +1,187 @@
+//! One event as bytes: the frame (`FORMAT.md`, «Frame»).
+
+use crate::chain;
+use crate::envelope::{Body, Header, Recorded};
+use crate::event::{DecodeError, Event};
+use crate::id::Micros;
+
+/// The format byte of a frame.
+pub const FRAME_FORMAT: u8 = 1;
+
+const LIVE: u8 = 0;
+const ERASED: u8 = 1;
+/// Format, state, check, header length.
+const PREFIX_BYTES: usize = 1 + 1 + 8 + 2;
+const SALT_BYTES: usize = 16;
+const DIGEST_BYTES: usize = 32;
+
+/// Why a frame cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// Written by a newer program, or no frame at all.
+    #[error("frame format {found} is not known to this program (it knows {FRAME_FORMAT})")]
+    Format {
+        /// The format byte.
+        found: u8,
+    },
+    /// Shorter than its own lengths say.
+    #[error("the frame is cut short")]
+    Short,
+    /// The state byte is neither live nor erased.
+    #[error("frame state {found} means nothing")]
+    State {
+        /// The state byte.
+        found: u8,
+    },
+    /// The bytes are not those that were chained.
+    #[error("the stored bytes are not those that were appended (leaf check differs)")]
+    Check,
+    /// The header is not an envelope.
+    #[error("the header cannot be read")]
+    Header(#[source] rmp_serde::decode::Error),
+    /// The payload is not what its kind says.
+    #[error(transparent)]
+    Payload(#[from] DecodeError),
+}
+
+/// A frame taken apart, bytes borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// The first eight bytes of the leaf.
+    pub check: [u8; 8],
+    /// The header's bytes.
+    pub header: &'a [u8],
+    /// Digest of the payload (computed when it is live).
+    pub payload_digest: [u8; 32],
+    /// The payload's bytes; `None` once erased.
+    pub payload: Option<&'a [u8]>,
+}
+
+impl<'a> Frame<'a> {
+    /// Takes a stored frame apart. Does not compare the leaf check: [`Self::verified`] does.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        let (prefix, rest) = bytes.split_first_chunk::<PREFIX_BYTES>().ok_or(FrameError::Short)?;
+        let [format, state, check @ .., high, low] = *prefix;
+        if format != FRAME_FORMAT {
+            return Err(FrameError::Format { found: format });
+        }
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        let (header, body) = rest.split_at_checked(length).ok_or(FrameError::Short)?;
+        match state {
+            LIVE => {
+                let (salt, payload) = body.split_first_chunk::<SALT_BYTES>().ok_or(FrameError::Short)?;
+                let payload_digest = chain::payload_digest(salt, payload);
+                Ok(Self { check, header, payload_digest, payload: Some(payload) })
+            }
+            ERASED => {
+                let (digest, _tombstone) = body.split_first_chunk::<DIGEST_BYTES>().ok_or(FrameError::Short)?;
+                Ok(Self { check, header, payload_digest: *digest, payload: None })
+            }
+            found => Err(FrameError::State { found }),
+        }
+    }
+
+    /// The leaf of this frame at its place, compared with the check that was stored beside it.
+    pub fn verified(&self, seq: u64) -> Result<[u8; 32], FrameError> {
+        let leaf = chain::leaf(seq, self.header, &self.payload_digest);
+        if leaf[..8] == self.check { Ok(leaf) } else { Err(FrameError::Check) }
+    }
+
+    /// The header, read.
+    pub fn header(&self) -> Result<Header, FrameError> {
+        rmp_serde::from_slice(self.header).map_err(FrameError::Header)
+    }
+
+    /// The whole event.
+    pub fn recorded(&self, seq: u64) -> Result<Recorded, FrameError> {
+        let Header(id, time, stream, version, kind, schema, actor, turn, cause, _flags) = self.header()?;
+        let body = match self.payload {
+            None => Body::Erased,
+            Some(payload) => match Event::decode(&kind, schema, payload)? {
+                Some(event) => Body::Known(event),
+                None => Body::Unknown(payload.to_vec()),
+            },
+        };
+        Ok(Recorded { seq, id, time: Micros(time), stream, version, kind, schema, actor, turn, cause, body })
+    }
+}
+
+/// Builds the frame of one event; returns it with its leaf.
+pub fn frame(seq: u64, header: &Header, salt: &[u8; 16], payload: &[u8]) -> (Vec<u8>, [u8; 32]) {
+    let header = rmp_serde::to_vec(header).expect("a header is a plain tuple");
+    let length = u16::try_from(header.len()).expect("stream, kind and actor are bounded by the writer");
+    let leaf = chain::leaf(seq, &header, &chain::payload_digest(salt, payload));
+    let mut bytes = Vec::with_capacity(PREFIX_BYTES + header.len() + SALT_BYTES + payload.len());
+    bytes.extend([FRAME_FORMAT, LIVE]);
+    bytes.extend(&leaf[..8]);
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(header);
+    bytes.extend(salt);
+    bytes.extend(payload);
+    (bytes, leaf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::instance::CredentialRemoved;
+    use crate::id::EventId;
+
+    fn example() -> (Header, Event) {
+        let event = Event::from(CredentialRemoved { name: "weather".to_owned() });
+        let header = Header(
+            EventId([1; 16]),
+            1_700_000_000_000_000,
+            "instance".to_owned(),
+            3,
+            event.label().to_owned(),
+            event.schema(),
+            "owner".to_owned(),
+            None,
+            None,
+            0,
+        );
+        (header, event)
+    }
+
+    #[test]
+    fn a_frame_reads_back() {
+        let (header, event) = example();
+        let (bytes, leaf) = frame(7, &header, &[9; 16], &event.encode());
+        let parsed = Frame::parse(&bytes).unwrap();
+        assert_eq!(parsed.verified(7).unwrap(), leaf);
+        assert_eq!(parsed.header().unwrap(), header);
+        assert_eq!(parsed.recorded(7).unwrap().event(), Some(&event));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen() {
+        let (header, event) = example();
+        let (bytes, _) = frame(7, &header, &[9; 16], &event.encode());
+        for index in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut flipped = bytes.clone();
+                flipped[index] ^= 1 << bit;
+                let seen = Frame::parse(&flipped).and_then(|frame| frame.verified(7));
+                assert!(seen.is_err(), "byte {index} bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_place_is_seen() {
+        let (header, event) = example();
+        let (bytes, _) = frame(7, &header, &[9; 16], &event.encode());
+        assert!(matches!(Frame::parse(&bytes).unwrap().verified(8), Err(FrameError::Check)));
+    }
+
+    /// The bytes of format 1, pinned: whoever changes them writes a new format number.
+    #[test]
+    fn the_bytes_of_format_1_stay() {
+        let (header, event) = example();
+        let (bytes, leaf) = frame(1, &header, &[9; 16], &event.encode());
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, include_str!("../pinned/credential_removed.1.hex").trim());
+        assert_eq!(bytes[2..10], leaf[..8]);
+    }
+}

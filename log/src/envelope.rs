@@ -1,0 +1,102 @@
+//! What stands around every payload: who, when, where in which stream, and why.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Event;
+use crate::id::{EventId, Micros, TurnId};
+use crate::kept::BlobHash;
+
+/// An event that wants to be appended. The writer adds its sequence number and its place in the stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// Names it; appending the same id twice appends once.
+    pub id: EventId,
+    /// When it happened, by the injected clock.
+    pub time: Micros,
+    /// The entity that it belongs to (`turn/…`, `executor/…`, `instance`).
+    pub stream: String,
+    /// Who caused it.
+    pub actor: String,
+    /// The turn in which it happened.
+    pub turn: Option<TurnId>,
+    /// The event that led to it.
+    pub cause: Option<EventId>,
+    /// What happened.
+    pub event: Event,
+    /// Bytes that the payload names and that are stored in the same commit, under plain or keyed blake3.
+    pub blobs: Vec<(BlobHash, Vec<u8>)>,
+}
+
+/// The stored header: a positional array, frozen at format 1 (`FORMAT.md`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header(
+    /// Id.
+    pub EventId,
+    /// Time in µs.
+    pub i64,
+    /// Stream.
+    pub String,
+    /// Place in the stream, from 1.
+    pub u64,
+    /// Kind.
+    pub String,
+    /// Schema number.
+    pub u16,
+    /// Actor.
+    pub String,
+    /// Turn.
+    pub Option<TurnId>,
+    /// Cause.
+    pub Option<EventId>,
+    /// Flags; none are defined yet.
+    pub u32,
+);
+
+/// An event as the log holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Its number, from 1 without gaps.
+    pub seq: u64,
+    /// Its id.
+    pub id: EventId,
+    /// When it happened.
+    pub time: Micros,
+    /// The entity that it belongs to.
+    pub stream: String,
+    /// Its place in the stream, from 1.
+    pub version: u64,
+    /// Its label.
+    pub kind: String,
+    /// Its schema number.
+    pub schema: u16,
+    /// Who caused it.
+    pub actor: String,
+    /// The turn in which it happened.
+    pub turn: Option<TurnId>,
+    /// The event that led to it.
+    pub cause: Option<EventId>,
+    /// What happened.
+    pub body: Body,
+}
+
+/// The payload of a recorded event, as far as it can be read.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly every event is known; boxing it would cost each of them an allocation")]
+pub enum Body {
+    /// A kind that this build knows.
+    Known(Event),
+    /// A kind or schema that it does not know: kept, and skipped by folds.
+    Unknown(Vec<u8>),
+    /// Erased: only the digest is left.
+    Erased,
+}
+
+impl Recorded {
+    /// The event, when this build knows its kind and it is not erased.
+    pub fn event(&self) -> Option<&Event> {
+        match &self.body {
+            Body::Known(event) => Some(event),
+            Body::Unknown(_) | Body::Erased => None,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The vocabulary of events: one label a fact, in the past tense, with a schema number and a payload.
+//!
+//! A label and a schema that once landed stay readable for ever. New optional fields with a default keep the schema;
+//! anything else is a new schema with an upcaster. What a payload means is said at its type.
+
+pub mod executor;
+pub mod instance;
+pub mod mnestome;
+pub mod turn;
+
+use std::io::Cursor;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::kept::Kept;
+
+/// Why stored bytes are not an event of a known kind.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// The payload does not have the shape of its kind.
+    #[error("the payload of a {label} v{schema} event cannot be read")]
+    Payload {
+        /// The kind.
+        label: String,
+        /// Its schema number.
+        schema: u16,
+        /// What the decoder met.
+        #[source]
+        source: rmp_serde::decode::Error,
+    },
+    /// Bytes follow after the payload.
+    #[error("{extra} bytes follow after the payload of a {label} event")]
+    Trailing {
+        /// The kind.
+        label: String,
+        /// How many.
+        extra: u64,
+    },
+    /// JSON that does not have the shape of its kind.
+    #[error("the payload of a {label} v{schema} event cannot be read")]
+    Json {
+        /// The kind.
+        label: String,
+        /// Its schema number.
+        schema: u16,
+        /// What the decoder met.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// A payload that holds no large field.
+trait Keeps {
+    fn kept(&mut self) -> Vec<&mut Kept>;
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $label:literal v $schema:literal => $variant:ident($payload:ty) $(keeps $($field:ident),+)?;)+) => {
+        /// Everything that can have happened.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Event {
+            $($(#[$doc])* $variant($payload),)+
+        }
+
+        $(
+            impl Keeps for $payload {
+                fn kept(&mut self) -> Vec<&mut Kept> {
+                    vec![$($(&mut self.$field),+)?]
+                }
+            }
+
+            impl From<$payload> for Event {
+                fn from(payload: $payload) -> Self {
+                    Self::$variant(payload)
+                }
+            }
+        )+
+
+        impl Event {
+            /// Every kind that this build knows, with its newest schema.
+            pub const KINDS: &'static [(&'static str, u16)] = &[$(($label, $schema)),+];
+
+            /// The stable label.
+            pub fn label(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $label,)+
+                }
+            }
+
+            /// The schema number that this build writes.
+            pub fn schema(&self) -> u16 {
+                match self {
+                    $(Self::$variant(_) => $schema,)+
+                }
+            }
+
+            /// The fields that may lie in blobs.
+            pub fn kept(&mut self) -> Vec<&mut Kept> {
+                match self {
+                    $(Self::$variant(payload) => payload.kept(),)+
+                }
+            }
+
+            /// The payload as stored: a MessagePack map with named fields.
+            pub fn encode(&self) -> Vec<u8> {
+                match self {
+                    $(Self::$variant(payload) => rmp_serde::to_vec_named(payload),)+
+                }
+                .expect("payloads are plain structs with text keys, which MessagePack always takes")
+            }
+
+            /// Reads a stored payload; `Ok(None)` for a kind or a schema that this build does not know.
+            pub fn decode(label: &str, schema: u16, bytes: &[u8]) -> Result<Option<Self>, DecodeError> {
+                match (label, schema) {
+                    $(($label, $schema) => strict(label, schema, bytes).map(|payload| Some(Self::$variant(payload))),)+
+                    _ => Ok(None),
+                }
+            }
+
+            /// The payload as JSON, for people and for exported histories.
+            pub fn to_json(&self) -> Value {
+                match self {
+                    $(Self::$variant(payload) => serde_json::to_value(payload),)+
+                }
+                .expect("payloads are plain structs with text keys, which JSON always takes")
+            }
+
+            /// Reads a payload of an exported history; `Ok(None)` for an unknown kind.
+            pub fn from_json(label: &str, schema: u16, value: Value) -> Result<Option<Self>, DecodeError> {
+                match (label, schema) {
+                    $(($label, $schema) => serde_json::from_value(value)
+                        .map(|payload| Some(Self::$variant(payload)))
+                        .map_err(|source| DecodeError::Json { label: label.to_owned(), schema, source }),)+
+                    _ => Ok(None),
+                }
+            }
+        }
+    };
+}
+
+fn strict<T: DeserializeOwned>(label: &str, schema: u16, bytes: &[u8]) -> Result<T, DecodeError> {
+    let mut decoder = rmp_serde::Deserializer::new(Cursor::new(bytes));
+    let payload = T::deserialize(&mut decoder)
+        .map_err(|source| DecodeError::Payload { label: label.to_owned(), schema, source })?;
+    let extra = bytes.len() as u64 - decoder.get_ref().position();
+    if extra > 0 {
+        return Err(DecodeError::Trailing { label: label.to_owned(), extra });
+    }
+    Ok(payload)
+}
+
+events! {
+    /// The instance began. First event of a log, written by the first run.
+    "instance_created" v 1 => InstanceCreated(instance::InstanceCreated);
+    /// A setting that shapes decisions has another value. Written by configuration.
+    "configuration_changed" v 1 => ConfigurationChanged(instance::ConfigurationChanged);
+    /// A key may sign executors from here on. Written by signing.
+    "key_admitted" v 1 => KeyAdmitted(instance::KeyAdmitted);
+    /// The owner accepted that executors run without a full cage. Written by whoever starts the process.
+    "cage_downgrade_accepted" v 1 => CageDowngradeAccepted(instance::CageDowngradeAccepted);
+    /// A credential was stored; its value is not here.
+    "credential_set" v 1 => CredentialSet(instance::CredentialSet);
+    /// A credential was removed.
+    "credential_removed" v 1 => CredentialRemoved(instance::CredentialRemoved);
+
+    /// A version of an executor was signed. Written by the loader at install.
+    "executor_signed" v 1 => ExecutorSigned(executor::ExecutorSigned);
+    /// The artefacts of a signed version are in the log as blobs.
+    "executor_installed" v 1 => ExecutorInstalled(executor::ExecutorInstalled);
+    /// Birth tests ran in a cage.
+    "birth_tests_run" v 1 => BirthTestsRun(executor::BirthTestsRun);
+    /// A version became the one that calls get.
+    "version_promoted" v 1 => VersionPromoted(executor::VersionPromoted);
+    /// An executor moved in its life cycle.
+    "life_cycle_changed" v 1 => LifeCycleChanged(executor::LifeCycleChanged);
+
+    /// A sentence arrived. First event of a turn, written by the engine.
+    "turn_opened" v 1 => TurnOpened(turn::TurnOpened);
+    /// The pre-filter ranked the catalog.
+    "candidates_ranked" v 1 => CandidatesRanked(turn::CandidatesRanked);
+    /// An engine proposed a plan, or abstained.
+    "plan_proposed" v 1 => PlanProposed(turn::PlanProposed) keeps plan;
+    /// The next step of the plan is up.
+    "step_proposed" v 1 => StepProposed(turn::StepProposed) keeps args;
+    /// References are replaced by values and targets looked up on disk.
+    "arguments_resolved" v 1 => ArgumentsResolved(turn::ArgumentsResolved) keeps args;
+    /// A step may not run.
+    "step_refused" v 1 => StepRefused(turn::StepRefused);
+    /// Policy, guard and judge have spoken about a step.
+    "verdict_given" v 1 => VerdictGiven(turn::VerdictGiven);
+    /// A person is asked.
+    "consent_asked" v 1 => ConsentAsked(turn::ConsentAsked) keeps text;
+    /// A person agreed to exactly what the digest names.
+    "consent_given" v 1 => ConsentGiven(turn::ConsentAnswered);
+    /// A person refused.
+    "consent_denied" v 1 => ConsentDenied(turn::ConsentDenied);
+    /// Nobody was there to ask, or the time ran out.
+    "consent_expired" v 1 => ConsentExpired(turn::ConsentExpired);
+    /// A call is about to start: the intent.
+    "invocation_started" v 1 => InvocationStarted(turn::InvocationStarted);
+    /// A call ended: the outcome.
+    "invocation_finished" v 1 => InvocationFinished(turn::InvocationFinished) keeps result, diagnostics;
+    /// A call's intent has no outcome and cannot be repeated.
+    "invocation_in_doubt" v 1 => InvocationInDoubt(turn::InvocationInDoubt);
+    /// A call in doubt was settled.
+    "invocation_settled" v 1 => InvocationSettled(turn::InvocationSettled);
+    /// Changes to the world are about to be made: the intent, with all that is needed to finish or take them back.
+    "effects_planned" v 1 => EffectsPlanned(turn::EffectsPlanned) keeps ops;
+    /// One planned change was made, found made, or failed.
+    "effect_committed" v 1 => EffectCommitted(turn::EffectCommitted);
+    /// The turn waits for a person.
+    "turn_suspended" v 1 => TurnSuspended(turn::TurnSuspended) keeps message;
+    /// The turn goes on.
+    "turn_resumed" v 1 => TurnResumed(turn::TurnResumed);
+    /// A person stopped the turn.
+    "turn_cancelled" v 1 => TurnCancelled(turn::TurnCancelled);
+    /// The turn is over.
+    "turn_closed" v 1 => TurnClosed(turn::TurnClosed) keeps message;
+
+    /// One executor's output was passed to another, which succeeded.
+    "passing_observed" v 1 => PassingObserved(mnestome::PassingObserved);
+}

@@ -1,0 +1,194 @@
+//! Secrets never enter an event: a scanner replaces what looks like one before anything is encoded.
+//!
+//! Two means, both precise: the values that the credential store holds, and the forms of well-known keys, tokens and
+//! private keys. A page's UUIDs and commit hashes stay as they are.
+
+use std::sync::OnceLock;
+
+use regex::Regex;
+use rmpv::Value;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::event::Event;
+
+/// A value that must never be stored. It cannot be serialised, so no event can hold it.
+pub type Secret = SecretString;
+
+/// The forms of secrets: name and pattern. The first group, where there is one, is the secret part.
+const FORMS: &[(&str, &str)] = &[
+    ("private_key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----"),
+    ("api_key", r"\bsk-(?:[A-Za-z]+-)*[A-Za-z0-9_-]{20,}"),
+    ("github_token", r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})"),
+    ("aws_key", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    ("google_key", r"\bAIza[A-Za-z0-9_-]{35}"),
+    ("slack_token", r"\bxox[abprs]-[A-Za-z0-9-]{10,}"),
+    ("telegram_token", r"\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b"),
+    ("web_token", r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+    ("bearer_token", r"(?i)\bbearer\s+([A-Za-z0-9._~+/-]{20,}=*)"),
+    ("url_password", r"\b[a-z][a-z0-9+.-]*://[^\s/:@]+:([^\s/@]+)@"),
+    ("password", r#"(?i)\b(?:password|passwd|passphrase|api[_-]?key|secret[_-]?key|access[_-]?token)\\?["']?\s*[:=]\s*\\?["']?([^\s"'\\,;<>{}]{6,})"#),
+];
+
+/// The length below which a stored credential is not searched for: it would hit ordinary words.
+const KNOWN_CHARS_MIN: usize = 6;
+
+struct Form {
+    name: &'static str,
+    pattern: Regex,
+}
+
+fn forms() -> &'static [Form] {
+    static COMPILED: OnceLock<Vec<Form>> = OnceLock::new();
+    COMPILED.get_or_init(|| {
+        let compile = |(name, pattern): &(&'static str, &str)| Form {
+            name,
+            pattern: Regex::new(pattern).expect("the patterns are compiled by a test"),
+        };
+        FORMS.iter().map(compile).collect()
+    })
+}
+
+/// Replaces secrets by `<redacted:NAME:keyed-hash>`.
+#[derive(Debug)]
+pub struct Redactor {
+    key: [u8; 32],
+    known: Vec<(String, Secret)>,
+}
+
+impl Redactor {
+    /// A redactor that hashes under `key` and knows the values of `known` by name.
+    pub fn new(key: [u8; 32], known: Vec<(String, Secret)>) -> Self {
+        Self { key, known }
+    }
+
+    /// The hash that stands for a secret: the same secret gives the same hash, which says nothing without the key.
+    pub fn keyed_hash(&self, secret: &str) -> String {
+        blake3::keyed_hash(&self.key, secret.as_bytes()).to_hex()[..16].to_owned()
+    }
+
+    /// The text without its secrets; `None` when it holds none.
+    pub fn redact(&self, text: &str) -> Option<String> {
+        let mut out: Option<String> = None;
+        for (name, secret) in &self.known {
+            let secret = secret.expose_secret();
+            let current = out.as_deref().unwrap_or(text);
+            if secret.chars().count() >= KNOWN_CHARS_MIN && current.contains(secret) {
+                out = Some(current.replace(secret, &self.placeholder(name, secret)));
+            }
+        }
+        for form in forms() {
+            let current = out.as_deref().unwrap_or(text);
+            if form.pattern.is_match(current) {
+                out = Some(self.replace_form(form, current));
+            }
+        }
+        out.filter(|redacted| redacted != text)
+    }
+
+    fn replace_form(&self, form: &Form, text: &str) -> String {
+        let replace = |captures: &regex::Captures<'_>| {
+            let whole = captures.get(0).expect("group 0 is the match");
+            let secret = captures.get(1).unwrap_or(whole);
+            if secret.as_str().starts_with("<redacted:") || text[..whole.start()].ends_with("<redacted:") {
+                return whole.as_str().to_owned();
+            }
+            let before = &text[whole.start()..secret.start()];
+            let after = &text[secret.end()..whole.end()];
+            format!("{before}{}{after}", self.placeholder(form.name, secret.as_str()))
+        };
+        form.pattern.replace_all(text, replace).into_owned()
+    }
+
+    fn placeholder(&self, name: &str, secret: &str) -> String {
+        format!("<redacted:{name}:{}>", self.keyed_hash(secret))
+    }
+
+    /// The event without secrets, in its kept fields and in every other text of its payload.
+    pub fn redact_event(&self, mut event: Event) -> Event {
+        for kept in event.kept() {
+            kept.rewrite(|text| self.redact(text));
+        }
+        let encoded = event.encode();
+        let mut value = rmpv::decode::read_value(&mut encoded.as_slice()).expect("an encoded payload reads back");
+        if !self.redact_value(&mut value) {
+            return event;
+        }
+        let mut bytes = Vec::new();
+        rmpv::encode::write_value(&mut bytes, &value).expect("writing to memory does not fail");
+        // A «secret» that is a word of the vocabulary itself (a state's name, say) cannot be taken out of it.
+        match Event::decode(event.label(), event.schema(), &bytes) {
+            Ok(Some(redacted)) => redacted,
+            Ok(None) | Err(_) => event,
+        }
+    }
+
+    fn redact_value(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => {
+                let redacted = text.as_str().and_then(|text| self.redact(text));
+                let changed = redacted.is_some();
+                if let Some(redacted) = redacted {
+                    *value = Value::from(redacted);
+                }
+                changed
+            }
+            Value::Array(items) => items.iter_mut().fold(false, |changed, item| self.redact_value(item) || changed),
+            Value::Map(pairs) => pairs.iter_mut().fold(false, |changed, (_, item)| self.redact_value(item) || changed),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::instance::CredentialRemoved;
+
+    fn redactor() -> Redactor {
+        Redactor::new([1; 32], vec![("weather".to_owned(), Secret::from("hunter2hunter2".to_owned()))])
+    }
+
+    #[test]
+    fn secrets_go_and_the_rest_stays() {
+        let redactor = redactor();
+        for secret in [
+            "sk-proj-abcdefghijklmnopqrstuvwxyz0123",
+            "ghp_abcdefghijklmnopqrstuvwxyz0123456789AB",
+            "AKIAABCDEFGHIJKLMNOP",
+            "123456789:AAFabcdefghijklmnopqrstuvwxyz012345",
+            "hunter2hunter2",
+        ] {
+            let redacted = redactor.redact(&format!("it is {secret}, use it")).unwrap();
+            assert!(!redacted.contains(secret), "{redacted}");
+            assert!(redacted.starts_with("it is <redacted:") && redacted.ends_with(">, use it"), "{redacted}");
+        }
+        let url = redactor.redact("see https://me:s3cretword@host.test/a").unwrap();
+        assert!(url.starts_with("see https://me:<redacted:url_password:") && url.ends_with(">@host.test/a"), "{url}");
+    }
+
+    #[test]
+    fn what_is_no_secret_is_left_alone() {
+        for text in [
+            "7c089d54-1f6e-4b0a-9a55-0f0e2a2c9d10",
+            "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+            "the password is long",
+            "https://host.test:8080/a?b=c",
+            "write skill-set and task-force-one to a file",
+        ] {
+            assert_eq!(redactor().redact(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn redacting_twice_is_redacting_once() {
+        let once = redactor().redact("password = correcthorse").unwrap();
+        assert_eq!(redactor().redact(&once), None);
+    }
+
+    #[test]
+    fn an_event_loses_its_secrets_wherever_they_are() {
+        let event = Event::from(CredentialRemoved { name: "AKIAABCDEFGHIJKLMNOP".to_owned() });
+        let Event::CredentialRemoved(payload) = redactor().redact_event(event) else { panic!("another kind") };
+        assert!(payload.name.starts_with("<redacted:aws_key:"));
+    }
+}

@@ -1,0 +1,183 @@
+//! The store: one redb file, one writer thread, many short readers.
+
+mod blobs;
+mod open;
+mod reader;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writer;
+
+use std::sync::Arc;
+
+use redb::Database;
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub use open::{LogKeys, OpenError};
+pub use reader::{ReadError, Reader};
+pub use tables::FORMAT;
+pub use verify::{Damage, Verified};
+pub use writer::{AppendError, Appended};
+
+use crate::envelope::Draft;
+use crate::kept::BlobHash;
+use crate::redact::Redactor;
+
+/// What a stream must look like for an append to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// Whatever it looks like.
+    Any,
+    /// No event of it exists yet.
+    NoStream,
+    /// Its last event has this version.
+    Exact(u64),
+}
+
+/// Events that are appended together or not at all.
+#[derive(Debug)]
+pub struct Append {
+    /// The events, in order.
+    pub events: Vec<Draft>,
+    /// What the stream of the first event must look like.
+    pub expect: Expect,
+}
+
+/// Where the log stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// How many events there are.
+    pub size: u64,
+    /// The chain's head after the last of them.
+    pub head: [u8; 32],
+}
+
+/// An append that was handed to the writer.
+#[derive(Debug)]
+#[must_use = "an append is on disk only once it was acknowledged"]
+pub struct Pending(oneshot::Receiver<Result<Appended, AppendError>>);
+
+impl Pending {
+    /// Waits for the acknowledgement: `Ok` means that the events are on disk, after fdatasync.
+    pub async fn acknowledged(self) -> Result<Appended, AppendError> {
+        self.0.await.unwrap_or(Err(AppendError::Stopped))
+    }
+
+    /// [`Self::acknowledged`] for callers that are not async. Must not be called on an async worker.
+    pub fn wait(self) -> Result<Appended, AppendError> {
+        self.0.blocking_recv().unwrap_or(Err(AppendError::Stopped))
+    }
+}
+
+pub(crate) struct Request {
+    append: Append,
+    acknowledge: oneshot::Sender<Result<Appended, AppendError>>,
+}
+
+/// The log of one instance. Dropping it stops the writer after what was handed over is on disk.
+pub struct Log {
+    database: Arc<Database>,
+    requests: Option<mpsc::Sender<Request>>,
+    head: watch::Receiver<Head>,
+    writer: Option<std::thread::JoinHandle<()>>,
+    blob_key: [u8; 32],
+    redactor: Arc<std::sync::RwLock<Redactor>>,
+    log_id: String,
+}
+
+impl Log {
+    /// The log's own name: 32 hexadecimal digits, given once.
+    pub fn id(&self) -> &str {
+        &self.log_id
+    }
+
+    /// Hands events to the writer and returns at once. Redaction and the moving out of large fields happen here, on the
+    /// caller's thread, so that no secret crosses into the writer.
+    pub fn submit(&self, append: Append) -> Pending {
+        let append = self.prepared(append);
+        let (acknowledge, pending) = oneshot::channel();
+        if let Some(requests) = &self.requests {
+            let request = Request { append, acknowledge };
+            match requests.try_send(request) {
+                Err(mpsc::error::TrySendError::Full(request)) => self.submit_slowly(request),
+                Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+            }
+        }
+        Pending(pending)
+    }
+
+    /// The channel is full: waits for room on a thread of its own when the caller is async.
+    fn submit_slowly(&self, request: Request) {
+        let Some(requests) = self.requests.clone() else { return };
+        let wait = move || {
+            // A closed channel drops the request, and with it the acknowledgement: the caller sees `Stopped`.
+            drop(requests.blocking_send(request));
+        };
+        drop(std::thread::spawn(wait).join());
+    }
+
+    /// Appends and waits until the events are on disk. Must not be called on an async worker.
+    pub fn append(&self, append: Append) -> Result<Appended, AppendError> {
+        self.submit(append).wait()
+    }
+
+    fn prepared(&self, mut append: Append) -> Append {
+        let redactor = self.redactor.read().expect("no holder of this lock panics");
+        for draft in &mut append.events {
+            let event = std::mem::replace(&mut draft.event, blank());
+            draft.event = redactor.redact_event(event);
+            for kept in draft.event.kept() {
+                if let Some((hash, text)) = kept.detach(|bytes| self.keyed_blob_hash(bytes)) {
+                    draft.blobs.push((hash, text.into_bytes()));
+                }
+            }
+        }
+        append
+    }
+
+    /// The name of a payload part: keyed, since the plain hash of a short text could be guessed.
+    pub fn keyed_blob_hash(&self, bytes: &[u8]) -> BlobHash {
+        BlobHash(*blake3::keyed_hash(&self.blob_key, bytes).as_bytes())
+    }
+
+    /// Replaces what the redactor knows, after a credential changed.
+    pub fn set_redactor(&self, redactor: Redactor) {
+        *self.redactor.write().expect("no holder of this lock panics") = redactor;
+    }
+
+    /// Where the log stands, as far as it is on disk.
+    pub fn head(&self) -> Head {
+        self.head.borrow().clone()
+    }
+
+    /// Follows the head.
+    pub fn watch(&self) -> watch::Receiver<Head> {
+        self.head.clone()
+    }
+
+    /// A reader; cheap to make.
+    pub fn reader(&self) -> Reader {
+        Reader::new(Arc::clone(&self.database), self.blob_key)
+    }
+}
+
+/// Stands in for an event while it is being redacted.
+fn blank() -> crate::event::Event {
+    crate::event::instance::CredentialRemoved { name: String::new() }.into()
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.requests = None;
+        if let Some(writer) = self.writer.take() {
+            // A writer that panicked has nothing left to wait for.
+            drop(writer.join());
+        }
+    }
+}
+
+/// The plain name of an artefact or of encrypted bytes.
+pub fn plain_blob_hash(bytes: &[u8]) -> BlobHash {
+    BlobHash(*blake3::hash(bytes).as_bytes())
+}

@@ -1,0 +1,188 @@
+//! Opening a log: creates, checks the format, waits for another command to finish, starts the writer.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use redb::{Database, DatabaseError, ReadableDatabase};
+use tokio::sync::{mpsc, watch};
+
+use super::tables::{
+    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, FORMAT, META, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS, STREAMS,
+    TAIL,
+};
+use super::{Head, Log, writer};
+use crate::chain::{Chain, Range};
+use crate::redact::Redactor;
+
+/// redb's cache; its default of 1 GiB is not for a household.
+const CACHE_BYTES: usize = 8 << 20;
+/// Requests that may wait for the writer.
+const QUEUE: usize = 1024;
+const RETRY: Duration = Duration::from_millis(20);
+
+/// Why a log cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process holds it.
+    #[error("{path} is in use by another metnos command")]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A newer program wrote it.
+    #[error("{path} has format {found}; this program reads up to {FORMAT}")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+    },
+    /// It cannot be created or read where it is.
+    #[error("{path} cannot be opened")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It is no log, or a damaged one.
+    #[error("{path} is damaged or no log: {what}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// What is secret about a log's bytes.
+pub struct LogKeys {
+    /// Names payload blobs.
+    pub blob_key: [u8; 32],
+    /// Takes secrets out.
+    pub redactor: Redactor,
+    /// Sixteen random bytes: the name of the log, should it be created.
+    pub fresh_id: [u8; 16],
+}
+
+impl Log {
+    /// Opens the log, creating it if there is none. Waits up to `patience` for another process to let go of it.
+    pub fn open(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
+        let database = database(path, patience)?;
+        let log_id = prepare(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
+        let chain = chain(&database).map_err(|what| what.at(path))?;
+        let database = Arc::new(database);
+        let (requests, inbox) = mpsc::channel(QUEUE);
+        let (publish, head) = watch::channel(Head { size: chain.range.size(), head: chain.head });
+        let writer = writer::Writer::new(Arc::clone(&database), chain, publish);
+        let writer = std::thread::Builder::new()
+            .name("log-writer".to_owned())
+            .spawn(move || writer.run(inbox))
+            .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        Ok(Self {
+            database,
+            requests: Some(requests),
+            head,
+            writer: Some(writer),
+            blob_key: keys.blob_key,
+            redactor: Arc::new(std::sync::RwLock::new(keys.redactor)),
+            log_id,
+        })
+    }
+}
+
+/// What is wrong with a file that redb opened.
+pub(super) enum Fault {
+    Newer(u64),
+    Damaged(String),
+}
+
+impl Fault {
+    fn at(self, path: &Path) -> OpenError {
+        let path = path.to_owned();
+        match self {
+            Self::Newer(found) => OpenError::Newer { path, found },
+            Self::Damaged(what) => OpenError::Damaged { path, what },
+        }
+    }
+}
+
+impl<E: std::error::Error> From<E> for Fault {
+    fn from(error: E) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
+fn database(path: &Path, patience: Duration) -> Result<Database, OpenError> {
+    let until = Instant::now() + patience;
+    loop {
+        match Database::builder().set_cache_size(CACHE_BYTES).create(path) {
+            Ok(database) => return Ok(database),
+            Err(DatabaseError::DatabaseAlreadyOpen) if Instant::now() < until => std::thread::sleep(RETRY),
+            Err(DatabaseError::DatabaseAlreadyOpen) => return Err(OpenError::Busy { path: path.to_owned() }),
+            Err(DatabaseError::Storage(redb::StorageError::Io(source))) => {
+                return Err(OpenError::Io { path: path.to_owned(), source });
+            }
+            Err(other) => return Err(OpenError::Damaged { path: path.to_owned(), what: other.to_string() }),
+        }
+    }
+}
+
+/// Creates the tables of a new log, checks those of an old one; returns the log's name.
+fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String, Fault> {
+    if let Some(found) = stored_format(database)? {
+        if found > FORMAT {
+            return Err(Fault::Newer(found));
+        }
+        return log_id(database);
+    }
+    let transaction = database.begin_write()?;
+    {
+        transaction.open_table(TAIL)?;
+        transaction.open_table(SEGMENTS)?;
+        transaction.open_table(STREAMS)?;
+        transaction.open_table(BY_STREAM)?;
+        transaction.open_table(BY_ID)?;
+        transaction.open_table(BLOBS)?;
+        transaction.open_table(CHECKPOINTS)?;
+        let mut meta = transaction.open_table(META)?;
+        meta.insert(META_FORMAT, FORMAT.to_le_bytes().as_slice())?;
+        meta.insert(META_LOG_ID, fresh_id.as_slice())?;
+    }
+    transaction.commit()?;
+    log_id(database)
+}
+
+fn stored_format(database: &Database) -> Result<Option<u64>, Fault> {
+    let transaction = database.begin_read()?;
+    let meta = match transaction.open_table(META) {
+        Ok(meta) => meta,
+        Err(redb::TableError::TableDoesNotExist(_)) if transaction.list_tables()?.next().is_none() => return Ok(None),
+        Err(other) => return Err(other.into()),
+    };
+    let Some(stored) = meta.get(META_FORMAT)? else {
+        return Err(Fault::Damaged("it does not say its format".to_owned()));
+    };
+    let bytes = <[u8; 8]>::try_from(stored.value()).map_err(|_| Fault::Damaged("its format is no number".to_owned()))?;
+    Ok(Some(u64::from_le_bytes(bytes)))
+}
+
+fn log_id(database: &Database) -> Result<String, Fault> {
+    let meta = database.begin_read()?.open_table(META)?;
+    let stored = meta.get(META_LOG_ID)?.ok_or_else(|| Fault::Damaged("it has no name of its own".to_owned()))?;
+    Ok(stored.value().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The chain's state as the last commit left it.
+pub(super) fn chain(database: &Database) -> Result<Chain, Fault> {
+    let meta = database.begin_read()?.open_table(META)?;
+    let (Some(head), Some(range)) = (meta.get(META_HEAD)?, meta.get(META_RANGE)?) else {
+        return Ok(Chain::default());
+    };
+    let head = <[u8; 32]>::try_from(head.value()).map_err(|_| Fault::Damaged("its head is no hash".to_owned()))?;
+    let range = Range::from_bytes(range.value()).ok_or_else(|| Fault::Damaged("its range has a wrong shape".to_owned()))?;
+    Ok(Chain { head, range })
+}

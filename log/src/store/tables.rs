@@ -1,0 +1,28 @@
+//! Table definitions. Only built-in key and value types: redb checks their names when it opens a file.
+
+use redb::TableDefinition;
+
+/// The format of the file; a higher number is refused.
+pub const FORMAT: u64 = 1;
+
+/// seq → frame.
+pub(super) const TAIL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("tail");
+/// First seq → sealed run of frames. Defined now, filled once sealing lands.
+pub(super) const SEGMENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("segments");
+/// Stream name → stream number.
+pub(super) const STREAMS: TableDefinition<'_, &str, u64> = TableDefinition::new("streams");
+/// (stream number, version) → seq.
+pub(super) const BY_STREAM: TableDefinition<'_, (u64, u64), u64> = TableDefinition::new("by_stream");
+/// Event id → seq.
+pub(super) const BY_ID: TableDefinition<'_, [u8; 16], u64> = TableDefinition::new("by_id");
+/// Blob hash → kind byte and zstd bytes.
+pub(super) const BLOBS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("blobs");
+/// Size → signed note. Defined now, filled once checkpoints land.
+pub(super) const CHECKPOINTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("checkpoints");
+/// Name → bytes: `format`, `log_id`, `head`, `range`.
+pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+
+pub(super) const META_FORMAT: &str = "format";
+pub(super) const META_LOG_ID: &str = "log_id";
+pub(super) const META_HEAD: &str = "head";
+pub(super) const META_RANGE: &str = "range";

@@ -1,0 +1,217 @@
+//! The store as its users see it: what is acknowledged is there, what is refused left no trace, what is damaged is named.
+
+use std::path::Path;
+use std::time::Duration;
+
+use redb::{Database, ReadableDatabase, ReadableTable};
+
+use super::tables::{BY_ID, META, META_FORMAT, TAIL};
+use super::*;
+use crate::envelope::Draft;
+use crate::event::instance::CredentialRemoved;
+use crate::event::turn::TurnClosed;
+use crate::id::{EventId, Micros};
+use crate::kept::Kept;
+
+fn open(path: &Path) -> Result<Log, OpenError> {
+    let redactor = Redactor::new([2; 32], Vec::new());
+    Log::open(path, LogKeys { blob_key: [3; 32], redactor, fresh_id: [4; 16] }, Duration::from_millis(50))
+}
+
+fn draft(number: u8, stream: &str) -> Draft {
+    Draft {
+        id: EventId([number; 16]),
+        time: Micros(i64::from(number)),
+        stream: stream.to_owned(),
+        actor: "owner".to_owned(),
+        turn: None,
+        cause: None,
+        event: CredentialRemoved { name: format!("name {number}") }.into(),
+        blobs: Vec::new(),
+    }
+}
+
+fn one(draft: Draft, expect: Expect) -> Append {
+    Append { events: vec![draft], expect }
+}
+
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self) -> std::path::PathBuf {
+        self.0.path().join("events.redb")
+    }
+
+    fn log(&self) -> Log {
+        open(&self.file()).unwrap()
+    }
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_reopening() {
+    let home = Home::new();
+    let log = home.log();
+    for number in 1..=3 {
+        let appended = log.append(one(draft(number, "instance"), Expect::Any)).unwrap();
+        assert_eq!(appended, Appended::At { first: u64::from(number), last: u64::from(number) });
+    }
+    let head = log.head();
+    drop(log);
+    let log = home.log();
+    assert_eq!(log.head(), head);
+    assert_eq!(log.id(), "04".repeat(16));
+    let events = log.reader().stream("instance").unwrap();
+    assert_eq!(events.iter().map(|event| (event.seq, event.version)).collect::<Vec<_>>(), [(1, 1), (2, 2), (3, 3)]);
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head, head);
+}
+
+#[test]
+fn an_id_is_appended_once() {
+    let home = Home::new();
+    let log = home.log();
+    log.append(one(draft(1, "instance"), Expect::Any)).unwrap();
+    assert_eq!(log.append(one(draft(1, "instance"), Expect::Any)), Ok(Appended::AlreadyThere(1)));
+    let mut other = draft(1, "instance");
+    other.event = CredentialRemoved { name: "another".to_owned() }.into();
+    assert_eq!(log.append(one(other, Expect::Any)), Err(AppendError::IdTaken { id: EventId([1; 16]), seq: 1 }));
+    let both = Append { events: vec![draft(1, "instance"), draft(2, "instance")], expect: Expect::Any };
+    assert_eq!(log.append(both), Err(AppendError::PartlyThere { id: EventId([1; 16]) }));
+    assert_eq!(log.head().size, 1);
+}
+
+#[test]
+fn a_stream_that_moved_on_refuses_and_keeps_no_trace() {
+    let home = Home::new();
+    let log = home.log();
+    log.append(one(draft(1, "a"), Expect::NoStream)).unwrap();
+    log.append(one(draft(2, "a"), Expect::Exact(1))).unwrap();
+    let stale = log.append(one(draft(3, "a"), Expect::Exact(1)));
+    assert_eq!(stale, Err(AppendError::Conflict { stream: "a".to_owned(), found: 2, expected: 1 }));
+    assert_eq!(log.append(one(draft(3, "a"), Expect::NoStream)).unwrap_err(), AppendError::Conflict {
+        stream: "a".to_owned(),
+        found: 2,
+        expected: 0
+    });
+    log.append(one(draft(3, "b"), Expect::NoStream)).unwrap();
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 3);
+}
+
+#[test]
+fn many_producers_share_commits_and_lose_nothing() {
+    let home = Home::new();
+    let log = home.log();
+    let pending: Vec<Pending> =
+        (1..=200).map(|number| log.submit(one(draft(number, &format!("s/{}", number % 7)), Expect::Any))).collect();
+    for pending in pending {
+        assert!(matches!(pending.wait(), Ok(Appended::At { .. })));
+    }
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 200);
+}
+
+#[test]
+fn a_long_text_becomes_a_blob_and_comes_back() {
+    let home = Home::new();
+    let log = home.log();
+    let text = "line\n".repeat(10_000);
+    let closed = TurnClosed {
+        final_kind: "answer".to_owned(),
+        class: None,
+        message: Kept::text(text.clone()),
+        counts: std::collections::BTreeMap::new(),
+    };
+    let mut long = draft(1, "turn/x");
+    long.event = closed.into();
+    log.append(one(long, Expect::NoStream)).unwrap();
+    let stored = log.reader().event(1).unwrap().unwrap();
+    let Some(crate::Event::TurnClosed(closed)) = stored.event() else { panic!("another kind") };
+    assert!(closed.message.get().is_none() && closed.message.blob().is_some());
+    let full = log.reader().rehydrated(stored).unwrap();
+    let Some(crate::Event::TurnClosed(closed)) = full.event() else { panic!("another kind") };
+    assert_eq!(closed.message.get(), Some(text.as_str()));
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().blobs, 1);
+}
+
+#[test]
+fn a_log_in_use_says_so() {
+    let home = Home::new();
+    let _log = home.log();
+    assert!(matches!(open(&home.file()), Err(OpenError::Busy { .. })));
+}
+
+#[test]
+fn a_newer_log_is_refused_and_left_alone() {
+    let home = Home::new();
+    drop(home.log());
+    {
+        let database = Database::create(home.file()).unwrap();
+        let transaction = database.begin_write().unwrap();
+        transaction.open_table(META).unwrap().insert(META_FORMAT, 9_u64.to_le_bytes().as_slice()).unwrap();
+        transaction.commit().unwrap();
+    }
+    assert!(matches!(open(&home.file()), Err(OpenError::Newer { found: 9, .. })));
+}
+
+#[test]
+fn a_file_that_is_no_log_is_refused() {
+    let home = Home::new();
+    std::fs::write(home.file(), b"not a database at all, but long enough to be looked at".repeat(100)).unwrap();
+    assert!(matches!(open(&home.file()), Err(OpenError::Damaged { .. } | OpenError::Io { .. })));
+}
+
+/// Every byte of every stored event, flipped one at a time: each is reported with its number.
+#[test]
+fn a_flipped_byte_of_an_event_is_found_with_its_seq() {
+    let home = Home::new();
+    let log = home.log();
+    for number in 1..=3 {
+        log.append(one(draft(number, "instance"), Expect::Any)).unwrap();
+    }
+    drop(log);
+    let rows: Vec<(u64, Vec<u8>)> = {
+        let database = Database::create(home.file()).unwrap();
+        let tail = database.begin_read().unwrap().open_table(TAIL).unwrap();
+        tail.iter().unwrap().map(|row| row.unwrap()).map(|(seq, bytes)| (seq.value(), bytes.value().to_vec())).collect()
+    };
+    for (seq, bytes) in rows {
+        for index in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[index] ^= 0x10;
+            put(&home.file(), seq, &flipped);
+            let found = home.log().reader().verify(|_, _| {});
+            assert!(matches!(found, Err(Damage::Event { seq: at, .. }) if at == seq), "byte {index} of {seq}: {found:?}");
+        }
+        put(&home.file(), seq, &bytes);
+    }
+    assert!(home.log().reader().verify(|_, _| {}).is_ok());
+}
+
+fn put(file: &Path, seq: u64, bytes: &[u8]) {
+    let database = Database::create(file).unwrap();
+    let transaction = database.begin_write().unwrap();
+    transaction.open_table(TAIL).unwrap().insert(seq, bytes).unwrap();
+    transaction.commit().unwrap();
+}
+
+#[test]
+fn a_missing_event_and_a_missing_index_row_are_found() {
+    let home = Home::new();
+    let log = home.log();
+    for number in 1..=3 {
+        log.append(one(draft(number, "instance"), Expect::Any)).unwrap();
+    }
+    drop(log);
+    let change = |change: &dyn Fn(&redb::WriteTransaction)| {
+        let database = Database::create(home.file()).unwrap();
+        let transaction = database.begin_write().unwrap();
+        change(&transaction);
+        transaction.commit().unwrap();
+    };
+    change(&|transaction| drop(transaction.open_table(BY_ID).unwrap().remove([2; 16]).unwrap()));
+    assert!(matches!(home.log().reader().verify(|_, _| {}), Err(Damage::Index { table: "by_id", seq: 2, .. })));
+    change(&|transaction| drop(transaction.open_table(TAIL).unwrap().remove(2).unwrap()));
+    assert!(matches!(home.log().reader().verify(|_, _| {}), Err(Damage::Event { seq: 2, .. })));
+}
