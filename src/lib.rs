@@ -1,1 +1,4 @@
 //! Floor 2.
+
+pub mod broker;
+pub mod sandbox;

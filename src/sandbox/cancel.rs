@@ -1,0 +1,35 @@
+//! A flag that ends a running call from another thread.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+/// Shared by the call and whoever may cancel it; once raised it stays raised.
+#[derive(Clone, Debug)]
+pub struct CancelFlag {
+    event: Arc<OwnedFd>,
+}
+
+impl CancelFlag {
+    /// Makes a flag that is not raised.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn new() -> io::Result<Self> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { event: Arc::new(event) })
+    }
+
+    /// Raises the flag.
+    pub fn cancel(&self) {
+        // A full counter means that it is raised already: nothing is lost when this write fails.
+        drop(rustix::io::write(&self.event, &1_u64.to_ne_bytes()));
+    }
+
+    /// The descriptor that becomes readable when the flag is raised.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
