@@ -92,8 +92,9 @@ impl<'a> Frame<'a> {
         rmp_serde::from_slice(self.header).map_err(FrameError::Header)
     }
 
-    /// The whole event.
+    /// The whole event, compared with its leaf check.
     pub fn recorded(&self, seq: u64) -> Result<Recorded, FrameError> {
+        let leaf = self.verified(seq)?;
         let Header(id, time, stream, version, kind, schema, actor, turn, cause, _flags) = self.header()?;
         let body = match self.payload {
             None => Body::Erased,
@@ -102,7 +103,7 @@ impl<'a> Frame<'a> {
                 None => Body::Unknown(payload.to_vec()),
             },
         };
-        Ok(Recorded { seq, id, time: Micros(time), stream, version, kind, schema, actor, turn, cause, body })
+        Ok(Recorded { seq, id, time: Micros(time), stream, version, kind, schema, actor, turn, cause, body, leaf })
     }
 }
 

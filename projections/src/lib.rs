@@ -1,6 +1,12 @@
 //! Floor 1: everything that can be computed from the log. Pure: no clock, no disk, no network, no environment, no chance.
+//!
+//! Machines decide and fold, views fold, rules are plain functions beside them. A crate-local lint keeps it so.
 
+pub mod machines;
 pub mod manifest;
 pub mod messages;
 pub mod plan;
+pub mod projection;
+pub mod replay;
 pub mod rules;
+pub mod views;

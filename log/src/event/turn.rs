@@ -29,6 +29,8 @@ pub struct TurnOpened {
     pub approve: String,
     /// The person's home folder.
     pub home: String,
+    /// The instance's own folders, which no executor sees: configuration, data, audit.
+    pub own: [String; 3],
     /// The folder that relative paths start from.
     pub folder: String,
     /// IANA name of the local time zone.

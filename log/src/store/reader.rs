@@ -162,10 +162,5 @@ impl Reader {
 }
 
 fn recorded(seq: u64, bytes: &[u8]) -> Result<Recorded, ReadError> {
-    let read = |bytes| {
-        let frame = Frame::parse(bytes)?;
-        frame.verified(seq)?;
-        frame.recorded(seq)
-    };
-    read(bytes).map_err(|source| ReadError::Event { seq, source })
+    Frame::parse(bytes).and_then(|frame| frame.recorded(seq)).map_err(|source| ReadError::Event { seq, source })
 }

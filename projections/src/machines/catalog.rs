@@ -1,0 +1,275 @@
+//! The catalog: which executors there are, in which versions, signed by whom, and where in their life cycle they stand.
+//!
+//! What the log says is what holds. Files below the workspace are exports; comparing them is the loader's work.
+
+use std::collections::BTreeMap;
+
+use metnos_log::event::executor::{
+    BirthTestsRun, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged, VersionPromoted,
+};
+use metnos_log::event::instance::KeyAdmitted;
+use metnos_log::{Event, Recorded};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::manifest::Manifest;
+use crate::projection::Projection;
+
+/// Everything known about executors.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Catalog {
+    /// Executors by name.
+    pub executors: BTreeMap<String, Entry>,
+    /// Keys that may sign, by key id.
+    pub keys: BTreeMap<String, KeyAdmitted>,
+    /// How often anything here changed; names the state for caches.
+    pub generation: u64,
+}
+
+/// One executor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its versions.
+    pub versions: BTreeMap<String, Version>,
+    /// The version that calls get.
+    pub current: Option<String>,
+    /// Where it stands.
+    pub life: LifeCycle,
+    /// Why it stands there.
+    pub reason: String,
+}
+
+/// One version of an executor.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Version {
+    /// Its signature.
+    pub signed: Option<ExecutorSigned>,
+    /// Its artefacts, its manifest and its schema.
+    pub installed: Option<ExecutorInstalled>,
+    /// Its last birth tests.
+    pub birth: Option<BirthTestsRun>,
+}
+
+impl Version {
+    /// The manifest as a typed value; `None` when it was never installed.
+    pub fn manifest(&self) -> Option<Manifest> {
+        serde_json::from_value(self.installed.as_ref()?.manifest.0.clone()).ok()
+    }
+
+    /// `definitions.<name>` of the schema.
+    pub fn definition(&self, name: &str) -> Option<&Value> {
+        self.installed.as_ref()?.schema.0.get("definitions")?.get(name)
+    }
+}
+
+impl Catalog {
+    /// The executor that a name or an older name stands for, if it may be called.
+    pub fn active(&self, name: &str) -> Option<(&str, &str, &Version)> {
+        let (name, entry) = self.find(name)?;
+        let current = entry.current.as_deref()?;
+        let version = entry.versions.get(current)?;
+        (entry.life == LifeCycle::Active && version.installed.is_some()).then_some((name, current, version))
+    }
+
+    /// The executor that a name or an older name stands for, whatever its state.
+    pub fn find(&self, name: &str) -> Option<(&str, &Entry)> {
+        if let Some((name, entry)) = self.executors.get_key_value(name) {
+            return Some((name, entry));
+        }
+        let named = |entry: &Entry| {
+            let current = entry.current.as_deref().and_then(|current| entry.versions.get(current));
+            let aliases = current.and_then(|version| version.installed.as_ref()?.manifest.0.pointer("/executor/aliases"));
+            aliases.and_then(Value::as_array).is_some_and(|aliases| aliases.iter().any(|alias| alias == name))
+        };
+        self.executors.iter().find(|(_, entry)| named(entry)).map(|(name, entry)| (name.as_str(), entry))
+    }
+
+    /// All executors that may be called, by name.
+    pub fn all_active(&self) -> impl Iterator<Item = (&str, &str, &Version)> {
+        self.executors.keys().filter_map(|name| self.active(name))
+    }
+
+    fn entry(&mut self, name: &str) -> &mut Entry {
+        self.executors.entry(name.to_owned()).or_insert_with(|| Entry {
+            versions: BTreeMap::new(),
+            current: None,
+            life: LifeCycle::Seed,
+            reason: String::new(),
+        })
+    }
+
+    fn version(&mut self, name: &str, version: &str) -> &mut Version {
+        self.entry(name).versions.entry(version.to_owned()).or_default()
+    }
+
+    /// Takes one event in.
+    pub fn apply(&mut self, event: &Event) {
+        match event {
+            Event::KeyAdmitted(key) => drop(self.keys.insert(key.key_id.clone(), key.clone())),
+            Event::ExecutorSigned(signed) => {
+                self.version(&signed.name, &signed.version).signed = Some(signed.clone());
+            }
+            Event::ExecutorInstalled(installed) => {
+                self.version(&installed.name, &installed.version).installed = Some(installed.clone());
+            }
+            Event::BirthTestsRun(birth) => {
+                self.version(&birth.name, &birth.version).birth = Some(birth.clone());
+            }
+            Event::VersionPromoted(promoted) => {
+                self.entry(&promoted.name).current = Some(promoted.version.clone());
+            }
+            Event::LifeCycleChanged(change) => {
+                let entry = self.entry(&change.name);
+                entry.life = change.to;
+                entry.reason.clone_from(&change.reason);
+            }
+            #[expect(clippy::wildcard_enum_match_arm, reason = "the catalog is about the five kinds above and no other")]
+            _ => return,
+        }
+        self.generation += 1;
+    }
+}
+
+impl Projection for Catalog {
+    const NAME: &'static str = "catalog";
+    const VERSION: u32 = 1;
+
+    fn evolve(&mut self, recorded: &Recorded) {
+        if let Some(event) = recorded.event() {
+            self.apply(event);
+        }
+    }
+}
+
+/// What someone wants of the catalog.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// A checked and signed version is to be stored, promoted and activated.
+    Install {
+        /// Its signature.
+        signed: ExecutorSigned,
+        /// Its artefacts.
+        installed: ExecutorInstalled,
+        /// Its birth tests, all passed.
+        birth: BirthTestsRun,
+        /// Who wants it.
+        by: String,
+    },
+    /// Something about it does not hold.
+    Quarantine {
+        /// The executor.
+        name: String,
+        /// The version.
+        version: String,
+        /// What does not hold.
+        reason: String,
+        /// Who saw it.
+        by: String,
+    },
+    /// Its birth tests were run again.
+    RecordBirth(BirthTestsRun),
+}
+
+/// Why the catalog refuses a command.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// A signed version is never changed.
+    #[error("{name} {version} is signed already with other content; a change is a new version")]
+    VersionTaken {
+        /// The executor.
+        name: String,
+        /// The version.
+        version: String,
+    },
+    /// The same version with the same content is there and active.
+    #[error("{name} {version} is active already")]
+    AlreadyActive {
+        /// The executor.
+        name: String,
+        /// The version.
+        version: String,
+    },
+    /// A birth case failed.
+    #[error("birth case «{case}» of {name} failed")]
+    BirthFailed {
+        /// The executor.
+        name: String,
+        /// The case.
+        case: String,
+    },
+    /// The signing key was never admitted.
+    #[error("key {key_id} may not sign here")]
+    KeyUnknown {
+        /// The key.
+        key_id: String,
+    },
+    /// There is no such executor.
+    #[error("there is no executor {name}")]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// It stands there already.
+    #[error("{name} is quarantined already: {reason}")]
+    AlreadyQuarantined {
+        /// The executor.
+        name: String,
+        /// Why it stands there.
+        reason: String,
+    },
+}
+
+/// What a command leads to.
+pub fn decide(catalog: &Catalog, command: Command) -> Result<Vec<Event>, Rejection> {
+    match command {
+        Command::Install { signed, installed, birth, by } => install(catalog, signed, installed, birth, by),
+        Command::Quarantine { name, version, reason, by } => quarantine(catalog, name, version, reason, by),
+        Command::RecordBirth(birth) if catalog.executors.contains_key(&birth.name) => Ok(vec![birth.into()]),
+        Command::RecordBirth(birth) => Err(Rejection::Unknown { name: birth.name }),
+    }
+}
+
+fn install(
+    catalog: &Catalog,
+    signed: ExecutorSigned,
+    installed: ExecutorInstalled,
+    birth: BirthTestsRun,
+    by: String,
+) -> Result<Vec<Event>, Rejection> {
+    let (name, version) = (signed.name.clone(), signed.version.clone());
+    if !catalog.keys.contains_key(&signed.key_id) {
+        return Err(Rejection::KeyUnknown { key_id: signed.key_id });
+    }
+    if let Some(failed) = birth.cases.iter().find(|case| !case.passed) {
+        return Err(Rejection::BirthFailed { name, case: failed.name.clone() });
+    }
+    let entry = catalog.executors.get(&name);
+    let before = entry.and_then(|entry| entry.versions.get(&version)).and_then(|version| version.signed.as_ref());
+    if let Some(before) = before {
+        if (before.manifest, before.code, before.schema, before.tests, &before.lock)
+            != (signed.manifest, signed.code, signed.schema, signed.tests, &signed.lock)
+        {
+            return Err(Rejection::VersionTaken { name, version });
+        }
+        if entry.is_some_and(|entry| entry.life == LifeCycle::Active && entry.current.as_deref() == Some(&version)) {
+            return Err(Rejection::AlreadyActive { name, version });
+        }
+    }
+    let from = entry.map(|entry| entry.life);
+    let mut events = vec![signed.into(), installed.into(), birth.into()];
+    events.push(VersionPromoted { name: name.clone(), version: version.clone() }.into());
+    if from != Some(LifeCycle::Active) {
+        let reason = "signed, locked and born".to_owned();
+        events.push(LifeCycleChanged { name, version, from, to: LifeCycle::Active, reason, by }.into());
+    }
+    Ok(events)
+}
+
+fn quarantine(catalog: &Catalog, name: String, version: String, reason: String, by: String) -> Result<Vec<Event>, Rejection> {
+    let Some(entry) = catalog.executors.get(&name) else { return Err(Rejection::Unknown { name }) };
+    if entry.life == LifeCycle::Quarantined {
+        return Err(Rejection::AlreadyQuarantined { name, reason: entry.reason.clone() });
+    }
+    let change = LifeCycleChanged { name, version, from: Some(entry.life), to: LifeCycle::Quarantined, reason, by };
+    Ok(vec![change.into()])
+}

@@ -1,0 +1,4 @@
+//! State machines: each is `decide`, `evolve` and `react` as plain functions, without I/O.
+
+pub mod catalog;
+pub mod turn;

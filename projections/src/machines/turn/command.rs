@@ -1,0 +1,108 @@
+//! What can arrive at a turn, and how a recorded event says that it did.
+
+use metnos_log::Event;
+use metnos_log::event::turn::{Check, EffectCommitted, InvocationFinished, Target, TurnOpened};
+
+/// Something arrived: a sentence, or an answer of the world.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// A sentence.
+    Open(Box<TurnOpened>),
+    /// The edge looked a step's targets up and did the gateway's first four steps.
+    Prepared(Prepared),
+    /// A person agreed.
+    Consent {
+        /// The step.
+        step: u32,
+        /// To exactly this.
+        digest: String,
+        /// How.
+        by: String,
+    },
+    /// A person refused.
+    Deny {
+        /// The step.
+        step: u32,
+        /// What was asked.
+        digest: String,
+        /// How.
+        by: String,
+    },
+    /// Nobody answered.
+    Expire {
+        /// The step.
+        step: u32,
+        /// What was asked.
+        digest: String,
+        /// `no_terminal` or `time`.
+        why: String,
+    },
+    /// A call ended.
+    Returned(Box<InvocationFinished>),
+    /// One planned change was made or failed.
+    Effect(EffectCommitted),
+    /// The turn is to stop.
+    Cancel {
+        /// `person`, `deadline` or `restart`.
+        by: String,
+    },
+}
+
+/// What the edge found out about a step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prepared {
+    /// The step.
+    pub step: u32,
+    /// What each target is.
+    pub targets: Vec<Target>,
+    /// The version that resolved; empty when none did.
+    pub version: String,
+    /// The gateway's first four steps.
+    pub checks: Vec<Check>,
+    /// Digest of the cage's plan for this call.
+    pub plan_digest: String,
+}
+
+impl Command {
+    /// The command that a recorded fact stands for; `None` for a decision, which replay computes instead.
+    pub fn recorded(event: &Event) -> Option<Self> {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is a decision, not a fact")]
+        match event {
+            Event::TurnOpened(opened) => Some(Self::Open(Box::new(opened.clone()))),
+            Event::ArgumentsResolved(resolved) => Some(Self::Prepared(Prepared {
+                step: resolved.step,
+                targets: resolved.targets.clone(),
+                version: resolved.version.clone(),
+                checks: resolved.checks.clone(),
+                plan_digest: resolved.plan_digest.clone(),
+            })),
+            Event::ConsentGiven(given) => {
+                Some(Self::Consent { step: given.step, digest: given.digest.clone(), by: given.by.clone() })
+            }
+            Event::ConsentDenied(denied) => {
+                Some(Self::Deny { step: denied.step, digest: denied.digest.clone(), by: denied.by.clone() })
+            }
+            Event::ConsentExpired(expired) => {
+                Some(Self::Expire { step: expired.step, digest: expired.digest.clone(), why: expired.why.clone() })
+            }
+            Event::InvocationFinished(finished) => Some(Self::Returned(Box::new(finished.clone()))),
+            Event::EffectCommitted(committed) => Some(Self::Effect(committed.clone())),
+            Event::TurnCancelled(cancelled) => Some(Self::Cancel { by: cancelled.by.clone() }),
+            _ => None,
+        }
+    }
+
+    /// A name for reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Open(_) => "open",
+            Self::Prepared(_) => "step prepared",
+            Self::Consent { .. } => "consent",
+            Self::Deny { .. } => "deny",
+            Self::Expire { .. } => "expire",
+            Self::Returned(_) => "call returned",
+            Self::Effect(_) => "effect done",
+            Self::Cancel { .. } => "cancel",
+        }
+    }
+}

@@ -1,0 +1,543 @@
+//! What a command leads to. Pure: everything that the world said is in the command.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use metnos_log::canonical::{self, Json};
+use metnos_log::event::mnestome::PassingObserved;
+use metnos_log::event::turn::{
+    ArgumentsResolved, CandidatesRanked, ConsentAnswered, ConsentAsked, ConsentDenied, ConsentExpired, EffectsPlanned,
+    InvocationFinished, InvocationStarted, PlanProposed, StepProposed, StepRefused, TurnCancelled, TurnClosed, TurnOpened,
+    VerdictGiven,
+};
+use metnos_log::{Event, Kept, Micros, TurnId};
+use serde_json::{Value, json};
+
+use super::command::{Command, Prepared};
+use super::consent;
+use super::state::{Phase, Step, Turn};
+use crate::machines::catalog::Catalog;
+use crate::manifest::{Manifest, Role};
+use crate::messages::Language;
+use crate::plan::{AbstentionKind, Origin, Plan};
+use crate::rules::cage_plan::Autonomy;
+use crate::rules::core_paths::OwnDirs;
+use crate::rules::policy::{self, Decision, Use};
+use crate::rules::simple::{self, Facts, StepResult, Tools, answer};
+use crate::rules::vaglio::{self, Signs, Subject};
+use crate::rules::{Rules, references, shape};
+
+/// The most steps of a turn (design 5-turn, «Caps and guards»).
+pub const STEPS_MAX: usize = 30;
+/// The most calls of one executor in a turn; of one that takes many targets at once, two.
+pub const CALLS_MAX: usize = 10;
+const VECTORIAL_CALLS_MAX: usize = 2;
+/// How long a consent is waited for, in seconds.
+const CONSENT_EXPIRES_S: u32 = 600;
+
+/// What decisions are made with.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Rules and their data.
+    pub rules: &'a Rules,
+    /// Which executors there are.
+    pub catalog: &'a Catalog,
+    /// The same, indexed for the planner.
+    pub tools: &'a Tools,
+    /// When the command arrived.
+    pub time: Micros,
+}
+
+/// A command that does not fit where the turn stands. Never a decision about the request: those are events.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// It arrived at the wrong moment.
+    #[error("«{command}» does not fit a turn that is {phase:?}")]
+    OutOfPlace {
+        /// The command.
+        command: &'static str,
+        /// Where the turn stands.
+        phase: Phase,
+    },
+    /// It answers a question that is not being asked.
+    #[error("the answer is to another question than the one that is open")]
+    OtherQuestion,
+}
+
+/// Events that a command leads to, in order.
+pub fn decide(turn: &Turn, id: TurnId, context: Context<'_>, command: Command) -> Result<Vec<Event>, Rejection> {
+    let name = command.name();
+    let mut decider = Decider { turn: turn.clone(), id, context, out: Vec::new() };
+    match (turn.phase, command) {
+        (Phase::New, Command::Open(opened)) => decider.open(*opened),
+        (Phase::Preparing, Command::Prepared(prepared)) => decider.prepared(prepared),
+        (Phase::Asking, Command::Consent { step, digest, by }) => {
+            decider.answers(&digest)?;
+            decider.push(ConsentAnswered { step, digest, by });
+            decider.go_on_after_consent(turn.asked.as_ref().is_some_and(|asked| asked.about == "effects"));
+        }
+        (Phase::Asking, Command::Deny { step, digest, by }) => {
+            decider.answers(&digest)?;
+            decider.push(ConsentDenied { step, digest, by });
+            decider.refuse("consent", "consent_denied", None);
+        }
+        (Phase::Asking, Command::Expire { step, digest, why }) => {
+            decider.answers(&digest)?;
+            decider.push(ConsentExpired { step, digest, why });
+            decider.refuse("consent", "consent_expired", None);
+        }
+        (Phase::Calling, Command::Returned(finished)) => decider.returned(*finished),
+        (Phase::Committing, Command::Effect(committed)) => {
+            decider.push(committed);
+            if decider.turn.phase == Phase::Returned {
+                decider.step_ended();
+            }
+        }
+        (Phase::Preparing | Phase::Asking | Phase::Calling, Command::Cancel { by }) => {
+            decider.push(TurnCancelled { by });
+            let message = decider.say("turn.cancelled", &json!({}));
+            decider.close("error", Some("cancelled"), message);
+        }
+        (phase, _) => return Err(Rejection::OutOfPlace { command: name, phase }),
+    }
+    Ok(decider.out)
+}
+
+struct Decider<'a> {
+    turn: Turn,
+    id: TurnId,
+    context: Context<'a>,
+    out: Vec<Event>,
+}
+
+impl Decider<'_> {
+    fn push(&mut self, event: impl Into<Event>) {
+        let event = event.into();
+        self.turn.apply(self.id, self.context.time, &event);
+        self.out.push(event);
+    }
+
+    fn say(&self, key: &str, values: &Value) -> String {
+        self.context.rules.messages.say(self.turn.language, key, values)
+    }
+
+    fn answers(&self, digest: &str) -> Result<(), Rejection> {
+        let asked = self.turn.asked.as_ref().is_some_and(|asked| asked.digest == digest);
+        if asked { Ok(()) } else { Err(Rejection::OtherQuestion) }
+    }
+
+    fn open(&mut self, opened: TurnOpened) {
+        let facts = Facts {
+            now_us: self.context.time.0,
+            zone: &opened.zone,
+            home: &opened.home,
+            cwd: &opened.folder,
+            language: opened.language.as_deref().and_then(Language::parse),
+            existing: &opened.existing,
+        };
+        let Context { rules, tools, catalog, .. } = self.context;
+        let proposal = simple::propose(&rules.lexicons, tools, &rules.messages, &facts, &opened.text);
+        self.push(opened);
+        self.push(CandidatesRanked {
+            tools: proposal.candidates.iter().map(|candidate| (candidate.tool.clone(), candidate.score)).collect(),
+            k: proposal.k,
+            confidence_permille: proposal.ranking_permille,
+            catalog_digest: crate::projection::Projection::digest(catalog),
+        });
+        let plan = serde_json::to_value(&proposal.plan).expect("a plan is plain data");
+        self.push(PlanProposed {
+            source: "L3".to_owned(),
+            engine: proposal.plan.engine.clone(),
+            language: proposal.language.code().to_owned(),
+            plan: Kept::json(&plan),
+        });
+        match &proposal.plan.abstention {
+            Some(abstention) if abstention.kind == AbstentionKind::Ask => self.close("ask", None, abstention.message.clone()),
+            Some(abstention) => self.close("error", Some("not_applicable"), abstention.message.clone()),
+            None => match self.fault_of(&proposal.plan) {
+                None => self.propose(1),
+                Some((step, by, class)) => {
+                    self.push_refusal(step, by, class, String::new());
+                    let message = self.say("refusal.plan", &json!({ "class": class }));
+                    self.close("error", Some(class), message);
+                }
+            },
+        }
+    }
+
+    /// The validator: names, shape and caps of the whole plan, before anything runs.
+    fn fault_of(&self, plan: &Plan) -> Option<(u32, &'static str, &'static str)> {
+        if plan.steps.is_empty() {
+            return Some((0, "shape", "not_applicable"));
+        }
+        if plan.steps.len() > STEPS_MAX {
+            return Some((0, "cap", "budget_exceeded"));
+        }
+        let mut state = shape::State::Start;
+        let mut calls: BTreeMap<&str, usize> = BTreeMap::new();
+        for (number, step) in (1..).zip(&plan.steps) {
+            let Some((name, _, version)) = self.context.catalog.active(&step.tool) else {
+                return Some((number, "gateway", "tool_unknown"));
+            };
+            state = match shape::next(state, name, &step.args) {
+                Ok(state) => state,
+                Err(violation) => return Some((number, "shape", violation.class())),
+            };
+            let vectorial = version.manifest().is_some_and(|manifest| manifest.contract.vectorial);
+            let count = calls.entry(&step.tool).or_default();
+            *count += 1;
+            if *count > if vectorial { VECTORIAL_CALLS_MAX } else { CALLS_MAX } {
+                return Some((number, "cap", "budget_exceeded"));
+            }
+        }
+        None
+    }
+
+    fn propose(&mut self, number: u32) {
+        let planned = self.turn.plan.as_ref().and_then(|plan| plan.steps.get(number as usize - 1));
+        match planned.cloned() {
+            Some(planned) => self.push(StepProposed { step: number, tool: planned.tool, args: Kept::json(&planned.args) }),
+            None => self.answer(),
+        }
+    }
+
+    fn prepared(&mut self, prepared: Prepared) {
+        let Some(step) = self.turn.step().cloned() else { return };
+        let resolved = references::resolve(&step.proposed, &self.turn.results());
+        let resolved = match resolved {
+            Ok(resolved) => resolved,
+            Err(error) => return self.refuse("reference", "invalid_args", Some(error.to_string())),
+        };
+        let mut args = Value::Object(resolved.args);
+        for target in &prepared.targets {
+            if let Some(place) = args.pointer_mut(&target.pointer) {
+                *place = target.canonical.clone().into();
+            }
+            if let (Some(bytes), Some((parent, "path"))) = (&target.canonical_b64, target.pointer.rsplit_once('/')) {
+                if let Some(Value::Object(entry)) = args.pointer_mut(parent) {
+                    entry.insert("path_b64".to_owned(), bytes.clone().into());
+                }
+            }
+        }
+        let mut origins = self.planned_origins(step.number);
+        origins.extend(resolved.origins);
+        self.push(ArgumentsResolved {
+            step: step.number,
+            args: Kept::json(&args),
+            targets: prepared.targets.clone(),
+            provenance: Json(serde_json::to_value(&origins).expect("origins are plain data")),
+            version: prepared.version,
+            checks: prepared.checks.clone(),
+            plan_digest: prepared.plan_digest,
+        });
+        let trouble = prepared.targets.iter().find_map(|target| target.trouble.clone().map(|why| ("gateway", why)));
+        let check = prepared.checks.iter().find_map(|check| {
+            let by = if check.step == "validate_input" { "schema" } else { "gateway" };
+            check.failure.clone().map(|why| (by, why))
+        });
+        if let Some((by, (class, reason))) = trouble.or(check) {
+            return self.refuse(by, &class, Some(reason));
+        }
+        self.judge_call();
+    }
+
+    fn planned_origins(&self, number: u32) -> BTreeMap<String, Origin> {
+        let planned = self.turn.plan.as_ref().and_then(|plan| plan.steps.get(number as usize - 1));
+        planned.map(|planned| planned.provenance.clone()).unwrap_or_default()
+    }
+
+    fn manifest(&self, tool: &str) -> Option<Manifest> {
+        self.context.catalog.active(tool).and_then(|(_, _, version)| version.manifest())
+    }
+
+    fn autonomy(&self) -> Autonomy {
+        let name = self.turn.opened.as_ref().map(|opened| opened.autonomy.clone()).unwrap_or_default();
+        serde_json::from_value(Value::String(name)).unwrap_or(Autonomy::ReadOnly)
+    }
+
+    /// Guard, policy and judge over a call; then the call, a question or a refusal.
+    fn judge_call(&mut self) {
+        let Some(step) = self.turn.step().cloned() else { return };
+        let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
+        let paths: Vec<String> =
+            step.targets.iter().filter(|target| target.role != "url").map(|target| target.canonical.clone()).collect();
+        if let Some((rule, reason)) = self.guard("call", &step.tool, &paths) {
+            return self.block("call", &step, rule, reason);
+        }
+        let granted = step.targets.iter().all(|target| self.is_granted(&step, target));
+        let decisions = manifest.capabilities.iter().map(|capability| {
+            let unrepeatable_act = manifest.contract.side_effects
+                && !manifest.contract.idempotent
+                && policy::registered(&capability.name).is_some_and(|known| known.critical);
+            policy::decide(self.autonomy(), Use { capability: &capability.name, granted, unrepeatable_act })
+        });
+        let decision = decisions.max().unwrap_or(Decision::Allow);
+        self.rule_on("call", &step, decision, self.signs(&step, &manifest));
+    }
+
+    /// Whether the person's own words name this target: typed itself, or below a folder that was typed in this turn.
+    fn is_granted(&self, step: &Step, target: &metnos_log::event::turn::Target) -> bool {
+        let typed = |step: &Step, pointer: &str| {
+            let origin = step.provenance.iter().filter(|(at, _)| pointer == *at || pointer.starts_with(&format!("{at}/")));
+            let nearest = origin.max_by_key(|(at, _)| at.len()).map(|(_, origin)| origin);
+            matches!(nearest, Some(Origin::Words { .. } | Origin::Configuration))
+        };
+        if typed(step, &target.pointer) {
+            return true;
+        }
+        let earlier = self.turn.steps.iter().flat_map(|step| step.targets.iter().map(move |target| (step, target)));
+        let mut folders = earlier.filter(|(step, other)| other.kind == "folder" && typed(step, &other.pointer));
+        target.role != "url"
+            && folders.any(|(_, folder)| crate::rules::core_paths::is_within(&target.canonical, &folder.canonical))
+    }
+
+    fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {
+        let text = self.turn.opened.as_ref().map(|opened| opened.text.to_lowercase()).unwrap_or_default();
+        let named = manifest.executor.affinity.iter().any(|word| text.contains(&word.to_lowercase()));
+        let from_step = |origin: &Origin| matches!(origin, Origin::Step { .. } | Origin::Model);
+        let target_roles = |name: &str| manifest.arguments.get(name).is_some_and(|argument| argument.role.is_target());
+        let untrusted = step.provenance.iter().any(|(pointer, origin)| {
+            from_step(origin) && pointer.split('/').nth(1).is_some_and(target_roles)
+        });
+        Signs {
+            named,
+            harmless: !manifest.contract.side_effects,
+            traversal: step.targets.iter().any(|target| target.given.split('/').any(|part| part == "..")),
+            unusual_keys: false,
+            unasked_act: manifest.contract.side_effects && !named,
+            untrusted_target: untrusted,
+        }
+    }
+
+    fn guard(&self, about: &str, tool: &str, paths: &[String]) -> Option<(String, String)> {
+        let opened = self.turn.opened.as_ref()?;
+        let [config, data, audit] = opened.own.clone();
+        let own = OwnDirs { config, data, audit };
+        let subject = Subject { about, tool, paths, home: &opened.home, own: &own };
+        self.context.rules.laws.guard(subject, self.turn.language).map(|blocked| (blocked.rule, blocked.reason))
+    }
+
+    fn block(&mut self, about: &str, step: &Step, rule: String, reason: String) {
+        self.push(VerdictGiven {
+            step: step.number,
+            about: about.to_owned(),
+            approved: false,
+            policy: Decision::Deny.name().to_owned(),
+            score_permille: 0,
+            blocked_by: Some(rule.clone()),
+            judge_kind: "rules".to_owned(),
+            reasons: vec![rule],
+        });
+        self.refuse("guard", "vaglio_guard", Some(reason));
+    }
+
+    /// The verdict on a call or on effects, and what follows from it.
+    fn rule_on(&mut self, about: &str, step: &Step, decision: Decision, signs: Signs) {
+        let score = vaglio::judge(signs);
+        let judged = vaglio::is_safe(&step.tool) && !signs.untrusted_target || score >= vaglio::JUDGE_THRESHOLD_PERMILLE;
+        let approved = judged && decision != Decision::Deny;
+        let mut reasons = vec![format!("policy: {}", decision.name())];
+        if !judged {
+            reasons.push(format!("judge: {score} is below {}", vaglio::JUDGE_THRESHOLD_PERMILLE));
+        }
+        self.push(VerdictGiven {
+            step: step.number,
+            about: about.to_owned(),
+            approved,
+            policy: decision.name().to_owned(),
+            score_permille: score,
+            blocked_by: (!judged).then(|| "judge".to_owned()),
+            judge_kind: "rules".to_owned(),
+            reasons,
+        });
+        match (judged, decision) {
+            (false, _) => self.refuse("judge", "vaglio_judge", None),
+            (true, Decision::Deny) => self.refuse("policy", "policy_violation", None),
+            (true, Decision::Ask) => self.ask(about),
+            (true, Decision::Allow) => self.go_on_after_consent(about == "effects"),
+        }
+    }
+
+    fn ask(&mut self, about: &str) {
+        let Some(step) = self.turn.step().cloned() else { return };
+        let manifest = self.manifest(&step.tool);
+        let text = consent::text(&self.context.rules.messages, &self.turn, &step, manifest.as_ref(), about);
+        self.push(ConsentAsked {
+            step: step.number,
+            about: about.to_owned(),
+            digest: consent::digest(&step, about),
+            text: Kept::text(text),
+            expires_s: CONSENT_EXPIRES_S,
+        });
+    }
+
+    fn go_on_after_consent(&mut self, effects: bool) {
+        let Some(step) = self.turn.step().cloned() else { return };
+        if effects {
+            let ops = serde_json::to_value(&step.ops).expect("planned changes are plain data");
+            return self.push(EffectsPlanned { step: step.number, ops: Kept::json(&ops) });
+        }
+        let repeatable = self.manifest(&step.tool).is_some_and(|manifest| {
+            // Effects are committed by the core: the call itself only looks, so it may run again.
+            !manifest.capabilities.iter().any(|capability| policy::registered(&capability.name).is_none_or(|known| known.critical))
+        });
+        self.push(InvocationStarted {
+            trace_id: trace_id(self.id, step.number),
+            step: step.number,
+            tool: step.tool.clone(),
+            version: step.version.clone(),
+            plan_digest: step.plan_digest.clone(),
+            repeatable,
+        });
+    }
+
+    fn returned(&mut self, finished: InvocationFinished) {
+        let ok = finished.ok;
+        let effects = finished.effects.clone();
+        self.push(finished);
+        let Some(step) = self.turn.step().cloned() else { return };
+        if !ok || effects.is_empty() {
+            return self.step_ended();
+        }
+        if let Some((class, reason)) = effects.iter().find_map(|op| op.trouble.clone()) {
+            return self.refuse("gateway", &class, Some(reason));
+        }
+        let paths: Vec<String> = effects.iter().map(|op| op.path.clone()).collect();
+        if let Some((rule, reason)) = self.guard("effects", &step.tool, &paths) {
+            return self.block("effects", &step, rule, reason);
+        }
+        let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
+        let granted = step.targets.iter().all(|target| self.is_granted(&step, target));
+        let decision =
+            policy::decide(self.autonomy(), Use { capability: "fs:write", granted, unrepeatable_act: !manifest.contract.idempotent });
+        let mut signs = self.signs(&step, &manifest);
+        signs.harmless = false;
+        self.rule_on("effects", &step, decision, signs);
+    }
+
+    /// The step that is up has its result: goes on with the next, or closes.
+    fn step_ended(&mut self) {
+        let Some(step) = self.turn.step().cloned() else { return };
+        if step.ok {
+            return self.propose(step.number + 1);
+        }
+        let result = step.result.clone().unwrap_or(Value::Null);
+        let text = |key: &str| result.get(key).and_then(Value::as_str).map(str::to_owned);
+        let class = step.class.clone().or_else(|| text("error_class")).unwrap_or_else(|| "internal_error".to_owned());
+        let failed = step.committed.values().flatten().next().map(|(_, reason)| reason.clone());
+        let reason = failed.or_else(|| text("error")).unwrap_or_default();
+        let message = self.failure(&step, &class, &reason);
+        self.close("error", Some(&class), message);
+    }
+
+    fn failure(&self, step: &Step, class: &str, reason: &str) -> String {
+        let args = if step.args.is_null() { &step.proposed } else { &step.args };
+        answer::failure(&self.context.rules.messages, self.turn.language, &step.tool, args, class, reason)
+    }
+
+    fn push_refusal(&mut self, step: u32, by: &str, class: &str, reason: String) {
+        self.push(StepRefused { step, by: by.to_owned(), class: class.to_owned(), reason });
+    }
+
+    /// The step that is up may not run: says why and closes. Of an earlier step's work nothing is lost, and that is said.
+    fn refuse(&mut self, by: &str, class: &str, reason: Option<String>) {
+        let Some(step) = self.turn.step().cloned() else { return };
+        let reason = reason.unwrap_or_default();
+        self.push_refusal(step.number, by, class, reason.clone());
+        let message = self.failure(&step, class, &reason);
+        let kind = if class == "consent_expired" { "awaiting" } else { "error" };
+        self.close(kind, Some(class), message);
+    }
+
+    fn answer(&mut self) {
+        let Some(plan) = self.turn.plan.clone() else { return };
+        let results: Vec<StepResult> = self
+            .turn
+            .steps
+            .iter()
+            .map(|step| StepResult {
+                tool: step.tool.clone(),
+                args: step.args.clone(),
+                result: step.result.clone().unwrap_or(Value::Null),
+            })
+            .collect();
+        let Context { rules, tools, .. } = self.context;
+        let message = answer::compose(&rules.messages, tools, self.turn.language, &plan, &results);
+        self.close("answer", None, message);
+    }
+
+    fn close(&mut self, kind: &str, class: Option<&str>, message: String) {
+        for passing in self.passings() {
+            self.push(passing);
+        }
+        let ended = |ok: bool| self.turn.steps.iter().filter(|step| step.result.is_some() && step.ok == ok).count() as u64;
+        let changes: u64 = self.turn.steps.iter().map(|step| step.committed.values().filter(|failed| failed.is_none()).count() as u64).sum();
+        let counts = [("calls_ok", ended(true)), ("calls_failed", ended(false)), ("changes", changes)];
+        self.push(TurnClosed {
+            final_kind: kind.to_owned(),
+            class: class.map(str::to_owned),
+            message: Kept::text(message),
+            counts: counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+        });
+    }
+
+    /// Which output went into which input, among the steps that ended well.
+    fn passings(&self) -> Vec<PassingObserved> {
+        let ended = |number: u32| self.turn.steps.iter().find(|step| step.number == number && step.ok);
+        let mut pairs = BTreeSet::new();
+        for step in self.turn.steps.iter().filter(|step| step.ok) {
+            for origin in step.provenance.values() {
+                if let Origin::Step { step: source, .. } = origin {
+                    pairs.insert((*source, step.number));
+                }
+            }
+        }
+        let passing = |(source, target): (u32, u32)| {
+            let (source, target) = (ended(source)?, ended(target)?);
+            Some(PassingObserved {
+                src: source.tool.clone(),
+                src_version: source.version.clone(),
+                dst: target.tool.clone(),
+                dst_version: target.version.clone(),
+                turn: self.id,
+            })
+        };
+        pairs.into_iter().filter_map(passing).collect()
+    }
+}
+
+/// The name of a call: derived, so that replay computes the same.
+fn trace_id(turn: TurnId, step: u32) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("metnos trace id v1");
+    hasher.update(&turn.0).update(&step.to_le_bytes());
+    hasher.finalize().to_hex()[..26].to_owned()
+}
+
+/// The role's name in a target fact.
+pub fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::TargetPath => "target_path",
+        Role::Url => "url",
+        Role::Host => "host",
+        Role::Recipient => "recipient",
+        Role::Id => "id",
+        Role::Path
+        | Role::Pattern
+        | Role::Content
+        | Role::Entries
+        | Role::Text
+        | Role::Field
+        | Role::Count
+        | Role::Size
+        | Role::Time
+        | Role::Timezone
+        | Role::Option => "path",
+    }
+}
+
+/// The canonical text of what a consent binds.
+pub(super) fn bound(step: &Step, about: &str) -> String {
+    let ops = if about == "effects" { serde_json::to_value(&step.ops).unwrap_or(Value::Null) } else { Value::Null };
+    canonical::to_string(&json!({
+        "tool": step.tool, "version": step.version, "args": step.args, "effects": ops, "plan": step.plan_digest, "about": about,
+    }))
+}

@@ -1,0 +1,20 @@
+//! The turn: from a sentence to a closed record, as a pure machine.
+//!
+//! `decide` turns what arrived into events, `apply` (in `state`) folds them, `react` says what to do next in the world.
+//! Nothing here waits, reads or writes: the engine does, and feeds what the world said back as commands.
+
+pub mod command;
+mod consent;
+pub mod decide;
+pub mod react;
+pub mod state;
+
+pub use command::Command;
+pub use decide::{Context, Rejection, decide};
+pub use react::{Effect, Wanted, react};
+pub use state::{Phase, Step, Turn};
+
+/// The stream of a turn.
+pub fn stream(id: metnos_log::TurnId) -> String {
+    format!("turn/{id}")
+}

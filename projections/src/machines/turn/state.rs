@@ -1,0 +1,233 @@
+//! The state of one turn and how events change it. Total: an event that does not fit changes nothing.
+
+use std::collections::BTreeMap;
+
+use metnos_log::event::turn::{PlannedOp, Target, TurnOpened};
+use metnos_log::{Event, Micros, TurnId};
+use serde_json::{Value, json};
+
+use crate::messages::Language;
+use crate::plan::{Origin, Plan};
+
+/// Where a turn stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// No event yet.
+    #[default]
+    New,
+    /// Opened; the planner has not spoken. Only seen between the events of one decision.
+    Planning,
+    /// A step is up; the edge is to look up what it names.
+    Preparing,
+    /// A person is asked.
+    Asking,
+    /// A call's intent is recorded; its outcome is not.
+    Calling,
+    /// A call ended well. Only seen between the events of one decision.
+    Returned,
+    /// Changes are planned, not all of them are made.
+    Committing,
+    /// Over.
+    Closed,
+}
+
+/// One turn.
+#[derive(Clone, Debug, Default)]
+pub struct Turn {
+    /// Its id.
+    pub id: Option<TurnId>,
+    /// How many events its stream has.
+    pub version: u64,
+    /// When it was opened.
+    pub opened_at: Micros,
+    /// The sentence and what surrounded it.
+    pub opened: Option<TurnOpened>,
+    /// The language of its answers.
+    pub language: Language,
+    /// The plan.
+    pub plan: Option<Plan>,
+    /// The steps so far.
+    pub steps: Vec<Step>,
+    /// Where it stands.
+    pub phase: Phase,
+    /// What is being asked, while a person is asked.
+    pub asked: Option<Asked>,
+    /// How it ended.
+    pub final_kind: Option<String>,
+    /// By which class.
+    pub final_class: Option<String>,
+    /// What the person was told; `None` when that lies in a blob that was not fetched.
+    pub message: Option<String>,
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// `call` or `effects`.
+    pub about: String,
+    /// What exactly.
+    pub digest: String,
+    /// The text.
+    pub text: String,
+}
+
+/// One step of a turn.
+#[derive(Clone, Debug, Default)]
+pub struct Step {
+    /// Its number, from 1.
+    pub number: u32,
+    /// The executor.
+    pub tool: String,
+    /// Its version.
+    pub version: String,
+    /// Arguments as proposed.
+    pub proposed: Value,
+    /// Arguments as the executor gets them.
+    pub args: Value,
+    /// What its targets are.
+    pub targets: Vec<Target>,
+    /// Where its values came from.
+    pub provenance: BTreeMap<String, Origin>,
+    /// Digest of its cage plan.
+    pub plan_digest: String,
+    /// Names its call.
+    pub trace_id: String,
+    /// Its result, once it ended.
+    pub result: Option<Value>,
+    /// Whether it ended well.
+    pub ok: bool,
+    /// The class, when it did not.
+    pub class: Option<String>,
+    /// What it wants changed.
+    pub ops: Vec<PlannedOp>,
+    /// What became of each change: `None` is done.
+    pub committed: BTreeMap<u32, Option<(String, String)>>,
+}
+
+impl Turn {
+    /// The step that is up.
+    pub fn step(&self) -> Option<&Step> {
+        self.steps.last()
+    }
+
+    /// Results of the steps that ended well, by number.
+    pub fn results(&self) -> BTreeMap<u32, &Value> {
+        let ended = self.steps.iter().filter(|step| step.ok);
+        ended.filter_map(|step| step.result.as_ref().map(|result| (step.number, result))).collect()
+    }
+
+    /// Takes one event of this turn in.
+    pub fn apply(&mut self, id: TurnId, time: Micros, event: &Event) {
+        if matches!(event, Event::PassingObserved(_)) {
+            return; // It happened in this turn, but belongs to the mnestome's stream.
+        }
+        self.version += 1;
+        match event {
+            Event::TurnOpened(opened) => {
+                self.id = Some(id);
+                self.opened_at = time;
+                self.opened = Some(opened.clone());
+                self.phase = Phase::Planning;
+            }
+            Event::PlanProposed(proposed) => {
+                self.language = Language::parse(&proposed.language).unwrap_or_default();
+                self.plan = proposed.plan.value().and_then(|plan| serde_json::from_value(plan).ok());
+            }
+            Event::StepProposed(proposed) => {
+                let args = proposed.args.value().unwrap_or(Value::Null);
+                self.steps.push(Step {
+                    number: proposed.step,
+                    tool: proposed.tool.clone(),
+                    proposed: args,
+                    ..Step::default()
+                });
+                self.phase = Phase::Preparing;
+            }
+            Event::ConsentAsked(asked) => {
+                let text = asked.text.get().unwrap_or_default().to_owned();
+                self.asked = Some(Asked { about: asked.about.clone(), digest: asked.digest.clone(), text });
+                self.phase = Phase::Asking;
+            }
+            Event::ConsentGiven(_) | Event::ConsentDenied(_) | Event::ConsentExpired(_) => self.asked = None,
+            Event::TurnClosed(closed) => {
+                self.final_kind = Some(closed.final_kind.clone());
+                self.final_class.clone_from(&closed.class);
+                self.message = closed.message.get().map(str::to_owned);
+                self.phase = Phase::Closed;
+            }
+            #[expect(clippy::wildcard_enum_match_arm, reason = "the rest concerns the step that is up, or nothing here")]
+            other => self.apply_to_step(other),
+        }
+    }
+
+    fn apply_to_step(&mut self, event: &Event) {
+        let Some(step) = self.steps.last_mut() else { return };
+        match event {
+            Event::ArgumentsResolved(resolved) => {
+                step.args = resolved.args.value().unwrap_or(Value::Null);
+                step.targets.clone_from(&resolved.targets);
+                step.provenance = serde_json::from_value(resolved.provenance.0.clone()).unwrap_or_default();
+                step.version.clone_from(&resolved.version);
+                step.plan_digest.clone_from(&resolved.plan_digest);
+            }
+            Event::InvocationStarted(started) => {
+                step.trace_id.clone_from(&started.trace_id);
+                self.phase = Phase::Calling;
+            }
+            Event::InvocationFinished(finished) => {
+                step.result = finished.result.value();
+                step.ok = finished.ok && finished.effects.is_empty();
+                step.class.clone_from(&finished.class);
+                step.ops.clone_from(&finished.effects);
+                self.phase = Phase::Returned;
+            }
+            Event::EffectsPlanned(_) => self.phase = Phase::Committing,
+            Event::EffectCommitted(committed) => {
+                step.committed.insert(committed.index, committed.failure.clone());
+                if step.committed.len() == step.ops.len() {
+                    step.complete();
+                    self.phase = Phase::Returned;
+                }
+            }
+            #[expect(clippy::wildcard_enum_match_arm, reason = "refusals and verdicts change no state: the closing follows")]
+            _ => {}
+        }
+    }
+}
+
+impl Step {
+    /// Whether every planned change was made.
+    pub fn all_committed(&self) -> bool {
+        self.committed.len() == self.ops.len() && self.committed.values().all(Option::is_none)
+    }
+
+    /// Completes the result of an acting step from what was committed, not from what it announced.
+    fn complete(&mut self) {
+        self.ok = self.all_committed();
+        self.class = self.committed.values().flatten().next().map(|(class, _)| class.clone());
+        let done = |index: usize| u32::try_from(index).is_ok_and(|index| self.committed.get(&index) == Some(&None));
+        let mut results = Vec::new();
+        let (mut ok_count, mut bytes_written) = (0_u64, 0_u64);
+        for (index, op) in self.ops.iter().enumerate() {
+            let made = done(index);
+            let failure = u32::try_from(index).ok().and_then(|index| self.committed.get(&index)?.clone());
+            if made {
+                ok_count += 1;
+                bytes_written += op.bytes;
+            }
+            let mut line = json!({ "op": op.op, "path": op.path, "bytes": op.bytes, "ok": made, "before": op.before.kind });
+            if let (Some((class, reason)), Some(line)) = (failure, line.as_object_mut()) {
+                line.insert("error_class".to_owned(), class.into());
+                line.insert("error".to_owned(), reason.into());
+            }
+            results.push(line);
+        }
+        let Some(result) = self.result.as_mut().and_then(Value::as_object_mut) else { return };
+        let fail_count = self.ops.len() as u64 - ok_count;
+        result.insert("results".to_owned(), results.into());
+        result.insert("ok_count".to_owned(), ok_count.into());
+        result.insert("fail_count".to_owned(), fail_count.into());
+        result.insert("bytes_written".to_owned(), bytes_written.into());
+        result.insert("ok".to_owned(), self.ok.into());
+    }
+}

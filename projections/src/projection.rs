@@ -1,0 +1,33 @@
+//! What a projection is: state that is folded from the log, can be deleted, and comes back the same.
+
+use metnos_log::Recorded;
+use metnos_log::canonical;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// State folded from events. `evolve` is total: an event that it does not know, or whose payload was erased, changes
+/// nothing.
+pub trait Projection: Default + Serialize + DeserializeOwned {
+    /// Names its checkpoint file.
+    const NAME: &'static str;
+    /// A new number means that old checkpoints are rebuilt.
+    const VERSION: u32;
+
+    /// Takes one event in.
+    fn evolve(&mut self, recorded: &Recorded);
+
+    /// The whole state as canonical JSON.
+    fn snapshot(&self) -> String {
+        canonical::of(self).expect("projections are structs with text keys")
+    }
+
+    /// The state that [`Self::snapshot`] wrote; `None` when the text is none.
+    fn restore(snapshot: &str) -> Option<Self> {
+        serde_json::from_str(snapshot).ok()
+    }
+
+    /// blake3 of the snapshot. Holds no erasable text, so erasing one changes no digest.
+    fn digest(&self) -> String {
+        blake3::hash(self.snapshot().as_bytes()).to_hex().to_string()
+    }
+}

@@ -1,0 +1,185 @@
+//! Replay: folds the history again and decides every recorded turn again, with all effects left out.
+//!
+//! Facts are taken from their events; decisions are computed and compared. With the rules of then, a difference is an
+//! error; a turn that other rules decided is only checked for order (design 1-architecture, «The loop»).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use metnos_log::envelope::Body;
+use metnos_log::{Event, Recorded, TurnId};
+use serde_json::Value;
+
+use crate::machines::catalog::Catalog;
+use crate::machines::turn::{Command, Context, Turn, decide};
+use crate::projection::Projection;
+use crate::rules::Rules;
+use crate::rules::simple::{Tool, Tools};
+
+/// The planner's index of a catalog.
+pub fn tools(catalog: &Catalog) -> Tools {
+    let tool = |(_, _, version): (&str, &str, &crate::machines::catalog::Version)| {
+        Some(Tool { manifest: version.manifest()?, input: version.definition("Input").cloned().unwrap_or(Value::Null) })
+    };
+    Tools::new(catalog.all_active().filter_map(tool).collect())
+}
+
+/// The first place where a turn's record and its replay part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The event's number.
+    pub seq: u64,
+    /// The turn.
+    pub turn: TurnId,
+    /// What the log says: label and payload.
+    pub recorded: Option<(String, Value)>,
+    /// What the rules say: label and payload.
+    pub computed: Option<(String, Value)>,
+    /// Why nothing could be computed, where that is so.
+    pub note: Option<String>,
+}
+
+/// What a replay found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Events folded.
+    pub events: u64,
+    /// Turns decided again, with equal outcome or not.
+    pub turns: u64,
+    /// Turns that other rules decided.
+    pub by_other_rules: u64,
+    /// Turns whose text was erased or redacted.
+    pub not_decidable: u64,
+    /// Turns that have not ended.
+    pub open: u64,
+    /// First difference of each turn that has one.
+    pub differences: Vec<Difference>,
+}
+
+/// How one turn fares.
+#[derive(Default)]
+struct Course {
+    turn: Turn,
+    expected: VecDeque<Event>,
+    /// Compared no more: it differed, or cannot be decided.
+    released: bool,
+    last_seq: u64,
+}
+
+/// Replays a history event by event.
+pub struct Checker<'r> {
+    rules: &'r Rules,
+    strict: bool,
+    catalog: Catalog,
+    tools: Option<(u64, Tools)>,
+    courses: BTreeMap<TurnId, Course>,
+    report: Report,
+}
+
+impl<'r> Checker<'r> {
+    /// Checks against these rules. `strict` compares turns of other rules too.
+    pub fn new(rules: &'r Rules, strict: bool) -> Self {
+        let catalog = Catalog::default();
+        Self { rules, strict, catalog, tools: None, courses: BTreeMap::new(), report: Report::default() }
+    }
+
+    /// Takes the next event, its blobs fetched.
+    pub fn take(&mut self, recorded: &Recorded) {
+        self.report.events += 1;
+        match recorded.turn {
+            Some(id) => self.take_of_turn(id, recorded),
+            None => self.catalog.evolve(recorded),
+        }
+    }
+
+    fn take_of_turn(&mut self, id: TurnId, recorded: &Recorded) {
+        let mut course = self.courses.remove(&id).unwrap_or_default();
+        course.last_seq = recorded.seq;
+        match &recorded.body {
+            Body::Known(event) => {
+                self.start(&mut course, event);
+                if !course.released {
+                    self.compare(id, &mut course, recorded, event);
+                }
+                course.turn.apply(id, recorded.time, event);
+            }
+            Body::Erased | Body::Unknown(_) if !course.released => {
+                course.released = true;
+                self.report.not_decidable += 1;
+            }
+            Body::Erased | Body::Unknown(_) => {}
+        }
+        self.courses.insert(id, course);
+    }
+
+    /// Looks at whether a turn can be decided by these rules at all.
+    fn start(&mut self, course: &mut Course, event: &Event) {
+        if let Event::TurnOpened(opened) = event {
+            self.report.turns += 1;
+            if opened.rules_digest != self.rules.digest() && !self.strict {
+                course.released = true;
+                self.report.by_other_rules += 1;
+            }
+        }
+        let fact = Command::recorded(event).is_some();
+        if fact && !course.released && event.to_json().to_string().contains("<redacted:") {
+            course.released = true;
+            self.report.not_decidable += 1;
+        }
+    }
+
+    fn compare(&mut self, id: TurnId, course: &mut Course, recorded: &Recorded, event: &Event) {
+        let mut note = None;
+        if course.expected.is_empty() {
+            match Command::recorded(event) {
+                None => note = Some("the log holds a decision that nothing led to".to_owned()),
+                Some(command) => match self.decided(id, &course.turn, recorded, command) {
+                    Ok(events) => course.expected = events.into(),
+                    Err(rejection) => note = Some(rejection),
+                },
+            }
+        }
+        let computed = course.expected.pop_front();
+        if computed.as_ref() == Some(event) {
+            return;
+        }
+        course.released = true;
+        course.expected.clear();
+        let said = |event: &Event| (event.label().to_owned(), event.to_json());
+        self.report.differences.push(Difference {
+            seq: recorded.seq,
+            turn: id,
+            recorded: Some(said(event)),
+            computed: computed.as_ref().map(said),
+            note,
+        });
+    }
+
+    fn decided(&mut self, id: TurnId, turn: &Turn, recorded: &Recorded, command: Command) -> Result<Vec<Event>, String> {
+        if self.tools.as_ref().is_none_or(|(generation, _)| *generation != self.catalog.generation) {
+            self.tools = Some((self.catalog.generation, tools(&self.catalog)));
+        }
+        let (_, tools) = self.tools.as_ref().expect("it was just made");
+        let context = Context { rules: self.rules, catalog: &self.catalog, tools, time: recorded.time };
+        decide(turn, id, context, command).map_err(|rejection| rejection.to_string())
+    }
+
+    /// What was found, and the catalog as replay built it.
+    pub fn finish(mut self) -> (Report, Catalog) {
+        for (id, course) in self.courses {
+            if let Some(missing) = course.expected.front() {
+                self.report.differences.push(Difference {
+                    seq: course.last_seq,
+                    turn: id,
+                    recorded: None,
+                    computed: Some((missing.label().to_owned(), missing.to_json())),
+                    note: Some("the log lacks a decision that must follow".to_owned()),
+                });
+            }
+            if course.turn.final_kind.is_none() {
+                self.report.open += 1;
+            }
+        }
+        self.report.differences.sort_by_key(|difference| difference.seq);
+        (self.report, self.catalog)
+    }
+}

@@ -1,0 +1,154 @@
+//! Policy: which capabilities exist, and whether a use of one is allowed, asked or denied (design 3-executors, «Policy»).
+
+use crate::rules::cage_plan::Autonomy;
+
+/// How a capability is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Never asked.
+    None,
+    /// Asked once for each target.
+    PerTarget,
+    /// Asked every time.
+    Always,
+}
+
+/// One capability of the closed registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registered {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is treated.
+    pub class: Class,
+    /// Whether it can do harm.
+    pub critical: bool,
+}
+
+const fn capability(name: &'static str, class: Class, critical: bool) -> Registered {
+    Registered { name, class, critical }
+}
+
+/// The registry. A manifest that names another capability is refused.
+pub const REGISTRY: &[Registered] = &[
+    capability("compute:pure", Class::None, false),
+    capability("time:read", Class::None, false),
+    capability("parse:local", Class::None, false),
+    capability("llm:local", Class::None, false),
+    capability("metnos:cache", Class::None, false),
+    capability("dialog:input", Class::None, false),
+    capability("channel:in", Class::None, false),
+    capability("fs:read", Class::PerTarget, false),
+    capability("fs:write", Class::PerTarget, true),
+    capability("network:http", Class::PerTarget, false),
+    capability("network:sites", Class::PerTarget, false),
+    capability("llm:online", Class::PerTarget, false),
+    capability("mail:read", Class::PerTarget, false),
+    capability("channel:out", Class::PerTarget, false),
+    capability("calendar:read", Class::PerTarget, false),
+    capability("index:read", Class::PerTarget, false),
+    capability("metnos:read", Class::PerTarget, false),
+    capability("metnos:write", Class::PerTarget, true),
+    capability("system:read", Class::PerTarget, false),
+    capability("provider:access", Class::PerTarget, false),
+    capability("code:exec", Class::Always, true),
+    capability("mail:send", Class::Always, true),
+    capability("mail:write", Class::Always, true),
+    capability("system:admin", Class::Always, true),
+    capability("drive:permissions", Class::Always, true),
+];
+
+/// The registered capability of that name.
+pub fn registered(name: &str) -> Option<Registered> {
+    REGISTRY.iter().copied().find(|capability| capability.name == name)
+}
+
+/// What policy says about one use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Decision {
+    /// It may go on.
+    Allow,
+    /// A person is asked.
+    Ask,
+    /// It may not.
+    Deny,
+}
+
+impl Decision {
+    /// Its name in events.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// One use of a capability.
+#[derive(Clone, Copy, Debug)]
+pub struct Use<'a> {
+    /// The capability.
+    pub capability: &'a str,
+    /// The person's own words, or a grant, named every target of it.
+    pub granted: bool,
+    /// It changes something and cannot simply be repeated.
+    pub unrepeatable_act: bool,
+}
+
+/// Decides one use at one level of autonomy. An unknown capability is denied.
+pub fn decide(autonomy: Autonomy, what: Use<'_>) -> Decision {
+    let Some(capability) = registered(what.capability) else { return Decision::Deny };
+    match (autonomy, capability.class) {
+        (Autonomy::ReadOnly, _) if capability.critical => Decision::Deny,
+        (_, Class::None) => Decision::Allow,
+        (_, Class::Always) => Decision::Ask,
+        (Autonomy::Full, Class::PerTarget) if what.unrepeatable_act => Decision::Ask,
+        (Autonomy::Full, Class::PerTarget) => Decision::Allow,
+        (_, Class::PerTarget) if what.granted && !capability.critical => Decision::Allow,
+        (_, Class::PerTarget) => Decision::Ask,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(autonomy: Autonomy, capability: &str, granted: bool, expected: Decision) {
+        let what = Use { capability, granted, unrepeatable_act: registered(capability).is_some_and(|known| known.critical) };
+        assert_eq!(decide(autonomy, what), expected, "{autonomy:?} {capability} granted={granted}");
+    }
+
+    #[test]
+    fn the_table() {
+        use Autonomy::{Full, ReadOnly, Supervised};
+        use Decision::{Allow, Ask, Deny};
+        for autonomy in [ReadOnly, Supervised, Full] {
+            check(autonomy, "compute:pure", false, Allow);
+            check(autonomy, "no:such", true, Deny);
+        }
+        check(ReadOnly, "fs:read", false, Ask);
+        check(ReadOnly, "fs:read", true, Allow);
+        check(ReadOnly, "fs:write", true, Deny);
+        check(Supervised, "fs:read", false, Ask);
+        check(Supervised, "fs:write", true, Ask);
+        check(Supervised, "code:exec", true, Ask);
+        check(Full, "fs:read", false, Allow);
+        check(Full, "fs:write", false, Ask);
+        check(Full, "code:exec", true, Ask);
+    }
+
+    #[test]
+    fn more_autonomy_never_means_a_stricter_decision() {
+        for capability in REGISTRY {
+            for granted in [false, true] {
+                for unrepeatable_act in [false, true] {
+                    let what = Use { capability: capability.name, granted, unrepeatable_act };
+                    let by = |autonomy| decide(autonomy, what);
+                    assert!(by(Autonomy::ReadOnly) >= by(Autonomy::Supervised), "{capability:?}");
+                    assert!(by(Autonomy::Supervised) >= by(Autonomy::Full), "{capability:?}");
+                }
+            }
+        }
+    }
+}

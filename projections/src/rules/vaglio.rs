@@ -1,0 +1,236 @@
+//! The vaglio: a binary guard that applies the Laws, and a graduated judge (design 3-executors, «Vaglio»).
+//!
+//! The guard fails closed: a target that cannot be judged is a target that is blocked.
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+use crate::messages::{self, Language};
+use crate::rules::core_paths::{self, OwnDirs};
+use crate::rules::shape::{self, Category};
+
+/// A score below this is a refusal.
+pub const JUDGE_THRESHOLD_PERMILLE: u16 = 300;
+
+/// Why the Laws cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LawsError {
+    /// Not TOML, or not laws.
+    #[error("prompts/laws.toml: {0}")]
+    Syntax(#[from] Box<toml::de::Error>),
+    /// A glob that is none.
+    #[error("prompts/laws.toml: «{glob}» is no glob")]
+    Glob {
+        /// The text.
+        glob: String,
+    },
+}
+
+/// The Laws.
+#[derive(Clone, Debug)]
+pub struct Laws {
+    laws: Vec<Law>,
+    globs: Vec<Vec<Regex>>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    law: Vec<Law>,
+}
+
+/// One Law: a name, a test, and a reason in both languages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Law {
+    name: String,
+    rule: String,
+    check: Test,
+    about: Vec<String>,
+    #[serde(default)]
+    verbs: Vec<String>,
+    #[serde(default)]
+    objects: Vec<String>,
+    #[serde(default)]
+    targets: Vec<String>,
+    reason: Reason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Test {
+    CorePath,
+    ProtectedTree,
+    Match,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reason {
+    en: String,
+    it: String,
+}
+
+/// What the guard looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// `call` or `effects`.
+    pub about: &'a str,
+    /// The executor.
+    pub tool: &'a str,
+    /// Canonical paths.
+    pub paths: &'a [String],
+    /// The person's home folder.
+    pub home: &'a str,
+    /// The instance's own folders.
+    pub own: &'a OwnDirs,
+}
+
+/// What the guard forbids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// `law.rule`, with the core rule's name where there is one.
+    pub rule: String,
+    /// Why, in the turn's language.
+    pub reason: String,
+}
+
+impl Laws {
+    /// The Laws that this binary was built with.
+    pub fn embedded() -> Self {
+        Self::parse(include_str!("../../../prompts/laws.toml")).expect("the embedded Laws are parsed by a test")
+    }
+
+    /// Reads Laws.
+    pub fn parse(text: &str) -> Result<Self, LawsError> {
+        let file: File = toml::from_str(text).map_err(Box::new)?;
+        let globs = file.law.iter().map(|law| law.targets.iter().map(|glob| compile(glob)).collect()).collect::<Result<_, _>>()?;
+        Ok(Self { laws: file.law, globs })
+    }
+
+    /// Applies the Laws; the first that forbids is named.
+    pub fn guard(&self, subject: Subject<'_>, language: Language) -> Option<Blocked> {
+        self.laws.iter().zip(&self.globs).find_map(|(law, globs)| {
+            if !law.about.iter().any(|about| about == subject.about) {
+                return None;
+            }
+            let (target, detail) = law.offended(globs, subject)?;
+            let template = match language {
+                Language::En => &law.reason.en,
+                Language::It => &law.reason.it,
+            };
+            let reason = messages::fill(template, serde_json::json!({ "target": target })).unwrap_or_else(|_| law.rule.clone());
+            let rule = format!("{}.{}{}", law.name, law.rule, detail.map(|detail| format!(".{detail}")).unwrap_or_default());
+            Some(Blocked { rule, reason })
+        })
+    }
+}
+
+impl Law {
+    fn offended<'s>(&self, globs: &[Regex], subject: Subject<'s>) -> Option<(&'s str, Option<&'static str>)> {
+        let verb = shape::verb(subject.tool);
+        let object = shape::object(subject.tool).unwrap_or_default();
+        if !(self.verbs.is_empty() || self.verbs.iter().any(|name| name == verb)) {
+            return None;
+        }
+        if !(self.objects.is_empty() || self.objects.iter().any(|name| name == object)) {
+            return None;
+        }
+        match self.check {
+            Test::CorePath => subject.paths.iter().find_map(|path| {
+                core_paths::forbidden(path, subject.home, subject.own).map(|rule| (path.as_str(), Some(rule)))
+            }),
+            Test::ProtectedTree => subject
+                .paths
+                .iter()
+                .find_map(|path| core_paths::protected_from_change(path).map(|rule| (path.as_str(), Some(rule)))),
+            Test::Match if globs.is_empty() => Some((subject.tool, None)),
+            Test::Match => {
+                subject.paths.iter().find(|path| globs.iter().any(|glob| glob.is_match(path))).map(|path| (path.as_str(), None))
+            }
+        }
+    }
+}
+
+/// `**` is any number of segments, `*` a part of one.
+fn compile(glob: &str) -> Result<Regex, LawsError> {
+    let pattern: String = regex::escape(glob).replace(r"\*\*/", "(?:.*/)?").replace(r"/\*\*", "(?:/.*)?").replace(r"\*", "[^/]*");
+    Regex::new(&format!("(?s)^{pattern}$")).map_err(|_| LawsError::Glob { glob: glob.to_owned() })
+}
+
+/// What the judge weighs.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one line of the design's table of weights")]
+pub struct Signs {
+    /// The request's words name the executor's verb or object.
+    pub named: bool,
+    /// No critical capability is declared and no effect needs one.
+    pub harmless: bool,
+    /// A target holds `..`.
+    pub traversal: bool,
+    /// Argument keys that the schema does not have.
+    pub unusual_keys: bool,
+    /// An acting verb that the request's words do not carry.
+    pub unasked_act: bool,
+    /// A target of untrusted origin.
+    pub untrusted_target: bool,
+}
+
+/// The judge's score in thousandths: base 700 and the design's weights.
+pub fn judge(signs: Signs) -> u16 {
+    let weights = [
+        (signs.named, 100),
+        (signs.harmless, 50),
+        (signs.traversal, -500),
+        (signs.unusual_keys, -200),
+        (signs.unasked_act, -300),
+        (signs.untrusted_target, -300),
+    ];
+    let score: i32 = 700 + weights.iter().filter(|(holds, _)| *holds).map(|(_, weight)| weight).sum::<i32>();
+    u16::try_from(score.clamp(0, 1000)).expect("clamped to 0..=1000")
+}
+
+/// Whether a verb passes the judge at once.
+pub fn is_safe(tool: &str) -> bool {
+    matches!(shape::category(tool), Some(Category::Emit | Category::Present))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(laws: &Laws, about: &str, path: &str) -> Option<String> {
+        let own = OwnDirs { config: "/h/m/config".into(), data: "/h/m/data".into(), audit: "/h/m/workspace/.audit".into() };
+        let paths = [path.to_owned()];
+        let subject = Subject { about, tool: "write_files", paths: &paths, home: "/h", own: &own };
+        laws.guard(subject, Language::En).map(|blocked| blocked.rule)
+    }
+
+    #[test]
+    fn the_laws_forbid_what_they_name() {
+        let laws = Laws::embedded();
+        assert!(guard(&laws, "call", "/h/.ssh/id").is_some_and(|rule| rule.starts_with("perimeter.core_path.")));
+        assert!(guard(&laws, "effects", "/etc/hosts").is_some_and(|rule| rule.starts_with("non_harm.protected_tree")));
+        assert_eq!(guard(&laws, "call", "/etc/hosts"), None);
+        assert!(guard(&laws, "effects", "/h/m/workspace/executors/x/CURRENT").is_some());
+        assert_eq!(guard(&laws, "effects", "/h/notes/a.txt"), None);
+    }
+
+    #[test]
+    fn every_reason_can_be_said() {
+        for law in Laws::embedded().laws {
+            for reason in [law.reason.en, law.reason.it] {
+                let said = messages::fill(&reason, serde_json::json!({ "target": "/x" })).unwrap();
+                assert!(said.contains("/x"), "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_judge_adds_up() {
+        assert_eq!(judge(Signs::default()), 700);
+        assert_eq!(judge(Signs { named: true, harmless: true, ..Signs::default() }), 850);
+        let bad = Signs { traversal: true, unasked_act: true, untrusted_target: true, ..Signs::default() };
+        assert_eq!(judge(bad), 0);
+    }
+}

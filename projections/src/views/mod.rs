@@ -1,0 +1,4 @@
+//! Views: what people and other programs look at, computed from events.
+
+pub mod audit;
+pub mod turns;

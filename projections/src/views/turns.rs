@@ -1,0 +1,81 @@
+//! The turns by id: when, how they ended, what they cost. Holds no text: that stays in the events, where it can be erased.
+
+use std::collections::BTreeMap;
+
+use metnos_log::{Event, Recorded};
+use serde::{Deserialize, Serialize};
+
+use crate::projection::Projection;
+
+/// All turns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Turns {
+    /// Turns by id; ids sort by time.
+    pub turns: BTreeMap<String, Summary>,
+}
+
+/// One turn in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Number of its first event.
+    pub first_seq: u64,
+    /// Number of its newest event.
+    pub last_seq: u64,
+    /// When it was opened, µs.
+    pub opened_at: i64,
+    /// When it was closed, µs.
+    pub closed_at: Option<i64>,
+    /// The channel.
+    pub channel: String,
+    /// Calls that were started.
+    pub calls: u32,
+    /// Changes that were made.
+    pub changes: u32,
+    /// Whether changes are planned that have no outcome yet.
+    pub pending_changes: u32,
+    /// How it ended.
+    pub final_kind: Option<String>,
+    /// By which class.
+    pub class: Option<String>,
+}
+
+impl Turns {
+    /// Turns that have not ended, oldest first.
+    pub fn open(&self) -> impl Iterator<Item = (&str, &Summary)> {
+        self.turns.iter().filter(|(_, turn)| turn.final_kind.is_none()).map(|(id, turn)| (id.as_str(), turn))
+    }
+}
+
+impl Projection for Turns {
+    const NAME: &'static str = "turns";
+    const VERSION: u32 = 1;
+
+    fn evolve(&mut self, recorded: &Recorded) {
+        let Some(id) = recorded.turn else { return };
+        let turn = self.turns.entry(id.to_string()).or_default();
+        if turn.first_seq == 0 {
+            turn.first_seq = recorded.seq;
+            turn.opened_at = recorded.time.0;
+        }
+        turn.last_seq = recorded.seq;
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the summary counts what is listed here")]
+        match recorded.event() {
+            Some(Event::TurnOpened(opened)) => turn.channel.clone_from(&opened.channel),
+            Some(Event::InvocationStarted(_)) => turn.calls += 1,
+            Some(Event::InvocationFinished(finished)) => {
+                turn.pending_changes = u32::try_from(finished.effects.len()).unwrap_or(u32::MAX);
+            }
+            Some(Event::EffectCommitted(committed)) => {
+                turn.pending_changes = turn.pending_changes.saturating_sub(1);
+                turn.changes += u32::from(committed.failure.is_none());
+            }
+            Some(Event::TurnClosed(closed)) => {
+                turn.closed_at = Some(recorded.time.0);
+                turn.final_kind = Some(closed.final_kind.clone());
+                turn.class.clone_from(&closed.class);
+                turn.pending_changes = 0;
+            }
+            _ => {}
+        }
+    }
+}
