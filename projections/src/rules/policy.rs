@@ -102,9 +102,9 @@ pub fn decide(autonomy: Autonomy, what: Use<'_>) -> Decision {
         (Autonomy::ReadOnly, _) if capability.critical => Decision::Deny,
         (_, Class::None) => Decision::Allow,
         (_, Class::Always) => Decision::Ask,
+        (_, Class::PerTarget) if what.granted && !capability.critical => Decision::Allow,
         (Autonomy::Full, Class::PerTarget) if what.unrepeatable_act => Decision::Ask,
         (Autonomy::Full, Class::PerTarget) => Decision::Allow,
-        (_, Class::PerTarget) if what.granted && !capability.critical => Decision::Allow,
         (_, Class::PerTarget) => Decision::Ask,
     }
 }

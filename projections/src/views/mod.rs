@@ -1,4 +1,5 @@
 //! Views: what people and other programs look at, computed from events.
 
 pub mod audit;
+pub mod configuration;
 pub mod turns;

@@ -209,7 +209,7 @@ impl Decider<'_> {
         };
         let mut args = Value::Object(resolved.args);
         for target in &prepared.targets {
-            if let Some(place) = args.pointer_mut(&target.pointer) {
+            if let Some(place) = args.pointer_mut(&target.pointer).filter(|place| place.is_string()) {
                 *place = target.canonical.clone().into();
             }
             if let (Some(bytes), Some((parent, "path"))) = (&target.canonical_b64, target.pointer.rsplit_once('/')) {
@@ -263,7 +263,7 @@ impl Decider<'_> {
         if let Some((rule, reason)) = self.guard("call", &step.tool, &paths) {
             return self.block("call", &step, rule, reason);
         }
-        let granted = step.targets.iter().all(|target| self.is_granted(&step, target));
+        let granted = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
         let decisions = manifest.capabilities.iter().map(|capability| {
             let unrepeatable_act = manifest.contract.side_effects
                 && !manifest.contract.idempotent
@@ -272,22 +272,6 @@ impl Decider<'_> {
         });
         let decision = decisions.max().unwrap_or(Decision::Allow);
         self.rule_on("call", &step, decision, self.signs(&step, &manifest));
-    }
-
-    /// Whether the person's own words name this target: typed itself, or below a folder that was typed in this turn.
-    fn is_granted(&self, step: &Step, target: &metnos_log::event::turn::Target) -> bool {
-        let typed = |step: &Step, pointer: &str| {
-            let origin = step.provenance.iter().filter(|(at, _)| pointer == *at || pointer.starts_with(&format!("{at}/")));
-            let nearest = origin.max_by_key(|(at, _)| at.len()).map(|(_, origin)| origin);
-            matches!(nearest, Some(Origin::Words { .. } | Origin::Configuration))
-        };
-        if typed(step, &target.pointer) {
-            return true;
-        }
-        let earlier = self.turn.steps.iter().flat_map(|step| step.targets.iter().map(move |target| (step, target)));
-        let mut folders = earlier.filter(|(step, other)| other.kind == "folder" && typed(step, &other.pointer));
-        target.role != "url"
-            && folders.any(|(_, folder)| crate::rules::core_paths::is_within(&target.canonical, &folder.canonical))
     }
 
     fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {
@@ -406,7 +390,7 @@ impl Decider<'_> {
             return self.block("effects", &step, rule, reason);
         }
         let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
-        let granted = step.targets.iter().all(|target| self.is_granted(&step, target));
+        let granted = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
         let decision =
             policy::decide(self.autonomy(), Use { capability: "fs:write", granted, unrepeatable_act: !manifest.contract.idempotent });
         let mut signs = self.signs(&step, &manifest);

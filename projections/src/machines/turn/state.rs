@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::messages::Language;
 use crate::plan::{Origin, Plan};
+use crate::rules::core_paths;
 
 /// Where a turn stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,6 +117,16 @@ impl Turn {
         ended.filter_map(|step| step.result.as_ref().map(|result| (step.number, result))).collect()
     }
 
+    /// Whether the person's own words name this target: typed itself, or below a folder that was typed in this turn.
+    pub fn is_granted(&self, step: &Step, target: &Target) -> bool {
+        if step.is_typed(&target.pointer) {
+            return true;
+        }
+        let earlier = self.steps.iter().flat_map(|step| step.targets.iter().map(move |target| (step, target)));
+        let mut folders = earlier.filter(|(step, other)| other.kind == "folder" && step.is_typed(&other.pointer));
+        target.role != "url" && folders.any(|(_, folder)| core_paths::is_within(&target.canonical, &folder.canonical))
+    }
+
     /// Takes one event of this turn in.
     pub fn apply(&mut self, id: TurnId, time: Micros, event: &Event) {
         if matches!(event, Event::PassingObserved(_)) {
@@ -196,6 +207,13 @@ impl Turn {
 }
 
 impl Step {
+    /// Whether the value at a pointer came from the person's words or from configuration.
+    pub fn is_typed(&self, pointer: &str) -> bool {
+        let above = self.provenance.iter().filter(|(at, _)| pointer == *at || pointer.starts_with(&format!("{at}/")));
+        let nearest = above.max_by_key(|(at, _)| at.len()).map(|(_, origin)| origin);
+        matches!(nearest, Some(Origin::Words { .. } | Origin::Configuration))
+    }
+
     /// Whether every planned change was made.
     pub fn all_committed(&self) -> bool {
         self.committed.len() == self.ops.len() && self.committed.values().all(Option::is_none)

@@ -1,0 +1,107 @@
+//! Where things lie: one folder with `--home`, the XDG folders without (design 1-architecture, «Directories»).
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use metnos_projections::rules::core_paths::OwnDirs;
+
+use super::Variables;
+
+/// The folders of one instance, absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dirs {
+    /// `metnos.toml`, keys, credentials.
+    pub config: PathBuf,
+    /// The log and what is derived from it.
+    pub data: PathBuf,
+    /// Executors, exports, inbox: the owner may look here.
+    pub workspace: PathBuf,
+    /// Sockets and scratch files.
+    pub runtime: PathBuf,
+    /// The person's own home folder.
+    pub user_home: PathBuf,
+}
+
+/// Why there is no place for an instance.
+#[derive(Debug, thiserror::Error)]
+pub enum DirsError {
+    /// Neither `--home` nor `HOME`.
+    #[error("neither --home nor the variable HOME says where Metnos lives")]
+    NoHome,
+    /// A folder cannot be made.
+    #[error("the folder {path} cannot be created")]
+    Create {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Dirs {
+    /// Resolves the folders; makes none.
+    pub fn resolve(home: Option<&Path>, variables: &Variables) -> Result<Self, DirsError> {
+        let user_home = variables.user_home.clone().or_else(account_home).unwrap_or_else(|| PathBuf::from("/"));
+        if let Some(home) = home.or(variables.home.as_deref()) {
+            let home = std::path::absolute(home).map_err(|source| DirsError::Create { path: home.to_owned(), source })?;
+            // The folder may be named through links; what is compared with canonical paths must be canonical.
+            let home = home.canonicalize().unwrap_or(home);
+            return Ok(Self {
+                config: home.join("config"),
+                data: home.join("data"),
+                workspace: home.join("workspace"),
+                runtime: home.join("data/run"),
+                user_home,
+            });
+        }
+        if variables.user_home.is_none() && user_home == Path::new("/") {
+            return Err(DirsError::NoHome);
+        }
+        let config = variables.xdg_config.clone().unwrap_or_else(|| user_home.join(".config")).join("metnos");
+        let data = variables
+            .user_data
+            .clone()
+            .unwrap_or_else(|| variables.xdg_data.clone().unwrap_or_else(|| user_home.join(".local/share")).join("metnos"));
+        let runtime = variables.xdg_runtime.as_ref().map_or_else(|| data.join("run"), |runtime| runtime.join("metnos"));
+        Ok(Self { config, data, workspace: user_home.join("metnos"), runtime, user_home })
+    }
+
+    /// Makes every folder, readable by its owner only.
+    pub fn create(&self) -> Result<(), DirsError> {
+        let folders = [
+            self.config.join("keys"),
+            self.data.join("log"),
+            self.data.join("projections"),
+            self.data.join("cages"),
+            self.workspace.join("executors"),
+            self.workspace.join(".audit"),
+            self.workspace.join("inbox"),
+            self.runtime.clone(),
+        ];
+        folders.iter().try_for_each(|path| {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+            made.map_err(|source| DirsError::Create { path: path.clone(), source })
+        })
+    }
+
+    /// The log's file.
+    pub fn log(&self) -> PathBuf {
+        self.data.join("log/events.redb")
+    }
+
+    /// The folders that no executor sees, for the guard.
+    pub fn own(&self) -> OwnDirs {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        OwnDirs { config: text(&self.config), data: text(&self.data), audit: text(&self.workspace.join(".audit")) }
+    }
+}
+
+/// The home folder that the account database names, for processes without `HOME`.
+fn account_home() -> Option<PathBuf> {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
+    let line = accounts.lines().find(|line| line.split(':').nth(2) == Some(&uid))?;
+    line.split(':').nth(5).filter(|home| home.starts_with('/')).map(PathBuf::from)
+}

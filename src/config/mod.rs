@@ -1,0 +1,10 @@
+//! Configuration, resolved once: flags, then environment, then `metnos.toml`, then defaults.
+
+pub mod credentials;
+pub mod dirs;
+pub mod settings;
+pub mod variables;
+
+pub use dirs::Dirs;
+pub use settings::{ConfigError, Flags, Settings, Source};
+pub use variables::Variables;

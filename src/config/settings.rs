@@ -1,0 +1,305 @@
+//! The settings, typed, each with where it came from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use metnos_projections::messages::Language;
+use serde::{Deserialize, Serialize};
+
+use super::Variables;
+
+/// What the command line says.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// `--lang`.
+    pub language: Option<Language>,
+    /// `--engine`.
+    pub engine: Option<String>,
+}
+
+/// Where a value came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A flag.
+    Flag,
+    /// An environment variable.
+    Environment,
+    /// `metnos.toml`.
+    File,
+    /// Built in.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::File => "metnos.toml",
+            Self::Default => "default",
+        })
+    }
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is refused.
+    #[error("{file}:{line}:{column}: {message}\n{line} | {text}")]
+    File {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// The line itself.
+        text: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The file cannot be read or written.
+    #[error("{path} cannot be used")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A value that is none of those allowed.
+    #[error("{key} = «{value}» is not possible; {allowed}")]
+    Value {
+        /// The setting.
+        key: &'static str,
+        /// What was given.
+        value: String,
+        /// What may be given.
+        allowed: String,
+    },
+    /// No such setting.
+    #[error("there is no setting {key}; there are {there}")]
+    Unknown {
+        /// What was asked for.
+        key: String,
+        /// What there is.
+        there: String,
+    },
+}
+
+/// `metnos.toml`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    language: Option<String>,
+    zone: Option<String>,
+    autonomy: Option<String>,
+    engine: Option<String>,
+    log_level: Option<String>,
+    #[serde(default)]
+    network: Network,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Network {
+    allow: Option<Vec<String>>,
+}
+
+/// The settings.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The language where the sentence does not tell; `None`: English.
+    pub language: Option<Language>,
+    /// Whether the language was asked for by a flag, so that it is not guessed.
+    pub language_forced: bool,
+    /// IANA name of the local time zone.
+    pub zone: String,
+    /// `read_only`, `supervised`, `full`.
+    pub autonomy: String,
+    /// `auto` or `simple`.
+    pub engine: String,
+    /// Of the program's own messages.
+    pub log_level: String,
+    /// Hosts that `get_urls` may reach; `*` is any.
+    pub network_allow: Vec<String>,
+    sources: BTreeMap<&'static str, Source>,
+}
+
+/// The settings that exist, with what they mean.
+pub const KEYS: &[(&str, &str)] = &[
+    ("language", "en or it: the language where a sentence does not tell"),
+    ("zone", "IANA name of the time zone, for example Europe/Rome"),
+    ("autonomy", "read_only, supervised or full"),
+    ("engine", "auto or simple"),
+    ("log_level", "error, warn, info, debug or trace"),
+    ("network.allow", "hosts that pages may be fetched from; * is any"),
+];
+
+impl Settings {
+    /// Resolves everything; a missing file is an empty one.
+    pub fn resolve(path: &Path, flags: &Flags, variables: &Variables) -> Result<Self, ConfigError> {
+        let file = read(path)?;
+        let mut sources = BTreeMap::new();
+        let mut pick = |key, flag: Option<String>, variable: Option<String>, file: Option<String>, default: &str| {
+            let found = [(flag, Source::Flag), (variable, Source::Environment), (file, Source::File)];
+            let (value, source) = found
+                .into_iter()
+                .find_map(|(value, source)| value.map(|value| (value, source)))
+                .unwrap_or_else(|| (default.to_owned(), Source::Default));
+            sources.insert(key, source);
+            value
+        };
+        let flag_language = flags.language.map(|language| language.code().to_owned());
+        let locale = variables.locale.as_deref().and_then(Language::parse).map_or("en", Language::code);
+        let language = pick("language", flag_language, variables.language.clone(), file.language, locale);
+        let zone = pick("zone", None, variables.zone.clone(), file.zone, &system_zone());
+        let autonomy = pick("autonomy", None, variables.autonomy.clone(), file.autonomy, "supervised");
+        let engine = pick("engine", flags.engine.clone(), variables.engine.clone(), file.engine, "auto");
+        let log_level = pick("log_level", None, variables.log_level.clone(), file.log_level, "warn");
+        sources.insert("network.allow", if file.network.allow.is_some() { Source::File } else { Source::Default });
+        let settings = Self {
+            language: Language::parse(&language),
+            language_forced: flags.language.is_some(),
+            zone,
+            autonomy,
+            engine,
+            log_level,
+            network_allow: file.network.allow.unwrap_or_else(|| vec!["*".to_owned()]),
+            sources,
+        };
+        settings.checked(&language)
+    }
+
+    fn checked(self, language: &str) -> Result<Self, ConfigError> {
+        let one_of = |key: &'static str, value: &str, allowed: &[&str]| {
+            if allowed.contains(&value) {
+                return Ok(());
+            }
+            Err(ConfigError::Value { key, value: value.to_owned(), allowed: format!("it is one of {}", allowed.join(", ")) })
+        };
+        one_of("language", language, &["en", "it"])?;
+        one_of("autonomy", &self.autonomy, &["read_only", "supervised", "full"])?;
+        one_of("engine", &self.engine, &["auto", "simple"])?;
+        one_of("log_level", &self.log_level, &["error", "warn", "info", "debug", "trace"])?;
+        if jiff::tz::TimeZone::get(&self.zone).is_err() {
+            let allowed = "it is an IANA name such as Europe/Rome".to_owned();
+            return Err(ConfigError::Value { key: "zone", value: self.zone, allowed });
+        }
+        Ok(self)
+    }
+
+    /// Every setting as text, with where it came from.
+    pub fn listed(&self) -> Vec<(&'static str, String, Source)> {
+        let value = |key: &str| match key {
+            "language" => self.language.unwrap_or_default().code().to_owned(),
+            "zone" => self.zone.clone(),
+            "autonomy" => self.autonomy.clone(),
+            "engine" => self.engine.clone(),
+            "log_level" => self.log_level.clone(),
+            _ => self.network_allow.join(", "),
+        };
+        KEYS.iter().map(|(key, _)| (*key, value(key), self.sources.get(key).copied().unwrap_or(Source::Default))).collect()
+    }
+}
+
+/// The local zone, by the system's own link; UTC where it does not say.
+fn system_zone() -> String {
+    let named = || jiff::tz::TimeZone::try_system().ok()?.iana_name().map(str::to_owned);
+    named().unwrap_or_else(|| "UTC".to_owned())
+}
+
+fn read(path: &Path) -> Result<File, ConfigError> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
+        Err(source) => return Err(ConfigError::Io { path: path.to_owned(), source }),
+    };
+    parse(&path.to_string_lossy(), &text)
+}
+
+fn parse(file: &str, text: &str) -> Result<File, ConfigError> {
+    toml::from_str(text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start).min(text.len());
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        ConfigError::File {
+            file: file.to_owned(),
+            line: text[..start].matches('\n').count() + 1,
+            column: text[line_start..start].chars().count() + 1,
+            text: text[line_start..].lines().next().unwrap_or_default().to_owned(),
+            message: error.message().replace('\n', " "),
+        }
+    })
+}
+
+/// Writes one setting into the file, keeping its comments and order. The file is checked before it is replaced.
+pub fn set(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
+    if !KEYS.iter().any(|(known, _)| *known == key) {
+        let there = KEYS.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
+        return Err(ConfigError::Unknown { key: key.to_owned(), there });
+    }
+    let io = |source| ConfigError::Io { path: path.to_owned(), source };
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        other => other.map_err(io)?,
+    };
+    parse(&path.to_string_lossy(), &text)?;
+    let mut document: toml_edit::DocumentMut = text.parse().expect("text that parsed as TOML is a document");
+    if let Some(name) = key.strip_prefix("network.") {
+        let list: toml_edit::Array = value.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
+        document["network"].or_insert(toml_edit::table())[name] = toml_edit::value(list);
+    } else {
+        document[key] = toml_edit::value(value);
+    }
+    let text = document.to_string();
+    parse(&path.to_string_lossy(), &text)?;
+    let fresh = path.with_extension("toml.new");
+    std::fs::write(&fresh, text).and_then(|()| Settings::resolve(&fresh, &Flags::default(), &Variables::default()).map(drop).or_else(
+        |error| {
+            std::fs::remove_file(&fresh)?;
+            Err(std::io::Error::other(error.to_string()))
+        },
+    ))
+    .and_then(|()| std::fs::rename(&fresh, path))
+    .map_err(io)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearer_source_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metnos.toml");
+        std::fs::write(&path, "language = \"it\"\nautonomy = \"full\"\n").unwrap();
+        let flags = Flags { language: Some(Language::En), engine: None };
+        let variables = Variables { autonomy: Some("read_only".to_owned()), ..Variables::default() };
+        let settings = Settings::resolve(&path, &flags, &variables).unwrap();
+        let listed: BTreeMap<_, _> = settings.listed().into_iter().map(|(key, value, source)| (key, (value, source))).collect();
+        assert_eq!(listed["language"], ("en".to_owned(), Source::Flag));
+        assert_eq!(listed["autonomy"], ("read_only".to_owned(), Source::Environment));
+        assert_eq!(listed["engine"], ("auto".to_owned(), Source::Default));
+    }
+
+    #[test]
+    fn an_unknown_setting_names_line_and_column() {
+        let error = parse("metnos.toml", "language = \"en\"\nlanguag = \"it\"\n").unwrap_err();
+        assert!(matches!(&error, ConfigError::File { line: 2, column: 1, text, .. } if text.starts_with("languag ")), "{error}");
+    }
+
+    #[test]
+    fn setting_keeps_comments_and_refuses_nonsense() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metnos.toml");
+        std::fs::write(&path, "# mine\nengine = \"auto\"\n").unwrap();
+        set(&path, "language", "it").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# mine\n") && text.contains("language = \"it\""), "{text}");
+        assert!(set(&path, "language", "klingon").is_err());
+        assert!(set(&path, "colour", "red").is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+}

@@ -1,0 +1,256 @@
+//! Steps 1 to 4 before the verdict, 5 to 7 after it: prepares a call and runs it in its cage.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use metnos_log::event::turn::{Check, Target};
+use metnos_projections::machines::turn::command::Prepared;
+use metnos_projections::machines::turn::react::wanted;
+use metnos_projections::rules::cage_plan::{self, Autonomy, CallGrants, CagePlan, Places};
+use metnos_projections::rules::core_paths::OwnDirs;
+use serde_json::{Value, json};
+
+use super::loaded::{LoadError, Loaded};
+use super::targets::{self, Base, Looked};
+use super::{failed, passed};
+use crate::broker;
+use crate::sandbox::{Call, CallFailure, CancelFlag, Grant, Outcome, Progress, Sandbox, masks};
+
+/// The most requests of one call, redirects included.
+const REQUESTS_MAX: u32 = 64;
+/// The longest body of one fetched page.
+const BODY_BYTES_MAX: u64 = 2 << 20;
+const REQUEST_BODY_BYTES_MAX: u64 = 1 << 20;
+
+/// What a call needs to know of its surroundings.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// What `~` stands for.
+    pub home: PathBuf,
+    /// Where relative paths start.
+    pub folder: PathBuf,
+    /// What the plan's symbols stand for.
+    pub places: Places,
+    /// The instance's own folders.
+    pub own: OwnDirs,
+    /// How freely it may act.
+    pub autonomy: Autonomy,
+    /// Where lock files of living cages lie.
+    pub cages: PathBuf,
+    /// Hosts that this instance lets pages be fetched from.
+    pub network_allow: Vec<String>,
+    /// The language of the turn.
+    pub language: String,
+    /// IANA name of the local zone.
+    pub zone: String,
+    /// The turn's id.
+    pub turn_id: String,
+}
+
+/// A prepared call: the facts for the turn, and what is held for the cage.
+pub struct PreparedCall {
+    /// The facts.
+    pub facts: Prepared,
+    /// The executor, when it resolved and verified.
+    pub loaded: Option<Loaded>,
+    /// The arguments, targets replaced by their canonical values.
+    pub args: Value,
+    /// What was looked up.
+    pub looked: Vec<Looked>,
+    /// The call's plan.
+    pub plan: Option<CagePlan>,
+}
+
+/// What came back from the cage.
+pub struct Returned {
+    /// Whether the executor did what was asked.
+    pub ok: bool,
+    /// The error class, when it did not.
+    pub class: Option<String>,
+    /// The result; of a failed call, its error.
+    pub result: Value,
+    /// Steps 5 to 7.
+    pub checks: Vec<Check>,
+    /// The rest of what is known.
+    pub outcome: Outcome,
+}
+
+impl PreparedCall {
+    /// Steps 1 to 4: receive, resolve, verify, validate_input. `args` has its references replaced.
+    pub fn new(step: u32, loaded: Result<Loaded, LoadError>, args: Value, caller: &Caller) -> Self {
+        let mut checks = vec![passed("receive")];
+        let loaded = match loaded {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                let at = if matches!(error, LoadError::Resolve(..)) { "resolve" } else { "verify" };
+                checks.push(failed(at, error.class(), error.to_string()));
+                let facts = Prepared { step, checks, ..Prepared::default() };
+                return Self { facts, loaded: None, args, looked: Vec::new(), plan: None };
+            }
+        };
+        checks.extend([passed("resolve"), passed("verify")]);
+        let wanted = wanted(&loaded.manifest, &args);
+        let looked = targets::look_up(&wanted, Base { home: &caller.home, folder: &caller.folder });
+        let args = with_targets(args, &looked);
+        checks.push(match loaded.input_fault(&args) {
+            None => passed("validate_input"),
+            Some(fault) => failed("validate_input", "invalid_args", fault),
+        });
+        let plan = call_plan(&loaded.declared, &looked, caller);
+        let facts = Prepared {
+            step,
+            targets: looked.iter().map(|looked| looked.target.clone()).collect(),
+            version: loaded.version.clone(),
+            checks,
+            plan_digest: plan.digest(),
+        };
+        Self { facts, loaded: Some(loaded), args, looked, plan: Some(plan) }
+    }
+
+    /// Steps 5 to 7: open_cage, run, validate_output. Blocks until the cage is gone.
+    pub fn run(self, sandbox: &Sandbox, around: &Around<'_>) -> Result<Returned, CallFailure> {
+        let refused = |message: &str| CallFailure { class: "internal_error", message: message.to_owned() };
+        let loaded = self.loaded.ok_or_else(|| refused("the executor was not verified"))?;
+        let plan = self.plan.ok_or_else(|| refused("the call has no plan"))?;
+        if !cage_plan::is_subset(&plan, &loaded.declared) {
+            return Err(CallFailure { class: "lock_mismatch", message: "the call asks for more than was signed".to_owned() });
+        }
+        let net = network(&plan, &self.looked, around);
+        let grants = grants(self.looked, around.caller);
+        let context = json!({
+            "workspace": around.caller.places.workspace,
+            "turn_id": around.caller.turn_id,
+            "trace_id": around.trace_id,
+            "language": around.caller.language,
+            "timezone": around.caller.zone,
+            "config": {},
+            "credentials": {},
+        });
+        let lock_file = around.caller.cages.join(format!("{}.lock", around.trace_id));
+        let outcome = sandbox.call(Call {
+            plan: &plan,
+            grants,
+            code: &loaded.code,
+            args: &self.args,
+            context: &context,
+            lock_file: &lock_file,
+            net,
+            cancel: around.cancel.clone(),
+            progress: around.progress,
+        });
+        Ok(judged(&loaded, outcome))
+    }
+}
+
+/// What surrounds a run.
+pub struct Around<'a> {
+    /// Whose call it is.
+    pub caller: &'a Caller,
+    /// Names the call.
+    pub trace_id: &'a str,
+    /// Whether a target was named by the person's own words.
+    pub typed: &'a dyn Fn(&Target) -> bool,
+    /// Ends it from outside.
+    pub cancel: CancelFlag,
+    /// Told how far it is.
+    pub progress: &'a (dyn Fn(Progress) + Sync),
+    /// Canned answers instead of the network, by address: only birth tests have them.
+    pub canned: Option<BTreeMap<String, broker::Canned>>,
+}
+
+fn judged(loaded: &Loaded, outcome: Outcome) -> Returned {
+    let failure = |class: &str, message: &str| json!({ "ok": false, "error_class": class, "error": message });
+    let (result, checks) = match &outcome.reply {
+        Err(refused) if refused.class == "cage_refused" => {
+            (failure(refused.class, &refused.message), vec![failed("open_cage", refused.class, refused.message.clone())])
+        }
+        Err(other) => {
+            let checks = vec![passed("open_cage"), failed("run", other.class, other.message.clone())];
+            (failure(other.class, &other.message), checks)
+        }
+        Ok(value) => match loaded.output_fault(value) {
+            None => (value.clone(), vec![passed("open_cage"), passed("run"), passed("validate_output")]),
+            Some(fault) => {
+                let message = format!("{} returned what its schema does not allow: {fault}", loaded.name);
+                let check = failed("validate_output", "contract_violation", message.clone());
+                (failure("contract_violation", &message), vec![passed("open_cage"), passed("run"), check])
+            }
+        },
+    };
+    let ok = result.get("ok").and_then(Value::as_bool).unwrap_or(false);
+    let class = (!ok).then(|| result.get("error_class").and_then(Value::as_str).unwrap_or("contract_violation").to_owned());
+    Returned { ok, class, result, checks, outcome }
+}
+
+fn with_targets(mut args: Value, looked: &[Looked]) -> Value {
+    for Looked { target, .. } in looked {
+        if let Some(place) = args.pointer_mut(&target.pointer).filter(|place| place.is_string()) {
+            *place = target.canonical.clone().into();
+        }
+        if let (Some(bytes), Some((parent, "path"))) = (&target.canonical_b64, target.pointer.rsplit_once('/')) {
+            if let Some(Value::Object(entry)) = args.pointer_mut(parent) {
+                entry.insert("path_b64".to_owned(), bytes.clone().into());
+            }
+        }
+    }
+    args
+}
+
+fn call_plan(declared: &CagePlan, looked: &[Looked], caller: &Caller) -> CagePlan {
+    let mut grants = CallGrants::default();
+    for Looked { target, held } in looked {
+        match (target.role.as_str(), held) {
+            ("url", _) => grants.hosts.extend(host(&target.canonical)),
+            ("path", Some(_)) => grants.read.push(caller.places.symbolise(&target.canonical)),
+            _ => {}
+        }
+    }
+    cage_plan::narrow(declared, caller.autonomy, &grants)
+}
+
+fn host(address: &str) -> Option<String> {
+    reqwest::Url::parse(address).ok()?.host_str().map(str::to_owned)
+}
+
+fn grants(looked: Vec<Looked>, caller: &Caller) -> Vec<Grant> {
+    let home = caller.home.to_string_lossy();
+    let grant = |looked: Looked| {
+        let (fd, at) = looked.held.filter(|_| looked.target.role == "path")?;
+        let is_dir = looked.target.kind == "folder";
+        let masks = if is_dir { masks::below(&at, &home, &caller.own) } else { Vec::new() };
+        Some(Grant { fd, at, write: false, is_dir, masks })
+    };
+    looked.into_iter().filter_map(grant).collect()
+}
+
+/// What the broker may fetch: the hosts of the plan, at the ports that the addresses name, as far as the instance allows.
+fn network(plan: &CagePlan, looked: &[Looked], around: &Around<'_>) -> Option<broker::Grants> {
+    let cage_plan::Net::Brokered { hosts, read_only } = &plan.net else { return None };
+    let allowed = |host: &str| around.caller.network_allow.iter().any(|pattern| allows(pattern, host));
+    let grant = |Looked { target, .. }: &Looked| {
+        let url = reqwest::Url::parse(&target.canonical).ok().filter(|_| target.role == "url")?;
+        let host = url.host_str()?.to_owned();
+        let ports = url.port().map_or(broker::Ports::Web, broker::Ports::Exact);
+        let granted = hosts.contains(&host) && allowed(&host);
+        granted.then(|| broker::HostGrant { pattern: host, ports, typed: (around.typed)(target) })
+    };
+    Some(broker::Grants {
+        hosts: looked.iter().filter_map(grant).collect(),
+        read_only: *read_only,
+        max_body_bytes: BODY_BYTES_MAX,
+        max_request_bytes: REQUEST_BODY_BYTES_MAX,
+        max_requests: REQUESTS_MAX,
+        timeout: Duration::from_millis(plan.limits.wall_ms),
+        canned: around.canned.clone(),
+    })
+}
+
+fn allows(pattern: &str, host: &str) -> bool {
+    pattern == "*" || pattern == host || pattern.strip_prefix('*').is_some_and(|suffix| suffix.starts_with('.') && host.ends_with(suffix))
+}
+
+/// The folder of a path's lock file is made once; this names it.
+pub fn cages(data: &Path) -> PathBuf {
+    data.join("cages")
+}

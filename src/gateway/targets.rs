@@ -1,0 +1,300 @@
+//! Looks up what the arguments name: canonical paths by an `O_PATH` descriptor that is kept, addresses in normal form.
+//!
+//! A path is resolved exactly once, here; what is mounted or written later is this descriptor, so that a link that
+//! changes in between changes nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use metnos_log::event::turn::Target;
+use metnos_projections::machines::turn::Wanted;
+use metnos_projections::machines::turn::decide::role_name;
+use metnos_projections::manifest::Role;
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+/// Beyond this many paths in one list, their common folder is granted instead of each of them.
+pub const LISTED_MAX: usize = 32;
+
+/// A target with the descriptor that holds it.
+#[derive(Debug)]
+pub struct Looked {
+    /// What it is.
+    pub target: Target,
+    /// The object itself, for targets that exist and are read.
+    pub held: Option<(OwnedFd, PathBuf)>,
+}
+
+/// Where names start from.
+#[derive(Clone, Copy, Debug)]
+pub struct Base<'a> {
+    /// What `~` stands for.
+    pub home: &'a Path,
+    /// Where relative paths start.
+    pub folder: &'a Path,
+}
+
+/// Looks every wanted target up.
+pub fn look_up(wanted: &[Wanted], base: Base<'_>) -> Vec<Looked> {
+    let (listed, others): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|wanted| wanted.pointer.starts_with("/entries/"));
+    let mut looked: Vec<Looked> = others.into_iter().map(|wanted| one(wanted, base)).collect();
+    match common_folder(&listed) {
+        Some(folder) => {
+            let value = folder.to_string_lossy().into_owned();
+            let wanted = Wanted { pointer: "/entries".to_owned(), role: Role::Path, value, value_b64: None };
+            looked.push(one(&wanted, base));
+        }
+        None => looked.extend(listed.into_iter().map(|wanted| one(wanted, base))),
+    }
+    looked
+}
+
+/// The deepest folder that holds all listed paths, when they are too many to be granted one by one.
+fn common_folder(listed: &[&Wanted]) -> Option<PathBuf> {
+    if listed.len() <= LISTED_MAX {
+        return None;
+    }
+    let mut folders = listed.iter().filter_map(|wanted| Path::new(&wanted.value).parent());
+    let mut common = folders.next()?.to_owned();
+    for folder in folders {
+        while !folder.starts_with(&common) {
+            if !common.pop() {
+                return None;
+            }
+        }
+    }
+    common.is_absolute().then_some(common)
+}
+
+fn one(wanted: &Wanted, base: Base<'_>) -> Looked {
+    let target = Target {
+        pointer: wanted.pointer.clone(),
+        role: role_name(wanted.role).to_owned(),
+        given: wanted.value.clone(),
+        canonical: wanted.value.clone(),
+        canonical_b64: None,
+        kind: "absent".to_owned(),
+        trouble: None,
+    };
+    match wanted.role {
+        Role::Url => Looked { target: address(target), held: None },
+        Role::TargetPath => Looked { target: to_be_written(target, wanted, base), held: None },
+        Role::Path => read_path(target, wanted, base),
+        _ => Looked { target: Target { kind: "other".to_owned(), ..target }, held: None },
+    }
+}
+
+fn trouble(target: &mut Target, class: &str, reason: impl Into<String>) {
+    target.trouble = Some((class.to_owned(), reason.into()));
+}
+
+/// The absolute path that a text means; not canonical yet.
+fn absolute(wanted: &Wanted, base: Base<'_>) -> Result<PathBuf, &'static str> {
+    let bytes = wanted.value_b64.as_ref().and_then(|text| STANDARD.decode(text).ok());
+    let name: OsString = bytes.map_or_else(|| OsString::from(&wanted.value), OsString::from_vec);
+    if name.is_empty() {
+        return Err("the path is empty");
+    }
+    if name.as_bytes().contains(&0) {
+        return Err("the path holds a NUL, which no file name can");
+    }
+    if name == "~" {
+        return Ok(base.home.to_owned());
+    }
+    let path = match name.as_bytes().strip_prefix(b"~/") {
+        Some(below) => base.home.join(OsStr::from_bytes(below)),
+        None => base.folder.join(name),
+    };
+    Ok(path)
+}
+
+fn read_path(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
+    let path = match absolute(wanted, base) {
+        Ok(path) => path,
+        Err(reason) => {
+            trouble(&mut target, "invalid_args", reason);
+            return Looked { target, held: None };
+        }
+    };
+    match hold(&path) {
+        Ok((fd, canonical, kind)) => {
+            name(&mut target, &canonical);
+            kind.clone_into(&mut target.kind);
+            Looked { target, held: Some((fd, canonical)) }
+        }
+        Err(error) => {
+            name(&mut target, &path);
+            let (class, reason) = said(error, &path);
+            trouble(&mut target, class, reason);
+            Looked { target, held: None }
+        }
+    }
+}
+
+fn name(target: &mut Target, path: &Path) {
+    target.canonical = path.to_string_lossy().into_owned();
+    target.canonical_b64 = path.to_str().is_none().then(|| STANDARD.encode(path.as_os_str().as_bytes()));
+}
+
+/// Opens what a path means and asks the kernel what it is called without links.
+fn hold(path: &Path) -> Result<(OwnedFd, PathBuf, &'static str), Errno> {
+    let fd = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let canonical = called(&fd)?;
+    let kind = match FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) {
+        FileType::RegularFile => "file",
+        FileType::Directory => "folder",
+        _ => "other",
+    };
+    Ok((fd, canonical, kind))
+}
+
+fn called(fd: &OwnedFd) -> Result<PathBuf, Errno> {
+    use std::os::fd::AsRawFd;
+    let link = rustix::fs::readlinkat(CWD, format!("/proc/self/fd/{}", fd.as_raw_fd()), Vec::new())?;
+    Ok(PathBuf::from(OsString::from_vec(link.into_bytes())))
+}
+
+/// What is to be written may be absent; its folder may not.
+fn to_be_written(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Target {
+    let path = match absolute(wanted, base) {
+        Ok(path) => path,
+        Err(reason) => {
+            trouble(&mut target, "invalid_args", reason);
+            return target;
+        }
+    };
+    if wanted.value.ends_with('/') {
+        trouble(&mut target, "wrong_type", format!("{} names a folder, not a file", path.display()));
+        return target;
+    }
+    match hold(&path) {
+        Ok((_, canonical, kind)) => {
+            name(&mut target, &canonical);
+            kind.clone_into(&mut target.kind);
+            if kind != "file" {
+                let what = if kind == "folder" { "is a folder" } else { "is no ordinary file" };
+                trouble(&mut target, "wrong_type", format!("{} {what}", canonical.display()));
+            }
+        }
+        Err(Errno::NOENT) => name_in_folder(&mut target, &path),
+        Err(error) => {
+            name(&mut target, &path);
+            let (class, reason) = said(error, &path);
+            trouble(&mut target, class, reason);
+        }
+    }
+    target
+}
+
+fn name_in_folder(target: &mut Target, path: &Path) {
+    name(target, path);
+    let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else {
+        return trouble(target, "invalid_args", "the path names no file");
+    };
+    if path.is_symlink() {
+        return trouble(target, "not_found", format!("{} is a link to something that is not there", path.display()));
+    }
+    match hold(folder) {
+        Ok((_, folder, "folder")) => name(target, &folder.join(file)),
+        Ok((_, folder, _)) => trouble(target, "wrong_type", format!("{} is no folder", folder.display())),
+        Err(Errno::NOENT) => trouble(target, "not_found", format!("the folder {} does not exist", folder.display())),
+        Err(error) => {
+            let (class, reason) = said(error, folder);
+            trouble(target, class, reason);
+        }
+    }
+}
+
+/// An error of the system as class and sentence.
+pub fn said(error: Errno, path: &Path) -> (&'static str, String) {
+    let path = path.display();
+    match error {
+        Errno::NOENT => ("not_found", format!("{path} does not exist")),
+        Errno::NOTDIR => ("not_found", format!("a part of {path} is a file, not a folder")),
+        Errno::ACCESS | Errno::PERM => ("permission_denied", format!("{path} may not be opened by this user")),
+        Errno::LOOP => ("operation_failed", format!("the links of {path} go round in a circle")),
+        Errno::NAMETOOLONG => ("invalid_args", format!("a name in {path} is longer than the system allows")),
+        Errno::ROFS => ("permission_denied", format!("{path} lies on a read-only disk")),
+        Errno::NOSPC | Errno::DQUOT => ("resource_unavailable", format!("the disk of {path} is full")),
+        other => ("operation_failed", format!("{path}: {other}")),
+    }
+}
+
+/// An address in normal form; one without a scheme means https, on loopback http.
+fn address(mut target: Target) -> Target {
+    let parsed = reqwest::Url::parse(&target.given)
+        .ok()
+        .filter(|url| url.has_host())
+        .or_else(|| {
+            let local = ["localhost", "127.", "[::1]"].iter().any(|prefix| target.given.starts_with(prefix));
+            reqwest::Url::parse(&format!("{}://{}", if local { "http" } else { "https" }, target.given)).ok()
+        });
+    match parsed {
+        Some(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
+            target.canonical = url.to_string();
+            "url".clone_into(&mut target.kind);
+        }
+        Some(url) => {
+            let reason = format!("{} is an address of the kind {}, only http and https are fetched", target.given, url.scheme());
+            trouble(&mut target, "invalid_args", reason);
+        }
+        None => {
+            let reason = format!("{} is no web address", target.given);
+            trouble(&mut target, "invalid_args", reason);
+        }
+    }
+    target
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn look(role: Role, value: &str, folder: &Path) -> Target {
+        let wanted = Wanted { pointer: "/x".to_owned(), role, value: value.to_owned(), value_b64: None };
+        look_up(&[wanted], Base { home: folder, folder }).remove(0).target
+    }
+
+    #[test]
+    fn paths_are_canonical_and_troubles_have_classes() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::write(root.join("a b.txt"), "x").unwrap();
+        symlink("a b.txt", root.join("link")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        let good = look(Role::Path, "link", &root);
+        assert_eq!((good.canonical.as_str(), good.kind.as_str()), (root.join("a b.txt").to_str().unwrap(), "file"));
+        assert_eq!(look(Role::Path, "~", &root).kind, "folder");
+        let class = |value| look(Role::Path, value, &root).trouble.map(|(class, _)| class);
+        assert_eq!(class("nowhere").as_deref(), Some("not_found"));
+        assert_eq!(class("loop").as_deref(), Some("operation_failed"));
+        assert_eq!(class("a b.txt/c").as_deref(), Some("not_found"));
+        assert_eq!(class("").as_deref(), Some("invalid_args"));
+        assert_eq!(class(&"n".repeat(300)).as_deref(), Some("invalid_args"));
+    }
+
+    #[test]
+    fn what_is_written_may_be_absent_but_not_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let fresh = look(Role::TargetPath, "new.txt", &root);
+        assert_eq!((fresh.kind.as_str(), fresh.trouble), ("absent", None));
+        assert_eq!(look(Role::TargetPath, "no/new.txt", &root).trouble.unwrap().0, "not_found");
+        assert_eq!(look(Role::TargetPath, ".", &root).trouble.unwrap().0, "wrong_type");
+    }
+
+    #[test]
+    fn addresses_get_a_scheme_and_others_are_refused() {
+        let root = Path::new("/");
+        assert_eq!(look(Role::Url, "host.test/a", root).canonical, "https://host.test/a");
+        assert_eq!(look(Role::Url, "localhost:8080/a", root).canonical, "http://localhost:8080/a");
+        assert_eq!(look(Role::Url, "ftp://host.test/a", root).trouble.unwrap().0, "invalid_args");
+        assert_eq!(look(Role::Url, "http://", root).trouble.unwrap().0, "invalid_args");
+    }
+}

@@ -1,0 +1,324 @@
+//! One open instance: folders, settings, keys, the log, and the projections that commands work with.
+
+use std::cell::OnceCell;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use metnos_log::event::instance::{ConfigurationChanged, InstanceCreated, KeyAdmitted};
+use metnos_log::redact::Redactor;
+use metnos_log::store::{LogKeys, Pending, ReadError};
+use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
+use metnos_projections::machines::catalog::Catalog;
+use metnos_projections::projection::Projection;
+use metnos_projections::replay;
+use metnos_projections::rules::Rules;
+use metnos_projections::rules::simple::Tools;
+use metnos_projections::views::configuration::Configuration;
+use metnos_projections::views::turns::Turns;
+use serde_json::{Value, json};
+
+use crate::config::credentials::{CredentialError, Credentials};
+use crate::config::dirs::DirsError;
+use crate::config::{ConfigError, Dirs, Flags, Settings, Variables};
+use crate::projector::{self, Projected};
+use crate::sandbox::{self, Sandbox, SandboxError};
+use crate::signing::{KeyError, Keys};
+
+/// How long a command waits for another one to let go of the log.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Below this many free bytes no new event is taken: redb must never meet a full disk.
+const FREE_BYTES_MIN: u64 = 16 << 20;
+
+/// Why an instance cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum InstanceError {
+    /// There is no place for it.
+    #[error(transparent)]
+    Dirs(#[from] DirsError),
+    /// Its configuration is refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Its key cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// Its credentials cannot be used.
+    #[error(transparent)]
+    Credentials(#[from] CredentialError),
+    /// Its log cannot be opened.
+    #[error(transparent)]
+    Log(#[from] OpenError),
+    /// Its log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Its log cannot be written.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    /// The disk is nearly full.
+    #[error("only {free} bytes are free on the disk of {path}; Metnos takes no new event below {FREE_BYTES_MIN}")]
+    DiskFull {
+        /// The data folder.
+        path: String,
+        /// Free bytes.
+        free: u64,
+    },
+}
+
+/// An open instance.
+pub struct Instance {
+    /// Its folders.
+    pub dirs: Dirs,
+    /// Its settings.
+    pub settings: Settings,
+    /// Its keys.
+    pub keys: Keys,
+    /// Its credentials.
+    pub credentials: Credentials,
+    /// Its log.
+    pub log: Log,
+    /// The rules that it decides by.
+    pub rules: Rules,
+    /// The executors.
+    pub catalog: Catalog,
+    /// The turns.
+    pub turns: Turns,
+    /// The settings as the log knows them.
+    pub recorded_settings: Configuration,
+    /// Whether this command created it.
+    pub is_new: bool,
+    variables: Variables,
+    position: u64,
+    tools: OnceCell<Tools>,
+    sandbox: OnceCell<Sandbox>,
+}
+
+impl Instance {
+    /// Opens the instance, creating it if there is none; projections are caught up when this returns.
+    pub fn open(home: Option<&Path>, flags: &Flags, variables: &Variables) -> Result<Self, InstanceError> {
+        let dirs = Dirs::resolve(home, variables)?;
+        dirs.create()?;
+        let dirs = Dirs::resolve(home, variables)?;
+        refuse_full_disk(&dirs)?;
+        let settings = Settings::resolve(&dirs.config.join("metnos.toml"), flags, variables)?;
+        let (keys, _) = Keys::open(&dirs.config.join("keys"))?;
+        let credentials = Credentials::open(&dirs.config, &keys)?;
+        let log_keys = LogKeys {
+            blob_key: keys.derived("metnos blob key v1"),
+            redactor: redactor(&keys, &credentials),
+            fresh_id: random(),
+        };
+        let log = Log::open(&dirs.log(), log_keys, PATIENCE)?;
+        let is_new = log.head().size == 0;
+        let mut instance = Self {
+            dirs,
+            settings,
+            keys,
+            credentials,
+            log,
+            rules: Rules::embedded(),
+            catalog: Catalog::default(),
+            turns: Turns::default(),
+            recorded_settings: Configuration::default(),
+            is_new,
+            variables: variables.clone(),
+            position: 0,
+            tools: OnceCell::new(),
+            sandbox: OnceCell::new(),
+        };
+        instance.load_projections()?;
+        if is_new {
+            instance.create()?;
+        }
+        instance.record_settings()?;
+        Ok(instance)
+    }
+
+    fn load_projections(&mut self) -> Result<(), InstanceError> {
+        let reader = self.log.reader();
+        let folder = self.dirs.data.join("projections");
+        let head = self.log.head();
+        if let Some(Projected { position, catalog, turns, configuration }) = projector::load(&folder, &reader, &head)? {
+            self.position = position;
+            self.catalog = catalog;
+            self.turns = turns;
+            self.recorded_settings = configuration;
+        }
+        self.catch_up()
+    }
+
+    /// Writes the projections' checkpoints. They save time, nothing else: a failure costs the next start a rebuild.
+    pub fn save_projections(&self) -> std::io::Result<()> {
+        let head = self.log.head();
+        if head.size != self.position {
+            return Ok(());
+        }
+        projector::save(&self.dirs.data.join("projections"), &head, &self.catalog, &self.turns, &self.recorded_settings)
+    }
+
+    /// Folds what was appended since the last time.
+    pub fn catch_up(&mut self) -> Result<(), ReadError> {
+        let generation = self.catalog.generation;
+        let reader = self.log.reader();
+        let (catalog, turns, configuration) = (&mut self.catalog, &mut self.turns, &mut self.recorded_settings);
+        let position = &mut self.position;
+        reader.each(*position + 1, |recorded| {
+            catalog.evolve(&recorded);
+            turns.evolve(&recorded);
+            configuration.evolve(&recorded);
+            *position = recorded.seq;
+            Ok::<bool, ReadError>(true)
+        })?;
+        if self.catalog.generation != generation {
+            self.tools = OnceCell::new();
+        }
+        Ok(())
+    }
+
+    fn create(&mut self) -> Result<(), InstanceError> {
+        let public_key = self.keys.public_hex();
+        let created = InstanceCreated {
+            log_id: self.log.id().to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            public_key: public_key.clone(),
+        };
+        let by = "first run".to_owned();
+        let admitted = KeyAdmitted { key_id: self.keys.key_id(), public_key, role: "instance".to_owned(), by };
+        self.record("instance", vec![created.into(), admitted.into()], Vec::new())?;
+        Ok(())
+    }
+
+    /// Records settings that shape decisions when they differ from what the log knows, so that replay sees them.
+    fn record_settings(&mut self) -> Result<(), InstanceError> {
+        let now = [
+            ("autonomy", json!(self.settings.autonomy)),
+            ("engine", json!(self.settings.engine)),
+            ("network.allow", json!(self.settings.network_allow)),
+        ];
+        let mut events: Vec<Event> = Vec::new();
+        for (key, value) in now {
+            let old = self.recorded_settings.values.get(key).cloned();
+            if old.as_ref() != Some(&value) {
+                events.push(ConfigurationChanged { key: key.to_owned(), old: old.map(Into::into), new: value.into() }.into());
+            }
+        }
+        if !events.is_empty() {
+            self.record("instance", events, Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// Appends events of one stream by the owner, waits until they are on disk, and folds them.
+    pub fn record(&mut self, stream: &str, events: Vec<Event>, blobs: Vec<(BlobHash, Vec<u8>)>) -> Result<(), InstanceError> {
+        let time = now();
+        let mut drafts: Vec<Draft> = events.into_iter().map(|event| draft(stream, None, time, event)).collect();
+        if let Some(first) = drafts.first_mut() {
+            first.blobs = blobs;
+        }
+        self.log.append(Append { events: drafts, expect: Expect::Any })?;
+        self.catch_up()?;
+        Ok(())
+    }
+
+    /// Hands events of one turn to the log; the caller waits for the acknowledgement where it matters.
+    pub fn submit_turn(&self, id: TurnId, version: u64, time: Micros, events: Vec<Event>, blobs: Vec<(BlobHash, Vec<u8>)>) -> Pending {
+        let own = metnos_projections::machines::turn::stream(id);
+        let mut drafts: Vec<Draft> = events
+            .into_iter()
+            .map(|event| {
+                let stream = if matches!(event, Event::PassingObserved(_)) { "mnestome" } else { own.as_str() };
+                draft(stream, Some(id), time, event)
+            })
+            .collect();
+        if let Some(first) = drafts.first_mut() {
+            first.blobs = blobs;
+        }
+        // A passing may come first; the expectation is about the turn's own stream, so it is only made when that leads.
+        let leads = drafts.first().is_some_and(|draft| draft.stream == own);
+        let expect = match version {
+            _ if !leads => Expect::Any,
+            0 => Expect::NoStream,
+            version => Expect::Exact(version),
+        };
+        self.log.submit(Append { events: drafts, expect })
+    }
+
+    /// The planner's index of the catalog, made once a generation.
+    pub fn tools(&self) -> &Tools {
+        self.tools.get_or_init(|| replay::tools(&self.catalog))
+    }
+
+    /// The sandbox, found and tried at its first use.
+    pub fn sandbox(&self) -> Result<&Sandbox, SandboxError> {
+        if self.sandbox.get().is_none() {
+            let helper = std::env::current_exe()
+                .map_err(|source| SandboxError::Runtime { path: "/proc/self/exe".into(), source })?;
+            let settings = sandbox::Settings::new(helper, self.dirs.runtime.clone())
+                .with_variables(self.variables.sandbox.as_deref(), self.variables.sandbox_backend.as_deref())?;
+            let opened = Sandbox::open(&settings)?;
+            return Ok(self.sandbox.get_or_init(|| opened));
+        }
+        Ok(self.sandbox.get().expect("it was just looked at"))
+    }
+
+    /// The environment as it was read at start.
+    pub fn variables(&self) -> &Variables {
+        &self.variables
+    }
+
+    /// Tells the log's redactor about changed credentials.
+    pub fn refresh_redactor(&self) {
+        self.log.set_redactor(redactor(&self.keys, &self.credentials));
+    }
+
+    /// Refuses new work on a disk that is nearly full.
+    pub fn refuse_full_disk(&self) -> Result<(), InstanceError> {
+        refuse_full_disk(&self.dirs)
+    }
+}
+
+fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {
+    let Ok(space) = rustix::fs::statvfs(&dirs.data) else { return Ok(()) };
+    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    if free >= FREE_BYTES_MIN { Ok(()) } else { Err(InstanceError::DiskFull { path: dirs.data.display().to_string(), free }) }
+}
+
+fn redactor(keys: &Keys, credentials: &Credentials) -> Redactor {
+    Redactor::new(keys.derived("metnos redaction key v1"), credentials.all())
+}
+
+fn draft(stream: &str, turn: Option<TurnId>, time: Micros, event: Event) -> Draft {
+    Draft {
+        id: EventId::new(time, random()),
+        time,
+        stream: stream.to_owned(),
+        actor: "owner".to_owned(),
+        turn,
+        cause: None,
+        event,
+        blobs: Vec::new(),
+    }
+}
+
+/// The clock: the one place that reads it for events.
+pub fn now() -> Micros {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Fresh random bytes.
+pub fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    bytes
+}
+
+/// What a new instance still lacks, in a person's words: key and value for the texts.
+pub fn missing(instance: &Instance) -> Vec<(&'static str, Value)> {
+    let mut missing = vec![("first_run.no_model", json!({})), ("first_run.no_telegram", json!({}))];
+    if let Ok(sandbox) = instance.sandbox() {
+        let report = sandbox.capabilities();
+        if report.level != sandbox::Level::Full {
+            missing.push(("first_run.partial_cage", json!({ "missing": report.missing })));
+        }
+    }
+    missing
+}

@@ -1,0 +1,201 @@
+//! Reads `manifest.toml`: fields by type, then coherence; every refusal names file, line and column and shows the line.
+
+use std::fmt;
+
+use metnos_projections::manifest::Manifest;
+use metnos_projections::rules::{policy, shape};
+
+/// The closed list of error classes (design 3-executors, «Host protocol»).
+pub const ERROR_CLASSES: &[&str] = &[
+    "invalid_args", "not_found", "permission_denied", "policy_violation", "vaglio_guard", "vaglio_judge", "consent_denied",
+    "consent_expired", "too_large", "timeout", "cancelled", "budget_exceeded", "network", "dns_error", "forbidden", "rate_limited",
+    "unauthorized", "no_credentials", "auth_required", "missing_input", "wrong_type", "unparseable", "resource_unavailable",
+    "dependency_unavailable", "binary_missing", "operation_failed", "contract_violation", "non_json", "crashed", "cage_refused",
+    "signature_invalid", "lock_mismatch", "quarantined", "archived", "idempotency_conflict", "target_changed", "not_applicable",
+    "not_reversible", "device_offline", "tool_unknown", "internal_error", "needs_data_source", "needs_action_target",
+    "needs_content_fetch", "pipeline_already_closed",
+];
+
+/// A manifest that is refused, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManifestError {
+    /// The file, as the person named it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// The line itself.
+    pub text: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl std::error::Error for ManifestError {}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gutter = self.line.to_string().len();
+        writeln!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
+        writeln!(f, "{:gutter$} |", "")?;
+        writeln!(f, "{} | {}", self.line, self.text)?;
+        write!(f, "{:gutter$} | {}^", "", " ".repeat(self.column.saturating_sub(1)))
+    }
+}
+
+/// Reads and checks a manifest; `file` is how errors name it.
+pub fn parse(file: &str, text: &str) -> Result<Manifest, ManifestError> {
+    let manifest: Manifest = toml::from_str(text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        at(file, text, start, error.message().to_owned())
+    })?;
+    match fault(&manifest) {
+        None => Ok(manifest),
+        Some((section, key, message)) => Err(at(file, text, locate(text, section, key), message)),
+    }
+}
+
+/// The error at a byte of the text.
+fn at(file: &str, text: &str, offset: usize, message: String) -> ManifestError {
+    let offset = (0..=offset.min(text.len())).rev().find(|&offset| text.is_char_boundary(offset)).unwrap_or(0);
+    let before = &text[..offset];
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    ManifestError {
+        file: file.to_owned(),
+        line: before.matches('\n').count() + 1,
+        column: text[start..offset].chars().count() + 1,
+        text: text[start..].lines().next().unwrap_or_default().to_owned(),
+        message: message.replace('\n', " "),
+    }
+}
+
+/// The byte at which `key` stands in `[section]`, or the section, or the beginning.
+fn locate(text: &str, section: &str, key: &str) -> usize {
+    let (mut offset, mut inside, mut found) = (0, section.is_empty(), 0);
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim();
+        if trimmed.starts_with('[') {
+            inside = trimmed.trim_matches(['[', ']']) == section;
+            if inside && found == 0 {
+                found = offset;
+            }
+        } else if inside && trimmed.split('=').next().is_some_and(|name| name.trim().trim_matches('"') == key) {
+            return offset;
+        }
+        offset += line.len();
+    }
+    found
+}
+
+type Fault<'a> = (&'a str, &'a str, String);
+
+/// What types cannot say: vocabulary, capabilities, error classes, versions, arguments that capabilities name.
+fn fault(manifest: &Manifest) -> Option<Fault<'_>> {
+    identity_fault(manifest).or_else(|| contract_fault(manifest)).or_else(|| capability_fault(manifest))
+}
+
+fn identity_fault(manifest: &Manifest) -> Option<Fault<'_>> {
+    let identity = &manifest.executor;
+    if !shape::in_vocabulary(&identity.name) {
+        return Some(("executor", "name", format!("`{}` is not verb_object[_qualifier] from the vocabulary", identity.name)));
+    }
+    let parts: Vec<&str> = identity.version.split('.').collect();
+    if parts.len() != 3 || parts.iter().any(|part| part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit())) {
+        return Some(("executor", "version", format!("`{}` is not a version like 1.0.0", identity.version)));
+    }
+    if identity.created_at.parse::<jiff::Timestamp>().is_err() {
+        return Some(("executor", "created_at", format!("`{}` is not a time like 2026-11-21T00:00:00Z", identity.created_at)));
+    }
+    if !matches!(identity.created_by.as_str(), "seed" | "owner") && !identity.created_by.starts_with("synt:") {
+        return Some(("executor", "created_by", format!("`{}` is none of seed, owner, synt:<run id>", identity.created_by)));
+    }
+    for (key, text) in [("en", &manifest.description.en), ("it", &manifest.description.it)] {
+        if text.trim().is_empty() {
+            return Some(("description", key, format!("the description in `{key}` is missing")));
+        }
+    }
+    None
+}
+
+fn contract_fault(manifest: &Manifest) -> Option<Fault<'_>> {
+    let contract = &manifest.contract;
+    if let Some(unknown) = contract.error_classes.iter().find(|class| !ERROR_CLASSES.contains(&class.as_str())) {
+        return Some(("contract", "error_classes", format!("`{unknown}` is not one of the error classes")));
+    }
+    for (key, reference) in [("input_schema", &contract.input_schema), ("output_schema", &contract.output_schema)] {
+        if !reference.starts_with("schema.json#/definitions/") {
+            return Some(("contract", key, format!("`{reference}` does not point into schema.json#/definitions/")));
+        }
+    }
+    if contract.timeout_s == 0 || contract.timeout_s > 3600 {
+        return Some(("contract", "timeout_s", "a timeout is 1 to 3600 seconds".to_owned()));
+    }
+    if contract.memory_mb < 16 || contract.memory_mb > 65_536 {
+        return Some(("contract", "memory_mb", "memory is 16 to 65536 MiB".to_owned()));
+    }
+    None
+}
+
+fn capability_fault(manifest: &Manifest) -> Option<Fault<'_>> {
+    for capability in &manifest.capabilities {
+        if policy::registered(&capability.name).is_none() {
+            return Some(("capabilities", "name", format!("`{}` is not a capability of the registry", capability.name)));
+        }
+        if let Some(unknown) = capability.from_args.iter().find(|name| !manifest.arguments.contains_key(*name)) {
+            return Some(("capabilities", "from_args", format!("argument `{unknown}` has no [arguments.{unknown}] table")));
+        }
+    }
+    if manifest.sandbox.profile != "declared" {
+        return Some(("sandbox", "profile", format!("there is no registered profile `{}`", manifest.sandbox.profile)));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = include_str!("../executors/get_now/manifest.toml");
+
+    #[track_caller]
+    fn refused(text: &str) -> ManifestError {
+        parse("manifest.toml", text).unwrap_err()
+    }
+
+    #[test]
+    fn an_unknown_field_is_named_with_its_place_and_line() {
+        let text = GOOD.replacen("summary =", "sumary =", 1);
+        let error = refused(&text);
+        assert!(error.text.starts_with("sumary ="), "{error}");
+        assert!(error.message.contains("sumary") && error.line > 1 && error.column == 1, "{error}");
+        assert!(error.to_string().contains(&format!("manifest.toml:{}:1: ", error.line)), "{error}");
+    }
+
+    #[test]
+    fn a_wrong_type_points_at_the_value() {
+        let text = GOOD.replacen("idempotent = true", "idempotent = \"yes\"", 1);
+        let error = refused(&text);
+        assert!(error.text.contains("\"yes\"") && error.column > 10, "{error}");
+    }
+
+    #[test]
+    fn what_types_cannot_say_is_refused_too() {
+        for (from, to, key) in [
+            ("name = \"get_now\"", "name = \"frob_now\"", "vocabulary"),
+            ("version = \"1.0.0\"", "version = \"1\"", "version"),
+            ("\"time:read\"", "\"time:travel\"", "registry"),
+            ("profile = \"declared\"", "profile = \"all\"", "profile"),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let error = refused(&GOOD.replacen(from, to, 1));
+            assert!(error.message.contains(key), "{error}");
+            assert!(error.text.contains(to.split('=').next_back().unwrap().trim()), "{error}");
+        }
+    }
+
+    #[test]
+    fn broken_toml_says_where() {
+        let error = refused("[executor]\nname = \"get_now\nversion = \"1.0.0\"\n");
+        assert_eq!(error.line, 2, "{error}");
+    }
+}
