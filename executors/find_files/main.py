@@ -217,8 +217,11 @@ class Search:
                 kind = self.kind_of(status)
                 if self.wants(kind, entry) and self.fits(kind, status):
                     self.take(entry.path, entry.name, kind, status)
-        except OSError:
+        except FileNotFoundError:
             # It vanished between the listing and this look.
+            return
+        except OSError:
+            self.unreadable += 1
             return
         if inner and (self.max_depth is None or depth < self.max_depth):
             folders.append(entry)
