@@ -1,0 +1,60 @@
+"""Birth cases of write_files: data only."""
+
+CASES = [
+    {
+        "name": "one file",
+        "args": {"path": "{ws}/out/a.txt", "content": "caffè\n"},
+        "expect": {
+            "ok": True,
+            "effects": [{"op": "write", "path": "{ws}/out/a.txt", "from": "file-1", "if_exists": "replace"}],
+            "staged": {"file-1": "caffè\n"},
+            "results": [{"path": "{ws}/out/a.txt", "bytes": 7}],
+            "ok_count": 1,
+            "fail_count": 0,
+            "bytes_written": 7,
+        },
+    },
+    {
+        "name": "appending",
+        "args": {"path": "{ws}/log.txt", "content": "rent paid", "mode": "append"},
+        "expect": {"ok": True, "effects": [{"op": "append", "path": "{ws}/log.txt", "from": "file-1"}], "staged": {"file-1": "rent paid"}, "bytes_written": 9},
+    },
+    {
+        "name": "appending a line",
+        "args": {"path": "{ws}/log.txt", "content": "rent paid", "mode": "append", "newline": True},
+        "expect": {"ok": True, "staged": {"file-1": "rent paid\n"}, "bytes_written": 10},
+    },
+    {
+        "name": "only where there is none",
+        "args": {"path": "{ws}/new.txt", "content": "", "mode": "create"},
+        "expect": {"ok": True, "effects": [{"op": "write", "if_exists": "fail"}], "staged": {"file-1": ""}, "bytes_written": 0},
+    },
+    {
+        "name": "several files with odd names",
+        "args": {"files": [{"path": "{ws}/it's \"one\".txt", "content": "1"}, {"path": "{ws}/two\nlines 🐈.txt", "content": "22"}]},
+        "expect": {
+            "ok": True,
+            "effects": [{"path": "{ws}/it's \"one\".txt", "from": "file-1"}, {"path": "{ws}/two\nlines 🐈.txt", "from": "file-2"}],
+            "staged": {"file-1": "1", "file-2": "22"},
+            "ok_count": 2,
+            "bytes_written": 3,
+        },
+    },
+    {
+        "name": "the file itself is not touched",
+        "args": {"path": "{ws}/in/a.txt", "content": "new"},
+        "files": {"in/a.txt": "old"},
+        "expect": {"ok": True, "effects": [{"op": "write", "path": "{ws}/in/a.txt"}], "bytes_written": 3},
+    },
+    {
+        "name": "one path twice",
+        "args": {"files": [{"path": "{ws}/a", "content": "1"}, {"path": "{ws}/a", "content": "2"}]},
+        "expect": {"ok": False, "error_class": "invalid_args"},
+    },
+    {"name": "a folder's name", "args": {"path": "{ws}/out/", "content": "x"}, "expect": {"ok": False, "error_class": "wrong_type"}},
+    {
+        "name": "both ways at once",
+        "args": {"path": "{ws}/a", "content": "x", "files": [{"path": "{ws}/b", "content": "y"}]},
+        "expect": {"ok": False, "error_class": "invalid_args"},
+    },
+]
