@@ -3,3 +3,4 @@
 pub mod manifest;
 pub mod messages;
 pub mod plan;
+pub mod rules;

@@ -1,0 +1,1 @@
+//! States results in words.
