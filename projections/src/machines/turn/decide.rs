@@ -22,7 +22,8 @@ use crate::plan::{AbstentionKind, Origin, Plan};
 use crate::rules::cage_plan::Autonomy;
 use crate::rules::core_paths::OwnDirs;
 use crate::rules::policy::{self, Decision, Use};
-use crate::rules::simple::{self, Facts, StepResult, Tools, answer};
+use crate::rules::simple::answer::{self, StepResult};
+use crate::rules::simple::{self, Facts, Tools};
 use crate::rules::vaglio::{self, Signs, Subject};
 use crate::rules::{Rules, references, shape};
 
@@ -140,7 +141,7 @@ impl Decider<'_> {
         self.push(CandidatesRanked {
             tools: proposal.candidates.iter().map(|candidate| (candidate.tool.clone(), candidate.score)).collect(),
             k: proposal.k,
-            confidence_permille: proposal.ranking_permille,
+            confidence_permille: proposal.confidence_permille,
             catalog_digest: crate::projection::Projection::digest(catalog),
         });
         let plan = serde_json::to_value(&proposal.plan).expect("a plan is plain data");

@@ -1,17 +1,218 @@
-//! Placeholder until the planner lands.
-use crate::{manifest::Manifest, messages::{Language, Messages}, plan::Plan};
-use serde_json::Value;
-#[derive(Clone, Debug)] pub struct Lexicons;
-impl Lexicons { pub fn embedded() -> Self { Self } }
-#[derive(Clone, Debug)] pub struct Tool { pub manifest: Manifest, pub input: Value }
-#[derive(Clone, Debug)] pub struct Tools;
-impl Tools { pub fn new(_: Vec<Tool>) -> Self { Self } }
-pub struct Facts<'a> { pub now_us: i64, pub zone: &'a str, pub home: &'a str, pub cwd: &'a str, pub language: Option<Language>, pub existing: &'a [(u32,u32)] }
-pub struct Candidate { pub tool: String, pub score: u32 }
-pub struct Proposal { pub language: Language, pub plan: Plan, pub candidates: Vec<Candidate>, pub k: u16, pub ranking_permille: u16 }
-pub fn propose(_: &Lexicons, _: &Tools, _: &Messages, _: &Facts<'_>, _: &str) -> Proposal { unreachable!() }
-pub fn candidates_for_existing(_: &str) -> Vec<(u32,u32)> { vec![] }
-pub struct StepResult { pub tool: String, pub args: Value, pub result: Value }
-pub mod answer { use super::*;
- pub fn compose(_: &Messages, _: &Tools, _: Language, _: &Plan, _: &[StepResult]) -> String { unreachable!() }
- pub fn failure(_: &Messages, _: Language, _: &str, _: &Value, _: &str, _: &str) -> String { unreachable!() } }
+//! The built-in engine: a sentence becomes a pipeline by lexicons, typed spans and the manifests' own words; no model.
+//!
+//! Pure: the moment, the zone and what exists on the disk come in as facts. It knows no executor by name and no
+//! sentence as a whole; what it does not understand it asks, and it never acts on a target that the words do not hold.
+
+pub mod answer;
+mod build;
+mod clauses;
+mod compose;
+mod dates;
+mod fill;
+mod items;
+mod lexicon;
+mod lift;
+mod rank;
+mod template;
+mod tools;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::json;
+
+pub use self::lexicon::{LexiconError, Lexicons};
+pub use self::lift::candidates_for_existing;
+pub use self::rank::Candidate;
+pub use self::tools::{Tool, Tools};
+
+use self::build::{Builder, Trouble};
+use self::items::{Item, What};
+use self::rank::Ranking;
+use crate::manifest::Role;
+use crate::messages::{Language, Messages};
+use crate::plan::{Abstention, AbstentionKind, AnswerSpec, Plan};
+
+/// The longest sentence that is planned, in bytes; a longer one is refused with a plain message.
+pub const LONGEST_SENTENCE: usize = 8 * 1024;
+
+/// Share of explained content words below which a plan that only reads is not proposed, in thousandths.
+pub const READ_THRESHOLD_PERMILLE: u16 = 750;
+
+/// The same for a plan that changes something: every word must be explained.
+pub const ACT_THRESHOLD_PERMILLE: u16 = 1000;
+
+/// What the world said before the sentence was looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The moment, in microseconds since 1970.
+    pub now_us: i64,
+    /// The person's time zone, by IANA name.
+    pub zone: &'a str,
+    /// The person's home.
+    pub home: &'a str,
+    /// Where relative paths start.
+    pub cwd: &'a str,
+    /// The language to answer in; detected when absent.
+    pub language: Option<Language>,
+    /// Byte ranges of the sentence that name existing files or folders.
+    pub existing: &'a [(u32, u32)],
+}
+
+/// What the engine proposes for a sentence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proposal {
+    /// The language of the turn.
+    pub language: Language,
+    /// The steps, or why there are none.
+    pub plan: Plan,
+    /// Executors by pre-filter score, the best first.
+    pub candidates: Vec<Candidate>,
+    /// How many candidates are offered to an engine.
+    pub k: u16,
+    /// How far the first candidate leads the second, in thousandths.
+    pub confidence_permille: u16,
+}
+
+/// Plans a sentence.
+pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &Facts<'_>, text: &str) -> Proposal {
+    let early = |language: Language, key: &str| {
+        let message = messages.say(language, key, json!({ "most": LONGEST_SENTENCE }));
+        let plan = abstain(0, AbstentionKind::Ask, message, Vec::new());
+        Proposal { language, plan, candidates: Vec::new(), k: 0, confidence_permille: 0 }
+    };
+    if text.len() > LONGEST_SENTENCE {
+        return early(facts.language.unwrap_or_default(), "planner.too_long");
+    }
+    if !text.chars().any(char::is_alphanumeric) {
+        return early(facts.language.unwrap_or_default(), "planner.empty");
+    }
+    let language = facts.language.unwrap_or_else(|| items::detect(lexicons, text));
+    if has_controls(text, facts.existing) {
+        return early(language, "planner.controls");
+    }
+    let items = sentence(lexicons, facts, language, text);
+    let ranking = rank::rank(lexicons, tools, &items);
+    let mut builder = Builder::new(lexicons, tools, &ranking, text, &items);
+    let built = builder.build(&clauses::clauses(lexicons, &items));
+    let confidence = confidence(&items, &builder.used);
+    let acts = builder.steps.iter().any(|s| tools.indexed(&s.tool).is_some_and(tools::Indexed::acts));
+    let threshold = if acts { ACT_THRESHOLD_PERMILLE } else { READ_THRESHOLD_PERMILLE };
+    let plan = match built {
+        Ok(()) if confidence >= threshold && !builder.steps.is_empty() => Plan {
+            engine: "simple".to_owned(),
+            confidence_permille: confidence,
+            steps: builder.steps,
+            answer: builder.answer,
+            abstention: None,
+        },
+        Ok(()) => unsure(messages, language, text, &items, &builder.used, &ranking, confidence),
+        Err(trouble) => troubled(messages, language, &trouble, &ranking, confidence),
+    };
+    let Ranking { candidates, k, confidence_permille } = ranking;
+    Proposal { language, plan, candidates, k, confidence_permille }
+}
+
+/// Characters that no keyboard writes and that a terminal may obey; inside of a name that exists they are the name's.
+fn has_controls(text: &str, existing: &[(u32, u32)]) -> bool {
+    text.char_indices().any(|(at, c)| {
+        let named = existing.iter().any(|&(from, to)| (from as usize..to as usize).contains(&at));
+        c.is_control() && !matches!(c, '\n' | '\r' | '\t') && !named
+    })
+}
+
+fn sentence(lexicons: &Lexicons, facts: &Facts<'_>, language: Language, text: &str) -> Vec<Item> {
+    let mut items = items::items(lexicons, text, facts.existing, language);
+    let clock = dates::Clock::new(facts.now_us, facts.zone);
+    compose::compose(lexicons, text, &clock, language, &mut items);
+    items
+}
+
+/// Share of content words that spans and lexicons explain, in thousandths. Grammar and punctuation do not count; what was
+/// lifted and not used counts against it like a word that nobody knows.
+fn confidence(items: &[Item], used: &[bool]) -> u16 {
+    let (mut content, mut explained) = (0_u32, 0_u32);
+    for (item, used) in items.iter().zip(used) {
+        if item.is_punctuation() || (item.is_noise() && !used) {
+            continue;
+        }
+        let function = item.is_word() && !item.is_unknown() && is_function(item);
+        if function && !used {
+            continue;
+        }
+        content += 1;
+        explained += u32::from(*used);
+    }
+    if content == 0 { 0 } else { u16::try_from(explained * 1000 / content).unwrap_or(1000) }
+}
+
+/// Words that are only cues carry no content of their own.
+fn is_function(item: &Item) -> bool {
+    use self::lexicon::{Cue, Sense};
+    let content_cue = |cue: &Cue| matches!(cue, Cue::Not | Cue::Contains | Cue::MinSize | Cue::MaxSize | Cue::Older | Cue::Newer | Cue::Named | Cue::Modified | Cue::Field);
+    item.senses().iter().all(|s| match s {
+        Sense::Cue(cue) => !content_cue(cue),
+        Sense::Noise | Sense::Past(_) => true,
+        _ => false,
+    }) || item.senses().iter().any(|s| matches!(s, Sense::Cue(Cue::First | Cue::Last | Cue::HowMany | Cue::Only | Cue::Every)))
+}
+
+fn abstain(confidence_permille: u16, kind: AbstentionKind, message: String, candidates: Vec<String>) -> Plan {
+    let abstention = Some(Abstention { kind, message, candidates });
+    Plan { engine: "simple".to_owned(), confidence_permille, steps: Vec::new(), answer: AnswerSpec::Result, abstention }
+}
+
+fn names(ranking: &Ranking) -> Vec<String> {
+    ranking.candidates.iter().filter(|c| c.score >= 6).take(3).map(|c| c.tool.clone()).collect()
+}
+
+/// Too little was understood: says what was not, and what might be meant.
+fn unsure(messages: &Messages, language: Language, text: &str, items: &[Item], used: &[bool], ranking: &Ranking, confidence: u16) -> Plan {
+    let unexplained: Vec<&str> = items
+        .iter()
+        .zip(used)
+        .filter(|(item, used)| !**used && !item.is_punctuation() && !item.is_noise() && !(item.is_word() && !item.is_unknown() && is_function(item)))
+        .map(|(item, _)| &text[item.start..item.end])
+        .take(8)
+        .collect();
+    let candidates = names(ranking);
+    let (kind, key) = if candidates.is_empty() {
+        (AbstentionKind::Cannot, "planner.not_understood")
+    } else {
+        (AbstentionKind::Ask, "planner.unsure")
+    };
+    let values = json!({ "words": unexplained.join(", "), "candidates": candidates });
+    abstain(confidence, kind, messages.say(language, key, values), candidates)
+}
+
+fn troubled(messages: &Messages, language: Language, trouble: &Trouble, ranking: &Ranking, confidence: u16) -> Plan {
+    let (kind, key, values) = match trouble {
+        Trouble::Missing { role, argument, tool } => (AbstentionKind::Ask, missing_key(*role), json!({ "argument": argument, "tool": tool })),
+        Trouble::NoAntecedent => (AbstentionKind::Ask, "planner.no_antecedent", json!({})),
+        Trouble::Unclear { words } => (AbstentionKind::Ask, "planner.unclear", json!({ "words": words })),
+        Trouble::NoTool { words } => (AbstentionKind::Cannot, "planner.no_tool", json!({ "words": words })),
+        Trouble::OnlyNegated => (AbstentionKind::Ask, "planner.only_negated", json!({})),
+        Trouble::NoMeasure { words } => (AbstentionKind::Cannot, "planner.no_measure", json!({ "words": words })),
+    };
+    abstain(confidence, kind, messages.say(language, key, values), names(ranking))
+}
+
+fn missing_key(role: Role) -> &'static str {
+    match role {
+        Role::Path => "planner.ask_path",
+        Role::TargetPath => "planner.ask_target_path",
+        Role::Content | Role::Text => "planner.ask_content",
+        Role::Url | Role::Host => "planner.ask_url",
+        Role::Recipient => "planner.ask_recipient",
+        Role::Pattern
+        | Role::Id
+        | Role::Entries
+        | Role::Field
+        | Role::Count
+        | Role::Size
+        | Role::Time
+        | Role::Timezone
+        | Role::Option => "planner.ask_argument",
+    }
+}

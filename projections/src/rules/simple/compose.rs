@@ -1,0 +1,384 @@
+//! Puts items together that mean one thing: numbers, sizes, windows of time, lines, extensions, places by name.
+//!
+//! Each pass walks the items once and replaces a run of them by one item that covers the same bytes.
+
+use super::dates::{Clock, Window};
+use super::items::{Item, Lines, What};
+use super::lexicon::{Cue, Lexicons, Period, Sense};
+use super::lift::Looks;
+use crate::messages::Language;
+
+/// All passes, in the order in which they may rely on each other.
+pub(crate) fn compose(lexicons: &Lexicons, text: &str, clock: &Clock, language: Language, items: &mut Vec<Item>) {
+    replace(items, figures);
+    replace(items, |items, at| extension(lexicons, items, at));
+    replace(items, bound);
+    replace(items, |items, at| window(clock, language, items, at));
+    replace(items, |items, at| lines(lexicons, items, at));
+    replace(items, |items, at| place(lexicons, text, items, at));
+    replace(items, |items, at| zone(lexicons, items, at));
+}
+
+/// Replaces `items[at..at + length]` wherever `read` finds something there.
+fn replace(items: &mut Vec<Item>, read: impl Fn(&[Item], usize) -> Option<(What, usize)>) {
+    let mut at = 0;
+    while at < items.len() {
+        if let Some((what, length)) = read(items, at) {
+            let last = at + length - 1;
+            let (start, end) = (items[at].start, items[last].end);
+            let folded = items[at..=last].iter().map(|i| i.folded.as_str()).collect::<Vec<_>>().join(" ");
+            let item = Item { start, end, folded, what, pronoun: false, forgiven: false };
+            items.splice(at..=last, [item]);
+        }
+        at += 1;
+    }
+}
+
+/// `3`, `500MB`, `3rd`: words that begin with a digit.
+fn figures(items: &[Item], at: usize) -> Option<(What, usize)> {
+    let word = items[at].is_unknown().then_some(items[at].folded.as_str())?;
+    let split = word.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(word.len());
+    let (digits, suffix) = word.split_at(split);
+    if digits.is_empty() {
+        return None;
+    }
+    let number: f64 = digits.replace(',', ".").parse().ok()?;
+    let unit = match suffix {
+        "" if digits.bytes().all(|b| b.is_ascii_digit()) => return digits.parse().ok().map(|n| (What::Number(n), 1)),
+        "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1_048_576.0,
+        "gib" => 1_073_741_824.0,
+        "st" | "nd" | "rd" | "th" | "a" | "o" | "ª" | "º" => {
+            return digits.parse().ok().map(|n| (What::Word(vec![Sense::Ordinal(n)]), 1));
+        }
+        _ => return None,
+    };
+    Some((What::Bytes(bytes(number * unit)?), 1))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be within range")]
+fn bytes(value: f64) -> Option<u64> {
+    (0.0..9e15).contains(&value).then_some(value as u64)
+}
+
+/// A number in figures or words at `at`, and how many items it takes.
+pub(crate) fn number(items: &[Item], at: usize) -> Option<(i64, usize)> {
+    let one = |at: usize| match &items.get(at)?.what {
+        What::Number(n) => Some(*n),
+        What::Word(senses) => senses.iter().find_map(|s| if let Sense::Number(n) = s { Some(*n) } else { None }),
+        _ => None,
+    };
+    let first = one(at)?;
+    let tens = items[at].is_word() && (20..100).contains(&first) && first % 10 == 0;
+    match one(at + 1) {
+        Some(unit) if tens && items[at + 1].is_word() && (1..10).contains(&unit) && !items[at + 1].is_noise() => Some((first + unit, 2)),
+        _ => Some((first, 1)),
+    }
+}
+
+fn size(items: &[Item], at: usize) -> Option<(u64, usize)> {
+    if let What::Bytes(bytes) = items.get(at)?.what {
+        return Some((bytes, 1));
+    }
+    let unit = |at: usize| {
+        items.get(at)?.senses().iter().find_map(|s| if let Sense::Size(bytes) = s { Some(*bytes) } else { None })
+    };
+    if let Some((count, length)) = number(items, at) {
+        let total = u64::try_from(count).ok()?.checked_mul(unit(at + length)?)?;
+        return Some((total, length + 1));
+    }
+    let decimal = items[at].is_unknown().then(|| items[at].folded.replace(',', ".").parse::<f64>().ok()).flatten()?;
+    #[expect(clippy::cast_precision_loss, reason = "a unit of size is a small power")]
+    let scale = unit(at + 1)? as f64;
+    Some((bytes(decimal * scale)?, 2))
+}
+
+/// «larger than 500 MB», «500 MB or more».
+fn bound(items: &[Item], at: usize) -> Option<(What, usize)> {
+    let direction = |item: Option<&Item>| match item {
+        Some(item) if item.is(Cue::MinSize) => Some(true),
+        Some(item) if item.is(Cue::MaxSize) => Some(false),
+        _ => None,
+    };
+    if let Some(least) = direction(items.get(at)) {
+        let skip = items.get(at + 1).is_some_and(|i| i.is_noise() && number(items, at + 1).is_none());
+        let from = at + 1 + usize::from(skip);
+        let (bytes, length) = size(items, from)?;
+        return Some((What::Bound { least, bytes }, from - at + length));
+    }
+    let (bytes, length) = size(items, at)?;
+    let least = direction(items.get(at + length))?;
+    Some((What::Bound { least, bytes }, length + 1))
+}
+
+fn period(item: Option<&Item>) -> Option<Period> {
+    item?.senses().iter().find_map(|s| if let Sense::Period(p) = s { Some(*p) } else { None })
+}
+
+/// What stands at `at`, without a direction: «yesterday», «3 days ago», «the last two weeks», a date.
+fn moment(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<(Window, usize, bool)> {
+    let item = items.get(at)?;
+    if item.is(Cue::Today) {
+        return clock.day(0).map(|w| (w, 1, true));
+    }
+    if item.is(Cue::Yesterday) {
+        return clock.day(-1).map(|w| (w, 1, false));
+    }
+    stretch(clock, items, at).or_else(|| date(clock, language, items, at)).map(|(w, n)| (w, n, false))
+}
+
+fn stretch(clock: &Clock, items: &[Item], at: usize) -> Option<(Window, usize)> {
+    let counted = |from: usize| {
+        let (count, length) = number(items, from)?;
+        Some((count, period(items.get(from + length))?, length + 1))
+    };
+    if let Some((count, period, length)) = counted(at) {
+        return items.get(at + length).filter(|i| i.is(Cue::Ago)).and_then(|_| Some((clock.day_ago(count, period)?, length + 1)));
+    }
+    let item = items.get(at)?;
+    if item.is(Cue::Newer) || item.is(Cue::Last) || item.is(Cue::Older) {
+        if let Some((count, period, length)) = counted(at + 1) {
+            let window = if item.is(Cue::Older) && !item.is(Cue::Last) && !item.is(Cue::Newer) {
+                Window { since: None, until: clock.ago(count, period) }
+            } else {
+                clock.last(count, period)?
+            };
+            return Some((window, length + 1));
+        }
+    }
+    if item.is(Cue::This) || item.is(Cue::Previous) {
+        if let Some(period) = period(items.get(at + 1)) {
+            return Some((clock.calendar(period, item.is(Cue::Previous))?, 2));
+        }
+        if let Some(weekday) = weekday(items.get(at + 1)) {
+            return Some((clock.weekday(weekday)?, 2));
+        }
+    }
+    if item.is(Cue::Newer) || item.is(Cue::Last) {
+        return Some((clock.last(1, period(items.get(at + 1))?)?, 2));
+    }
+    let previous = items.get(at + 1).is_some_and(|i| i.is(Cue::Previous));
+    let window = clock.calendar(period(Some(item)).filter(|_| previous)?, true)?;
+    Some((window, 2))
+}
+
+fn weekday(item: Option<&Item>) -> Option<i8> {
+    item?.senses().iter().find_map(|s| if let Sense::Weekday(n) = s { Some(*n) } else { None })
+}
+
+fn date(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<(Window, usize)> {
+    let item = &items[at];
+    if item.is_unknown() && item.folded.contains(['-', '/', '.']) {
+        return clock.figures(&item.folded, language == Language::It).map(|w| (w, 1));
+    }
+    if let Some(number) = weekday(Some(item)) {
+        let previous = items.get(at + 1).is_some_and(|i| i.is(Cue::Previous));
+        return Some((clock.weekday(number)?, 1 + usize::from(previous)));
+    }
+    let month = |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Month(n) = s { Some(*n) } else { None });
+    let figure = |at: usize| if let What::Number(n) = items.get(at)?.what { Some(n) } else { None };
+    let year = |at: usize| figure(at).filter(|n| (1970..3000).contains(n)).and_then(|n| i16::try_from(n).ok());
+    let day = |at: usize| {
+        let ordinal = items.get(at)?.senses().iter().find_map(|s| if let Sense::Ordinal(n) = s { Some(*n) } else { None });
+        figure(at).or(ordinal).filter(|n| (1..=31).contains(n)).and_then(|n| i8::try_from(n).ok())
+    };
+    if let (Some(number), Some(month)) = (day(at), month(at + 1)) {
+        let year = year(at + 2);
+        return Some((clock.month_day(month, number, year)?, 2 + usize::from(year.is_some())));
+    }
+    let number = month(at)?;
+    if let Some(first) = day(at + 1) {
+        let year = year(at + 2);
+        return Some((clock.month_day(number, first, year)?, 2 + usize::from(year.is_some())));
+    }
+    let year = year(at + 1);
+    Some((clock.month(number, year)?, 1 + usize::from(year.is_some())))
+}
+
+/// A moment with the words around it that say in which direction the window opens.
+fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let mut from = at;
+    let (mut since, mut until) = (false, false);
+    let mut negated = false;
+    while let Some(item) = items.get(from).filter(|_| from < at + 5) {
+        if moment(clock, language, items, from).is_some() {
+            break;
+        }
+        since |= item.is(Cue::Since);
+        until |= item.is(Cue::Until);
+        negated |= item.is(Cue::Not);
+        let passes = item.is(Cue::Since) || item.is(Cue::Until) || item.is(Cue::Modified) || item.is(Cue::Not);
+        let bridge = from > at && item.is_noise();
+        if !(passes || bridge) {
+            return None;
+        }
+        from += 1;
+    }
+    let (found, length, today) = moment(clock, language, items, from)?;
+    if negated && !(since || until) {
+        return None;
+    }
+    let mut end = from + length;
+    let mut probe = end;
+    while items.get(probe).is_some_and(|i| i.is(Cue::Connector) || i.folded == "or" || i.folded == "o") {
+        probe += 1;
+    }
+    if let Some(item) = items.get(probe).filter(|i| !i.is_noise() && (i.is(Cue::Since) || i.is(Cue::Until))) {
+        since |= item.is(Cue::Since);
+        until |= item.is(Cue::Until);
+        end = probe + 1;
+    }
+    let open = |w: Window| match (since != negated && (since || negated), until) {
+        _ if w.since.is_none() || w.until.is_none() => w,
+        (true, false) => Window { since: w.since, until: None },
+        (_, true) => Window { since: None, until: w.since },
+        (false, false) if negated => Window { since: None, until: w.since },
+        (false, false) if today => Window { since: w.since, until: None },
+        (false, false) => w,
+    };
+    Some((What::Window { window: open(found), today }, end - at))
+}
+
+fn is_line_noun(lexicons: &Lexicons, item: Option<&Item>) -> bool {
+    item.and_then(Item::object).is_some_and(|o| lexicons.objects[o] == "texts_lines")
+}
+
+/// Whether a noun for lines is in the singular.
+fn is_singular(item: &Item) -> bool {
+    item.folded.ends_with('a') || (!item.folded.ends_with('s') && !item.folded.ends_with("he") && !item.folded.ends_with("ee"))
+}
+
+/// How many lines «the last lines» are, when no number is said.
+const SOME_LINES: i64 = 10;
+
+/// «the last three lines», «le prime 5», «line 7», «righe da 3 a 7».
+fn lines(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
+    line_ends(lexicons, items, at).or_else(|| line_numbers(lexicons, items, at))
+}
+
+fn line_ends(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let position = |at: usize| {
+        let item = items.get(at)?;
+        if item.is(Cue::Last) { Some(true) } else { item.is(Cue::First).then_some(false) }
+    };
+    let make = |last: bool, count: i64| What::Lines(if last { Lines::Last(count) } else { Lines::First(count) });
+    if let Some(last) = position(at) {
+        let counted = number(items, at + 1).filter(|(n, _)| *n > 0);
+        let after = at + 1 + counted.map_or(0, |(_, length)| length);
+        let skip = usize::from(items.get(after).is_some_and(|i| i.is_noise()) && is_line_noun(lexicons, items.get(after + 1)));
+        if is_line_noun(lexicons, items.get(after + skip)) {
+            let default = if is_singular(&items[after + skip]) { 1 } else { SOME_LINES };
+            return Some((make(last, counted.map_or(default, |(n, _)| n)), after + skip + 1 - at));
+        }
+        let (count, length) = counted?;
+        let noun = items[after..].iter().find(|i| !i.is_noise()).is_some_and(|i| !i.is_punctuation() && i.object().is_some() || period(Some(i)).is_some() || i.is_unknown());
+        return (!noun).then(|| (make(last, count), length + 1));
+    }
+    let (count, length) = number(items, at).filter(|(n, _)| *n > 0)?;
+    if let Some(last) = position(at + length).filter(|_| is_line_noun(lexicons, items.get(at + length + 1))) {
+        return Some((make(last, count), length + 2));
+    }
+    let noun = at + length;
+    let last = position(noun + 1).filter(|_| is_line_noun(lexicons, items.get(noun)))?;
+    Some((make(last, count), length + 2))
+}
+
+fn line_numbers(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let ordinal = items[at].senses().iter().find_map(|s| if let Sense::Ordinal(n) = s { Some(*n) } else { None });
+    if let Some(n) = ordinal.filter(|_| is_line_noun(lexicons, items.get(at + 1))) {
+        return Some((What::Lines(Lines::Range(n, n)), 2));
+    }
+    if !is_line_noun(lexicons, items.get(at)) {
+        // «le righe finali» without a number.
+        return None;
+    }
+    if let Some(position) = items.get(at + 1).filter(|i| i.is(Cue::Last) || i.is(Cue::First)) {
+        let count = if is_singular(&items[at]) { 1 } else { SOME_LINES };
+        let lines = if position.is(Cue::Last) { Lines::Last(count) } else { Lines::First(count) };
+        return Some((What::Lines(lines), 2));
+    }
+    let mut from = at + 1;
+    while items.get(from).is_some_and(|i| i.is_word() && (i.is(Cue::From) || (i.is_noise() && number(items, from).is_none()) || i.folded == "number" || i.folded == "numero") ) && from < at + 3 {
+        from += 1;
+    }
+    let figure = |at: usize| number(items, at).filter(|(n, _)| *n > 0);
+    if let Some((a, b)) = items.get(from).filter(|i| i.is_unknown()).and_then(|i| i.folded.split_once('-')) {
+        let (a, b) = (a.parse().ok()?, b.parse().ok()?);
+        return Some((What::Lines(Lines::Range(a, b)), from + 1 - at));
+    }
+    let (first, length) = figure(from)?;
+    let through = from + length;
+    if items.get(through).is_some_and(|i| i.is(Cue::Through)) {
+        let skip = usize::from(items.get(through + 1).is_some_and(|i| i.is_noise() && figure(through + 1).is_none() || is_line_noun(lexicons, Some(i))));
+        if let Some((last, more)) = figure(through + 1 + skip) {
+            return Some((What::Lines(Lines::Range(first, last)), through + 1 + skip + more - at));
+        }
+    }
+    Some((What::Lines(Lines::Range(first, first)), from + length - at))
+}
+
+/// «md files», «i markdown», «every jpg»: words that stand for globs.
+fn extension(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let item = &items[at];
+    if !item.is_word() {
+        return None;
+    }
+    let files = |item: Option<&Item>| item.and_then(Item::object).is_some_and(|o| lexicons.objects[o] == "files");
+    let near_files = files(items.get(at + 1)) || at > 0 && files(items.get(at - 1));
+    let known = |word: &str| lexicons.file_extensions.iter().any(|e| e == word);
+    let word = if known(&item.folded) { item.folded.as_str() } else { item.folded.strip_suffix('s').unwrap_or(&item.folded) };
+    if known(word) && word.len() >= 2 && (near_files || item.is_unknown()) && !files(Some(item)) {
+        return Some((What::Globs { base: None, globs: vec![format!("*.{word}")] }, 1));
+    }
+    let globs = item.senses().iter().find_map(|s| if let Sense::Globs(g) = s { Some(*g) } else { None })?;
+    Some((What::Globs { base: None, globs: lexicons.globs[globs].globs.clone() }, 1))
+}
+
+/// A folder or file that is named by a bare word: «in Documents», «the folder projects», «here».
+fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let item = &items[at];
+    let path = |value: String, looks| Some((What::Path { value, looks, quoted: false }, 1));
+    if item.is(Cue::Here) && item.folded.contains(' ') || item.is(Cue::Here) && at > 0 {
+        return path(".".to_owned(), Looks::Folder);
+    }
+    let noun = |item: Option<&Item>, name: &str| item.and_then(Item::object).is_some_and(|o| lexicons.objects[o] == name);
+    let written = &text[item.start..item.end];
+    let before = at.checked_sub(1).and_then(|b| items.get(b));
+    let after_named = before.is_some_and(|b| b.is(Cue::Named));
+    let labelled = if after_named { at.checked_sub(2).and_then(|b| items.get(b)) } else { before };
+    let (folder, file) = (noun(labelled, "dirs"), noun(labelled, "files") && is_singular_file(labelled));
+    if item.senses().contains(&Sense::Folder) {
+        let capital = written.starts_with(char::is_uppercase) && before.is_some_and(|b| b.is_word());
+        if capital || folder || noun(items.get(at + 1), "dirs") {
+            let mut letters = written.chars();
+            let name: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+            return path(format!("~/{name}"), Looks::Folder);
+        }
+    }
+    if !item.is_unknown() {
+        return match &item.what {
+            What::Quoted(name) if folder && !name.contains('\n') => path(name.clone(), Looks::Folder),
+            What::Quoted(name) if file && name.len() < 256 && !name.contains('\n') => path(name.clone(), Looks::File),
+            _ => None,
+        };
+    }
+    if folder || (file && !item.folded.chars().all(char::is_numeric)) {
+        return path(written.to_owned(), if folder { Looks::Folder } else { Looks::Either });
+    }
+    None
+}
+
+/// «file» in both languages is a label («the file notes») only in the singular, which Italian does not show.
+fn is_singular_file(item: Option<&Item>) -> bool {
+    item.is_some_and(|i| matches!(i.folded.as_str(), "file" | "document" | "documento"))
+}
+
+fn zone(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let index = items[at].senses().iter().find_map(|s| if let Sense::Zone(z) = s { Some(*z) } else { None })?;
+    Some((What::Zone(lexicons.zones[index].clone()), 1))
+}

@@ -1,0 +1,263 @@
+//! Fills an executor's arguments from lifted things, by the roles that its manifest gives them.
+//!
+//! A value never comes from anywhere but the words: each one keeps the bytes that it was read from.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::items::{Item, Lines, What};
+use super::lexicon::{Cue, Lexicons, Sense};
+use super::lift::{Looks, byte};
+use super::tools::Indexed;
+use crate::manifest::Role;
+use crate::plan::Origin;
+
+/// Arguments of one step in the making.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filled {
+    pub(crate) args: Map<String, Value>,
+    pub(crate) provenance: BTreeMap<String, Origin>,
+    /// The items that went into it.
+    pub(crate) used: Vec<usize>,
+}
+
+impl Filled {
+    /// Sets an argument from an item's words.
+    pub(crate) fn set(&mut self, argument: &str, value: Value, items: &[Item], at: usize) {
+        if self.args.contains_key(argument) {
+            return;
+        }
+        self.args.insert(argument.to_owned(), value);
+        self.provenance.insert(format!("/{argument}"), words(&items[at]));
+        self.used.push(at);
+    }
+
+    /// Adds to a list argument, or sets a single one.
+    pub(crate) fn add(&mut self, tool: &Indexed, argument: &str, value: Value, items: &[Item], at: usize) -> bool {
+        if !tool.is_list(argument) {
+            let free = !self.args.contains_key(argument);
+            self.set(argument, value, items, at);
+            return free;
+        }
+        let list = self.args.entry(argument).or_insert_with(|| json!([]));
+        let Some(list) = list.as_array_mut() else { return false };
+        self.provenance.insert(format!("/{argument}/{}", list.len()), words(&items[at]));
+        list.push(value);
+        self.used.push(at);
+        true
+    }
+
+    /// Sets an argument that comes from an earlier step's output.
+    pub(crate) fn refer(&mut self, argument: &str, step: u32, path: &str) {
+        let (key, value) = if path.is_empty() {
+            ("from_step", json!(step))
+        } else {
+            (argument, json!(format!("{{{{step{step}.{path}}}}}")))
+        };
+        self.args.insert(key.to_owned(), value);
+        self.provenance.insert(format!("/{key}"), Origin::Step { step, path: path.to_owned() });
+    }
+}
+
+pub(crate) fn words(item: &Item) -> Origin {
+    Origin::Words { start: byte(item.start), end: byte(item.end) }
+}
+
+/// Whether `item` names a file or folder, and how it looks.
+pub(crate) fn path(item: &Item) -> Option<(&str, Looks)> {
+    if let What::Path { value, looks, .. } = &item.what { Some((value, *looks)) } else { None }
+}
+
+/// Fills all arguments that the items at `available` can fill. `target` is the path that is written, if one is.
+pub(crate) fn fill(lexicons: &Lexicons, tool: &Indexed, items: &[Item], available: &[usize], target: Option<usize>) -> Filled {
+    let mut filled = Filled::default();
+    targets(tool, items, available, target, &mut filled);
+    paths(tool, items, available, target, &mut filled);
+    patterns(tool, items, available, &mut filled);
+    for &at in available {
+        values(tool, items, at, &mut filled);
+        settings(lexicons, tool, items, at, &mut filled);
+    }
+    kinds(lexicons, tool, items, available, &mut filled);
+    cued(tool, items, available, &mut filled);
+    filled
+}
+
+fn targets(tool: &Indexed, items: &[Item], available: &[usize], target: Option<usize>, filled: &mut Filled) {
+    for argument in tool.with_role(Role::TargetPath) {
+        let many = tool.is_list(argument);
+        let chosen = available.iter().filter(|&&at| many || Some(at) == target);
+        for &at in chosen {
+            if let Some((value, _)) = path(&items[at]) {
+                filled.add(tool, argument, json!(value), items, at);
+            }
+        }
+    }
+}
+
+fn paths(tool: &Indexed, items: &[Item], available: &[usize], target: Option<usize>, filled: &mut Filled) {
+    let takes_target = tool.with_role(Role::TargetPath).next().is_some();
+    let Some(argument) = tool.with_role(Role::Path).next() else { return };
+    let sources: Vec<usize> =
+        available.iter().copied().filter(|&at| path(&items[at]).is_some() && !(takes_target && Some(at) == target)).collect();
+    if tool.is_list(argument) {
+        for at in sources {
+            let value = path(&items[at]).map(|(value, _)| json!(value)).unwrap_or_default();
+            filled.add(tool, argument, value, items, at);
+        }
+        return;
+    }
+    let inside = |&&at: &&usize| at > 0 && items[at - 1].is(Cue::Inside);
+    let best = sources
+        .iter()
+        .find(|&&at| path(&items[at]).is_some_and(|(_, looks)| looks == Looks::Folder))
+        .or_else(|| sources.iter().find(|&&at| path(&items[at]).is_some_and(|(v, looks)| looks != Looks::File && v.contains('/'))))
+        .or_else(|| sources.iter().find(inside))
+        .or_else(|| sources.first());
+    if let Some(&at) = best {
+        if let Some((value, _)) = path(&items[at]) {
+            filled.set(argument, json!(value), items, at);
+        }
+        let bare = sources.iter().filter(|&&other| other != at && path(&items[other]).is_some_and(|(v, _)| !v.contains('/')));
+        if let Some(pattern) = tool.with_role(Role::Pattern).find(|a| tool.is_list(a)) {
+            for &other in bare {
+                let value = path(&items[other]).map(|(value, _)| json!(value)).unwrap_or_default();
+                filled.add(tool, pattern, value, items, other);
+            }
+        }
+    }
+}
+
+fn patterns(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
+    let Some(argument) = tool.with_role(Role::Pattern).find(|a| tool.is_list(a)) else { return };
+    for &at in available {
+        match &items[at].what {
+            What::Globs { base, globs } => {
+                for glob in globs {
+                    filled.add(tool, argument, json!(glob), items, at);
+                }
+                let place = tool.with_role(Role::Path).next().filter(|a| !tool.is_list(a));
+                if let (Some(base), Some(place)) = (base, place) {
+                    filled.set(place, json!(base), items, at);
+                }
+            }
+            What::Quoted(name) | What::Path { value: name, .. } if at > 0 && items[at - 1].is(Cue::Named) && !filled.used.contains(&at) => {
+                let whole = name.contains(['.', '*']);
+                let glob = if whole { name.clone() } else { format!("*{name}*") };
+                filled.add(tool, argument, json!(glob), items, at);
+                filled.used.push(at - 1);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn values(tool: &Indexed, items: &[Item], at: usize, filled: &mut Filled) {
+    let named = |role: Role, parts: &[&str]| {
+        tool.with_role(role).find(|a| a.split('_').any(|part| parts.contains(&part))).map(str::to_owned)
+    };
+    match &items[at].what {
+        What::Url(url) => {
+            if let Some(argument) = tool.with_role(Role::Url).next() {
+                filled.add(tool, argument, json!(url), items, at);
+            }
+        }
+        What::Zone(zone) => {
+            if let Some(argument) = tool.with_role(Role::Timezone).next() {
+                filled.add(tool, argument, json!(zone), items, at);
+            }
+        }
+        What::Bound { least, bytes } => {
+            if let Some(argument) = named(Role::Size, if *least { &["min"] } else { &["max"] }) {
+                filled.set(&argument, json!(bytes), items, at);
+            }
+        }
+        What::Window { window, .. } => {
+            let ends = [(&window.since, ["since", "after"]), (&window.until, ["until", "before"])];
+            for (moment, parts) in ends {
+                if let (Some(moment), Some(argument)) = (moment, named(Role::Time, &parts)) {
+                    filled.set(&argument, json!(moment), items, at);
+                }
+            }
+        }
+        What::Lines(lines) => {
+            let (parts, value) = match lines {
+                Lines::First(n) => (["head", "first"], json!(n)),
+                Lines::Last(n) => (["tail", "last"], json!(n)),
+                Lines::Range(from, to) => {
+                    let range = json!({"start": from, "end": to});
+                    if tool.accepts("range", &range) {
+                        filled.set("range", range, items, at);
+                    }
+                    return;
+                }
+            };
+            if let Some(argument) = named(Role::Count, &parts) {
+                filled.set(&argument, value, items, at);
+            }
+        }
+        What::Quoted(text) if tool.acts() => {
+            if let Some(argument) = tool.with_role(Role::Content).next() {
+                filled.set(argument, json!(text), items, at);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn settings(lexicons: &Lexicons, tool: &Indexed, items: &[Item], at: usize, filled: &mut Filled) {
+    for sense in items[at].senses() {
+        if let Sense::Setting(index) = sense {
+            let setting = &lexicons.settings[*index];
+            if tool.accepts(&setting.argument, &setting.value) {
+                filled.set(&setting.argument, setting.value.clone(), items, at);
+            }
+        }
+    }
+}
+
+/// «folders» and «files and folders» set the kind of entry where an executor knows kinds.
+fn kinds(lexicons: &Lexicons, tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
+    let noun = |name: &str| {
+        available.iter().copied().find(|&at| {
+            items[at].object().is_some_and(|o| lexicons.objects[o] == name) && !is_label(items, at)
+        })
+    };
+    let (Some(folder), file) = (noun("dirs"), noun("files")) else { return };
+    let kind = if file.is_some() { json!("any") } else { json!("dir") };
+    if tool.accepts("kind", &kind) {
+        filled.set("kind", kind, items, folder);
+    }
+}
+
+/// A noun that only labels the path or address after it («the file ~/a.txt», «nella cartella ~/x»).
+pub(crate) fn is_label(items: &[Item], at: usize) -> bool {
+    let next = items[at + 1..].iter().find(|i| !(i.is_noise() && i.object().is_none() && !i.is(Cue::Inside) && !i.is(Cue::From)) && !i.is(Cue::Named) && !i.is_punctuation());
+    next.is_some_and(|i| matches!(i.what, What::Path { .. } | What::Url(_)))
+}
+
+/// Arguments whose manifest names the words that introduce them take the number, quotation or word that follows.
+fn cued(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
+    for (argument, told) in &tool.tool.manifest.arguments {
+        if filled.args.contains_key(argument) || matches!(told.role, Role::Path | Role::TargetPath | Role::Recipient | Role::Content) {
+            continue;
+        }
+        for cue in told.cues.iter().flat_map(|c| c.values().flatten()) {
+            let cue = super::words::fold(cue);
+            let found = available.iter().copied().find(|&at| items[at].is_word() && !items[at].is_noise() && items[at].folded == cue && available.contains(&(at + 1)));
+            let Some(at) = found.filter(|at| !filled.used.contains(&(at + 1))) else { continue };
+            let value = match &items[at + 1].what {
+                What::Number(n) => json!(n),
+                What::Quoted(text) => json!(text),
+                What::Word(senses) if senses.is_empty() => json!(items[at + 1].folded),
+                _ => continue,
+            };
+            if tool.accepts(argument, &value) {
+                filled.set(argument, value, items, at + 1);
+                filled.used.push(at);
+                break;
+            }
+        }
+    }
+}

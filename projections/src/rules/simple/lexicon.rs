@@ -1,0 +1,574 @@
+//! What words mean, from `prompts/<lang>/lexicon.toml`: verbs, objects, forms, measures, settings, units, cues, fillers.
+//!
+//! Both languages are looked up for every word, the sentence's own first. Spelling is forgiven by one edit, for longer
+//! words; nothing here knows a whole sentence, nor any executor's name.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::words::{Word, cut, fold, stem};
+use crate::messages::Language;
+
+/// Why lexicon data cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LexiconError {
+    /// Not TOML, or an unknown or wrongly typed field.
+    #[error("prompts/{language}/lexicon.toml: {source}")]
+    Syntax {
+        /// The language's code.
+        language: &'static str,
+        /// What is wrong, with line and column.
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+}
+
+/// A small fixed role that a word plays in a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Cue {
+    /// «containing»: text to look for follows.
+    Contains,
+    /// «named»: a file's name follows.
+    Named,
+    /// «larger than».
+    MinSize,
+    /// «smaller than».
+    MaxSize,
+    /// «since», «after».
+    Since,
+    /// «until», «before».
+    Until,
+    /// «older than» a span of time.
+    Older,
+    /// «newer than» a span of time.
+    Newer,
+    /// «… ago».
+    Ago,
+    /// «modified»: speaks of a file's time.
+    Modified,
+    /// «this» week.
+    This,
+    /// «last» week.
+    Previous,
+    /// «to», «into»: a target may follow.
+    Into,
+    /// «in», «under»: a place follows.
+    Inside,
+    /// «from», «of».
+    From,
+    /// «to» between two numbers.
+    Through,
+    /// The first ones.
+    First,
+    /// The last ones.
+    Last,
+    /// «how many».
+    HowMany,
+    /// «only».
+    Only,
+    /// A field's name follows.
+    Field,
+    /// «not», «without».
+    Not,
+    /// «it», «them»: stands for what was named or produced before.
+    Pronoun,
+    /// «and», «then».
+    Connector,
+    /// «the», «a»: what follows is a noun.
+    Determiner,
+    /// «all», «every».
+    Every,
+    /// The folder of the conversation.
+    Here,
+    /// «today».
+    Today,
+    /// «yesterday».
+    Yesterday,
+    /// «me»: who is told.
+    Listener,
+}
+
+/// A span of calendar time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Period {
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Year,
+}
+
+/// One meaning of a word or phrase. Indices point into [`Lexicons`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sense {
+    Verb(usize),
+    /// A form that speaks of an act already named («you wrote»).
+    Past(usize),
+    Object(usize),
+    Form { index: usize, plural: bool },
+    Measure(usize),
+    Setting(usize),
+    Globs(usize),
+    Zone(usize),
+    Cue(Cue),
+    Size(u64),
+    Period(Period),
+    Number(i64),
+    Ordinal(i64),
+    Weekday(i8),
+    Month(i8),
+    Folder,
+    Noise,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Source {
+    verbs: Vec<VerbClass>,
+    objects: BTreeMap<String, Vec<String>>,
+    forms: Vec<FormSource>,
+    measures: Vec<Measure>,
+    settings: Vec<Setting>,
+    patterns: Vec<Globs>,
+    cues: BTreeMap<Cue, Vec<String>>,
+    sizes: Vec<Valued<u64>>,
+    periods: BTreeMap<String, Vec<String>>,
+    numbers: Vec<Valued<i64>>,
+    ordinals: Vec<Valued<i64>>,
+    weekdays: Vec<Vec<String>>,
+    months: Vec<Vec<String>>,
+    zones: BTreeMap<String, Vec<String>>,
+    folders: Vec<String>,
+    noise: Vec<String>,
+    #[serde(default)]
+    elisions: Vec<String>,
+    #[serde(default)]
+    enclitics: Vec<Enclitic>,
+    #[serde(default)]
+    file_extensions: Vec<String>,
+    #[serde(default)]
+    domain_endings: Vec<String>,
+}
+
+/// Words that name the same acts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VerbClass {
+    /// Verbs of the closed vocabulary, the likeliest first.
+    #[serde(rename = "as")]
+    pub(crate) verbs: Vec<String>,
+    /// It only asks for an answer («tell», «show»): another verb, or what is there, says what to do.
+    #[serde(default)]
+    pub(crate) weak: bool,
+    /// It asks how many.
+    #[serde(default)]
+    pub(crate) counts: bool,
+    words: Vec<String>,
+    #[serde(default)]
+    past: Vec<String>,
+}
+
+/// Words that name a quantity of a result, and where each kind of step holds it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Measure {
+    /// The result's dotted path by the verb of the step.
+    pub(crate) fields: BTreeMap<String, String>,
+    words: Vec<String>,
+}
+
+/// Words that set an argument.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Setting {
+    pub(crate) argument: String,
+    pub(crate) value: serde_json::Value,
+    words: Vec<String>,
+}
+
+/// Words that stand for globs over names.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Globs {
+    pub(crate) globs: Vec<String>,
+    words: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FormSource {
+    form: String,
+    #[serde(default)]
+    singular: Vec<String>,
+    #[serde(default)]
+    plural: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Valued<T> {
+    value: T,
+    words: Vec<String>,
+}
+
+/// A pronoun that is written onto a verb («leggi-lo», «leggi-mi»).
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Enclitic {
+    suffix: String,
+    pronoun: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Phrase {
+    rest: Vec<String>,
+    language: Language,
+    senses: Vec<Sense>,
+}
+
+/// What a lookup found.
+pub(crate) struct Found<'a> {
+    pub(crate) senses: &'a [Sense],
+    pub(crate) words: usize,
+    /// A pronoun was written onto the word.
+    pub(crate) pronoun: bool,
+    /// The spelling was forgiven.
+    pub(crate) forgiven: bool,
+}
+
+/// The lexicons of all languages, indexed once.
+#[derive(Clone, Debug)]
+pub struct Lexicons {
+    pub(crate) verbs: Vec<VerbClass>,
+    pub(crate) objects: Vec<String>,
+    pub(crate) forms: Vec<String>,
+    pub(crate) measures: Vec<Measure>,
+    pub(crate) settings: Vec<Setting>,
+    pub(crate) globs: Vec<Globs>,
+    pub(crate) zones: Vec<String>,
+    pub(crate) elisions: Vec<String>,
+    pub(crate) file_extensions: Vec<String>,
+    pub(crate) domain_endings: Vec<String>,
+    enclitics: Vec<Enclitic>,
+    phrases: BTreeMap<String, Vec<Phrase>>,
+    stems: BTreeMap<String, Vec<Phrase>>,
+    near: BTreeMap<String, Vec<String>>,
+    digest: blake3::Hash,
+}
+
+impl Lexicons {
+    /// The lexicons that this binary was built with.
+    pub fn embedded() -> Self {
+        Self::parse(include_str!("../../../../prompts/en/lexicon.toml"), include_str!("../../../../prompts/it/lexicon.toml"))
+            .expect("the embedded lexicons are parsed by a test")
+    }
+
+    /// Reads the two files' texts.
+    pub fn parse(en: &str, it: &str) -> Result<Self, LexiconError> {
+        let mut hasher = blake3::Hasher::new();
+        for source in [en, it] {
+            hasher.update(&(source.len() as u64).to_le_bytes());
+            hasher.update(source.as_bytes());
+        }
+        let mut lexicons = Self::empty(hasher.finalize());
+        let mut sources = Vec::new();
+        for (language, source) in [(Language::En, en), (Language::It, it)] {
+            let source: Source = toml::from_str(source)
+                .map_err(|source| LexiconError::Syntax { language: language.code(), source: Box::new(source) })?;
+            lexicons.elisions.extend(source.elisions.iter().map(|e| fold(e)));
+            sources.push((language, source));
+        }
+        for (language, source) in sources {
+            lexicons.add(language, source);
+        }
+        lexicons.index();
+        Ok(lexicons)
+    }
+
+    /// The hash of the source bytes: part of the rules digest.
+    pub fn digest(&self) -> blake3::Hash {
+        self.digest
+    }
+
+    fn empty(digest: blake3::Hash) -> Self {
+        Self {
+            verbs: Vec::new(),
+            objects: Vec::new(),
+            forms: Vec::new(),
+            measures: Vec::new(),
+            settings: Vec::new(),
+            globs: Vec::new(),
+            zones: Vec::new(),
+            elisions: Vec::new(),
+            file_extensions: Vec::new(),
+            domain_endings: Vec::new(),
+            enclitics: Vec::new(),
+            phrases: BTreeMap::new(),
+            stems: BTreeMap::new(),
+            near: BTreeMap::new(),
+            digest,
+        }
+    }
+
+    fn add(&mut self, language: Language, source: Source) {
+        for class in source.verbs {
+            let index = self.verbs.len();
+            self.enter(language, &class.words, Sense::Verb(index));
+            self.enter(language, &class.past, Sense::Past(index));
+            self.verbs.push(class);
+        }
+        for (name, words) in source.objects {
+            let index = position_or_push(&mut self.objects, name);
+            self.enter(language, &words, Sense::Object(index));
+        }
+        for form in source.forms {
+            let index = position_or_push(&mut self.forms, form.form);
+            self.enter(language, &form.singular, Sense::Form { index, plural: false });
+            self.enter(language, &form.plural, Sense::Form { index, plural: true });
+        }
+        for measure in source.measures {
+            self.enter(language, &measure.words, Sense::Measure(self.measures.len()));
+            self.measures.push(measure);
+        }
+        for setting in source.settings {
+            self.enter(language, &setting.words, Sense::Setting(self.settings.len()));
+            self.settings.push(setting);
+        }
+        for globs in source.patterns {
+            self.enter(language, &globs.words, Sense::Globs(self.globs.len()));
+            self.globs.push(globs);
+        }
+        for (cue, words) in source.cues {
+            self.enter(language, &words, Sense::Cue(cue));
+        }
+        for (zone, words) in source.zones {
+            let index = position_or_push(&mut self.zones, zone);
+            self.enter(language, &words, Sense::Zone(index));
+        }
+        self.enter(language, &source.folders, Sense::Folder);
+        self.enter(language, &source.noise, Sense::Noise);
+        self.file_extensions.extend(source.file_extensions);
+        self.domain_endings.extend(source.domain_endings);
+        self.enclitics.extend(source.enclitics);
+        let values = (source.sizes, source.periods, source.numbers, source.ordinals);
+        self.add_values(language, values, [source.weekdays, source.months]);
+    }
+
+    #[expect(clippy::type_complexity, reason = "four tables of one source, read once")]
+    fn add_values(
+        &mut self,
+        language: Language,
+        (sizes, periods, numbers, ordinals): (
+            Vec<Valued<u64>>,
+            BTreeMap<String, Vec<String>>,
+            Vec<Valued<i64>>,
+            Vec<Valued<i64>>,
+        ),
+        [weekdays, months]: [Vec<Vec<String>>; 2],
+    ) {
+        for size in sizes {
+            self.enter(language, &size.words, Sense::Size(size.value));
+        }
+        for (name, words) in periods {
+            let period = match name.as_str() {
+                "minute" => Period::Minute,
+                "hour" => Period::Hour,
+                "week" => Period::Week,
+                "month" => Period::Month,
+                "year" => Period::Year,
+                _ => Period::Day,
+            };
+            self.enter(language, &words, Sense::Period(period));
+        }
+        for ordinal in ordinals {
+            self.enter(language, &ordinal.words, Sense::Ordinal(ordinal.value));
+        }
+        self.enter_numbers(language, &numbers);
+        for (number, words) in (1_i8..).zip(&weekdays) {
+            self.enter(language, words, Sense::Weekday(number));
+        }
+        for (number, words) in (1_i8..).zip(&months) {
+            self.enter(language, words, Sense::Month(number));
+        }
+    }
+
+    /// Enters numbers and their usual compounds below a hundred («twenty-five», «ventotto»).
+    fn enter_numbers(&mut self, language: Language, numbers: &[Valued<i64>]) {
+        for number in numbers {
+            self.enter(language, &number.words, Sense::Number(number.value));
+        }
+        let units: Vec<_> = numbers.iter().filter(|n| (1..10).contains(&n.value)).collect();
+        for ten in numbers.iter().filter(|n| (20..100).contains(&n.value) && n.value % 10 == 0) {
+            for unit in &units {
+                let (Some(ten_word), Some(unit_word)) = (ten.words.first(), unit.words.first()) else { continue };
+                let joined = match language {
+                    Language::En => format!("{ten_word}-{unit_word}"),
+                    Language::It if unit_word.starts_with(['o', 'u']) => {
+                        format!("{}{unit_word}", ten_word.trim_end_matches(['a', 'i']))
+                    }
+                    Language::It => format!("{ten_word}{unit_word}"),
+                };
+                self.enter(language, &[joined], Sense::Number(ten.value + unit.value));
+            }
+        }
+    }
+
+    fn enter(&mut self, language: Language, entries: &[String], sense: Sense) {
+        for entry in entries {
+            let mut words = Vec::new();
+            cut(entry, 0, entry.len(), &self.elisions, &mut words);
+            let mut words = words.into_iter().map(|w| w.folded);
+            let Some(first) = words.next() else { continue };
+            let rest: Vec<String> = words.collect();
+            let phrases = self.phrases.entry(first).or_default();
+            match phrases.iter_mut().find(|p| p.language == language && p.rest == rest) {
+                Some(phrase) if phrase.senses.contains(&sense) => {}
+                Some(phrase) => phrase.senses.push(sense),
+                None => phrases.push(Phrase { rest, language, senses: vec![sense] }),
+            }
+        }
+    }
+
+    /// Sorts phrases longest first and builds the tables of stems and of near spellings.
+    fn index(&mut self) {
+        for phrases in self.phrases.values_mut() {
+            phrases.sort_by_key(|p| std::cmp::Reverse(p.rest.len()));
+        }
+        for (word, phrases) in &self.phrases {
+            for phrase in phrases.iter().filter(|p| p.rest.is_empty() && p.senses.iter().any(|&s| inflects(s))) {
+                self.stems.entry(stem(word).to_owned()).or_default().push(phrase.clone());
+                if word.chars().count() >= 4 {
+                    for near in deletions(word) {
+                        let words = self.near.entry(near).or_default();
+                        if !words.contains(word) {
+                            words.push(word.clone());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The longest phrase that starts at `words[0]`.
+    pub(crate) fn look_up(&self, words: &[Word], language: Language) -> Option<Found<'_>> {
+        let first = words.first()?;
+        if let Some((phrase, count)) = self.phrases.get(&first.folded).and_then(|p| longest(p, &words[1..], language)) {
+            return Some(Found { senses: phrase, words: count, pronoun: false, forgiven: false });
+        }
+        self.look_up_inflected(&first.folded, language)
+    }
+
+    /// Whether `word` stands in that language's lexicon, alone or at the start of a phrase.
+    pub(crate) fn knows(&self, word: &str, language: Language) -> bool {
+        self.phrases.get(word).is_some_and(|p| p.iter().any(|p| p.language == language && p.rest.is_empty()))
+    }
+
+    fn single(&self, word: &str, language: Language) -> Option<&[Sense]> {
+        longest(self.phrases.get(word)?, &[], language).map(|(senses, _)| senses)
+    }
+
+    fn look_up_inflected(&self, word: &str, language: Language) -> Option<Found<'_>> {
+        let found = |senses, pronoun, forgiven| Some(Found { senses, words: 1, pronoun, forgiven });
+        if word.chars().count() >= 4 {
+            if let Some((senses, _)) = self.stems.get(stem(word)).and_then(|p| longest(p, &[], language)) {
+                return found(senses, false, false);
+            }
+        }
+        for enclitic in &self.enclitics {
+            let Some(base) = word.strip_suffix(enclitic.suffix.as_str()).filter(|b| b.len() >= 3) else { continue };
+            let infinitive = format!("{base}e");
+            let senses = self.single(base, language).or_else(|| self.single(&infinitive, language));
+            if let Some(senses) = senses.filter(|s| s.iter().any(|s| matches!(s, Sense::Verb(_)))) {
+                return found(senses, enclitic.pronoun, false);
+            }
+        }
+        let forgiven = self.forgive(word)?;
+        found(self.single(forgiven, language)?, false, true)
+    }
+
+    /// The one lexicon word that `word` is one edit away from; none when there are two readings.
+    fn forgive(&self, word: &str) -> Option<&str> {
+        let length = word.chars().count();
+        if !(3..=24).contains(&length) || word.contains(|c: char| !c.is_alphabetic()) {
+            return None;
+        }
+        let mut hits: Vec<&str> = Vec::new();
+        let mut consider = |key: &str| {
+            for candidate in self.near.get(key).into_iter().flatten() {
+                if is_likely_misspelling(word, candidate) && !hits.contains(&candidate.as_str()) {
+                    hits.push(candidate);
+                }
+            }
+        };
+        consider(word);
+        for shorter in deletions(word) {
+            consider(&shorter);
+        }
+        let first = *hits.first()?;
+        let same = |other: &&str| self.phrases[*other][0].senses == self.phrases[first][0].senses;
+        hits.iter().all(same).then_some(first)
+    }
+}
+
+fn position_or_push(names: &mut Vec<String>, name: String) -> usize {
+    names.iter().position(|n| *n == name).unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    })
+}
+
+/// Only words that carry content are stemmed and forgiven; function words are too short and too alike.
+fn inflects(sense: Sense) -> bool {
+    matches!(sense, Sense::Verb(_) | Sense::Object(_) | Sense::Form { .. } | Sense::Measure(_))
+        || matches!(sense, Sense::Period(_) | Sense::Cue(Cue::Contains | Cue::Modified | Cue::First | Cue::Last))
+}
+
+fn longest<'a>(phrases: &'a [Phrase], rest: &[Word], language: Language) -> Option<(&'a [Sense], usize)> {
+    let fits = |p: &Phrase| {
+        p.rest.len() <= rest.len() && p.rest.iter().zip(rest).all(|(want, have)| *want == have.folded)
+    };
+    let mut best: Option<&Phrase> = None;
+    for phrase in phrases.iter().filter(|p| fits(p)) {
+        let better = best.is_none_or(|b| {
+            phrase.rest.len() > b.rest.len()
+                || (phrase.rest.len() == b.rest.len() && phrase.language == language && b.language != language)
+        });
+        if better {
+            best = Some(phrase);
+        }
+    }
+    best.map(|p| (p.senses.as_slice(), p.rest.len() + 1))
+}
+
+/// The word with each one letter left out, and with each two neighbours swapped left to the comparison.
+fn deletions(word: &str) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    (0..letters.len())
+        .map(|skip| letters.iter().enumerate().filter(|(i, _)| *i != skip).map(|(_, c)| c).collect())
+        .collect()
+}
+
+/// One edit apart and plausible: the same first letter; in words of four letters only a letter left out or two swapped.
+fn is_likely_misspelling(written: &str, meant: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (written.chars().collect(), meant.chars().collect());
+    if a.first() != b.first() || a == b {
+        return false;
+    }
+    let same_start = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let same_end = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
+    let long = b.len() >= 5;
+    match (a.len(), b.len()) {
+        (x, y) if x + 1 == y => same_start + same_end >= x,
+        (x, y) if x == y + 1 => long && same_start + same_end >= y,
+        (x, y) if x == y => {
+            let substituted = long && same_start + same_end + 1 >= x;
+            let swapped = same_start + same_end + 2 == x && a[same_start] == b[same_start + 1] && a[same_start + 1] == b[same_start];
+            substituted || swapped
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,208 @@
+//! The executors that a plan may use, indexed once per catalog version by name grammar, words and templates.
+//!
+//! It reads manifests and input schemas only; no executor is known here by name.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::template::Template;
+use super::words::{cut, stem};
+use crate::manifest::{Manifest, Role};
+use crate::messages::Language;
+
+/// An executor as the engine sees it.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    /// The manifest.
+    pub manifest: Manifest,
+    /// `definitions.Input` of its schema.
+    pub input: Value,
+}
+
+/// A sentence template, parsed.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    pub(crate) language: Language,
+    pub(crate) template: Template,
+    pub(crate) set: BTreeMap<String, Value>,
+}
+
+/// What is looked up about an executor.
+#[derive(Clone, Debug)]
+pub(crate) struct Indexed {
+    pub(crate) tool: Tool,
+    pub(crate) verb: String,
+    pub(crate) object: String,
+    pub(crate) qualifier: String,
+    /// Stems of each affinity word or phrase.
+    pub(crate) affinity: Vec<Vec<String>>,
+    pub(crate) description: Vec<String>,
+    pub(crate) said: Vec<Said>,
+}
+
+/// The catalog that a sentence is planned over.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    indexed: Vec<Indexed>,
+    by_name: BTreeMap<String, usize>,
+}
+
+impl Tools {
+    /// Indexes the catalog.
+    pub fn new(tools: Vec<Tool>) -> Self {
+        let mut indexed: Vec<Indexed> = tools.into_iter().map(Indexed::new).collect();
+        indexed.sort_by(|a, b| a.name().cmp(b.name()));
+        let by_name = indexed.iter().enumerate().map(|(i, t)| (t.name().to_owned(), i)).collect();
+        Self { indexed, by_name }
+    }
+
+    /// An executor by its name.
+    pub fn get(&self, name: &str) -> Option<&Tool> {
+        self.indexed(name).map(|i| &i.tool)
+    }
+
+    pub(crate) fn indexed(&self, name: &str) -> Option<&Indexed> {
+        self.by_name.get(name).map(|&i| &self.indexed[i])
+    }
+
+    pub(crate) fn all(&self) -> &[Indexed] {
+        &self.indexed
+    }
+
+    /// The executor of that verb and object; the one without qualifier, or else with the qualifier that was said.
+    pub(crate) fn by_grammar(&self, verb: &str, object: &str) -> Option<&Indexed> {
+        let (object, qualifier) = object.split_once('_').unwrap_or((object, ""));
+        self.indexed.iter().find(|t| t.verb == verb && t.object == object && t.qualifier == qualifier)
+    }
+}
+
+impl Indexed {
+    fn new(tool: Tool) -> Self {
+        let mut parts = tool.manifest.executor.name.splitn(3, '_').map(str::to_owned);
+        let mut next = || parts.next().unwrap_or_default();
+        let (verb, object, qualifier) = (next(), next(), next());
+        let affinity = tool.manifest.executor.affinity.iter().map(|a| stems(a)).filter(|s| !s.is_empty()).collect();
+        let description = &tool.manifest.description;
+        let mut description: Vec<String> = [&description.en, &description.it].into_iter().flat_map(|d| stems(d)).collect();
+        description.sort();
+        description.dedup();
+        let sentences = &tool.manifest.sentences;
+        let said = [(Language::En, &sentences.en), (Language::It, &sentences.it)].into_iter().flat_map(|(language, list)| {
+            list.iter().filter_map(move |s| {
+                let template = Template::parse(&s.text).ok()?;
+                Some(Said { language, template, set: s.set.clone() })
+            })
+        });
+        let said = said.collect();
+        Self { verb, object, qualifier, affinity, description, said, tool }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.tool.manifest.executor.name
+    }
+
+    /// It changes something.
+    pub(crate) fn acts(&self) -> bool {
+        self.tool.manifest.contract.side_effects
+    }
+
+    pub(crate) fn role(&self, argument: &str) -> Option<Role> {
+        self.tool.manifest.arguments.get(argument).map(|a| a.role)
+    }
+
+    /// The arguments of that role that the schema knows, in the order of their names.
+    pub(crate) fn with_role(&self, role: Role) -> impl Iterator<Item = &str> {
+        let of_role = self.tool.manifest.arguments.iter().filter(move |(_, a)| a.role == role);
+        of_role.map(|(name, _)| name.as_str()).filter(|name| self.has(name))
+    }
+
+    pub(crate) fn has(&self, argument: &str) -> bool {
+        self.property(argument).is_some()
+    }
+
+    fn property(&self, argument: &str) -> Option<&Value> {
+        self.tool.input.get("properties")?.get(argument)
+    }
+
+    fn has_type(&self, argument: &str, name: &str) -> bool {
+        let kind = self.property(argument).and_then(|p| p.get("type"));
+        match kind {
+            Some(Value::String(kind)) => kind == name,
+            Some(Value::Array(kinds)) => kinds.iter().any(|k| k == name),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn is_list(&self, argument: &str) -> bool {
+        self.has_type(argument, "array")
+    }
+
+    pub(crate) fn is_required(&self, argument: &str) -> bool {
+        let required = self.tool.input.get("required").and_then(Value::as_array);
+        required.is_some_and(|r| r.iter().any(|n| n == argument))
+    }
+
+    /// Whether the schema lets `argument` have `value`, by type and closed list.
+    pub(crate) fn accepts(&self, argument: &str, value: &Value) -> bool {
+        let Some(property) = self.property(argument) else { return false };
+        if let Some(choices) = property.get("enum").and_then(Value::as_array) {
+            return choices.contains(value);
+        }
+        if property.get("type").is_none() {
+            return true;
+        }
+        let name = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(n) if n.is_f64() => "number",
+            Value::Number(_) => return self.has_type(argument, "integer") || self.has_type(argument, "number"),
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        self.has_type(argument, name)
+    }
+
+    /// Required arguments that `args` lacks. A list of entries may come as `from_step`; of the alternatives of an
+    /// `anyOf` or `oneOf` the first counts when none is met.
+    pub(crate) fn missing(&self, args: &serde_json::Map<String, Value>) -> Vec<String> {
+        let has = |name: &str| args.contains_key(name) || (self.role(name) == Some(Role::Entries) && args.contains_key("from_step"));
+        let lacks = |schema: &Value| -> Vec<String> {
+            let required = schema.get("required").and_then(Value::as_array);
+            required.into_iter().flatten().filter_map(Value::as_str).filter(|n| !has(n)).map(str::to_owned).collect()
+        };
+        let mut missing = lacks(&self.tool.input);
+        for key in ["anyOf", "oneOf"] {
+            let alternatives = self.tool.input.get(key).and_then(Value::as_array);
+            let lacking: Vec<Vec<String>> = alternatives.into_iter().flatten().map(lacks).collect();
+            if !lacking.iter().any(Vec::is_empty) {
+                missing.extend(lacking.into_iter().next().unwrap_or_default());
+            }
+        }
+        missing
+    }
+
+    /// Readers of one thing give `content`; a filter over text too.
+    pub(crate) fn gives_content(&self) -> bool {
+        matches!(self.verb.as_str(), "read" | "get" | "extract") || (self.verb == "filter" && self.object == "texts")
+    }
+
+    /// Producers give `entries`; a reader does when it was given several.
+    pub(crate) fn gives_entries(&self) -> bool {
+        matches!(self.verb.as_str(), "find" | "list" | "filter" | "sort" | "group" | "extract" | "classify" | "compare")
+    }
+
+    /// Whether the executor's own words hold this one.
+    pub(crate) fn speaks_of(&self, folded: &str) -> bool {
+        let word = stem(folded);
+        self.affinity.iter().any(|phrase| phrase.iter().any(|w| w == word))
+    }
+}
+
+/// The stems of a text's words.
+pub(crate) fn stems(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    cut(text, 0, text.len(), &[], &mut words);
+    words.into_iter().filter(|w| !w.punctuation).map(|w| stem(&w.folded).to_owned()).collect()
+}
