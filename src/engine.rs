@@ -1,0 +1,354 @@
+//! Turns the loop: command → decide → append → apply → react → effect, whose answer is a command again.
+//!
+//! Blocking, one thread a turn. Appends are handed to the log's writer in order and awaited where it matters: before the
+//! first change to the world, and before the answer leaves.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use metnos_log::event::turn::{EffectCommitted, InvocationFinished, PlannedOp, TurnOpened};
+use metnos_log::store::Pending;
+use metnos_log::{AppendError, BlobHash, Event, Kept, TurnId};
+use metnos_projections::machines::turn::command::Command;
+use metnos_projections::machines::turn::state::Asked;
+use metnos_projections::machines::turn::{Context, Effect, Rejection, Turn, decide, react};
+use metnos_projections::messages::Language;
+use metnos_projections::rules::cage_plan::{Autonomy, Places};
+use metnos_projections::rules::references::ReferenceError;
+use metnos_projections::rules::simple;
+use serde_json::{Value, json};
+
+use crate::effects::{commit, plan};
+use crate::faults;
+use crate::gateway::call::{Around, PreparedCall};
+use crate::gateway::{Caller, Loaded, call, failed, passed};
+use crate::instance::{Instance, InstanceError, now, random};
+use crate::sandbox::{CallFailure, CancelFlag, Progress, SandboxError};
+
+/// Why a turn could not be carried to its end. The record holds what happened until then.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The log did not take an event.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    /// The instance failed.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
+    /// A command did not fit: a fault of the program.
+    #[error("the turn took a wrong way: {0}")]
+    Rejected(#[from] Rejection),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] metnos_log::store::ReadError),
+}
+
+/// An answer to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes, by these means (`terminal`, `approve_option`).
+    Yes(&'static str),
+    /// No, by these means.
+    No(&'static str),
+    /// Nobody is there.
+    Nobody,
+}
+
+/// The person's side of a turn.
+pub trait Person: Sync {
+    /// Asks for consent; `about` is `call` or `effects`.
+    fn consent(&self, about: &str, text: &str, language: Language) -> Answer;
+    /// Told how far a call is.
+    fn progress(&self, progress: &Progress);
+}
+
+/// A sentence and how it came.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What the person wrote.
+    pub text: String,
+    /// What was approved in advance: `none`, `reads`, `all`.
+    pub approve: String,
+    /// Where relative paths start.
+    pub folder: PathBuf,
+    /// The channel.
+    pub channel: String,
+}
+
+/// The facts of a sentence, gathered at the edge: what it names on disk, where and when it was said.
+pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
+    let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let own = instance.dirs.own();
+    let settings = &instance.settings;
+    let forced = settings.language.filter(|_| settings.language_forced);
+    TurnOpened {
+        text: request.text.clone(),
+        language: forced.map(|language| language.code().to_owned()),
+        channel: request.channel.clone(),
+        engine: settings.engine.clone(),
+        mode: "local".to_owned(),
+        autonomy: settings.autonomy.clone(),
+        approve: request.approve.clone(),
+        home: text(&instance.dirs.user_home),
+        own: [own.config, own.data, own.audit],
+        folder: text(&request.folder),
+        zone: settings.zone.clone(),
+        existing: existing(instance, request),
+        rules_digest: instance.rules.digest().to_owned(),
+    }
+}
+
+/// The parts of a sentence that name something on disk.
+fn existing(instance: &Instance, request: &Request) -> Vec<(u32, u32)> {
+    let there = |&(start, end): &(u32, u32)| {
+        let name = request.text.get(start as usize..end as usize).unwrap_or_default();
+        let path = match name.strip_prefix('~') {
+            Some(below) if below.is_empty() || below.starts_with('/') => {
+                instance.dirs.user_home.join(below.trim_start_matches('/'))
+            }
+            _ => request.folder.join(name),
+        };
+        !name.is_empty() && !name.contains('\0') && path.symlink_metadata().is_ok()
+    };
+    simple::candidates_for_existing(&request.text).into_iter().filter(there).collect()
+}
+
+/// One turn being carried out.
+struct Run<'a> {
+    instance: &'a Instance,
+    person: &'a dyn Person,
+    cancel: CancelFlag,
+    id: TurnId,
+    turn: Turn,
+    prepared: Option<PreparedCall>,
+    pending: Vec<Pending>,
+}
+
+/// Carries a sentence to its end; when this returns, the end is on disk.
+pub fn run(instance: &Instance, person: &dyn Person, cancel: CancelFlag, request: &Request) -> Result<Turn, EngineError> {
+    instance.refuse_full_disk()?;
+    let opened = opened(instance, request);
+    let id = TurnId::new(now(), random());
+    let mut run = Run { instance, person, cancel, id, turn: Turn::default(), prepared: None, pending: Vec::new() };
+    run.take(Command::Open(Box::new(opened)), Vec::new())?;
+    run.to_the_end()
+}
+
+/// Carries on a turn that a crash interrupted, from where its events leave it.
+pub fn resume(instance: &Instance, person: &dyn Person, id: TurnId, turn: Turn) -> Result<Turn, EngineError> {
+    let cancel = CancelFlag::new().map_err(|source| InstanceError::Dirs(crate::config::dirs::DirsError::Create {
+        path: instance.dirs.runtime.clone(),
+        source,
+    }))?;
+    let mut run = Run { instance, person, cancel, id, turn, prepared: None, pending: Vec::new() };
+    let interrupted = !matches!(react(&run.turn), Some(Effect::Commit { .. } | Effect::Reply));
+    if interrupted {
+        // Nothing was changed and the one who asked is gone: the record says so and ends.
+        run.take(Command::Cancel { by: "restart".to_owned() }, Vec::new())?;
+    }
+    run.to_the_end()
+}
+
+impl Run<'_> {
+    fn to_the_end(mut self) -> Result<Turn, EngineError> {
+        loop {
+            match react(&self.turn) {
+                Some(Effect::Reply) | None => {
+                    faults::reach("outcome_to_answer_durable");
+                    self.settle()?;
+                    return Ok(self.turn);
+                }
+                Some(Effect::Prepare { step, tool, args }) => self.prepare(step, &tool, args)?,
+                Some(Effect::Ask { step, asked }) => self.ask(step, &asked)?,
+                Some(Effect::Call { step, trace_id, .. }) => self.call(step, &trace_id)?,
+                Some(Effect::Commit { step, ops }) => self.commit(step, ops)?,
+            }
+        }
+    }
+
+    /// Decides a command, hands its events to the log, folds them.
+    fn take(&mut self, command: Command, blobs: Vec<(BlobHash, Vec<u8>)>) -> Result<(), EngineError> {
+        let time = now();
+        let context =
+            Context { rules: &self.instance.rules, catalog: &self.instance.catalog, tools: self.instance.tools(), time };
+        let events = decide(&self.turn, self.id, context, command)?;
+        let version = self.turn.version;
+        for event in &events {
+            self.turn.apply(self.id, time, event);
+        }
+        tracing::debug!(turn = %self.id, events = ?events.iter().map(Event::label).collect::<Vec<_>>(), "decided");
+        let pending = self.instance.submit_turn(self.id, version, time, events, blobs);
+        self.pending.push(pending);
+        Ok(())
+    }
+
+    /// Waits until everything that was handed over is on disk.
+    fn settle(&mut self) -> Result<(), EngineError> {
+        for pending in self.pending.drain(..) {
+            pending.wait()?;
+        }
+        Ok(())
+    }
+
+    fn language(&self) -> Language {
+        self.turn.language
+    }
+
+    fn caller(&self) -> Caller {
+        let opened = self.turn.opened.as_ref();
+        let dirs = &self.instance.dirs;
+        let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
+        let autonomy = opened.map(|opened| Value::String(opened.autonomy.clone())).unwrap_or_default();
+        Caller {
+            home: dirs.user_home.clone(),
+            folder: opened.map_or_else(|| dirs.user_home.clone(), |opened| PathBuf::from(&opened.folder)),
+            places: Places { home: text(&dirs.user_home), workspace: text(&dirs.workspace), runtime: text(&dirs.runtime) },
+            own: dirs.own(),
+            autonomy: serde_json::from_value(autonomy).unwrap_or(Autonomy::ReadOnly),
+            cages: call::cages(&dirs.data),
+            network_allow: self.instance.settings.network_allow.clone(),
+            language: self.language().code().to_owned(),
+            zone: opened.map_or_else(|| "UTC".to_owned(), |opened| opened.zone.clone()),
+            turn_id: self.id.to_string(),
+        }
+    }
+
+    fn prepare(&mut self, step: u32, tool: &str, args: Result<Value, ReferenceError>) -> Result<(), EngineError> {
+        // References that cannot be replaced are refused by the turn itself; there is nothing to look up.
+        let args = args.unwrap_or_else(|_| json!({}));
+        let loaded = Loaded::from_catalog(&self.instance.catalog, &self.instance.log.reader(), tool);
+        let prepared = PreparedCall::new(step, loaded, args, &self.caller());
+        let facts = prepared.facts.clone();
+        self.prepared = Some(prepared);
+        self.take(Command::Prepared(facts), Vec::new())
+    }
+
+    fn ask(&mut self, step: u32, asked: &Asked) -> Result<(), EngineError> {
+        self.settle()?;
+        let approve = self.turn.opened.as_ref().map_or("none", |opened| opened.approve.as_str());
+        let approved = approve == "all" || (approve == "reads" && asked.about == "call");
+        let answer = if approved {
+            Answer::Yes("approve_option")
+        } else {
+            self.person.consent(&asked.about, &asked.text, self.language())
+        };
+        let digest = asked.digest.clone();
+        let command = match answer {
+            Answer::Yes(by) => Command::Consent { step, digest, by: by.to_owned() },
+            Answer::No(by) => Command::Deny { step, digest, by: by.to_owned() },
+            Answer::Nobody => Command::Expire { step, digest, why: "no_terminal".to_owned() },
+        };
+        self.take(command, Vec::new())
+    }
+
+    fn call(&mut self, step: u32, trace_id: &str) -> Result<(), EngineError> {
+        let started = Instant::now();
+        let caller = self.caller();
+        let turn = &self.turn;
+        let typed = |target: &metnos_log::event::turn::Target| turn.step().is_some_and(|step| turn.is_granted(step, target));
+        let person = self.person;
+        let progress = |progress: Progress| person.progress(&progress);
+        let around =
+            Around { caller: &caller, trace_id, typed: &typed, cancel: self.cancel.clone(), progress: &progress, canned: None };
+        let returned = match (self.prepared.take(), self.instance.sandbox()) {
+            (Some(prepared), Ok(sandbox)) => prepared.run(sandbox, &around),
+            (None, _) => Err(CallFailure { class: "internal_error", message: "the call was never prepared".to_owned() }),
+            (_, Err(error)) => Err(no_cage(&error)),
+        };
+        let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let (finished, blobs) = match returned {
+            Ok(returned) => self.finished(step, trace_id, returned, duration_us),
+            Err(failure) => (never_ran(step, trace_id, &failure, duration_us), Vec::new()),
+        };
+        if finished.class.as_deref() == Some("cancelled") {
+            return self.take(Command::Cancel { by: "person".to_owned() }, Vec::new());
+        }
+        faults::reach("before_intent");
+        self.take(Command::Returned(Box::new(finished)), blobs)
+    }
+
+    /// The record of a call: its result without `effects`, what it wants changed, the cage that it had.
+    fn finished(&self, step: u32, trace_id: &str, returned: call::Returned, duration_us: u64) -> (InvocationFinished, Vec<(BlobHash, Vec<u8>)>) {
+        let call::Returned { ok, class, mut result, mut checks, outcome } = returned;
+        let targets = self.turn.step().map(|step| step.targets.clone()).unwrap_or_default();
+        let planned = if ok {
+            plan::plan(&result, outcome.stage.as_ref(), &targets, &self.instance.log, &self.instance.keys)
+        } else {
+            plan::Planned::default()
+        };
+        if let Some(map) = result.as_object_mut() {
+            map.remove("effects");
+        }
+        checks.push(passed("record"));
+        let diagnostics = diagnostics(&outcome.stdout.text(), &outcome.stderr.text(), &outcome.log);
+        let finished = InvocationFinished {
+            trace_id: trace_id.to_owned(),
+            step,
+            ok,
+            class,
+            result: Kept::json(&result),
+            effects: planned.ops,
+            checks,
+            duration_us,
+            cage: serde_json::to_value(&outcome.report).unwrap_or_default().into(),
+            connections: serde_json::to_value(&outcome.connections).unwrap_or_default().into(),
+            diagnostics: Kept::text(diagnostics),
+        };
+        (finished, planned.blobs)
+    }
+
+    /// Makes the planned changes. Their intent is on disk first; their outcomes follow together.
+    fn commit(&mut self, step: u32, ops: Vec<(u32, PlannedOp)>) -> Result<(), EngineError> {
+        self.settle()?;
+        let trace_id = self.turn.step().map(|step| step.trace_id.clone()).unwrap_or_default();
+        let reader = self.instance.log.reader();
+        faults::reach("intent_to_effect");
+        let mut outcomes = Vec::new();
+        for (index, op) in ops {
+            let content = match op.content.map(|hash| reader.blob(hash)).transpose()?.flatten() {
+                Some(content) => commit::commit(&op, &content, &commit::key(&trace_id, index)),
+                None => commit::Outcome::Failed("internal_error".to_owned(), "the new bytes are not in the log".to_owned()),
+            };
+            let failure = match &content {
+                commit::Outcome::Failed(class, reason) => Some((class.clone(), reason.clone())),
+                commit::Outcome::Done | commit::Outcome::FoundDone => None,
+            };
+            outcomes.push(EffectCommitted { step, index, outcome: content.name().to_owned(), failure });
+        }
+        faults::reach("effect_to_outcome");
+        for outcome in outcomes {
+            self.take(Command::Effect(outcome), Vec::new())?;
+        }
+        Ok(())
+    }
+}
+
+fn no_cage(error: &SandboxError) -> CallFailure {
+    let class = if matches!(error, SandboxError::NoInterpreter { .. }) { "dependency_unavailable" } else { "cage_refused" };
+    CallFailure { class, message: error.to_string() }
+}
+
+fn never_ran(step: u32, trace_id: &str, failure: &CallFailure, duration_us: u64) -> InvocationFinished {
+    let result = json!({ "ok": false, "error_class": failure.class, "error": failure.message });
+    InvocationFinished {
+        trace_id: trace_id.to_owned(),
+        step,
+        ok: false,
+        class: Some(failure.class.to_owned()),
+        result: Kept::json(&result),
+        effects: Vec::new(),
+        checks: vec![failed("open_cage", failure.class, failure.message.clone()), passed("record")],
+        duration_us,
+        cage: Value::Null.into(),
+        connections: Value::Array(Vec::new()).into(),
+        diagnostics: Kept::default(),
+    }
+}
+
+/// What an executor printed and logged, each under its name; empty when it was silent.
+fn diagnostics(stdout: &str, stderr: &str, log: &[String]) -> String {
+    let log = log.join("\n");
+    let parts: BTreeMap<&str, &str> =
+        [("stdout", stdout), ("stderr", stderr), ("log", log.as_str())].into_iter().filter(|(_, text)| !text.is_empty()).collect();
+    if parts.is_empty() { String::new() } else { json!(parts).to_string() }
+}

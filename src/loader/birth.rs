@@ -1,0 +1,340 @@
+//! Birth tests: the cases of `tests/birth.py`, each run in the cage as a call would be, and compared.
+//!
+//! The file is data: it is read by `inspect.py` inside of a cage and never run. Verdicts are kept by content and
+//! interpreter version, so that a warm start runs none.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use metnos_log::BlobHash;
+use metnos_log::event::executor::{BirthTestsRun, CaseVerdict};
+use metnos_log::store::plain_blob_hash;
+use metnos_projections::machines::catalog::{Command, decide};
+use metnos_projections::rules::cage_plan::{self, Autonomy, Places};
+use regex_lite::Regex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Candidate, InstallError, Source};
+use crate::broker::Canned;
+use crate::gateway::call::{Around, PreparedCall, Returned};
+use crate::gateway::{Caller, Loaded, call};
+use crate::instance::{Instance, InstanceError, random};
+use crate::sandbox::{Call, CancelFlag, Progress, Sandbox};
+use crate::signing::hex;
+
+const INSPECT: &str = include_str!("inspect.py");
+
+/// One case.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    args: Value,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    #[serde(default)]
+    files_b64: BTreeMap<String, String>,
+    #[serde(default)]
+    http: BTreeMap<String, Answer>,
+    expect: Value,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    #[serde(default = "ok")]
+    status: u16,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    body: String,
+    #[serde(default)]
+    body_b64: Option<String>,
+    #[serde(default)]
+    error_class: Option<String>,
+    #[serde(default)]
+    error: Option<String>,
+    #[serde(default)]
+    url: Option<String>,
+    #[serde(default)]
+    truncated: bool,
+}
+
+fn ok() -> u16 {
+    200
+}
+
+/// The key under which a verdict holds: content of the version and the interpreter that ran it.
+pub fn content_key(source: &Source, interpreter: &str) -> BlobHash {
+    let parts = [source.manifest.as_bytes(), &source.code, &source.schema, &source.tests, interpreter.as_bytes()];
+    key_of(parts.map(plain_blob_hash))
+}
+
+fn key_of(parts: [BlobHash; 5]) -> BlobHash {
+    let mut hasher = blake3::Hasher::new_derive_key("metnos birth verdict v1");
+    for part in parts {
+        hasher.update(&part.0);
+    }
+    BlobHash(*hasher.finalize().as_bytes())
+}
+
+/// Runs all cases of a candidate.
+pub fn run(instance: &Instance, candidate: &Candidate) -> Result<BirthTestsRun, InstallError> {
+    let sandbox = instance.sandbox()?;
+    let interpreter = sandbox.interpreter().version.clone();
+    let cases = inspect(instance, sandbox, &candidate.source)?;
+    let mut verdicts = Vec::new();
+    for case in cases {
+        let case: Case = serde_json::from_value(case)
+            .map_err(|error| InstallError::Content(format!("{}: a case cannot be read: {error}", candidate.source.label("tests/birth.py"))))?;
+        verdicts.push(one(instance, sandbox, candidate, case)?);
+    }
+    Ok(BirthTestsRun {
+        name: candidate.loaded.name.clone(),
+        version: candidate.loaded.version.clone(),
+        content: content_key(&candidate.source, &interpreter),
+        interpreter,
+        cage: serde_json::to_value(sandbox.capabilities().level).ok().and_then(|level| level.as_str().map(str::to_owned)).unwrap_or_default(),
+        cases: verdicts,
+    })
+}
+
+/// Reads the cases and looks through the code, in a cage that sees nothing.
+fn inspect(instance: &Instance, sandbox: &Sandbox, source: &Source) -> Result<Vec<Value>, InstallError> {
+    let text = |bytes: &[u8], name: &str| {
+        let text = std::str::from_utf8(bytes).map(str::to_owned);
+        text.map_err(|_| InstallError::Content(format!("{} is not valid UTF-8", source.label(name))))
+    };
+    let args = json!({ "code": text(&source.code, "main.py")?, "tests": text(&source.tests, "tests/birth.py")? });
+    let trace = hex(&random::<8>());
+    let plan = inspector_plan();
+    let progress = |_: Progress| {};
+    let outcome = sandbox.call(Call {
+        plan: &plan,
+        grants: Vec::new(),
+        code: INSPECT.as_bytes(),
+        args: &args,
+        context: &json!({ "trace_id": trace }),
+        lock_file: &call::cages(&instance.dirs.data).join(format!("{trace}.lock")),
+        net: None,
+        cancel: no_cancel()?,
+        progress: &progress,
+    });
+    let reply = outcome.reply.map_err(|failure| InstallError::Content(format!("its code could not be looked through: {}", failure.message)))?;
+    if let Some(fault) = reply.get("fault").and_then(Value::as_str) {
+        return Err(InstallError::Content(format!("{}: {fault}", source.label(""))));
+    }
+    Ok(reply.get("cases").and_then(Value::as_array).cloned().unwrap_or_default())
+}
+
+/// The plan of something that computes and sees nothing.
+fn inspector_plan() -> cage_plan::CagePlan {
+    let manifest = include_str!("../../executors/filter_texts_lines/manifest.toml");
+    let manifest = crate::manifest::parse("manifest.toml", manifest).expect("the seeds' manifests are parsed by a test");
+    let mut plan = cage_plan::declared(&manifest);
+    plan.mounts.clear();
+    plan.net = cage_plan::Net::None;
+    plan.limits.wall_ms = 10_000;
+    plan.limits.output_bytes_max = 8 << 20;
+    plan
+}
+
+fn no_cancel() -> Result<CancelFlag, InstallError> {
+    CancelFlag::new().map_err(|error| InstallError::Content(error.to_string()))
+}
+
+fn one(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate, case: Case) -> Result<CaseVerdict, InstallError> {
+    let scratch = Scratch::make(&instance.dirs.runtime).map_err(|error| InstallError::Content(format!("no scratch folder: {error}")))?;
+    scratch.lay(&case).map_err(|error| InstallError::Content(format!("case «{}»: {error}", case.name)))?;
+    let root = scratch.0.to_string_lossy().into_owned();
+    let args = with_root(case.args, &root);
+    let caller = Caller {
+        home: scratch.0.clone(),
+        folder: scratch.0.clone(),
+        places: Places { home: root.clone(), workspace: root.clone(), runtime: root.clone() },
+        own: metnos_projections::rules::core_paths::OwnDirs::default(),
+        autonomy: Autonomy::Supervised,
+        cages: call::cages(&instance.dirs.data),
+        network_allow: vec!["*".to_owned()],
+        language: "en".to_owned(),
+        zone: "UTC".to_owned(),
+        turn_id: "birth".to_owned(),
+    };
+    let source = &candidate.source;
+    let loaded = super::candidate(source.clone())?.loaded;
+    let prepared = PreparedCall::new(1, Ok::<Loaded, _>(loaded), args, &caller);
+    let progress = |_: Progress| {};
+    let around = Around {
+        caller: &caller,
+        trace_id: &hex(&random::<8>()),
+        typed: &|_| true,
+        cancel: no_cancel()?,
+        progress: &progress,
+        canned: Some(case.http.into_iter().map(|(url, answer)| (with_root_text(&url, &root), answer.canned())).collect()),
+    };
+    let fault = prepared.facts.checks.iter().find_map(|check| check.failure.clone());
+    let expect = with_root(case.expect, &root);
+    let result = match fault {
+        Some((class, reason)) => json!({ "ok": false, "error_class": class, "error": reason }),
+        None => match prepared.run(sandbox, &around) {
+            Ok(returned) => observed(&returned),
+            Err(failure) => json!({ "ok": false, "error_class": failure.class, "error": failure.message }),
+        },
+    };
+    let reason = contains(&expect, &result, "").err();
+    Ok(CaseVerdict { name: case.name, passed: reason.is_none(), reason })
+}
+
+/// The result as a case may look at it: with what was staged, as text.
+fn observed(returned: &Returned) -> Value {
+    let mut result = returned.result.clone();
+    if let (Some(stage), Some(map)) = (&returned.outcome.stage, result.as_object_mut()) {
+        let names = stage.list().unwrap_or_default();
+        let read = |(name, _): (String, u64)| {
+            let bytes = stage.read(&name, 1 << 20).ok()?;
+            Some((name, Value::String(String::from_utf8_lossy(&bytes).into_owned())))
+        };
+        let staged: serde_json::Map<String, Value> = names.into_iter().filter_map(read).collect();
+        if !staged.is_empty() {
+            map.insert("staged".to_owned(), Value::Object(staged));
+        }
+    }
+    result
+}
+
+impl Answer {
+    fn canned(self) -> Canned {
+        if let Some(class) = self.error_class {
+            return Canned::Failure { class, message: self.error.unwrap_or_default() };
+        }
+        let body = self.body_b64.and_then(|text| STANDARD.decode(text).ok()).unwrap_or_else(|| self.body.into_bytes());
+        Canned::Answer { status: self.status, headers: self.headers, body, url: self.url, truncated: self.truncated }
+    }
+}
+
+/// A folder that goes with its case.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn make(runtime: &Path) -> std::io::Result<Self> {
+        let path = runtime.join(format!("birth-{}", hex(&random::<8>())));
+        std::fs::create_dir_all(&path)?;
+        path.canonicalize().map(Self)
+    }
+
+    fn lay(&self, case: &Case) -> std::io::Result<()> {
+        let plain = case.files.iter().map(|(name, text)| (name, text.clone().into_bytes()));
+        let packed = case.files_b64.iter().map(|(name, text)| (name, STANDARD.decode(text).unwrap_or_default()));
+        for (name, bytes) in plain.chain(packed) {
+            let path = self.0.join(name);
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            if name.ends_with('/') {
+                std::fs::create_dir_all(&path)?;
+            } else {
+                std::fs::write(path, bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What stays behind is swept with the runtime folder.
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+fn with_root_text(text: &str, root: &str) -> String {
+    text.replace("{ws}", root)
+}
+
+fn with_root(value: Value, root: &str) -> Value {
+    match value {
+        Value::String(text) => Value::String(with_root_text(&text, root)),
+        Value::Array(items) => items.into_iter().map(|item| with_root(item, root)).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, item)| (with_root_text(&key, root), with_root(item, root))).collect(),
+        other => other,
+    }
+}
+
+/// Whether what was expected is contained in what came; says where it is not.
+fn contains(expected: &Value, found: &Value, at: &str) -> Result<(), String> {
+    let differs = || Err(format!("at {}: expected {expected}, found {found}", if at.is_empty() { "/" } else { at }));
+    match expected {
+        Value::String(any) if any == "$any" => if found.is_null() { differs() } else { Ok(()) },
+        Value::Object(map) if map.len() == 1 && map.contains_key("$type") => if map["$type"] == type_name(found) { Ok(()) } else { differs() },
+        Value::Object(map) if map.len() == 1 && map.contains_key("$match") => {
+            let pattern = map["$match"].as_str().and_then(|pattern| Regex::new(pattern).ok());
+            let matched = pattern.is_some_and(|pattern| found.as_str().is_some_and(|text| pattern.is_match(text)));
+            if matched { Ok(()) } else { differs() }
+        }
+        Value::Object(map) => map.iter().try_for_each(|(key, item)| {
+            contains(item, found.get(key).unwrap_or(&Value::Null), &format!("{at}/{key}"))
+        }),
+        Value::Array(items) => match found.as_array() {
+            Some(there) if there.len() == items.len() => {
+                items.iter().zip(there).enumerate().try_for_each(|(index, (item, there))| contains(item, there, &format!("{at}/{index}")))
+            }
+            _ => differs(),
+        },
+        Value::Number(number) if number.as_f64() == found.as_f64() => Ok(()),
+        other if other == found => Ok(()),
+        _ => differs(),
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Runs the birth tests of an active executor again when the interpreter is another one than they passed on. Gives the
+/// reason for quarantine when they no longer pass.
+pub fn stale(instance: &mut Instance, name: &str) -> Result<Option<String>, InstanceError> {
+    let Some((_, _, version)) = instance.catalog.active(name) else { return Ok(None) };
+    let Ok(sandbox) = instance.sandbox() else { return Ok(None) };
+    let known = version.birth.as_ref().map(|birth| birth.interpreter.clone());
+    if known.as_deref() == Some(sandbox.interpreter().version.as_str()) {
+        return Ok(None);
+    }
+    let folder = instance.dirs.workspace.join("executors").join(name);
+    let current = instance.catalog.executors.get(name).and_then(|entry| entry.current.clone()).unwrap_or_default();
+    let again = Source::read(&folder.join(current)).map_err(InstallError::from).and_then(super::candidate);
+    let birth = match again.and_then(|candidate| run(instance, &candidate)) {
+        Ok(birth) => birth,
+        Err(error) => return Ok(Some(format!("its birth tests could not run again: {error}"))),
+    };
+    let failed = birth.cases.iter().find(|case| !case.passed).map(|case| format!("birth case «{}» fails on {}", case.name, birth.interpreter));
+    if let Ok(events) = decide(&instance.catalog, Command::RecordBirth(birth)) {
+        instance.record(&format!("executor/{name}"), events, Vec::new())?;
+    }
+    Ok(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containment_names_the_place_that_differs() {
+        let found = json!({"ok": true, "entries": [{"a": 1.0, "b": "2026"}], "more": 1});
+        assert_eq!(contains(&json!({"ok": true, "entries": [{"a": 1, "b": {"$match": "^20"}}]}), &found, ""), Ok(()));
+        assert_eq!(contains(&json!({"entries": [{"a": {"$type": "number"}, "b": "$any"}]}), &found, ""), Ok(()));
+        let reason = contains(&json!({"entries": [{"b": "2027"}]}), &found, "").unwrap_err();
+        assert!(reason.starts_with("at /entries/0/b: "), "{reason}");
+        assert!(contains(&json!({"entries": []}), &found, "").is_err());
+        assert!(contains(&json!({"missing": "$any"}), &found, "").is_err());
+    }
+}

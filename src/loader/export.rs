@@ -1,0 +1,34 @@
+//! Writes the artefacts of active versions below the workspace. They are exports: nothing reads them to run them.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use metnos_projections::machines::catalog::Version;
+
+use crate::instance::{Instance, InstanceError};
+use crate::signing::write_private;
+
+/// Exports the current version of an executor and its `CURRENT`.
+pub fn executor(instance: &Instance, name: &str) -> Result<(), InstanceError> {
+    let Some(entry) = instance.catalog.executors.get(name) else { return Ok(()) };
+    let Some(current) = entry.current.as_deref() else { return Ok(()) };
+    let Some(version) = entry.versions.get(current) else { return Ok(()) };
+    let folder = instance.dirs.workspace.join("executors").join(name);
+    write(instance, version, &folder.join(current))
+        .and_then(|()| write_private(&folder.join("CURRENT"), format!("{current}\n").as_bytes()))
+        .map_err(|source| crate::config::dirs::DirsError::Create { path: folder, source }.into())
+}
+
+fn write(instance: &Instance, version: &Version, folder: &Path) -> std::io::Result<()> {
+    let reader = instance.log.reader();
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.join("tests"))?;
+    for artefact in version.installed.iter().flat_map(|installed| &installed.artefacts) {
+        let bytes = reader.blob(artefact.blob).map_err(std::io::Error::other)?;
+        let bytes = bytes.ok_or_else(|| std::io::Error::other(format!("{} is not in the log", artefact.file)))?;
+        let path = folder.join(&artefact.file);
+        if std::fs::read(&path).ok().as_ref() != Some(&bytes) {
+            write_private(&path, &bytes)?;
+        }
+    }
+    Ok(())
+}

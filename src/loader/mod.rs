@@ -1,0 +1,153 @@
+//! The loader: from a folder of files to a signed, locked, born and active executor; and from files that no longer agree
+//! with the log to quarantine. What the log says holds; files below the workspace are exports.
+
+pub mod birth;
+pub mod check;
+pub mod export;
+pub mod seeds;
+pub mod source;
+
+use metnos_log::event::executor::{Artefact, BirthTestsRun, ExecutorInstalled, ExecutorSigned};
+use metnos_log::store::plain_blob_hash;
+use metnos_projections::machines::catalog::{Command, Rejection, decide};
+use metnos_projections::rules::cage_plan;
+
+use crate::gateway::Loaded;
+use crate::instance::{Instance, InstanceError};
+use crate::manifest::ManifestError;
+use crate::sandbox::SandboxError;
+use crate::signing::SignedParts;
+pub use source::{Source, SourceError};
+
+/// Why an executor is not installed.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// Its files cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Its manifest is refused.
+    #[error("{0}")]
+    Manifest(#[from] ManifestError),
+    /// Its schema or code is refused.
+    #[error("{0}")]
+    Content(String),
+    /// A birth case failed, or could not run.
+    #[error("birth case «{case}» failed: {reason}")]
+    Birth {
+        /// The case.
+        case: String,
+        /// What differed.
+        reason: String,
+    },
+    /// There is no cage to run birth tests in.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// The catalog refuses it.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The instance failed.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
+}
+
+/// A version that was read and checked, before it is signed.
+pub struct Candidate {
+    /// Its files.
+    pub source: Source,
+    /// Ready to be called.
+    pub loaded: Loaded,
+    /// `schema.json`.
+    pub schema: serde_json::Value,
+}
+
+/// Reads and checks a version's files: manifest, schema, declared cage. Runs nothing.
+pub fn candidate(source: Source) -> Result<Candidate, InstallError> {
+    let manifest = crate::manifest::parse(&source.label("manifest.toml"), &source.manifest)?;
+    let schema: serde_json::Value = serde_json::from_slice(&source.schema)
+        .map_err(|error| InstallError::Content(format!("{}:{}:{}: {error}", source.label("schema.json"), error.line(), error.column())))?;
+    let places = cage_plan::Places { home: "/home".to_owned(), workspace: "/w".to_owned(), runtime: "/r".to_owned() };
+    let declared = cage_plan::declared(&manifest);
+    if let Some((path, rule)) = cage_plan::forbidden_mounts(&declared, &places, &metnos_projections::rules::core_paths::OwnDirs::default()).first() {
+        let message = format!("{}: it asks for {path}, which no executor gets ({rule})", source.label("manifest.toml"));
+        return Err(InstallError::Content(message));
+    }
+    let loaded = Loaded::new(manifest, &schema, source.code.clone()).map_err(InstallError::Content)?;
+    Ok(Candidate { source, loaded, schema })
+}
+
+/// Checks, births, locks, signs and activates a version: one commit, then its files.
+pub fn install(instance: &mut Instance, source: Source, by: &str) -> Result<BirthTestsRun, InstallError> {
+    let candidate = candidate(source)?;
+    let birth = birth::run(instance, &candidate)?;
+    if let Some(failed) = birth.cases.iter().find(|case| !case.passed) {
+        let reason = failed.reason.clone().unwrap_or_default();
+        return Err(InstallError::Birth { case: failed.name.clone(), reason });
+    }
+    sign(instance, candidate, birth.clone(), by)?;
+    Ok(birth)
+}
+
+fn sign(instance: &mut Instance, candidate: Candidate, birth: BirthTestsRun, by: &str) -> Result<(), InstallError> {
+    let Candidate { source, loaded, schema } = candidate;
+    let lock = loaded.declared.digest();
+    let tests = plain_blob_hash(&source.tests);
+    let text = source::with_hashes(&source.manifest, &lock, &tests);
+    let manifest = crate::manifest::parse(&source.label("manifest.toml"), &text)?;
+    let parts = SignedParts {
+        manifest: plain_blob_hash(text.as_bytes()),
+        code: plain_blob_hash(&source.code),
+        schema: plain_blob_hash(&source.schema),
+        lock: &lock,
+    };
+    let signature = instance.keys.sign(&parts);
+    let signed = ExecutorSigned {
+        name: loaded.name.clone(),
+        version: loaded.version.clone(),
+        manifest: parts.manifest,
+        code: parts.code,
+        schema: parts.schema,
+        tests,
+        lock: lock.clone(),
+        signature: signature.clone(),
+        key_id: instance.keys.key_id(),
+    };
+    let files = [
+        ("main.py", source.code),
+        ("manifest.sig", format!("{signature}\n").into_bytes()),
+        ("manifest.toml", text.into_bytes()),
+        ("profile.lock", format!("{lock}\n").into_bytes()),
+        ("schema.json", source.schema),
+        ("tests/birth.py", source.tests),
+    ];
+    let artefacts = files
+        .iter()
+        .map(|(file, bytes)| Artefact { file: (*file).to_owned(), blob: plain_blob_hash(bytes), bytes: bytes.len() as u64 })
+        .collect();
+    let manifest = serde_json::to_value(&manifest).expect("a manifest is plain data");
+    let installed = ExecutorInstalled {
+        name: loaded.name.clone(),
+        version: loaded.version.clone(),
+        artefacts,
+        manifest: manifest.into(),
+        schema: schema.into(),
+    };
+    let command = Command::Install { signed, installed, birth, by: by.to_owned() };
+    let events = decide(&instance.catalog, command)?;
+    let blobs = files.into_iter().map(|(_, bytes)| (plain_blob_hash(&bytes), bytes)).collect();
+    instance.record(&format!("executor/{}", loaded.name), events, blobs)?;
+    export::executor(instance, &loaded.name)?;
+    Ok(())
+}
+
+/// Puts an executor into quarantine; says nothing when it is there already.
+pub fn quarantine(instance: &mut Instance, name: &str, reason: &str, by: &str) -> Result<bool, InstanceError> {
+    let version = instance.catalog.executors.get(name).and_then(|entry| entry.current.clone()).unwrap_or_default();
+    let command = Command::Quarantine { name: name.to_owned(), version, reason: reason.to_owned(), by: by.to_owned() };
+    match decide(&instance.catalog, command) {
+        Ok(events) => {
+            instance.record(&format!("executor/{name}"), events, Vec::new())?;
+            Ok(true)
+        }
+        Err(_) => Ok(false),
+    }
+}

@@ -1,0 +1,38 @@
+//! The seed executors that the binary carries, laid out, born, signed and activated at the first run.
+
+use include_dir::{Dir, include_dir};
+use metnos_log::event::executor::LifeCycle;
+
+use super::{InstallError, Source, candidate, install};
+use crate::instance::Instance;
+
+static SEEDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/executors");
+
+/// What became of one seed.
+pub struct Laid {
+    /// Its name.
+    pub name: String,
+    /// How many birth cases passed, or why it is not active.
+    pub outcome: Result<usize, InstallError>,
+}
+
+/// Installs every seed version that the log does not have yet. A quarantined seed is left where it is.
+pub fn install_missing(instance: &mut Instance) -> Vec<Laid> {
+    let mut laid = Vec::new();
+    for folder in SEEDS.dirs() {
+        let name = folder.path().to_string_lossy().into_owned();
+        let Some(source) = Source::embedded(folder) else { continue };
+        if !is_missing(instance, &name, &source) {
+            continue;
+        }
+        let outcome = install(instance, source, "first run").map(|birth| birth.cases.len());
+        laid.push(Laid { name, outcome });
+    }
+    laid
+}
+
+fn is_missing(instance: &Instance, name: &str, source: &Source) -> bool {
+    let Some(entry) = instance.catalog.executors.get(name) else { return true };
+    let version = candidate(source.clone()).map(|candidate| candidate.loaded.version);
+    entry.life == LifeCycle::Active && version.is_ok_and(|version| !entry.versions.contains_key(&version))
+}
