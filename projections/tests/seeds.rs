@@ -40,7 +40,7 @@ fn manifest(seed: &Seed) -> Manifest {
 
 /// The names of the arguments that the schema takes.
 fn inputs(seed: &Seed) -> Vec<String> {
-    let schema: Value = serde_json::from_str(seed.schema).unwrap();
+    let schema: Value = serde_json::from_str(seed.schema).expect("the schema is JSON");
     let input = &schema["definitions"]["Input"];
     assert_eq!(input["additionalProperties"], json!(false), "{}: Input must be closed", seed.name);
     assert!(schema["definitions"]["Output"].is_object(), "{}: Output is missing", seed.name);
@@ -116,8 +116,10 @@ fn check_said(name: &str, args: &Value, result: &Value, en: &str, it: &str) {
     let presentation = manifest(seed).presentation.expect("it has one");
     let metadata = result.get("metadata").cloned().unwrap_or_else(|| json!({}));
     let values = json!({ "result": result, "args": args, "metadata": metadata });
-    assert_eq!(fill(&presentation.en, &values).unwrap(), en);
-    assert_eq!(fill(&presentation.it, &values).unwrap(), it);
+    for (template, wanted) in [(&presentation.en, en), (&presentation.it, it)] {
+        let said = fill(template, &values).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(said, wanted);
+    }
 }
 
 #[test]
@@ -195,6 +197,8 @@ fn several_files_are_told_apart_and_failures_named() {
 fn lines_are_said_alone() {
     let result = |count: u32, content: &str| json!({"ok": true, "content": content, "entries": [], "metadata": {"count": count, "total_lines": 3, "numbered": 0, "truncated": false}});
     check_said("filter_texts_lines", &json!({}), &result(2, "b\nc"), "b\nc", "b\nc");
+    let empty = json!({"ok": true, "content": "", "entries": [], "metadata": {"count": 0, "total_lines": 0, "numbered": 0, "truncated": false}});
+    check_said("filter_texts_lines", &json!({}), &empty, "The text is empty.", "Il testo è vuoto.");
     check_said("filter_texts_lines", &json!({}), &result(0, ""), "None of the 3 lines matches.", "Nessuna delle 3 righe corrisponde.");
 }
 
@@ -219,8 +223,8 @@ fn extracted_values_are_said_alone() {
     check_said("extract_entries", &json!({}), &result, "1\nNot found: b.", "1\nNon trovati: b.");
     let entries: Vec<Value> = (0..52).map(|n| json!({ "n": n })).collect();
     let many = json!({"ok": true, "entries": entries, "content": "", "metadata": {"count": 52, "by": "field", "truncated": false}});
-    let lines: String = (0..50).map(|n| format!("{n}\n")).collect();
-    check_said("extract_entries", &json!({}), &many, &format!("{lines}and 2 more"), &format!("{lines}e altri 2"));
+    let lines = (0..50).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
+    check_said("extract_entries", &json!({}), &many, &format!("{lines}\nand 2 more"), &format!("{lines}\ne altri 2"));
 }
 
 #[test]
