@@ -25,7 +25,7 @@ impl CancelFlag {
     /// Raises the flag.
     pub fn cancel(&self) {
         // A full counter means that it is raised already: nothing is lost when this write fails.
-        drop(rustix::io::write(&self.event, &1_u64.to_ne_bytes()));
+        rustix::io::write(&self.event, &1_u64.to_ne_bytes()).ok();
     }
 
     /// The descriptor that becomes readable when the flag is raised.

@@ -1,0 +1,268 @@
+//! The helper: the re-executed binary that builds a cage, stays outside of it and ends it.
+//!
+//! It takes one job from its standard input, clones the process that becomes the interpreter, and then only waits: for its
+//! end, for its deadline, for a word or the death of the daemon, for memory or processes beyond the plan. It never opens
+//! the log, the configuration or anything else of the instance.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+
+use super::report::{Backend, CageReport, Level};
+use super::wire::{self, Exit, Job, Layer, Said, Why};
+use super::{landlock, limits, native, seccomp, sys, tree};
+
+/// How often the tree's memory and processes are looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+/// A step of building a cage that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{step}: {source}")]
+pub(super) struct BuildError {
+    /// Which step.
+    step: String,
+    /// Why.
+    #[source]
+    source: io::Error,
+}
+
+/// Names the step that an error came from.
+pub(super) trait Step<T> {
+    fn step(self, name: impl Into<String>) -> Result<T, BuildError>;
+}
+
+impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
+    fn step(self, name: impl Into<String>) -> Result<T, BuildError> {
+        self.map_err(|error| BuildError { step: name.into(), source: error.into() })
+    }
+}
+
+/// The descriptors of a job, sorted out.
+pub(super) struct Descriptors {
+    lock: Option<OwnedFd>,
+    channel: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    broker: Option<OwnedFd>,
+    pub(super) grants: Vec<OwnedFd>,
+}
+
+/// What `metnos __cage` does. Never returns; says what went wrong over its socket, nothing to a terminal.
+pub fn helper_main() -> ! {
+    let code = match help() {
+        Ok(()) => 0,
+        Err(_) => 70,
+    };
+    std::process::exit(code)
+}
+
+fn help() -> io::Result<()> {
+    // What the daemon's own parent left open is nobody's business here; tests may ask to keep it (see `Layer::Inheritance`).
+    let keep = std::env::args_os().nth(2).is_some_and(|word| word == "keep");
+    if !keep {
+        sys::close_from(3)?;
+    }
+    let control = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    sys::interrupt_on_term()?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+    let Some(job) = wire::receive::<Job>(control.as_fd())? else { return Ok(()) };
+    let mut received = wire::receive_descriptors(control.as_fd(), job.descriptors)?.into_iter();
+    let mut next = || received.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
+    let descriptors = Descriptors {
+        lock: Some(next()?),
+        channel: next()?,
+        stdout: next()?,
+        stderr: next()?,
+        broker: if job.broker { Some(next()?) } else { None },
+        grants: received.collect(),
+    };
+    if let Err(error) = supervise(&job, descriptors, control.as_fd()) {
+        wire::send(control.as_fd(), &Said::Refused { message: error.to_string() })?;
+    }
+    Ok(())
+}
+
+fn supervise(job: &Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -> Result<(), BuildError> {
+    let lock = descriptors.lock.take();
+    if let Some(lock) = &lock {
+        rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive).step("lock the cage's file")?;
+    }
+    if job.backend != Backend::Native {
+        rustix::process::set_child_subreaper(Pid::from_raw(1)).step("adopt orphans")?;
+    }
+    let ids = native::Ids::current();
+    let namespaces = if job.backend == Backend::Native { native::namespaces(job) } else { 0 };
+    let Some(child) = sys::clone_process(namespaces).step("clone into new namespaces")? else {
+        become_interpreter(job, &descriptors, control, &ids);
+    };
+    drop(descriptors);
+    let (exit, why) = watch(job, child, control).step("watch the cage")?;
+    wire::send(control, &Said::Ended { exit, why }).step("report the end")?;
+    drop(lock);
+    Ok(())
+}
+
+/// Builds the cage around this process and becomes the interpreter, or says why not and ends.
+fn become_interpreter(job: &Job, descriptors: &Descriptors, control: BorrowedFd<'_>, ids: &native::Ids) -> ! {
+    let error = match build(job, descriptors, control, ids) {
+        Ok(Some(mut command)) => BuildError { step: "start the interpreter".to_owned(), source: command.exec() },
+        Ok(None) => std::process::exit(0),
+        Err(error) => error,
+    };
+    drop(wire::send(control, &Said::Refused { message: error.to_string() }));
+    std::process::exit(71)
+}
+
+fn build(job: &Job, descriptors: &Descriptors, control: BorrowedFd<'_>, ids: &native::Ids) -> Result<Option<Command>, BuildError> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).step("tie life to the helper")?;
+    rustix::process::setsid().step("start a session")?;
+    let mut report = CageReport { backend: job.backend, ..CageReport::none() };
+    limits::prefer_for_oom();
+    let view = match job.backend {
+        Backend::Native => native::build(job, &descriptors.grants, ids, &mut report)?,
+        Backend::Landlock | Backend::None => native::View::host(job)?,
+    };
+    let command = command(job, descriptors)?;
+    if job.has(Layer::Inheritance) {
+        sys::close_on_exec_from(3).step("close descriptors")?;
+    }
+    for kept in [Some(&descriptors.channel), descriptors.broker.as_ref()].into_iter().flatten() {
+        rustix::io::fcntl_setfd(kept, rustix::io::FdFlags::empty()).step("keep the channel")?;
+    }
+    rustix::stdio::dup2_stdout(&descriptors.stdout).step("redirect output")?;
+    rustix::stdio::dup2_stderr(&descriptors.stderr).step("redirect errors")?;
+    limits::apply(job, ids, &mut report)?;
+    if job.backend != Backend::None {
+        rustix::thread::set_no_new_privs(true).step("no new privileges")?;
+        landlock::apply(job, &descriptors.grants, &view, &mut report)?;
+        if job.backend == Backend::Native {
+            native::drop_capabilities(job, &mut report)?;
+        }
+        seccomp::apply(job, &mut report)?;
+    }
+    conclude(job, &mut report);
+    // The exec below closes the control socket here; whoever execs after this frame was sent has all layers on.
+    wire::send(control, &Said::Started { report, stage: true }).step("report the cage")?;
+    wire::send_descriptors(control, &[view.stage.as_fd()]).step("hand the stage over")?;
+    Ok(if job.probe { None } else { Some(command) })
+}
+
+fn command(job: &Job, descriptors: &Descriptors) -> Result<Command, BuildError> {
+    use std::os::fd::AsRawFd;
+    let mut command = Command::new(job.exe.path());
+    command.args(["-I", "-S", "-c", &job.host, &descriptors.channel.as_raw_fd().to_string()]);
+    command.arg(descriptors.broker.as_ref().map_or(-1, AsRawFd::as_raw_fd).to_string());
+    if job.has(Layer::Inheritance) {
+        command.env_clear();
+    }
+    let tmp = job.tmp.path();
+    for name in &job.env {
+        match name.as_str() {
+            "HOME" | "TMPDIR" => command.env(name, &tmp),
+            "LANG" => command.env(name, "C.UTF-8"),
+            "PATH" => command.env(name, "/usr/bin:/bin"),
+            _ => continue,
+        };
+    }
+    if job.backend == Backend::Native && job.has(Layer::PrivateRoot) {
+        std::env::set_current_dir("/").step("enter the root")?;
+    } else {
+        std::env::set_current_dir(&tmp).step("enter the scratch folder")?;
+    }
+    Ok(command)
+}
+
+/// Completes the report: what ends the tree, what bounds memory, and whether all layers are there.
+fn conclude(job: &Job, report: &mut CageReport) {
+    let pid_namespace = job.backend == Backend::Native && job.has(Layer::PidNamespace);
+    report.tree_kill = match (job.backend, pid_namespace) {
+        (Backend::Native, true) => "pid namespace".to_owned(),
+        (Backend::Landlock, _) if report.seccomp => "no process can be started".to_owned(),
+        _ => "adopted orphans are killed".to_owned(),
+    };
+    if job.has(Layer::Watchdog) && tree::available() {
+        report.memory_cap = if job.has(Layer::Limits) { "rlimit and watchdog".to_owned() } else { "watchdog".to_owned() };
+    } else {
+        report.memory_cap = if job.has(Layer::Limits) { "rlimit of each process".to_owned() } else { "none".to_owned() };
+        report.missing.push("a watchdog over the memory of the whole tree".to_owned());
+    }
+    for layer in &job.without {
+        report.missing.push(format!("left out: {layer:?}"));
+    }
+    report.level = match job.backend {
+        Backend::Native if report.missing.is_empty() => Level::Full,
+        Backend::Native | Backend::Landlock => Level::Partial,
+        Backend::None => Level::None,
+    };
+}
+
+/// Waits for the end of the cage, or brings it about.
+fn watch(job: &Job, child: Pid, control: BorrowedFd<'_>) -> io::Result<(Exit, Option<Why>)> {
+    let pidfd = rustix::process::pidfd_open(child, PidfdFlags::empty())?;
+    let deadline = Instant::now() + Duration::from_millis(job.limits.wall_ms);
+    let why = loop {
+        let now = Instant::now();
+        let wait = TICK.min(deadline.saturating_duration_since(now));
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
+        let mut waiting = [PollFd::new(&pidfd, PollFlags::IN), PollFd::from_borrowed_fd(control, PollFlags::IN)];
+        match poll(&mut waiting, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if !waiting[0].revents().is_empty() {
+            break None;
+        }
+        // The daemon says nothing after the job: a byte, an end of stream and its death all mean «end it».
+        if !waiting[1].revents().is_empty() || rustix::process::getppid().map(Pid::as_raw_pid) != Some(job.daemon) {
+            break Some(Why::Asked);
+        }
+        if Instant::now() >= deadline {
+            break Some(Why::Deadline);
+        }
+        if let Some(excess) = excess(job, child) {
+            break Some(excess);
+        }
+    };
+    if why.is_some() {
+        rustix::process::pidfd_send_signal(&pidfd, Signal::KILL)?;
+    }
+    let exit = reap(child)?;
+    if job.backend != Backend::Native || !job.has(Layer::PidNamespace) {
+        tree::end_orphans();
+    }
+    Ok((exit, why))
+}
+
+fn excess(job: &Job, child: Pid) -> Option<Why> {
+    if !job.has(Layer::Watchdog) {
+        return None;
+    }
+    let members = tree::members(child);
+    if tree::tasks(&members) > job.limits.processes {
+        return Some(Why::Processes);
+    }
+    tree::exceeds(&members, job.limits.memory_mb).then_some(Why::Memory)
+}
+
+fn reap(child: Pid) -> io::Result<Exit> {
+    loop {
+        match rustix::process::waitpid(Some(child), WaitOptions::empty()) {
+            Ok(Some((_, status))) => {
+                return Ok(match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => Exit::Code(code),
+                    (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+                });
+            }
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+# The host side of one executor call: takes arguments and code from the channel, runs it, answers once.
+# Only builtin modules are imported here: json alone would cost more than the cage.
+import posix
+import sys
+import time
+
+
+class Failure(Exception):
+    def __init__(self, error_class, message):
+        super().__init__(message)
+        self.error_class = error_class
+        self.message = message
+
+
+def _read(fd, count):
+    parts = []
+    while count:
+        part = posix.read(fd, min(count, 1 << 20))
+        if not part:
+            posix._exit(3)
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def _take(fd):
+    return _read(fd, int.from_bytes(_read(fd, 4), "big"))
+
+
+def _put(fd, body):
+    rest = memoryview(len(body).to_bytes(4, "big") + body)
+    while rest:
+        rest = rest[posix.write(fd, rest):]
+
+
+class _Reading:
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    memo = {}
+
+    @staticmethod
+    def parse_constant(name):
+        raise ValueError(name)
+
+
+def _refuse(value):
+    raise TypeError("a value of type %s is no JSON" % type(value).__name__)
+
+
+try:
+    import _json
+
+    _scan = _json.make_scanner(_Reading())
+
+    def _encode(value):
+        return "".join(_json.make_encoder({}, _refuse, _json.encode_basestring_ascii, None, ":", ",", False, False, False)(value, 0))
+
+    _encode({"probe": [1, 2.5, None]})
+
+    def _decode(text):
+        return _scan(text, 0)[0]
+
+except Exception:
+    import json
+
+    def _encode(value):
+        return json.dumps(value, allow_nan=False, default=_refuse, separators=(",", ":"))
+
+    _decode = json.loads
+
+
+def _plain(value):
+    # Lone surrogates (names that are not UTF-8) are spelled out, since no JSON reader need take them.
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _json_bytes(value):
+    text = _encode(value)
+    if "\\ud" in text:
+        text = _encode(_plain(value))
+    return text.encode("ascii")
+
+
+class _Answer:
+    __slots__ = ("status", "headers", "body", "url", "truncated")
+
+
+class _Context:
+    Failure = Failure
+
+    def __init__(self, channel, net, first):
+        given = first["context"]
+        self._channel = channel
+        self._net = net
+        self._end = time.monotonic() + first["wall_ms"] / 1000
+        self.stage = first["stage"]
+        for name in ("workspace", "turn_id", "trace_id", "language", "timezone"):
+            setattr(self, name, given.get(name))
+        self.config = given.get("config") or {}
+        self.credentials = given.get("credentials") or {}
+
+    @property
+    def deadline(self):
+        return self.remaining()
+
+    def remaining(self):
+        return max(0.0, self._end - time.monotonic())
+
+    def progress(self, done, total=0, text=""):
+        _put(self._channel, _json_bytes({"progress": [float(done), float(total or 0), str(text)[:500]]}))
+
+    def log(self, text):
+        _put(self._channel, _json_bytes({"log": str(text)[:4096]}))
+
+    def http(self, method, url, headers=None, body=None):
+        if self._net < 0:
+            raise Failure("policy_violation", "this executor was granted no network")
+        if isinstance(body, str):
+            body = body.encode("utf-8")
+        request = {"method": str(method), "url": str(url), "headers": [[str(k), str(v)] for k, v in (headers or {}).items()]}
+        _put(self._net, _json_bytes(request))
+        _put(self._net, bytes(body or b""))
+        head = _decode(_take(self._net).decode("utf-8"))
+        content = _take(self._net)
+        if "error_class" in head:
+            raise Failure(head["error_class"], head["error"])
+        answer = _Answer()
+        answer.status, answer.url, answer.truncated, answer.body = head["status"], head["url"], head["truncated"], content
+        answer.headers = {}
+        for name, value in head["headers"]:
+            answer.headers[name] = answer.headers[name] + ", " + value if name in answer.headers else value
+        return answer
+
+
+def _fault(error_class, error):
+    return _json_bytes({"failed": [error_class, error[:2000]]})
+
+
+def _result(run, args, context):
+    try:
+        return run(args, context)
+    except Failure as failure:
+        return {"ok": False, "error_class": str(failure.error_class), "error": str(failure.message)}
+
+
+def _answer(first, code, context):
+    space = {"__name__": "main", "__file__": "main.py", "__builtins__": __builtins__}
+    try:
+        exec(compile(code, "main.py", "exec", dont_inherit=True), space)
+        if not callable(space.get("run")):
+            return _fault("contract_violation", "main.py defines no run(args, ctx)")
+        result = _result(space["run"], first["args"], context)
+    except BaseException as error:
+        import traceback
+
+        traceback.print_exc()
+        said = str(error)
+        return _fault("crashed", type(error).__name__ + (": " + said if said else ""))
+    if not isinstance(result, dict) or not isinstance(result.get("ok"), bool):
+        return _fault("contract_violation", "run() returned no object with a boolean «ok»")
+    try:
+        body = _json_bytes(result)
+    except BaseException as error:
+        return _fault("non_json", "the result is no JSON: %s" % error)
+    if len(body) > first["output_bytes_max"]:
+        return _fault("too_large", "the result has %d bytes, more than the %d that are allowed" % (len(body), first["output_bytes_max"]))
+    return b'{"reply":' + body + b"}"
+
+
+def _main():
+    channel, net = int(sys.argv[1]), int(sys.argv[2])
+    sys.argv = ["main.py"]
+    first = _decode(_take(channel).decode("utf-8"))
+    code = _take(channel)
+    answer = _answer(first, code, _Context(channel, net, first))
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+    _put(channel, answer)
+    posix._exit(0)
+
+
+_main()

@@ -1,0 +1,135 @@
+//! Starts the helper: spawns our own binary and hands it the job with its descriptors.
+//!
+//! The daemon never forks: `std::process::Command` without `pre_exec` takes the `posix_spawn` path, whose cost does not
+//! grow with the daemon. Nothing is inherited but the socket on standard input.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::protocol::HOST;
+use super::report::Backend;
+use super::stage::Scratch;
+use super::wire::{self, GrantJob, Job, Layer, RawPath};
+use super::{Call, Grant, HELPER_ARG, Interpreter, Settings};
+
+/// A helper that was started, and our ends of what it was given.
+pub(super) struct Launched {
+    pub(super) child: Child,
+    pub(super) control: OwnedFd,
+    pub(super) channel: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+    pub(super) broker: Option<OwnedFd>,
+    /// The real folder of stage and temporary files, where the cage has no file system of its own.
+    pub(super) scratch: Option<Scratch>,
+    /// The stage's path as the executor sees it.
+    pub(super) stage: PathBuf,
+}
+
+/// A plan that builds a cage and starts nothing.
+pub(super) fn probe_job(interpreter: &Interpreter, limits: metnos_projections::rules::cage_plan::Limits) -> Job {
+    Job {
+        daemon: rustix::process::getpid().as_raw_pid(),
+        backend: Backend::Native,
+        without: Vec::new(),
+        probe: true,
+        exe: RawPath::new(&interpreter.path()),
+        runtime: interpreter.runtime.clone(),
+        host: String::new(),
+        env: Vec::new(),
+        limits,
+        grants: Vec::new(),
+        broker: false,
+        descriptors: 0,
+        stage: RawPath::new(Path::new("/stage")),
+        tmp: RawPath::new(Path::new("/tmp")),
+    }
+}
+
+/// Starts a call's cage.
+pub(super) fn launch(settings: &Settings, interpreter: &Interpreter, backend: Backend, call: &Call<'_>) -> io::Result<Launched> {
+    let mut job = probe_job(interpreter, call.plan.limits);
+    job.probe = false;
+    job.backend = backend;
+    job.without.clone_from(&settings.without);
+    HOST.clone_into(&mut job.host);
+    job.env.clone_from(&call.plan.env);
+    job.broker = call.net.is_some();
+    job.grants = call.grants.iter().map(grant_job).collect();
+    let lock = super::lock::create(call.lock_file)?;
+    start(settings, job, &call.grants, Some(lock.into()))
+}
+
+fn grant_job(grant: &Grant) -> GrantJob {
+    GrantJob { at: RawPath::new(&grant.at), write: grant.write, is_dir: grant.is_dir, masks: grant.masks.iter().map(|mask| RawPath::new(mask)).collect() }
+}
+
+/// Places the scratch folders, starts the helper and sends it everything.
+pub(super) fn start(settings: &Settings, mut job: Job, grants: &[Grant], lock: Option<OwnedFd>) -> io::Result<Launched> {
+    let scratch = place(settings, &mut job, grants)?;
+    let stage = job.stage.path();
+    let (control, theirs) = wire::socket_pair()?;
+    let (channel, their_channel) = wire::socket_pair()?;
+    let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (broker, their_broker) = if job.broker { wire::socket_pair().map(|(ours, theirs)| (Some(ours), Some(theirs)))? } else { (None, None) };
+    let lock = match lock {
+        Some(lock) => lock,
+        None => rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?,
+    };
+    let mut sent: Vec<BorrowedFd<'_>> = vec![lock.as_fd(), their_channel.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
+    sent.extend(their_broker.as_ref().map(AsFd::as_fd));
+    sent.extend(grants.iter().map(|grant| grant.fd.as_fd()));
+    job.descriptors = sent.len();
+    let child = spawn(settings, theirs)?;
+    let mut launched = Launched { child, control, channel, stdout, stderr, broker, scratch, stage };
+    let told = wire::send(launched.control.as_fd(), &job).and_then(|()| wire::send_descriptors(launched.control.as_fd(), &sent));
+    if let Err(error) = told {
+        launched.child.kill()?;
+        launched.child.wait()?;
+        return Err(error);
+    }
+    for ours in [Some(&launched.channel), Some(&launched.stdout), Some(&launched.stderr)].into_iter().flatten() {
+        wire::set_nonblocking(ours)?;
+    }
+    Ok(launched)
+}
+
+fn spawn(settings: &Settings, socket: OwnedFd) -> io::Result<Child> {
+    let mut command = Command::new(&settings.helper_exe);
+    command.arg(HELPER_ARG).stdin(Stdio::from(socket)).stdout(Stdio::null()).stderr(Stdio::null());
+    if settings.without.contains(&Layer::Inheritance) {
+        command.arg("keep");
+    } else {
+        command.env_clear();
+    }
+    // A group of its own: a signal typed at the terminal is the daemon's to handle.
+    command.process_group(0).spawn()
+}
+
+/// Says where stage and temporary files are: in the private root beside all grants, or in a fresh folder on the host.
+fn place(settings: &Settings, job: &mut Job, grants: &[Grant]) -> io::Result<Option<Scratch>> {
+    if job.backend == Backend::Native && job.has(Layer::PrivateRoot) {
+        let free = |path: &Path| !grants.iter().any(|grant| path.starts_with(&grant.at) && grant.at != Path::new("/") || grant.at.starts_with(path));
+        let places = ["/stage", "/run/stage", "/mnt/stage", "/tmp/stage"].map(Path::new);
+        let stage = places.into_iter().find(|path| free(path)).ok_or_else(|| io::Error::other("the grants leave no place for the stage"))?;
+        job.stage = RawPath::new(stage);
+        job.tmp = RawPath::new(if free(Path::new("/tmp/x")) { Path::new("/tmp") } else { stage });
+        return Ok(None);
+    }
+    let mut name = [0; 8];
+    getrandom::fill(&mut name).map_err(|error| io::Error::other(error.to_string()))?;
+    let folder = settings.runtime_dir.join(format!("cage-{:016x}", u64::from_ne_bytes(name)));
+    let scratch = Scratch(folder.clone());
+    for made in [folder.clone(), folder.join("stage"), folder.join("tmp")] {
+        std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).create(&made)?;
+    }
+    job.stage = RawPath::new(&folder.join("stage"));
+    job.tmp = RawPath::new(&folder.join("tmp"));
+    Ok(Some(scratch))
+}

@@ -1,0 +1,65 @@
+//! Resource limits of the cage's first process, inherited by all others, and the bound on their number.
+
+use std::fs;
+
+use rustix::process::{Resource, Rlimit};
+
+use super::child::{BuildError, Step};
+use super::native::Ids;
+use super::report::{Backend, CageReport};
+use super::wire::{Job, Layer};
+
+/// The smallest value that the kernel takes for the pid namespace's own bound.
+const PID_MAX_LEAST: u64 = 301;
+
+/// Applies the limits of a plan.
+pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(), BuildError> {
+    if !job.has(Layer::Limits) {
+        return Ok(());
+    }
+    let wanted = &job.limits;
+    let mut limits = vec![
+        (Resource::Core, 0),
+        (Resource::Cpu, wanted.cpu_s),
+        (Resource::Fsize, wanted.file_bytes),
+        (Resource::Nofile, wanted.open_files),
+        (Resource::Data, wanted.memory_mb << 20),
+        (Resource::Memlock, 0),
+        (Resource::Msgqueue, 0),
+    ];
+    // Counted for each user in each user namespace: without a namespace of its own it would count the user's whole session,
+    // and for host uid 0 the kernel does not look at it at all.
+    let counted = job.backend == Backend::Native && !ids.is_host_root();
+    if counted {
+        limits.push((Resource::Nproc, wanted.processes));
+    }
+    for (resource, value) in limits {
+        let hard = rustix::process::getrlimit(resource).maximum.map_or(value, |hard| hard.min(value));
+        rustix::process::setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) }).step(format!("limit {resource:?}"))?;
+    }
+    report.layers.push("limits".to_owned());
+    let watched = job.has(Layer::Watchdog);
+    report.process_cap = match (job.backend, counted, report.process_cap.as_str()) {
+        (Backend::Native, true, _) => "limit in the user namespace".to_owned(),
+        (Backend::Native, false, "pid_max") => "bound of the pid namespace and watchdog".to_owned(),
+        (Backend::Landlock, ..) if job.has(Layer::Seccomp) => "no process can be started".to_owned(),
+        _ if watched => "watchdog".to_owned(),
+        _ => "none".to_owned(),
+    };
+    Ok(())
+}
+
+/// Bounds the number of processes in this process's own pid namespace, where the kernel keeps that bound for each.
+///
+/// Older kernels have one value for the whole machine, and root in a user namespace may write it: nothing is written there.
+pub(super) fn bound_pid_namespace(processes: u64) -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    version >= (6, 14) && fs::write("/proc/sys/kernel/pid_max", processes.max(PID_MAX_LEAST).to_string()).is_ok()
+}
+
+/// When the machine runs out of memory, the cage goes first. A machine without `/proc` has no such choice.
+pub(super) fn prefer_for_oom() {
+    drop(fs::write("/proc/self/oom_score_adj", "900"));
+}

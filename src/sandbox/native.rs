@@ -1,0 +1,358 @@
+//! The native cage's file system: a private root that holds the runtime, the granted objects, a few devices, its own
+//! `/proc`, a stage and a `/tmp` of bounded size, and nothing else.
+//!
+//! Runs in the process that becomes the interpreter, inside of its new namespaces. What is bound is verified to be the very
+//! object that was granted: a name whose object changed since is refused.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount,
+    fsopen, mount_change, move_mount, open_tree, unmount,
+};
+use rustix::process::{getgid, getuid};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use super::child::{BuildError, Step};
+use super::interpreter::RuntimeMount;
+use super::report::CageReport;
+use super::sys::{NODEV, NOEXEC, NOSUID, RDONLY, set_mount_attributes};
+use super::wire::{GrantJob, Job, Layer};
+use super::limits;
+
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
+/// Folders that root often has as links (`/bin` → `usr/bin`); the loader's path goes through one of them.
+const TOP_LINKS: &[&str] = &["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+const PATH: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+
+/// Who the helper is outside of the cage.
+pub(super) struct Ids {
+    uid: u32,
+    gid: u32,
+}
+
+impl Ids {
+    pub(super) fn current() -> Self {
+        Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
+    }
+
+    pub(super) fn is_host_root(&self) -> bool {
+        self.uid == 0
+    }
+}
+
+/// What the interpreter will see, for the rules of landlock.
+pub(super) struct View {
+    /// The staging folder.
+    pub(super) stage: OwnedFd,
+    /// Whether paths are those of a private root.
+    pub(super) private: bool,
+}
+
+impl View {
+    /// The view without a private root: the stage is a real folder.
+    pub(super) fn host(job: &Job) -> Result<Self, BuildError> {
+        Ok(Self { stage: open_dir(CWD, &job.stage.path()).step("open the stage")?, private: false })
+    }
+}
+
+/// The namespaces of a job, as flags of clone.
+pub(super) fn namespaces(job: &Job) -> libc::c_int {
+    let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+    if job.has(Layer::PidNamespace) {
+        flags |= libc::CLONE_NEWPID;
+    }
+    if job.has(Layer::NetNamespace) {
+        flags |= libc::CLONE_NEWNET;
+    }
+    flags
+}
+
+/// Builds the private root and enters it.
+pub(super) fn build(job: &Job, grants: &[OwnedFd], ids: &Ids, report: &mut CageReport) -> Result<View, BuildError> {
+    map_ids(ids)?;
+    report.layers.push("namespaces".to_owned());
+    if job.has(Layer::PidNamespace) && job.has(Layer::Limits) && limits::bound_pid_namespace(job.limits.processes) {
+        report.process_cap = "pid_max".to_owned();
+    }
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).step("make mounts private")?;
+    if !job.has(Layer::PrivateRoot) {
+        return View::host(job);
+    }
+    let trees = Trees::take(job, grants)?;
+    let root = tmpfs("1m", "512", "0755").step("make the root")?;
+    move_mount(&root, "", CWD, base(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).step("mount the root")?;
+    let root = Root { root };
+    root.furnish(job, trees, report)?;
+    let stage = root.stage(job)?;
+    rustix::process::fchdir(&root.root).step("enter the root")?;
+    rustix::process::pivot_root(".", ".").step("pivot into the root")?;
+    unmount(".", UnmountFlags::DETACH).step("let the old root go")?;
+    rustix::process::chdir("/").step("enter the root")?;
+    report.layers.push("private root".to_owned());
+    Ok(View { stage, private: true })
+}
+
+fn map_ids(ids: &Ids) -> Result<(), BuildError> {
+    let (uid, gid) = (ids.uid, ids.gid);
+    std::fs::write("/proc/self/setgroups", "deny").step("deny setgroups")?;
+    std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1")).step("map the user id")?;
+    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1")).step("map the group id")?;
+    debug_assert_eq!((getuid().as_raw(), getgid().as_raw()), (uid, gid), "the mapping is the identity");
+    Ok(())
+}
+
+/// A folder that every machine has, to hang the new root on.
+fn base() -> &'static str {
+    if Path::new("/tmp").is_dir() { "/tmp" } else { "/proc" }
+}
+
+fn tmpfs(size: &str, inodes: &str, mode: &str) -> io::Result<OwnedFd> {
+    let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (key, value) in [("size", size), ("nr_inodes", inodes), ("mode", mode)] {
+        fsconfig_set_string(context.as_fd(), key, value)?;
+    }
+    fsconfig_create(context.as_fd())?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+fn own_proc() -> io::Result<OwnedFd> {
+    let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    // Only processes, nothing of the machine; a kernel that lacks the option gives the whole of it.
+    fsconfig_set_string(context.as_fd(), "subset", "pid").ok();
+    fsconfig_create(context.as_fd())?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+/// A detached copy of a mount, to be attached somewhere in the new root.
+struct Tree {
+    at: PathBuf,
+    mount: OwnedFd,
+    is_dir: bool,
+}
+
+/// Detached copies of all that the cage shows, taken while the host's file system is still there.
+struct Trees {
+    devices: Vec<Tree>,
+    grants: Vec<Tree>,
+    masks: Vec<PathBuf>,
+    runtime: Vec<Tree>,
+}
+
+impl Trees {
+    fn take(job: &Job, grants: &[OwnedFd]) -> Result<Self, BuildError> {
+        let mut granted = Vec::new();
+        let mut masks = Vec::new();
+        for (grant, descriptor) in job.grants.iter().zip(grants) {
+            if grant.at.path() == Path::new("/") {
+                granted.extend(top_folders(job)?);
+            } else {
+                let step = || format!("bind {}", grant.at.path().display());
+                let same = same_object(grant, descriptor.as_fd()).step(step())?;
+                granted.push(data_tree(job, same.as_fd(), &grant.at.path(), grant.write, grant.is_dir).step(step())?);
+            }
+            masks.extend(grant.masks.iter().map(super::wire::RawPath::path));
+        }
+        granted.sort_by_key(|tree| tree.at.components().count());
+        masks.sort();
+        masks.dedup();
+        let mut runtime = job.runtime.iter().map(runtime_tree).collect::<Result<Vec<_>, _>>()?;
+        runtime.sort_by_key(|tree| tree.at.components().count());
+        let devices = DEVICES.iter().filter_map(|name| device_tree(name).transpose()).collect::<Result<_, _>>()?;
+        Ok(Self { devices, grants: granted, masks, runtime })
+    }
+}
+
+/// The object behind a granted descriptor, found again in this mount namespace: by its name, and then verified to be the
+/// same, since a descriptor from another mount namespace cannot be bound.
+fn same_object(grant: &GrantJob, granted: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let found = rustix::fs::openat2(CWD, &grant.at.path(), PATH, Mode::empty(), resolve)?;
+    let (wanted, seen) = (rustix::fs::fstat(granted)?, rustix::fs::fstat(&found)?);
+    if (wanted.st_dev, wanted.st_ino, wanted.st_mode & 0o170_000) == (seen.st_dev, seen.st_ino, seen.st_mode & 0o170_000) {
+        Ok(found)
+    } else {
+        Err(io::Error::other("it was replaced after it was granted"))
+    }
+}
+
+fn copy(object: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::AT_RECURSIVE;
+    Ok(open_tree(object, "", flags)?)
+}
+
+fn data_tree(job: &Job, object: BorrowedFd<'_>, at: &Path, write: bool, is_dir: bool) -> io::Result<Tree> {
+    let mount = copy(object)?;
+    let read_only = if write || !job.has(Layer::ReadOnlyMounts) { 0 } else { RDONLY };
+    set_mount_attributes(mount.as_fd(), NOSUID | NODEV | NOEXEC | read_only, true)?;
+    Ok(Tree { at: at.to_owned(), mount, is_dir })
+}
+
+/// The folders of the root, when the whole root was granted: each for itself, without those that the cage has of its own.
+fn top_folders(job: &Job) -> Result<Vec<Tree>, BuildError> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/").step("list the root")? {
+        let entry = entry.step("list the root")?;
+        let (path, kind) = (entry.path(), entry.file_type().step("list the root")?);
+        let own = ["/proc", "/sys", "/dev"].iter().any(|own| path == Path::new(own));
+        if own || !(kind.is_dir() || kind.is_file()) {
+            continue;
+        }
+        let object = rustix::fs::open(&path, PATH, Mode::empty()).step(format!("open {}", path.display()))?;
+        found.push(data_tree(job, object.as_fd(), &path, false, kind.is_dir()).step(format!("bind {}", path.display()))?);
+    }
+    Ok(found)
+}
+
+fn runtime_tree(runtime: &RuntimeMount) -> Result<Tree, BuildError> {
+    let at = runtime.path();
+    let step = || format!("bind the runtime's {}", at.display());
+    let object = rustix::fs::open(&at, PATH, Mode::empty()).step(step())?;
+    let mount = copy(object.as_fd()).step(step())?;
+    set_mount_attributes(mount.as_fd(), NOSUID | NODEV | RDONLY, true).step(step())?;
+    Ok(Tree { at: at.clone(), mount, is_dir: runtime.is_dir })
+}
+
+fn device_tree(name: &str) -> Result<Option<Tree>, BuildError> {
+    let at = Path::new("/dev").join(name);
+    let object = match rustix::fs::open(&at, PATH, Mode::empty()) {
+        Ok(object) => object,
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error).step(format!("open {}", at.display())),
+    };
+    let mount = copy(object.as_fd()).step(format!("bind {}", at.display()))?;
+    set_mount_attributes(mount.as_fd(), NOSUID | NOEXEC, false).step(format!("bind {}", at.display()))?;
+    Ok(Some(Tree { at, mount, is_dir: false }))
+}
+
+/// The new root while it is being filled.
+struct Root {
+    root: OwnedFd,
+}
+
+impl Root {
+    fn furnish(&self, job: &Job, trees: Trees, report: &mut CageReport) -> Result<(), BuildError> {
+        for name in TOP_LINKS {
+            if let Ok(target) = std::fs::read_link(Path::new("/").join(name)) {
+                rustix::fs::symlinkat(&target, &self.root, *name).step(format!("link /{name}"))?;
+            }
+        }
+        let tmp = tmpfs(&job.limits.tmp_bytes.to_string(), "16384", "0700").step("make /tmp")?;
+        self.attach(&Tree { at: "/tmp".into(), mount: tmp, is_dir: true })?;
+        for device in &trees.devices {
+            self.attach(device)?;
+        }
+        match own_proc() {
+            Ok(mount) => self.attach(&Tree { at: "/proc".into(), mount, is_dir: true })?,
+            // The interpreter works without one; containers often forbid it.
+            Err(_) => report.layers.push("no /proc".to_owned()),
+        }
+        for grant in &trees.grants {
+            self.attach(grant)?;
+        }
+        for mask in &trees.masks {
+            self.hide(mask).step(format!("hide {}", mask.display()))?;
+        }
+        for runtime in &trees.runtime {
+            self.attach(runtime)?;
+        }
+        Ok(())
+    }
+
+    /// Mounts the stage, closes the root for writing and opens the stage for the daemon.
+    fn stage(&self, job: &Job) -> Result<OwnedFd, BuildError> {
+        let mount = tmpfs(&job.limits.stage_bytes.to_string(), "65536", "0700").step("make the stage")?;
+        self.attach(&Tree { at: job.stage.path(), mount, is_dir: true })?;
+        set_mount_attributes(self.root.as_fd(), RDONLY, false).step("close the root")?;
+        self.inside(&job.stage.path(), OFlags::RDONLY | OFlags::DIRECTORY).step("open the stage")
+    }
+
+    fn attach(&self, tree: &Tree) -> Result<(), BuildError> {
+        let step = || format!("mount {}", tree.at.display());
+        let target = self.target(&tree.at, tree.is_dir).step(step())?;
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+        move_mount(&tree.mount, "", &target, "", flags).step(step())
+    }
+
+    /// Covers an object with an empty one that cannot be read.
+    fn hide(&self, path: &Path) -> io::Result<()> {
+        let target = match self.inside(path, OFlags::PATH) {
+            Ok(target) => target,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let is_dir = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&target)?.st_mode).is_dir();
+        // A device on a mount without devices cannot be opened: the plainest unreadable file that exists everywhere.
+        let cover = if is_dir { tmpfs("4k", "4", "0000")? } else { copy(rustix::fs::open("/dev/null", PATH, Mode::empty())?.as_fd())? };
+        set_mount_attributes(cover.as_fd(), NOSUID | NODEV | NOEXEC | RDONLY, false)?;
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+        Ok(move_mount(&cover, "", &target, "", flags)?)
+    }
+
+    /// The place for a mount, made where it is missing.
+    fn target(&self, at: &Path, is_dir: bool) -> io::Result<OwnedFd> {
+        if let Ok(found) = self.inside(at, OFlags::PATH) {
+            return Ok(found);
+        }
+        let mut folder = PathBuf::from("/");
+        let parent = at.parent().unwrap_or(Path::new("/"));
+        for component in parent.components() {
+            if let Component::Normal(name) = component {
+                self.make_dir(&folder, name.as_bytes())?;
+                folder.push(name);
+            }
+        }
+        let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        if is_dir {
+            self.make_dir(parent, name.as_bytes())?;
+        } else {
+            let parent = self.inside(parent, OFlags::PATH | OFlags::DIRECTORY)?;
+            drop(rustix::fs::openat(&parent, name, OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR)?);
+        }
+        self.inside(at, OFlags::PATH)
+    }
+
+    fn make_dir(&self, parent: &Path, name: &[u8]) -> io::Result<()> {
+        let parent = self.inside(parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a path inside of the new root, never through a link.
+    fn inside(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        Ok(rustix::fs::openat2(&self.root, path, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty(), resolve)?)
+    }
+}
+
+fn open_dir(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?)
+}
+
+/// Gives up every capability, for good.
+pub(super) fn drop_capabilities(job: &Job, report: &mut CageReport) -> Result<(), BuildError> {
+    if !job.has(Layer::Capabilities) {
+        return Ok(());
+    }
+    for bit in 0..64 {
+        match rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit)) {
+            Ok(()) => {}
+            // The kernel knows no capability of this number.
+            Err(rustix::io::Errno::INVAL) => break,
+            Err(error) => return Err(error).step("drop the bounding set"),
+        }
+    }
+    rustix::thread::clear_ambient_capability_set().step("drop ambient capabilities")?;
+    let none = CapabilitySet::empty();
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none }).step("drop capabilities")?;
+    report.layers.push("no capabilities".to_owned());
+    Ok(())
+}

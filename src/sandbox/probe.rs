@@ -1,0 +1,84 @@
+//! Chooses the backend by trying it: a helper builds a cage with nothing in it and says what succeeded.
+//!
+//! The ladder is native, then landlock-only, then none; the last only with the consent of whoever started the process.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use metnos_projections::rules::cage_plan::Limits;
+
+use super::report::{Backend, CageReport, Level};
+use super::wire::{self, Said};
+use super::{Interpreter, Sandbox, SandboxError, Settings, interpreter, launch};
+
+const LIMITS: Limits = Limits {
+    wall_ms: 10_000,
+    cpu_s: 10,
+    memory_mb: 256,
+    processes: 16,
+    file_bytes: 1 << 20,
+    open_files: 256,
+    output_bytes_max: 1 << 16,
+    stage_bytes: 1 << 20,
+    tmp_bytes: 1 << 20,
+};
+
+/// Opens a sandbox with the strongest backend that works.
+pub(super) fn open(settings: &Settings) -> Result<Sandbox, SandboxError> {
+    prepare(settings).map_err(|source| SandboxError::Runtime { path: settings.runtime_dir.clone(), source })?;
+    let interpreter = interpreter::find(settings)?;
+    let capabilities = choose(settings, &interpreter)?;
+    Ok(Sandbox { settings: settings.clone(), interpreter, capabilities })
+}
+
+fn prepare(settings: &Settings) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&settings.runtime_dir)
+}
+
+fn choose(settings: &Settings, interpreter: &Interpreter) -> Result<CageReport, SandboxError> {
+    if settings.off {
+        return Ok(uncaged(Vec::new()));
+    }
+    let ladder = match settings.forced {
+        Some(Backend::None) | None => vec![Backend::Native, Backend::Landlock],
+        Some(forced) => vec![forced],
+    };
+    let mut reasons = Vec::new();
+    for backend in ladder {
+        match probe(settings, interpreter, backend) {
+            Ok(mut report) => {
+                report.missing.extend(reasons);
+                return Ok(report);
+            }
+            Err(reason) => reasons.push(format!("{}: {reason}", backend.name())),
+        }
+    }
+    Err(SandboxError::NoCage { reasons: reasons.join("; ") })
+}
+
+fn uncaged(missing: Vec<String>) -> CageReport {
+    CageReport { level: Level::None, missing: [missing, vec!["every layer: whoever started Metnos chose to run without a cage".to_owned()]].concat(), ..CageReport::none() }
+}
+
+fn probe(settings: &Settings, interpreter: &Interpreter, backend: Backend) -> Result<CageReport, String> {
+    let mut job = launch::probe_job(interpreter, LIMITS);
+    job.backend = backend;
+    job.without.clone_from(&settings.without);
+    let mut launched = launch::start(settings, job, &[], None).map_err(|error| format!("the helper does not start: {error}"))?;
+    let mut verdict = Err("the helper said nothing".to_owned());
+    while let Ok(Some(said)) = wire::receive::<Said>(launched.control.as_fd()) {
+        match said {
+            Said::Started { report, stage } => {
+                if stage {
+                    wire::receive_descriptors(launched.control.as_fd(), 1).map_err(|error| error.to_string())?;
+                }
+                verdict = Ok(report);
+            }
+            Said::Refused { message } => verdict = Err(message),
+            Said::Ended { .. } => break,
+        }
+    }
+    launched.child.wait().map_err(|error| error.to_string())?;
+    verdict
+}

@@ -1,0 +1,218 @@
+//! The syscall filter: a deny list with a check of the architecture, and a first filter for what the library cannot say.
+//!
+//! A process under it may read, write, map, fork and wait; it makes no socket that could reach anything, no namespace, no
+//! mount, no key, no kernel object that outlives it, and it traces nothing. Where there is no pid namespace it starts no
+//! process and signals none but itself.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, apply_filter, sock_filter,
+};
+
+use super::child::{BuildError, Step};
+use super::report::{Backend, CageReport};
+use super::wire::{Job, Layer};
+
+const KILL: u32 = 0x8000_0000;
+const ALLOW: u32 = 0x7fff_0000;
+const ERRNO: u32 = 0x0005_0000;
+/// Numbers from here on are those of the x32 ABI; the library's check of the architecture lets them pass.
+const X32: u32 = 0x4000_0000;
+/// `mseal`, the newest call that this list was checked against; newer ones do not exist here.
+const NEWEST: u32 = 462;
+
+/// Denied at every level.
+const DENIED: &[libc::c_long] = &[
+    // Sockets; `socketpair` has a rule of its own.
+    libc::SYS_socket,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    // Namespaces, mounts, the root.
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_mount_setattr,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    // Kernel surface.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_fanotify_init,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_personality,
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_vmsplice,
+    // Memory that no limit of a process sees.
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_msgget,
+    libc::SYS_mq_open,
+    // The machine.
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+];
+
+#[cfg(target_arch = "x86_64")]
+const DENIED_HERE: &[libc::c_long] = &[libc::SYS_kexec_file_load, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt, libc::SYS_lookup_dcookie, libc::SYS_uselib];
+#[cfg(not(target_arch = "x86_64"))]
+const DENIED_HERE: &[libc::c_long] = &[];
+
+/// Denied too where neither a pid namespace nor a mount of its own stands behind: starting processes, reaching for others,
+/// and changing what landlock does not cover.
+const DENIED_ALONE: &[libc::c_long] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_tkill,
+    libc::SYS_setpriority,
+    libc::SYS_ioprio_set,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setaffinity,
+];
+
+#[cfg(target_arch = "x86_64")]
+const DENIED_ALONE_HERE: &[libc::c_long] =
+    &[libc::SYS_fork, libc::SYS_vfork, libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+#[cfg(not(target_arch = "x86_64"))]
+const DENIED_ALONE_HERE: &[libc::c_long] = &[];
+
+/// Installs the filters on this process and all that it starts.
+pub(super) fn apply(job: &Job, report: &mut CageReport) -> Result<(), BuildError> {
+    if !job.has(Layer::Seccomp) {
+        return Ok(());
+    }
+    let alone = job.backend != Backend::Native;
+    let own = u64::try_from(rustix::process::getpid().as_raw_pid()).unwrap_or(0);
+    let rules = filter(alone, own).step("make the syscall filter")?;
+    apply_filter(&numbers()).map_err(io::Error::other).step("filter syscall numbers")?;
+    apply_filter(&rules).map_err(io::Error::other).step("filter syscalls")?;
+    report.seccomp = true;
+    report.layers.push("seccomp".to_owned());
+    Ok(())
+}
+
+/// Kills x32, and answers «no such call» to `clone3`, whose flags a filter cannot read, and to calls newer than the list.
+/// Libraries fall back to what the second filter sees.
+fn numbers() -> BpfProgram {
+    const LOAD_NUMBER: sock_filter = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+    let at_least = |k, jt, jf| sock_filter { code: 0x35, jt, jf, k };
+    let more_than = |k, jt, jf| sock_filter { code: 0x25, jt, jf, k };
+    let equal = |k, jt, jf| sock_filter { code: 0x15, jt, jf, k };
+    let answer = |k| sock_filter { code: 0x06, jt: 0, jf: 0, k };
+    let clone3 = u32::try_from(libc::SYS_clone3).expect("a syscall number is small");
+    let absent = ERRNO | u32::try_from(libc::ENOSYS).expect("an errno is small");
+    vec![LOAD_NUMBER, at_least(X32, 4, 0), more_than(NEWEST, 2, 0), equal(clone3, 1, 0), answer(ALLOW), answer(absent), answer(KILL)]
+}
+
+fn filter(alone: bool, own: u64) -> io::Result<BpfProgram> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().chain(DENIED_HERE).map(|&number| (number, Vec::new())).collect();
+    let mut clone = namespace_flags()?;
+    if alone {
+        rules.extend(DENIED_ALONE.iter().chain(DENIED_ALONE_HERE).map(|&number| (number, Vec::new())));
+        let thread = u64::try_from(libc::CLONE_THREAD).expect("a flag is positive");
+        clone.push(rule(vec![condition(0, SeccompCmpOp::MaskedEq(thread), 0)?])?);
+        rules.insert(libc::SYS_kill, vec![rule(vec![condition(0, SeccompCmpOp::Ne, own)?])?]);
+        rules.insert(libc::SYS_tgkill, vec![rule(vec![condition(0, SeccompCmpOp::Ne, own)?])?]);
+        let others = vec![condition(0, SeccompCmpOp::Ne, own)?, condition(0, SeccompCmpOp::Ne, 0)?];
+        rules.insert(libc::SYS_prlimit64, vec![rule(others)?]);
+    }
+    rules.insert(libc::SYS_clone, clone);
+    let unix = u64::try_from(libc::AF_UNIX).expect("a family is positive");
+    rules.insert(libc::SYS_socketpair, vec![rule(vec![condition(0, SeccompCmpOp::Ne, unix)?])?]);
+    // Typing into a terminal, and signals sent by the kernel on behalf of a descriptor.
+    rules.insert(libc::SYS_ioctl, one_of(1, &[libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSCTTY, FIOSETOWN, SIOCSPGRP])?);
+    rules.insert(libc::SYS_fcntl, one_of(1, &[F_SETOWN, F_SETOWN_EX])?);
+    let denied = SeccompAction::Errno(u32::try_from(libc::EPERM).expect("an errno is small"));
+    SeccompFilter::new(rules, SeccompAction::Allow, denied, arch).and_then(BpfProgram::try_from).map_err(io::Error::other)
+}
+
+const F_SETOWN: libc::Ioctl = 8;
+const F_SETOWN_EX: libc::Ioctl = 15;
+const FIOSETOWN: libc::Ioctl = 0x8901;
+const SIOCSPGRP: libc::Ioctl = 0x8902;
+
+/// One rule for each flag that would make a namespace.
+fn namespace_flags() -> io::Result<Vec<SeccompRule>> {
+    const FLAGS: [libc::c_int; 7] =
+        [libc::CLONE_NEWUSER, libc::CLONE_NEWNS, libc::CLONE_NEWPID, libc::CLONE_NEWNET, libc::CLONE_NEWIPC, libc::CLONE_NEWUTS, libc::CLONE_NEWCGROUP];
+    let flags = FLAGS.iter().map(|&flag| u64::try_from(flag).expect("a flag is positive"));
+    flags.map(|flag| rule(vec![condition(0, SeccompCmpOp::MaskedEq(flag), flag)?])).collect()
+}
+
+fn one_of(argument: u8, values: &[libc::Ioctl]) -> io::Result<Vec<SeccompRule>> {
+    values.iter().map(|&value| rule(vec![condition(argument, SeccompCmpOp::Eq, value)?])).collect()
+}
+
+fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> io::Result<SeccompCondition> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(io::Error::other)
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
+    SeccompRule::new(conditions).map_err(io::Error::other)
+}

@@ -1,0 +1,323 @@
+//! One call from the daemon's side: feeds the interpreter, reads its frames and streams, and ends it when it must.
+//!
+//! One thread, one poll loop, bounded memory: streams are drained whatever their length and kept up to 64 KiB.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{SendFlags, Shutdown};
+use serde_json::Value;
+
+use super::launch::{self, Launched};
+use super::protocol::{self, Inbox, failure};
+use super::stage::{Scratch, Stage};
+use super::wire::{self, Exit, Said, Why};
+use super::{Call, CallFailure, CageReport, Captured, Outcome, Sandbox};
+use crate::broker;
+
+const KEPT: usize = 64 * 1024;
+const CHUNK: usize = 64 * 1024;
+/// How long an interpreter that has answered may take to go.
+const GRACE: Duration = Duration::from_millis(250);
+/// How long after the deadline the helper may take before it is killed itself.
+const HELPER_GRACE: Duration = Duration::from_secs(2);
+
+/// Runs one call to its end.
+pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
+    let began = Instant::now();
+    let mut outcome = match launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call) {
+        Ok(launched) => attend(launched, call),
+        Err(error) => refused(format!("the cage could not be started: {error}")),
+    };
+    outcome.duration = began.elapsed();
+    outcome
+}
+
+fn refused(message: String) -> Outcome {
+    Outcome {
+        reply: Err(failure("cage_refused", message)),
+        stage: None,
+        stdout: Captured::default(),
+        stderr: Captured::default(),
+        log: Vec::new(),
+        connections: Vec::new(),
+        report: CageReport::none(),
+        duration: Duration::ZERO,
+    }
+}
+
+fn attend(mut launched: Launched, mut call: Call<'_>) -> Outcome {
+    let broker = match (launched.broker.take(), call.net.take()) {
+        (Some(socket), Some(grants)) => match broker::Broker::start(socket, grants) {
+            Ok(broker) => Some(broker),
+            Err(error) => {
+                // Without its broker the helper sees the end of its socket and lets the cage go.
+                return refused(format!("the broker could not be started: {error}"));
+            }
+        },
+        _ => None,
+    };
+    let mut session = Session::new(launched, &call);
+    session.attend(&call);
+    let connections = broker.map(broker::Broker::finish).unwrap_or_default();
+    if let Err(error) = std::fs::remove_file(call.lock_file) {
+        tracing::debug!(%error, "a cage's lock file was gone already");
+    }
+    session.conclude(&call, connections)
+}
+
+/// Why the daemon ended a call before it ended itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    Cancelled,
+    Broken,
+    Lingering,
+    Helper,
+}
+
+struct Session {
+    child: Child,
+    scratch: Option<Scratch>,
+    control: Option<OwnedFd>,
+    channel: Option<OwnedFd>,
+    stdout: Stream,
+    stderr: Stream,
+    unsent: Vec<u8>,
+    sent: usize,
+    inbox: Inbox,
+    report: Option<CageReport>,
+    stage: Option<OwnedFd>,
+    refusal: Option<String>,
+    end: Option<(Exit, Option<Why>)>,
+    cut: Option<Cut>,
+    answered: Option<Instant>,
+    buffer: Vec<u8>,
+}
+
+/// What a poll found readable or writable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Cancel,
+    Control,
+    Channel,
+    Stdout,
+    Stderr,
+}
+
+struct Stream {
+    source: Option<OwnedFd>,
+    kept: Captured,
+}
+
+impl Stream {
+    fn new(source: OwnedFd) -> Self {
+        Self { source: Some(source), kept: Captured::default() }
+    }
+
+    /// Reads what is there; closes at the end of the stream.
+    fn drain(&mut self, buffer: &mut [u8]) {
+        let Some(source) = &self.source else { return };
+        match rustix::io::read(source, &mut *buffer) {
+            Ok(read) if read > 0 => {
+                self.kept.total += read as u64;
+                let room = KEPT.saturating_sub(self.kept.bytes.len()).min(read);
+                self.kept.bytes.extend_from_slice(&buffer[..room]);
+            }
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => self.source = None,
+        }
+    }
+}
+
+impl Session {
+    fn new(launched: Launched, call: &Call<'_>) -> Self {
+        Self {
+            unsent: protocol::opening(call, &launched.stage.to_string_lossy()),
+            child: launched.child,
+            scratch: launched.scratch,
+            control: Some(launched.control),
+            channel: Some(launched.channel),
+            stdout: Stream::new(launched.stdout),
+            stderr: Stream::new(launched.stderr),
+            sent: 0,
+            inbox: Inbox::new(call.plan.limits.output_bytes_max),
+            report: None,
+            stage: None,
+            refusal: None,
+            end: None,
+            cut: None,
+            answered: None,
+            buffer: vec![0; CHUNK],
+        }
+    }
+
+    /// Serves all descriptors until the cage is gone and its streams are empty.
+    fn attend(&mut self, call: &Call<'_>) {
+        let hard = Instant::now() + Duration::from_millis(call.plan.limits.wall_ms) + HELPER_GRACE;
+        let mut last = None;
+        loop {
+            if self.control.is_none() {
+                let last = *last.get_or_insert_with(|| Instant::now() + GRACE);
+                if Instant::now() >= last || (self.channel.is_none() && self.stdout.source.is_none() && self.stderr.source.is_none()) {
+                    break;
+                }
+            } else if Instant::now() >= hard && self.cut != Some(Cut::Helper) {
+                self.kill_helper();
+            }
+            if self.answered.is_some_and(|at| at.elapsed() >= GRACE) {
+                self.cut(Cut::Lingering);
+            }
+            for source in self.wait(call) {
+                self.serve(source, call);
+            }
+        }
+        if let Err(error) = self.child.wait() {
+            tracing::warn!(%error, "a cage's helper could not be waited for");
+        }
+    }
+
+    fn kill_helper(&mut self) {
+        self.cut = Some(Cut::Helper);
+        if let Err(error) = self.child.kill() {
+            tracing::warn!(%error, "a cage's helper could not be killed");
+        }
+    }
+
+    /// Waits until something can be served, at most as long as the nearest clock allows.
+    fn wait(&self, call: &Call<'_>) -> Vec<Source> {
+        let unsent = if self.sent < self.unsent.len() { PollFlags::OUT } else { PollFlags::empty() };
+        let cancel = if self.cut.is_none() { Some(call.cancel.fd()) } else { None };
+        let all = [
+            (Source::Cancel, cancel, PollFlags::IN),
+            (Source::Control, self.control.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (Source::Channel, self.channel.as_ref().map(AsFd::as_fd), PollFlags::IN | unsent),
+            (Source::Stdout, self.stdout.source.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (Source::Stderr, self.stderr.source.as_ref().map(AsFd::as_fd), PollFlags::IN),
+        ];
+        let (sources, mut waiting): (Vec<Source>, Vec<PollFd<'_>>) = all
+            .into_iter()
+            .filter_map(|(source, descriptor, flags)| descriptor.map(|descriptor| (source, PollFd::from_borrowed_fd(descriptor, flags))))
+            .unzip();
+        let timeout = Timespec { tv_sec: 0, tv_nsec: if self.answered.is_some() || self.control.is_none() { 20_000_000 } else { 200_000_000 } };
+        match poll(&mut waiting, Some(&timeout)) {
+            Ok(_) => sources.into_iter().zip(waiting).filter(|(_, found)| !found.revents().is_empty()).map(|(source, _)| source).collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn serve(&mut self, source: Source, call: &Call<'_>) {
+        match source {
+            Source::Cancel => self.cut(Cut::Cancelled),
+            Source::Control => self.hear(),
+            Source::Channel => {
+                self.feed();
+                self.read_channel(call);
+            }
+            Source::Stdout => self.stdout.drain(&mut self.buffer),
+            Source::Stderr => self.stderr.drain(&mut self.buffer),
+        }
+    }
+
+    /// Asks the helper to end the cage. The first reason stands.
+    fn cut(&mut self, why: Cut) {
+        if self.cut.is_some() {
+            return;
+        }
+        self.cut = Some(why);
+        if let Some(control) = &self.control {
+            // A helper that is gone already needs no word.
+            rustix::net::shutdown(control, Shutdown::Write).ok();
+        }
+    }
+
+    fn hear(&mut self) {
+        let Some(control) = &self.control else { return };
+        match wire::receive::<Said>(control.as_fd()) {
+            Ok(Some(Said::Started { report, stage })) => {
+                self.report = Some(report);
+                if stage {
+                    self.stage = wire::receive_descriptors(control.as_fd(), 1).ok().and_then(|mut received| received.pop());
+                }
+            }
+            Ok(Some(Said::Refused { message })) => self.refusal = Some(message),
+            Ok(Some(Said::Ended { exit, why })) => self.end = Some((exit, why)),
+            Ok(None) | Err(_) => self.control = None,
+        }
+    }
+
+    fn feed(&mut self) {
+        let Some(channel) = &self.channel else { return };
+        while self.sent < self.unsent.len() {
+            match rustix::net::send(channel, &self.unsent[self.sent..], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(sent) => self.sent += sent,
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return,
+                // The other side is gone; what became of it is heard elsewhere.
+                Err(_) => self.sent = self.unsent.len(),
+            }
+        }
+        self.unsent = Vec::new();
+        self.sent = 0;
+    }
+
+    fn read_channel(&mut self, call: &Call<'_>) {
+        let Some(channel) = &self.channel else { return };
+        match rustix::io::read(channel, &mut self.buffer[..]) {
+            Ok(read) if read > 0 => {
+                if !self.inbox.take(&self.buffer[..read], call.progress) {
+                    self.channel = None;
+                    self.cut(Cut::Broken);
+                } else if self.inbox.is_answered() && self.answered.is_none() {
+                    self.answered = Some(Instant::now());
+                }
+            }
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => self.channel = None,
+        }
+    }
+
+    fn conclude(mut self, call: &Call<'_>, connections: Vec<broker::Connection>) -> Outcome {
+        let reply = self.verdict(call);
+        let stage = self.stage.take().map(|folder| Stage::new(folder, self.scratch.take()));
+        Outcome {
+            reply,
+            stage,
+            stdout: self.stdout.kept,
+            stderr: self.stderr.kept,
+            log: self.inbox.log,
+            connections,
+            report: self.report.unwrap_or_else(CageReport::none),
+            duration: Duration::ZERO,
+        }
+    }
+
+    fn verdict(&mut self, call: &Call<'_>) -> Result<Value, CallFailure> {
+        let limits = &call.plan.limits;
+        if let Some(message) = self.refusal.take() {
+            return Err(failure("cage_refused", message));
+        }
+        if self.cut == Some(Cut::Cancelled) {
+            return Err(failure("cancelled", "the call was cancelled".to_owned()));
+        }
+        let torn = self.inbox.is_torn();
+        if let Some(reply) = self.inbox.conclude() {
+            return reply;
+        }
+        match self.end {
+            _ if self.cut == Some(Cut::Helper) => Err(failure("timeout", "it did not end at its deadline and was killed".to_owned())),
+            Some((_, Some(Why::Deadline))) => Err(failure("timeout", format!("it ran longer than {} ms", limits.wall_ms))),
+            Some((_, Some(Why::Memory))) => Err(failure("crashed", format!("it used more than {} MiB of memory", limits.memory_mb))),
+            Some((_, Some(Why::Processes))) => Err(failure("crashed", format!("it started more than {} processes", limits.processes))),
+            Some(_) if torn => Err(failure("contract_violation", "it ended in the middle of an answer".to_owned())),
+            Some((Exit::Code(code), _)) => Err(failure("crashed", format!("it ended with code {code} and no answer{}", self.last_words()))),
+            Some((Exit::Signal(signal), _)) => Err(failure("crashed", format!("it was ended by signal {signal}{}", self.last_words()))),
+            None => Err(failure("cage_refused", "the helper ended before the cage did".to_owned())),
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let text = self.stderr.kept.text();
+        text.lines().rfind(|line| !line.trim().is_empty()).map_or_else(String::new, |line| format!(": {}", line.chars().take(300).collect::<String>()))
+    }
+}

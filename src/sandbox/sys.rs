@@ -1,0 +1,80 @@
+//! The few system calls that no safe crate offers: a clone into new namespaces, mount attributes, closing a range of
+//! descriptors, a signal handler that does nothing. All `unsafe` of the cage is here.
+#![expect(unsafe_code, reason = "raw system calls that neither std nor rustix offers; each has its SAFETY comment")]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::process::Pid;
+
+/// `struct mount_attr` of the kernel, version 0.
+#[repr(C)]
+struct MountAttr {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    userns_fd: u64,
+}
+
+/// `MOUNT_ATTR_RDONLY`.
+pub(super) const RDONLY: u64 = 0x1;
+/// `MOUNT_ATTR_NOSUID`.
+pub(super) const NOSUID: u64 = 0x2;
+/// `MOUNT_ATTR_NODEV`.
+pub(super) const NODEV: u64 = 0x4;
+/// `MOUNT_ATTR_NOEXEC`.
+pub(super) const NOEXEC: u64 = 0x8;
+
+/// Clones this process into new namespaces, as fork does: returns twice, `None` in the child.
+///
+/// The caller must have one thread only; the child must go on to `exec` or `exit`.
+pub(super) fn clone_process(namespaces: libc::c_int) -> io::Result<Option<Pid>> {
+    let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
+    // SAFETY: without CLONE_VM and with a null stack this is fork: the child gets a copy of memory and stack. The helper
+    // has one thread, so no lock can be held by a thread that the child lacks.
+    let result = unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) };
+    match libc::pid_t::try_from(result) {
+        Ok(-1) | Err(_) => Err(io::Error::last_os_error()),
+        Ok(pid) => Ok(Pid::from_raw(pid)),
+    }
+}
+
+/// Sets attributes of a mount, and of all mounts below it when `recursive`.
+pub(super) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: u64, recursive: bool) -> io::Result<()> {
+    let attr = MountAttr { set: attributes, clear: 0, propagation: 0, userns_fd: 0 };
+    let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is a NUL-terminated empty string, the attributes live across the call and their size is passed.
+    let result = unsafe {
+        libc::syscall(libc::SYS_mount_setattr, mount.as_raw_fd(), c"".as_ptr(), flags, &raw const attr, size_of::<MountAttr>())
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Closes every descriptor from `first` on. Only for the start of a process that owns none of them yet.
+pub(super) fn close_from(first: libc::c_uint) -> io::Result<()> {
+    close_range(first, 0)
+}
+
+/// Marks every descriptor from `first` on to be closed by `exec`.
+pub(super) fn close_on_exec_from(first: libc::c_uint) -> io::Result<()> {
+    close_range(first, libc::CLOSE_RANGE_CLOEXEC)
+}
+
+fn close_range(first: libc::c_uint, flags: libc::c_uint) -> io::Result<()> {
+    // SAFETY: no memory is passed. Closing is done before this process owns any descriptor above the standard ones.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, flags) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+extern "C" fn nothing(_signal: libc::c_int) {}
+
+/// Lets SIGTERM interrupt a wait and do nothing else.
+pub(super) fn interrupt_on_term() -> io::Result<()> {
+    // SAFETY: an all-zero sigaction is a valid value of this plain C struct.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    let handler: extern "C" fn(libc::c_int) = nothing;
+    action.sa_sigaction = handler as libc::sighandler_t;
+    // SAFETY: the handler is async-signal-safe (it does nothing) and the struct lives across the call.
+    let result = unsafe { libc::sigaction(libc::SIGTERM, &raw const action, std::ptr::null_mut()) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

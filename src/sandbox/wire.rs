@@ -1,0 +1,216 @@
+//! What daemon and helper say to each other: one job with its descriptors, then what became of it.
+//!
+//! Frames are a big-endian length and MessagePack; descriptors travel beside single bytes after the job. Paths are bytes.
+
+use std::ffi::OsString;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use metnos_projections::rules::cage_plan::Limits;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::interpreter::RuntimeMount;
+use super::report::{Backend, CageReport};
+
+const FRAME_MAX: usize = 64 << 20;
+const BATCH: usize = 200;
+
+/// A layer of the cage, for tests that show what it is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Layer {
+    /// The pid namespace.
+    PidNamespace,
+    /// The network namespace.
+    NetNamespace,
+    /// The private root.
+    PrivateRoot,
+    /// Landlock.
+    Landlock,
+    /// The syscall filter.
+    Seccomp,
+    /// Resource limits of the process and of the pid namespace.
+    Limits,
+    /// The watchdog over memory and processes.
+    Watchdog,
+    /// Dropping of capabilities.
+    Capabilities,
+    /// The emptied environment and the closed descriptors.
+    Inheritance,
+    /// Read-only mounts.
+    ReadOnlyMounts,
+}
+
+/// A path as bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RawPath(Vec<u8>);
+
+impl RawPath {
+    pub(super) fn new(path: &Path) -> Self {
+        Self(path.as_os_str().as_bytes().to_vec())
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        PathBuf::from(OsString::from_vec(self.0.clone()))
+    }
+}
+
+/// A grant without its descriptor, which travels beside it in the same order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct GrantJob {
+    pub(super) at: RawPath,
+    pub(super) write: bool,
+    pub(super) is_dir: bool,
+    pub(super) masks: Vec<RawPath>,
+}
+
+/// All that the helper needs to know. Descriptors: lock, channel, stdout, stderr, broker if there is one, then the grants.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Job {
+    pub(super) daemon: i32,
+    pub(super) backend: Backend,
+    pub(super) without: Vec<Layer>,
+    /// Builds and reports, and starts nothing.
+    pub(super) probe: bool,
+    pub(super) exe: RawPath,
+    pub(super) runtime: Vec<RuntimeMount>,
+    pub(super) host: String,
+    pub(super) env: Vec<String>,
+    pub(super) limits: Limits,
+    pub(super) grants: Vec<GrantJob>,
+    pub(super) broker: bool,
+    pub(super) descriptors: usize,
+    /// Where the stage is: a path in the cage, or a real folder where there is no private root.
+    pub(super) stage: RawPath,
+    /// The same for temporary files.
+    pub(super) tmp: RawPath,
+}
+
+impl Job {
+    pub(super) fn has(&self, layer: Layer) -> bool {
+        !self.without.contains(&layer)
+    }
+}
+
+/// What the helper says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Said {
+    /// The cage stands and the interpreter starts now. A descriptor of the stage follows when the flag is set.
+    Started { report: CageReport, stage: bool },
+    /// It could not be built, or the interpreter could not be started.
+    Refused { message: String },
+    /// Everything that was in the cage is dead.
+    Ended { exit: Exit, why: Option<Why> },
+}
+
+/// How the first process of the cage ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Exit {
+    Code(i32),
+    Signal(i32),
+}
+
+/// Why the helper ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Why {
+    Deadline,
+    Memory,
+    Processes,
+    Asked,
+}
+
+/// Sends one frame.
+pub(super) fn send<T: Serialize>(socket: BorrowedFd<'_>, value: &T) -> io::Result<()> {
+    let body = rmp_serde::to_vec(value).map_err(io::Error::other)?;
+    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+    let mut frame = length.to_be_bytes().to_vec();
+    frame.extend_from_slice(&body);
+    let mut rest = frame.as_slice();
+    while !rest.is_empty() {
+        match rustix::net::send(socket, rest, SendFlags::NOSIGNAL) {
+            Ok(sent) => rest = &rest[sent..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Receives one frame; `None` when the other side is gone.
+pub(super) fn receive<T: DeserializeOwned>(socket: BorrowedFd<'_>) -> io::Result<Option<T>> {
+    let mut length = [0; 4];
+    if !fill(socket, &mut length)? {
+        return Ok(None);
+    }
+    let length = u32::from_be_bytes(length) as usize;
+    if length > FRAME_MAX {
+        return Err(io::Error::other("a frame is too long"));
+    }
+    let mut body = vec![0; length];
+    if !fill(socket, &mut body)? {
+        return Ok(None);
+    }
+    rmp_serde::from_slice(&body).map(Some).map_err(io::Error::other)
+}
+
+fn fill(socket: BorrowedFd<'_>, mut buffer: &mut [u8]) -> io::Result<bool> {
+    while !buffer.is_empty() {
+        match rustix::io::read(socket, &mut *buffer) {
+            Ok(0) => return Ok(false),
+            Ok(read) => buffer = &mut buffer[read..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(true)
+}
+
+/// Sends descriptors, each batch beside one byte.
+pub(super) fn send_descriptors(socket: BorrowedFd<'_>, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    for batch in descriptors.chunks(BATCH) {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BATCH))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !control.push(SendAncillaryMessage::ScmRights(batch)) {
+            return Err(io::Error::other("too many descriptors for one message"));
+        }
+        rustix::net::sendmsg(socket, &[IoSlice::new(b"d")], &mut control, SendFlags::NOSIGNAL)?;
+    }
+    Ok(())
+}
+
+/// Receives so many descriptors, all of them closed by `exec`.
+pub(super) fn receive_descriptors(socket: BorrowedFd<'_>, count: usize) -> io::Result<Vec<OwnedFd>> {
+    let mut descriptors = Vec::with_capacity(count);
+    while descriptors.len() < count {
+        let mut byte = [0];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BATCH))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let message = rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        let before = descriptors.len();
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(received) = message {
+                descriptors.extend(received);
+            }
+        }
+        if message.bytes == 0 || descriptors.len() == before {
+            return Err(io::Error::other("a descriptor is missing"));
+        }
+    }
+    Ok(descriptors)
+}
+
+/// A fresh pair of connected sockets, both closed by `exec`.
+pub(super) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    Ok(socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Makes reads and writes of a descriptor return at once.
+pub(super) fn set_nonblocking(descriptor: impl AsFd) -> io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(&descriptor)?;
+    Ok(rustix::fs::fcntl_setfl(&descriptor, flags | rustix::fs::OFlags::NONBLOCK)?)
+}
