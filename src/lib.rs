@@ -1,4 +1,19 @@
-//! Floor 2.
+//! Floor 2: everything that touches the world. The binary is a thin shell around this library.
+//!
+//! `cli → engine → effects → gateway → sandbox, signing, manifest`; what can be computed lies one floor down, in
+//! `metnos-projections`, and what happened below that, in `metnos-log`.
 
 pub mod broker;
+pub mod cli;
+pub mod config;
+pub mod effects;
+pub mod engine;
+pub mod export;
+pub mod faults;
+pub mod gateway;
+pub mod instance;
+pub mod loader;
+pub mod manifest;
+pub mod projector;
 pub mod sandbox;
+pub mod signing;

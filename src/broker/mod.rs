@@ -4,9 +4,14 @@
 //! checks host, port and address, dials the address that it checked, and writes down what it did. It follows no redirect
 //! that was not granted, reads no proxy setting and no cookie, and knows nothing of files.
 
+mod canned;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+pub use canned::Canned;
 
 /// The ports that a granted host may be reached on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +49,8 @@ pub struct Grants {
     pub max_requests: u32,
     /// How long one request may take.
     pub timeout: Duration,
+    /// Answers laid out in advance, by address. Where they are given nothing is dialled, whatever is asked for.
+    pub canned: Option<BTreeMap<String, Canned>>,
 }
 
 /// What the broker did for one request; one for each hop of a redirect.
