@@ -77,6 +77,9 @@ impl<'a> Builder<'a> {
 
     /// Plans all clauses.
     pub(crate) fn build(&mut self, clauses: &[Range<usize>]) -> Result<(), Trouble> {
+        if let Some(at) = self.glued() {
+            return Err(Trouble::Unclear { words: self.said(at..at + 2) });
+        }
         let mut dropped = 0;
         for range in clauses {
             if self.negate(range.clone())? {
@@ -90,6 +93,15 @@ impl<'a> Builder<'a> {
             return Err(Trouble::OnlyNegated);
         }
         Ok(())
+    }
+
+    /// A word that nobody knows right after a path may belong to its name.
+    fn glued(&self) -> Option<usize> {
+        (0..self.items.len().saturating_sub(1)).find(|&at| {
+            let open = matches!(&self.items[at].what, What::Path { quoted: false, value, .. } if value != ".");
+            let next = &self.items[at + 1];
+            open && next.is_unknown() && next.start == self.items[at].end + 1 && !self.text[self.items[at].start..self.items[at].end].ends_with('/')
+        })
     }
 
     fn class(&self, verb: usize) -> &'a VerbClass {
@@ -191,6 +203,7 @@ impl<'a> Builder<'a> {
             }
             let mut filled = fill(self.lexicons, tool, self.items, &self.unused(&available), target);
             self.set_mode(tool, verb, at, &mut filled);
+            let literal_used = literal.is_some();
             if let Some((value, origin, items)) = literal {
                 filled.args.insert(content.clone(), json!(value));
                 filled.provenance.insert(format!("/{content}"), origin);
@@ -200,10 +213,22 @@ impl<'a> Builder<'a> {
                 self.refer_content(tool, &content, clause, &mut filled)?;
             }
             self.used[at] = true;
+            if literal_used {
+                self.explain_labels(&available);
+            }
             return self.push(tool, filled);
         }
         self.used[at] = true;
         self.over_entries(tool, clause, &available, target)
+    }
+
+    /// «the words», «la riga», «with»: labels of a text that was given word for word.
+    fn explain_labels(&mut self, available: &[usize]) {
+        self.explain_nouns(available);
+        for &at in available {
+            let quoted = self.items.get(at + 1).is_some_and(|i| matches!(i.what, What::Quoted(_) | What::Path { quoted: true, .. }));
+            self.used[at] |= self.items[at].is(Cue::Contains) && quoted;
+        }
     }
 
     fn unused(&self, available: &[usize]) -> Vec<usize> {
@@ -342,6 +367,9 @@ impl<'a> Builder<'a> {
         if self.refers_back(clause, &available) {
             return Ok(());
         }
+        if self.size_of_path(&available)? {
+            return Ok(());
+        }
         if let Some(tool) = self.reading_tool(clause, &available) {
             return self.read_with(tool, clause, &available);
         }
@@ -365,6 +393,31 @@ impl<'a> Builder<'a> {
         let weak = clause.verbs.iter().all(|&(_, v)| self.class(v).weak || !self.acts(v));
         let counted = clause.counts && available.iter().all(|&at| self.items[at].is_word());
         !spans && weak && (measured || idle || counted)
+    }
+
+    /// The size of one file or folder comes from looking it up, never from reading it. False when that is not asked.
+    fn size_of_path(&mut self, available: &[usize]) -> Result<bool, Trouble> {
+        let by_find = |at: &usize| self.items[*at].measure().is_some_and(|m| self.lexicons.measures[m].fields.contains_key("find"));
+        let paths: Vec<usize> = available.iter().copied().filter(|&at| path(&self.items[at]).is_some()).collect();
+        let (true, [at]) = (available.iter().any(by_find), paths.as_slice()) else { return Ok(false) };
+        let Some(tool) = self.tools.by_grammar("find", "files") else { return Ok(false) };
+        let Some((value, looks)) = path(&self.items[*at]) else { return Ok(false) };
+        let (Some(place), Some(names)) = (tool.with_role(Role::Path).next(), tool.with_role(Role::Pattern).next()) else { return Ok(false) };
+        let mut filled = Filled::default();
+        match value.rsplit_once('/') {
+            _ if looks != Looks::File => filled.set(place, json!(value), self.items, *at),
+            Some((folder, name)) if !name.contains(['*', '?', '[']) => {
+                filled.set(place, json!(if folder.is_empty() { "/" } else { folder }), self.items, *at);
+                filled.add(tool, names, json!(name), self.items, *at);
+                if tool.accepts("recursive", &json!(false)) {
+                    filled.args.insert("recursive".to_owned(), json!(false));
+                    filled.provenance.insert("/recursive".to_owned(), Origin::Default);
+                }
+            }
+            _ => return Ok(false),
+        }
+        self.push(tool, filled)?;
+        Ok(true)
     }
 
     /// Chooses among verbs and objects the executor that can take most of what was lifted.

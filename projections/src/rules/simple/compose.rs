@@ -332,7 +332,7 @@ fn extension(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, us
     let near_files = files(items.get(at + 1)) || at > 0 && files(items.get(at - 1));
     let known = |word: &str| lexicons.file_extensions.iter().any(|e| e == word);
     let word = if known(&item.folded) { item.folded.as_str() } else { item.folded.strip_suffix('s').unwrap_or(&item.folded) };
-    if known(word) && word.len() >= 2 && (near_files || item.is_unknown()) && !files(Some(item)) {
+    if known(word) && word.len() >= 2 && (near_files || item.is_unknown() || item.forgiven) && !files(Some(item)) {
         return Some((What::Globs { base: None, globs: vec![format!("*.{word}")] }, 1));
     }
     let globs = item.senses().iter().find_map(|s| if let Sense::Globs(g) = s { Some(*g) } else { None })?;
