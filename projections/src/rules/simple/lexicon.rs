@@ -86,6 +86,8 @@ pub(crate) enum Cue {
     Today,
     /// «yesterday».
     Yesterday,
+    /// «largest», «newest»: an order that a sorting executor makes.
+    Superlative,
     /// «me»: who is told.
     Listener,
 }

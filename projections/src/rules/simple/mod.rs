@@ -167,7 +167,10 @@ fn confidence(items: &[Item], used: &[bool]) -> u16 {
 /// Words that are only cues carry no content of their own.
 fn is_function(item: &Item) -> bool {
     use self::lexicon::{Cue, Sense};
-    let content_cue = |cue: &Cue| matches!(cue, Cue::Not | Cue::Contains | Cue::MinSize | Cue::MaxSize | Cue::Older | Cue::Newer | Cue::Named | Cue::Modified | Cue::Field);
+    let content_cue = |cue: &Cue| matches!(cue, Cue::Not | Cue::Contains | Cue::MinSize | Cue::MaxSize | Cue::Older | Cue::Newer | Cue::Named | Cue::Modified | Cue::Field | Cue::Superlative);
+    if item.is(Cue::Inside) && !item.is(Cue::Contains) {
+        return true;
+    }
     item.senses().iter().all(|s| match s {
         Sense::Cue(cue) => !content_cue(cue),
         Sense::Noise | Sense::Past(_) => true,
