@@ -147,7 +147,7 @@ impl Instance {
             self.turns = turns;
             self.recorded_settings = configuration;
         }
-        self.catch_up()
+        Ok(self.catch_up()?)
     }
 
     /// Writes the projections' checkpoints. They save time, nothing else: a failure costs the next start a rebuild.

@@ -12,7 +12,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let report = match instance.sandbox() {
         Ok(sandbox) => {
             let interpreter = sandbox.interpreter();
-            let values = json!({ "path": interpreter.path, "version": interpreter.version });
+            let values = json!({ "path": interpreter.path(), "version": interpreter.version });
             findings.push((true, say("doctor.python", values), None));
             let report = sandbox.capabilities().clone();
             let values = json!({ "backend": report.backend.name(), "level": report.level, "layers": report.layers, "missing": report.missing });

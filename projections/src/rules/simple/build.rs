@@ -89,7 +89,31 @@ impl<'a> Builder<'a> {
         if self.steps.is_empty() && dropped > 0 {
             return Err(Trouble::OnlyNegated);
         }
-        Ok(())
+        match self.left_over() {
+            Some(range) if !self.steps.is_empty() => Err(Trouble::Unclear { words: self.said(range) }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was understood and yet went into no step: a restriction that would be lost, an act that would not be done, a
+    /// word right after a path that may belong to its name.
+    pub(crate) fn left_over(&self) -> Option<Range<usize>> {
+        let lost = |at: &usize| {
+            let item = &self.items[*at];
+            let glued = *at > 0 && matches!(&self.items[at - 1].what, What::Path { quoted: false, .. }) && item.start == self.items[at - 1].end + 1;
+            match &item.what {
+                // «/tmp/my file.txt» without quotes: where the name begins and ends is a guess.
+                What::Path { quoted: false, value, .. } if glued && !value.starts_with(['/', '~', '.']) => true,
+                _ if self.used[*at] => false,
+                What::Punctuation(_) => false,
+                What::Word(senses) if senses.is_empty() => glued,
+                What::Word(_) if item.is(Cue::Superlative) => true,
+                What::Word(_) if item.is_noise() => false,
+                What::Word(senses) => item.verb().is_some() || (glued && senses.iter().any(|s| matches!(s, Sense::Size(_) | Sense::Number(_)))),
+                _ => true,
+            }
+        };
+        (0..self.items.len()).find(lost).map(|at| at..at + 1)
     }
 
     fn class(&self, verb: usize) -> &'a VerbClass {
@@ -113,7 +137,10 @@ impl<'a> Builder<'a> {
         if self.items[next].verb().is_none() {
             return Err(Trouble::Unclear { words: self.said(first..range.end) });
         }
-        self.used[first] = true;
+        let restricts = |at: usize| !matches!(self.items[at].what, What::Word(_) | What::Punctuation(_) | What::Path { .. } | What::Url(_));
+        if (first..range.end).any(restricts) {
+            return Err(Trouble::Unclear { words: self.said(first..range.end) });
+        }
         for at in first..range.end {
             self.negated[at] = true;
             self.used[at] = true;
@@ -157,7 +184,9 @@ impl<'a> Builder<'a> {
     fn clause(&mut self, clause: &Clause) -> Result<(), Trouble> {
         let strong = clause.verbs.iter().find(|&&(_, v)| !self.class(v).weak).copied();
         let before = self.steps.len();
-        match strong.filter(|&(_, verb)| self.acts(verb)) {
+        // «how many bytes did you write» asks, it does not act.
+        let lifted = clause.range.clone().any(|at| !self.items[at].is_word() && !self.items[at].is_punctuation());
+        match strong.filter(|&(_, verb)| self.acts(verb) && !(clause.counts && !lifted)) {
             Some((at, verb)) => self.acting(clause, at, verb)?,
             None => self.reading(clause)?,
         }
@@ -191,6 +220,7 @@ impl<'a> Builder<'a> {
             }
             let mut filled = fill(self.lexicons, tool, self.items, &self.unused(&available), target);
             self.set_mode(tool, verb, at, &mut filled);
+            let literal_used = literal.is_some();
             if let Some((value, origin, items)) = literal {
                 filled.args.insert(content.clone(), json!(value));
                 filled.provenance.insert(format!("/{content}"), origin);
@@ -200,10 +230,22 @@ impl<'a> Builder<'a> {
                 self.refer_content(tool, &content, clause, &mut filled)?;
             }
             self.used[at] = true;
+            if literal_used {
+                self.explain_labels(&available);
+            }
             return self.push(tool, filled);
         }
         self.used[at] = true;
         self.over_entries(tool, clause, &available, target)
+    }
+
+    /// «the words», «la riga», «with»: labels of a text that was given word for word.
+    fn explain_labels(&mut self, available: &[usize]) {
+        self.explain_nouns(available);
+        for &at in available {
+            let quoted = self.items.get(at + 1).is_some_and(|i| matches!(i.what, What::Quoted(_) | What::Path { quoted: true, .. }));
+            self.used[at] |= self.items[at].is(Cue::Contains) && quoted;
+        }
     }
 
     fn unused(&self, available: &[usize]) -> Vec<usize> {
@@ -332,14 +374,23 @@ impl<'a> Builder<'a> {
     // --- acts that only read ------------------------------------------------------------------------------------
 
     fn reading(&mut self, clause: &Clause) -> Result<(), Trouble> {
+        const LOOKS: [&str; 6] = ["read", "get", "find", "list", "filter", "extract"];
         for &(at, verb) in &clause.verbs {
-            self.used[at] |= !self.acts(verb);
+            let looks = self.class(verb).verbs.iter().any(|v| LOOKS.contains(&v.as_str()));
+            let told = clause.counts && self.acts(verb);
+            self.used[at] |= (looks && !self.acts(verb)) || told;
         }
         let available: Vec<usize> = clause.range.clone().filter(|&at| !self.negated[at]).collect();
         if self.selection(clause, &available)? {
             return Ok(());
         }
         if self.refers_back(clause, &available) {
+            return Ok(());
+        }
+        if self.download(clause, &available)? {
+            return Ok(());
+        }
+        if self.size_of_path(&available)? {
             return Ok(());
         }
         if let Some(tool) = self.reading_tool(clause, &available) {
@@ -362,9 +413,54 @@ impl<'a> Builder<'a> {
         let spans = available.iter().any(|&at| !self.items[at].is_word() && !self.items[at].is_punctuation());
         let measured = available.iter().any(|&at| self.items[at].measure().is_some() || self.items[at].past().is_some());
         let idle = available.iter().all(|&at| self.items[at].is_noise() || self.items[at].is(Cue::Pronoun) || self.used[at] || self.items[at].is_punctuation() || self.items[at].is(Cue::HowMany) || self.items[at].is(Cue::Only));
-        let weak = clause.verbs.iter().all(|&(_, v)| self.class(v).weak || !self.acts(v));
+        let weak = clause.counts || clause.verbs.iter().all(|&(_, v)| self.class(v).weak || !self.acts(v));
         let counted = clause.counts && available.iter().all(|&at| self.items[at].is_word());
         !spans && weak && (measured || idle || counted)
+    }
+
+    /// «download URL to FILE»: what is fetched is written to the path that a word of direction introduces.
+    fn download(&mut self, clause: &Clause, available: &[usize]) -> Result<bool, Trouble> {
+        let strong = clause.verbs.iter().find(|&&(_, v)| !self.class(v).weak && self.class(v).verbs[0] == "get");
+        let urls: Vec<usize> = available.iter().copied().filter(|&at| matches!(self.items[at].what, What::Url(_))).collect();
+        let paths: Vec<usize> = available.iter().copied().filter(|&at| path(&self.items[at]).is_some()).collect();
+        let (Some(&(verb, _)), [target], false) = (strong, paths.as_slice(), urls.is_empty()) else { return Ok(false) };
+        let directed = self.items[*target - 1].is(Cue::Into) || fill_label(self.items, *target);
+        let (Some(getter), Some(writer)) = (self.tools.by_grammar("get", "urls"), self.tools.by_grammar("write", "files")) else { return Ok(false) };
+        if !directed || *target < verb {
+            return Ok(false);
+        }
+        let got = fill(self.lexicons, getter, self.items, &urls, None);
+        self.push(getter, got)?;
+        let mut filled = fill(self.lexicons, writer, self.items, &self.unused(available), Some(*target));
+        let Some(content) = writer.with_role(Role::Content).next() else { return Ok(false) };
+        self.refer_content(writer, content, clause, &mut filled)?;
+        self.push(writer, filled)?;
+        Ok(true)
+    }
+
+    /// The size of one file or folder comes from looking it up, never from reading it. False when that is not asked.
+    fn size_of_path(&mut self, available: &[usize]) -> Result<bool, Trouble> {
+        let by_find = |at: &usize| self.items[*at].measure().is_some_and(|m| self.lexicons.measures[m].fields.contains_key("find"));
+        let paths: Vec<usize> = available.iter().copied().filter(|&at| path(&self.items[at]).is_some()).collect();
+        let (true, [at]) = (available.iter().any(by_find), paths.as_slice()) else { return Ok(false) };
+        let Some(tool) = self.tools.by_grammar("find", "files") else { return Ok(false) };
+        let Some((value, looks)) = path(&self.items[*at]) else { return Ok(false) };
+        let (Some(place), Some(names)) = (tool.with_role(Role::Path).next(), tool.with_role(Role::Pattern).next()) else { return Ok(false) };
+        let mut filled = Filled::default();
+        match value.rsplit_once('/') {
+            _ if looks != Looks::File => filled.set(place, json!(value), self.items, *at),
+            Some((folder, name)) if !name.contains(['*', '?', '[']) => {
+                filled.set(place, json!(if folder.is_empty() { "/" } else { folder }), self.items, *at);
+                filled.add(tool, names, json!(name), self.items, *at);
+                if tool.accepts("recursive", &json!(false)) {
+                    filled.args.insert("recursive".to_owned(), json!(false));
+                    filled.provenance.insert("/recursive".to_owned(), Origin::Default);
+                }
+            }
+            _ => return Ok(false),
+        }
+        self.push(tool, filled)?;
+        Ok(true)
     }
 
     /// Chooses among verbs and objects the executor that can take most of what was lifted.
@@ -449,6 +545,12 @@ impl<'a> Builder<'a> {
     }
 
     fn read_with(&mut self, tool: &'a Indexed, clause: &Clause, available: &[usize]) -> Result<(), Trouble> {
+        // «how many files does ~/docs contain»: nothing follows that would be looked for.
+        for &at in available {
+            let next = self.items.get(at + 1);
+            let idle = next.is_none_or(|i| i.is_punctuation() || i.is(Cue::Inside) || i.senses().iter().any(|s| matches!(s, Sense::Setting(_))));
+            self.used[at] |= self.items[at].is(Cue::Contains) && idle;
+        }
         for &at in available {
             if tool.speaks_of(&self.items[at].folded) {
                 self.used[at] = true;
@@ -618,7 +720,8 @@ impl<'a> Builder<'a> {
         }
         let seeks = clause.verbs.iter().any(|&(_, v)| matches!(self.class(v).verbs[0].as_str(), "find" | "filter"));
         let asks = of_lines || seeks || clause.verbs.iter().all(|&(_, v)| self.class(v).weak);
-        let quoted = available.iter().copied().find(|&at| matches!(self.items[at].what, What::Quoted(_)));
+        let field = available.iter().any(|&at| self.items[at].is(Cue::Field) && self.items[at].measure().is_none());
+        let quoted = available.iter().copied().find(|&at| matches!(self.items[at].what, What::Quoted(_))).filter(|_| !field || of_lines);
         quoted.filter(|_| asks && !clause.verbs.iter().any(|&(_, v)| self.acts(v))).and_then(|at| Some((at, text(at)?, None, at)))
     }
 
@@ -631,6 +734,8 @@ impl<'a> Builder<'a> {
         for &at in available {
             let Some((form, plural)) = self.items[at].form().filter(|_| !adjacent(at)) else { continue };
             let form = self.lexicons.forms[form].as_str();
+            let before = at.checked_sub(1).map_or("", |b| self.items[b].folded.as_str());
+            let plural = plural || available.iter().any(|&i| self.items[i].is(Cue::Every)) || matches!(before, "i" | "gli" | "le" | "dei" | "degli" | "delle");
             if tool.accepts("form", &json!(form)) {
                 filled.set("form", json!(form), self.items, at);
                 if !plural {
@@ -651,8 +756,8 @@ impl<'a> Builder<'a> {
                     filled.add(tool, field, json!(name), self.items, at);
                 }
             }
-            for at in filled.used.clone() {
-                filled.used.extend((clause.range.start..at).filter(|&i| self.items[i].is(Cue::Field)));
+            if !filled.used.is_empty() {
+                filled.used.extend(clause.range.clone().filter(|&i| self.items[i].is(Cue::Field)));
             }
         }
         (!filled.used.is_empty()).then_some(filled)
@@ -681,13 +786,14 @@ impl<'a> Builder<'a> {
     /// Nouns that name the executor's own object are explained by its being chosen.
     fn explain(&mut self, tool: &Indexed) {
         for at in 0..self.items.len() {
+            let verb = self.items[at].verb().is_some_and(|v| !self.acts(v) && self.class(v).verbs.contains(&tool.verb));
             let noun = self.items[at].object().is_some_and(|o| {
                 let name = self.lexicons.objects[o].as_str();
                 let object = name.split('_').next() == Some(tool.object.as_str());
                 object || (name == "dirs" && tool.object == "files") || is_label(self.items, at)
             });
             let today = tool.object == "now" && matches!(self.items[at].what, What::Window { today: true, .. });
-            self.used[at] |= noun || today;
+            self.used[at] |= (noun || today || verb) && !self.items[at].is(Cue::Superlative);
         }
     }
 
@@ -727,4 +833,9 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
+}
+
+/// «to the file ~/a.txt»: a noun stands between the word of direction and the path.
+fn fill_label(items: &[Item], target: usize) -> bool {
+    items[..target].iter().rev().take(4).find(|i| i.object().is_none() && !(i.is(Cue::Determiner) && !i.is(Cue::Into))).is_some_and(|i| i.is(Cue::Into))
 }

@@ -330,13 +330,16 @@ fn extension(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, us
     }
     let files = |item: Option<&Item>| item.and_then(Item::object).is_some_and(|o| lexicons.objects[o] == "files");
     let near_files = files(items.get(at + 1)) || at > 0 && files(items.get(at - 1));
+    let globs = item.senses().iter().find_map(|s| if let Sense::Globs(g) = s { Some(*g) } else { None });
+    if let Some(globs) = globs {
+        return Some((What::Globs { base: None, globs: lexicons.globs[globs].globs.clone() }, 1));
+    }
     let known = |word: &str| lexicons.file_extensions.iter().any(|e| e == word);
     let word = if known(&item.folded) { item.folded.as_str() } else { item.folded.strip_suffix('s').unwrap_or(&item.folded) };
-    if known(word) && word.len() >= 2 && (near_files || item.is_unknown()) && !files(Some(item)) {
+    if known(word) && word.len() >= 2 && (near_files || item.is_unknown() || item.forgiven) && !files(Some(item)) {
         return Some((What::Globs { base: None, globs: vec![format!("*.{word}")] }, 1));
     }
-    let globs = item.senses().iter().find_map(|s| if let Sense::Globs(g) = s { Some(*g) } else { None })?;
-    Some((What::Globs { base: None, globs: lexicons.globs[globs].globs.clone() }, 1))
+    None
 }
 
 /// A folder or file that is named by a bare word: «in Documents», «the folder projects», «here».
@@ -367,7 +370,9 @@ fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(
             _ => None,
         };
     }
-    if folder || (file && !item.folded.chars().all(char::is_numeric)) {
+    let next = items.get(at + 1);
+    let closes = next.is_none_or(|n| n.is_punctuation() || n.is_noise() || n.is(Cue::Inside) || n.is(Cue::Connector));
+    if folder || (file && closes && !item.folded.chars().all(char::is_numeric)) {
         return path(written.to_owned(), if folder { Looks::Folder } else { Looks::Either });
     }
     None

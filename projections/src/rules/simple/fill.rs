@@ -25,7 +25,10 @@ pub(crate) struct Filled {
 impl Filled {
     /// Sets an argument from an item's words.
     pub(crate) fn set(&mut self, argument: &str, value: Value, items: &[Item], at: usize) {
-        if self.args.contains_key(argument) {
+        if let Some(there) = self.args.get(argument) {
+            if *there == value {
+                self.used.push(at);
+            }
             return;
         }
         self.args.insert(argument.to_owned(), value);

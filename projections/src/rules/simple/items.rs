@@ -103,7 +103,7 @@ pub(crate) fn detect(lexicons: &Lexicons, text: &str) -> Language {
     for (from, to) in gaps(text, &lift(lexicons, text, &[])) {
         cut(text, from, to, &lexicons.elisions, &mut words);
     }
-    let count = |language| words.iter().filter(|w| lexicons.knows(&w.folded, language)).count();
+    let count = |language| words.iter().filter(|w| !w.punctuation).map(|w| lexicons.speaks(&w.folded, language)).sum::<u32>();
     if count(Language::It) > count(Language::En) { Language::It } else { Language::En }
 }
 

@@ -86,6 +86,8 @@ pub(crate) enum Cue {
     Today,
     /// «yesterday».
     Yesterday,
+    /// «largest», «newest»: an order that a sorting executor makes.
+    Superlative,
     /// «me»: who is told.
     Listener,
 }
@@ -462,9 +464,17 @@ impl Lexicons {
         self.look_up_inflected(&first.folded, language)
     }
 
-    /// Whether `word` stands in that language's lexicon, alone or at the start of a phrase.
-    pub(crate) fn knows(&self, word: &str, language: Language) -> bool {
-        self.phrases.get(word).is_some_and(|p| p.iter().any(|p| p.language == language && p.rest.is_empty()))
+    /// How strongly `word` speaks for a language: by its spelling, its stem or a forgiven spelling.
+    pub(crate) fn speaks(&self, word: &str, language: Language) -> u32 {
+        let of = |phrases: Option<&Vec<Phrase>>| phrases.is_some_and(|p| p.iter().any(|p| p.language == language && p.rest.is_empty()));
+        let (here, other) = (of(self.phrases.get(word)), self.phrases.contains_key(word));
+        let only = here && !self.phrases[word].iter().any(|p| p.language != language && p.rest.is_empty());
+        match (here, other) {
+            (true, _) => if only { 3 } else { 1 },
+            (false, true) => 0,
+            (false, false) if of(self.stems.get(stem(word))) => 2,
+            (false, false) => u32::from(self.forgive(word).is_some_and(|meant| of(self.phrases.get(meant)))),
+        }
     }
 
     fn single(&self, word: &str, language: Language) -> Option<&[Sense]> {
@@ -507,6 +517,10 @@ impl Lexicons {
         consider(word);
         for shorter in deletions(word) {
             consider(&shorter);
+        }
+        let is_verb = |word: &&str| self.phrases[*word].iter().any(|p| p.rest.is_empty() && p.senses.iter().any(|s| matches!(s, Sense::Verb(_))));
+        if hits.iter().filter(|w| is_verb(w)).count() == 1 {
+            hits.retain(|w| is_verb(&w));
         }
         let first = *hits.first()?;
         let same = |other: &&str| self.phrases[*other][0].senses == self.phrases[first][0].senses;

@@ -126,7 +126,24 @@ fn sentence(lexicons: &Lexicons, facts: &Facts<'_>, language: Language, text: &s
     let mut items = items::items(lexicons, text, facts.existing, language);
     let clock = dates::Clock::new(facts.now_us, facts.zone);
     compose::compose(lexicons, text, &clock, language, &mut items);
+    dictated(lexicons, text, &mut items);
     items
+}
+
+/// «write to ~/a.txt: buy milk»: what follows the colon of an act that writes is text, not words to be obeyed.
+fn dictated(lexicons: &Lexicons, text: &str, items: &mut Vec<Item>) {
+    let writes = |i: &Item| i.verb().is_some_and(|v| matches!(lexicons.verbs[v].verbs[0].as_str(), "write" | "create" | "send"));
+    let Some(colon) = items.iter().position(|i| i.what == What::Punctuation(':')) else { return };
+    let quotes = items.iter().any(|i| matches!(i.what, What::Quoted(_)));
+    let target = items.get(colon + 1).is_none_or(|i| matches!(i.what, What::Path { .. } | What::Url(_)));
+    if quotes || target || !items[..colon].iter().any(writes) {
+        return;
+    }
+    let start = items[colon + 1].start;
+    let value = text[start..].trim_end();
+    let end = start + value.len();
+    items.truncate(colon);
+    items.push(Item { start, end, folded: String::new(), what: What::Quoted(value.to_owned()), pronoun: false, forgiven: false });
 }
 
 /// Share of content words that spans and lexicons explain, in thousandths. Grammar and punctuation do not count; what was
@@ -150,7 +167,10 @@ fn confidence(items: &[Item], used: &[bool]) -> u16 {
 /// Words that are only cues carry no content of their own.
 fn is_function(item: &Item) -> bool {
     use self::lexicon::{Cue, Sense};
-    let content_cue = |cue: &Cue| matches!(cue, Cue::Not | Cue::Contains | Cue::MinSize | Cue::MaxSize | Cue::Older | Cue::Newer | Cue::Named | Cue::Modified | Cue::Field);
+    let content_cue = |cue: &Cue| matches!(cue, Cue::Not | Cue::Contains | Cue::MinSize | Cue::MaxSize | Cue::Older | Cue::Newer | Cue::Named | Cue::Modified | Cue::Field | Cue::Superlative);
+    if item.is(Cue::Inside) && !item.is(Cue::Contains) {
+        return true;
+    }
     item.senses().iter().all(|s| match s {
         Sense::Cue(cue) => !content_cue(cue),
         Sense::Noise | Sense::Past(_) => true,
