@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
 fn rehearse(instance: &Instance, request: &Request) -> Result<Turn, Failure> {
     let id = TurnId::new(now(), [0; 10]);
     let mut turn = Turn::default();
-    let mut take = |turn: &mut Turn, command: Command| -> Result<Vec<Event>, Failure> {
+    let take = |turn: &mut Turn, command: Command| -> Result<Vec<Event>, Failure> {
         let context =
             TurnContext { rules: &instance.rules, catalog: &instance.catalog, tools: instance.tools(), time: now() };
         let events = decide(turn, id, context, command).map_err(|error| Failure::internal(error.to_string()))?;
