@@ -95,7 +95,9 @@ fn for_people(context: &Context, instance: &Instance, turn: &Turn, shown: &Value
     let mut lines = Vec::new();
     for (number, step) in (1..).zip(turn.plan.iter().flat_map(|plan| &plan.steps)) {
         let args = step.args.as_object().into_iter().flatten().map(|(name, value)| {
-            let origin = match step.provenance.get(&format!("/{name}")) {
+            let prefix = format!("/{name}");
+            let below = |at: &str| at == prefix || at.starts_with(&format!("{prefix}/"));
+            let origin = match step.provenance.iter().find(|(at, _)| below(at)).map(|(_, origin)| origin) {
                 Some(Origin::Words { .. }) => "words",
                 Some(Origin::Step { .. }) => "step",
                 Some(Origin::Configuration) => "configuration",
