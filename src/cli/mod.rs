@@ -27,7 +27,7 @@ use metnos_projections::messages::Language;
 use crate::config::{Flags, Variables};
 use crate::instance::Instance;
 use crate::loader::{check, seeds};
-pub use output::Failure;
+use output::Failure;
 
 /// A household assistant whose every act is signed, caged, recorded and replayable.
 #[derive(Parser, Debug)]

@@ -19,7 +19,7 @@ use metnos_log::store::ReadError;
 
 /// Why a command ends otherwise than well.
 #[derive(Debug)]
-pub struct Failure {
+pub(super) struct Failure {
     /// The exit code.
     pub code: u8,
     message: String,
@@ -28,22 +28,22 @@ pub struct Failure {
 
 impl Failure {
     /// Refused or not found.
-    pub fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { code: 1, message: message.into(), hint: Some(hint.into()) }
     }
 
     /// Wrong usage.
-    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { code: 2, message: message.into(), hint: Some(hint.into()) }
     }
 
     /// Something failed that the person cannot mend by another command.
-    pub fn internal(message: impl Into<String>) -> Self {
+    pub(super) fn internal(message: impl Into<String>) -> Self {
         Self { code: 2, message: message.into(), hint: None }
     }
 
     /// A person is needed and none is there.
-    pub fn needs_person(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn needs_person(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { code: 3, message: message.into(), hint: Some(hint.into()) }
     }
 
@@ -63,7 +63,7 @@ impl Failure {
     }
 
     /// Prints it on stderr; with `json` also as an object on stdout.
-    pub fn print(&self, json: bool) {
+    pub(super) fn print(&self, json: bool) {
         eprintln!("error: {}", self.message);
         if let Some(hint) = &self.hint {
             eprintln!("hint: {hint}");
@@ -142,18 +142,18 @@ impl From<InstallError> for Failure {
 }
 
 /// A result for people.
-pub fn result(text: &str) {
+pub(super) fn result(text: &str) {
     write_line(text);
 }
 
 /// A result for programs: one JSON value on a line.
-pub fn result_json(value: &impl Serialize) {
+pub(super) fn result_json(value: &impl Serialize) {
     let text = serde_json::to_string(value).unwrap_or_else(|error| json!({ "ok": false, "error": error.to_string() }).to_string());
     write_line(&text);
 }
 
 /// Something that is not the result.
-pub fn aside(text: &str) {
+pub(super) fn aside(text: &str) {
     eprintln!("{text}");
 }
 
@@ -167,7 +167,7 @@ fn write_line(text: &str) {
 }
 
 /// Rows under headings, padded to the widest cell of each column.
-pub fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([headings[column].chars().count()]).max().unwrap_or(0)
@@ -183,19 +183,19 @@ pub fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// A moment for people: local to the zone, to the second.
-pub fn moment(micros: i64, zone: &str) -> String {
+pub(super) fn moment(micros: i64, zone: &str) -> String {
     let time = jiff::Timestamp::from_microsecond(micros).unwrap_or_default();
     let zone = jiff::tz::TimeZone::get(zone).unwrap_or(jiff::tz::TimeZone::UTC);
     time.to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// One line of a value, cut for people.
-pub fn short(text: &str, characters: usize) -> String {
+pub(super) fn short(text: &str, characters: usize) -> String {
     let line = text.replace(['\n', '\r', '\t'], " ");
     if line.chars().count() <= characters { line } else { line.chars().take(characters.saturating_sub(1)).chain("…".chars()).collect() }
 }
 
 /// A value as a person reads it: a text bare, the rest as JSON.
-pub fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

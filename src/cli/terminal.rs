@@ -11,7 +11,7 @@ use crate::engine::{Answer, Person};
 use crate::sandbox::{CancelFlag, Progress};
 
 /// Whoever started the command.
-pub struct Terminal<'a> {
+pub(super) struct Terminal<'a> {
     /// What is said.
     pub messages: &'a Messages,
     /// Whether progress is shown.
@@ -21,17 +21,17 @@ pub struct Terminal<'a> {
 
 impl<'a> Terminal<'a> {
     /// A terminal, or the lack of one.
-    pub fn new(messages: &'a Messages, quiet: bool) -> Self {
+    pub(super) fn new(messages: &'a Messages, quiet: bool) -> Self {
         Self { messages, quiet, shown: AtomicBool::new(false) }
     }
 
     /// Whether someone can answer.
-    pub fn is_there() -> bool {
+    pub(super) fn is_there() -> bool {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 
     /// Clears the progress line.
-    pub fn clear(&self) {
+    pub(super) fn clear(&self) {
         if self.shown.swap(false, Ordering::Relaxed) {
             write_aside("\r\u{1b}[K");
         }
@@ -75,7 +75,7 @@ impl Person for Terminal<'_> {
 static CANCEL: OnceLock<CancelFlag> = OnceLock::new();
 
 /// A flag that Ctrl-C raises; the same for the whole process. A second Ctrl-C ends it at once.
-pub fn cancel_on_interrupt() -> std::io::Result<CancelFlag> {
+pub(super) fn cancel_on_interrupt() -> std::io::Result<CancelFlag> {
     if let Some(flag) = CANCEL.get() {
         return Ok(flag.clone());
     }
