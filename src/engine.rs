@@ -174,8 +174,8 @@ impl Run<'_> {
         loop {
             match react(&self.turn) {
                 Some(Effect::Reply) | None => {
-                    faults::reach("outcome_to_answer_durable");
                     self.settle()?;
+                    faults::reach("outcome_to_answer");
                     return Ok(self.turn);
                 }
                 Some(Effect::Prepare { step, tool, args }) => self.prepare(step, &tool, args)?,

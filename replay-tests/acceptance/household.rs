@@ -6,6 +6,8 @@
 mod bad_input;
 #[path = "household/home.rs"]
 mod home;
+#[path = "household/kills.rs"]
+mod kills;
 #[path = "household/replayed.rs"]
 mod replayed;
 #[path = "household/sentences.rs"]

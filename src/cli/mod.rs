@@ -28,6 +28,7 @@ use crate::config::{Flags, Variables};
 use crate::instance::Instance;
 use crate::loader::{check, seeds};
 use output::Failure;
+pub(crate) use output::aside;
 
 /// A household assistant whose every act is signed, caged, recorded and replayable.
 #[derive(Parser, Debug)]

@@ -153,7 +153,7 @@ pub(super) fn result_json(value: &impl Serialize) {
 }
 
 /// Something that is not the result.
-pub(super) fn aside(text: &str) {
+pub(crate) fn aside(text: &str) {
     eprintln!("{text}");
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn users() -> Vec<User> {
 }
 
 /// The binary where every user can run it.
-fn binary() -> &'static Path {
+pub(crate) fn binary() -> &'static Path {
     static COPY: OnceLock<PathBuf> = OnceLock::new();
     COPY.get_or_init(|| {
         let folder = tempfile::Builder::new().prefix("metnos-bin-").tempdir().unwrap().keep();
