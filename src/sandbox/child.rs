@@ -77,10 +77,10 @@ fn help() -> io::Result<()> {
     let mut received = wire::receive_descriptors(control.as_fd(), job.descriptors)?.into_iter();
     let mut next = || received.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
     let descriptors = Descriptors {
-        lock: Some(next()?),
         channel: next()?,
         stdout: next()?,
         stderr: next()?,
+        lock: if job.lock { Some(next()?) } else { None },
         broker: if job.broker { Some(next()?) } else { None },
         grants: received.collect(),
     };
@@ -193,6 +193,9 @@ fn conclude(job: &Job, report: &mut CageReport) {
     } else {
         report.memory_cap = if job.has(Layer::Limits) { "rlimit of each process".to_owned() } else { "none".to_owned() };
         report.missing.push("a watchdog over the memory of the whole tree".to_owned());
+    }
+    if job.backend == Backend::None {
+        report.missing.push("every layer: whoever started Metnos chose to run without a cage".to_owned());
     }
     for layer in &job.without {
         report.missing.push(format!("left out: {layer:?}"));

@@ -44,6 +44,7 @@ pub(super) fn probe_job(interpreter: &Interpreter, limits: metnos_projections::r
         env: Vec::new(),
         limits,
         grants: Vec::new(),
+        lock: false,
         broker: false,
         descriptors: 0,
         stage: RawPath::new(Path::new("/stage")),
@@ -78,11 +79,9 @@ pub(super) fn start(settings: &Settings, mut job: Job, grants: &[Grant], lock: O
     let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
     let (broker, their_broker) = if job.broker { wire::socket_pair().map(|(ours, theirs)| (Some(ours), Some(theirs)))? } else { (None, None) };
-    let lock = match lock {
-        Some(lock) => lock,
-        None => rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?,
-    };
-    let mut sent: Vec<BorrowedFd<'_>> = vec![lock.as_fd(), their_channel.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
+    let mut sent: Vec<BorrowedFd<'_>> = vec![their_channel.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
+    job.lock = lock.is_some();
+    sent.extend(lock.as_ref().map(AsFd::as_fd));
     sent.extend(their_broker.as_ref().map(AsFd::as_fd));
     sent.extend(grants.iter().map(|grant| grant.fd.as_fd()));
     job.descriptors = sent.len();

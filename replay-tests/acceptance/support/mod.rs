@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use metnos::sandbox::{Backend, Call, CancelFlag, Grant, Layer, Outcome, Sandbox, Settings};
@@ -42,6 +43,8 @@ impl Bench {
         settings.off = backend == Backend::None;
         settings.forced = Some(backend);
         settings.without = without.to_vec();
+        std::fs::create_dir(&settings.runtime_dir).unwrap();
+        std::fs::write(settings.runtime_dir.join("interpreter.json"), survey()).unwrap();
         let sandbox = Sandbox::open(&settings).map_err(|error| error.to_string())?;
         Ok(Self { sandbox, folder, calls: AtomicU32::new(0), limits: LIMITS, locks: None })
     }
@@ -79,6 +82,17 @@ impl Bench {
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(name)
     }
+}
+
+/// The interpreter's survey, made once for all tests.
+fn survey() -> &'static [u8] {
+    static SURVEY: OnceLock<Vec<u8>> = OnceLock::new();
+    SURVEY.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::new(helper(), folder.path().to_owned());
+        Sandbox::open(&settings).expect("the sandbox opens");
+        std::fs::read(folder.path().join("interpreter.json")).unwrap()
+    })
 }
 
 /// The binary under test.
