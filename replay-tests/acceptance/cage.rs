@@ -4,6 +4,7 @@
 //! Runs as whoever runs the tests; as root the whole suite runs once more as an ordinary user. What the machine lacks is
 //! skipped aloud. Nothing here reaches the network beyond loopback.
 
+mod brokered;
 mod escapes;
 mod support;
 mod works;

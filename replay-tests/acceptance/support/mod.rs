@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use metnos::broker;
 use metnos::sandbox::{Backend, Call, CancelFlag, Grant, Layer, Outcome, Sandbox, Settings};
 use metnos_projections::rules::cage_plan::{CagePlan, Limits, Net, SyscallProfile};
 use serde_json::{Value, json};
@@ -62,6 +63,10 @@ impl Bench {
     }
 
     pub(crate) fn call(&self, code: &str, args: Value, grants: Vec<Grant>, cancel: CancelFlag) -> Outcome {
+        self.full(code, args, grants, cancel, None)
+    }
+
+    pub(crate) fn full(&self, code: &str, args: Value, grants: Vec<Grant>, cancel: CancelFlag, net: Option<broker::Grants>) -> Outcome {
         let env = ["HOME", "LANG", "PATH", "TMPDIR"].map(str::to_owned).to_vec();
         let plan = CagePlan { mounts: Vec::new(), binaries: Vec::new(), net: Net::None, env, syscalls: SyscallProfile::Standard, limits: self.limits };
         let locks = self.locks.clone().unwrap_or_else(|| self.path("cages"));
@@ -73,7 +78,7 @@ impl Bench {
             args: &args,
             context: &json!({"turn_id": "t", "trace_id": "x", "language": "en", "timezone": "Europe/Rome"}),
             lock_file: &lock_file,
-            net: None,
+            net,
             cancel,
             progress: &|_| {},
         })
