@@ -98,7 +98,7 @@ fn a_granted_address_is_fetched() {
     for backend in [Backend::Native, Backend::Landlock] {
         let bench = Bench::open(backend, &[]);
         let url = server.url("/x?y=1");
-        let outcome = fetch(&bench, typed(&[url.clone()]), json!({"url": url, "headers": {"X-Test": "1"}}));
+        let outcome = fetch(&bench, typed(std::slice::from_ref(&url)), json!({"url": url, "headers": {"X-Test": "1"}}));
         assert_eq!(*ok(&outcome), json!({"ok": true, "status": 200, "content": "hello", "bytes": 5, "url": url, "truncated": false, "kind": "a, b"}));
         let connection = &outcome.connections[0];
         assert_eq!((connection.host.as_str(), connection.port, connection.method.as_str(), connection.status), ("127.0.0.1", server.address.port(), "GET", Some(200)));

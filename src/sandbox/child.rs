@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, OFlags};
+use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
 use super::report::{Backend, CageReport, Level};
@@ -91,10 +91,8 @@ fn help() -> io::Result<()> {
 }
 
 fn supervise(job: &Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -> Result<(), BuildError> {
+    // Locked by the daemon; kept open, and thereby locked, until everything in the cage is dead.
     let lock = descriptors.lock.take();
-    if let Some(lock) = &lock {
-        rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive).step("lock the cage's file")?;
-    }
     if job.backend != Backend::Native {
         rustix::process::set_child_subreaper(Pid::from_raw(1)).step("adopt orphans")?;
     }

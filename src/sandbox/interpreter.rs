@@ -159,7 +159,7 @@ fn survey(path: &Path) -> Result<Interpreter, String> {
 fn loader_folders() -> impl Iterator<Item = PathBuf> {
     ["/lib64", "/lib"].into_iter().map(PathBuf::from).filter(|folder| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.into_iter().any(|entry| entry.file_name().as_bytes().starts_with(b"ld-")) 
+        entries.into_iter().any(|entry| entry.file_name().as_bytes().starts_with(b"ld-"))
     })
 }
 

@@ -66,6 +66,7 @@ impl Bench {
         self.full(code, args, grants, cancel, None)
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "arguments are written at the call")]
     pub(crate) fn full(&self, code: &str, args: Value, grants: Vec<Grant>, cancel: CancelFlag, net: Option<broker::Grants>) -> Outcome {
         let env = ["HOME", "LANG", "PATH", "TMPDIR"].map(str::to_owned).to_vec();
         let plan = CagePlan { mounts: Vec::new(), binaries: Vec::new(), net: Net::None, env, syscalls: SyscallProfile::Standard, limits: self.limits };
