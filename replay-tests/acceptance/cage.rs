@@ -3,12 +3,15 @@
 //!
 //! Runs as whoever runs the tests; as root the whole suite runs once more as an ordinary user. What the machine lacks is
 //! skipped aloud. Nothing here reaches the network beyond loopback.
+#![expect(clippy::unwrap_used, reason = "the whole target is tests: a failed step is a failed test")]
 
+mod brokered;
 mod escapes;
 mod support;
 mod works;
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -33,7 +36,6 @@ fn as_an_ordinary_user() {
     std::fs::copy(helper(), &binary).unwrap();
     open_to_all(&suite);
     open_to_all(&binary);
-    use std::os::unix::process::CommandExt;
     let output = Command::new(&suite)
         .args(["--skip", "as_an_ordinary_user", "--test-threads", "2"])
         .uid(NOBODY)

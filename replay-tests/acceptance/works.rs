@@ -216,3 +216,30 @@ fn calls_leave_nothing_behind() {
     assert_eq!(mounts(), before);
     assert_eq!(count(bench.path("cages").to_str().unwrap()), 0, "lock files");
 }
+
+/// Prints what a cage costs beside the same host and code run bare; not a check, since it depends on the machine.
+#[test]
+#[ignore = "a measurement; run it alone, in release"]
+fn measure_a_cold_call() {
+    let (caged, bare) = (Bench::native(), Bench::open(Backend::None, &[]));
+    let code = "def run(args, ctx):\n    import json\n    return {'ok': True, 'content': json.dumps(args)}\n";
+    let python = caged.sandbox.interpreter().path();
+    let alone = format!("{code}\nimport sys, json\nsys.stdout.write(json.dumps(run(json.loads('{{\"a\": 1}}'), None)))");
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    for _ in 0..101 {
+        let began = std::time::Instant::now();
+        let output = Command::new(&python).args(["-I", "-S", "-c", &alone]).env_clear().stdin(std::process::Stdio::null()).output().unwrap();
+        times[0].push(began.elapsed());
+        assert!(output.status.success());
+        for (bench, slot) in [(&bare, 1), (&caged, 2)] {
+            let outcome = bench.run(code, json!({"a": 1}));
+            ok(&outcome);
+            times[slot].push(outcome.duration);
+        }
+    }
+    let [python, uncaged, caged] = times.map(|mut times| {
+        times.sort();
+        times[times.len() / 2].as_secs_f64() * 1000.0
+    });
+    println!("bare python3 -I -S {python:.2} ms, our host without a cage {uncaged:.2} ms, native cage {caged:.2} ms: {:.2} x bare", caged / python);
+}

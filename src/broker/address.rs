@@ -66,7 +66,7 @@ fn kind6(address: Ipv6Addr) -> Kind {
     match segments {
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Kind::Loopback,
         [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254] => Kind::Metadata,
-        [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Kind::Private,
+        [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Kind::Private,
         [0xfe80..=0xfebf, ..] => Kind::LinkLocal,
         // Only 2000::/3 is handed out, and of it neither Teredo and its kin nor documentation is anyone's host.
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Kind::Reserved,

@@ -111,7 +111,7 @@ impl Fetcher {
         let mut hop = self.first(request)?;
         for _ in 0..HOPS {
             let (number, response) = self.step(&hop).await?;
-            match self.next(&hop, &response)? {
+            match next(&hop, &response)? {
                 Some(next) => hop = next,
                 None => return self.collect(number, response, &hop).await,
             }
@@ -203,25 +203,6 @@ impl Fetcher {
         Ok(self.client.insert(client).clone())
     }
 
-    /// The next hop of a redirect: a new request that is judged anew.
-    fn next(&self, hop: &Hop, response: &Response) -> Result<Option<Hop>, Refusal> {
-        let status = response.status().as_u16();
-        let place = response.headers().get("location").and_then(|place| place.to_str().ok());
-        let (Some(place), 301 | 302 | 303 | 307 | 308) = (place, status) else { return Ok(None) };
-        let joined = hop.target.url.join(place).map_err(|error| Refusal::new("operation_failed", format!("it redirects to no address: {error}")))?;
-        let target = Target::parse(joined.as_str())?;
-        let mut headers = hop.headers.clone();
-        if (target.host.as_str(), target.port) != (hop.target.host.as_str(), hop.target.port) {
-            for name in FOR_ONE_HOST {
-                headers.remove(*name);
-            }
-        }
-        let keeps = matches!(status, 307 | 308) || matches!(hop.method, Method::GET | Method::HEAD);
-        let (method, body) = if keeps { (hop.method.clone(), hop.body.clone()) } else { (Method::GET, Vec::new()) };
-        let here = response.remote_addr().is_none_or(|address| kind(address.ip()) == Kind::Public);
-        Ok(Some(Hop { method, target, headers, body, from_public: hop.from_public || here }))
-    }
-
     async fn collect(&self, number: usize, mut response: Response, hop: &Hop) -> Result<Answer, Refusal> {
         let named = response.headers().iter().map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
         let headers = named.collect();
@@ -239,6 +220,25 @@ impl Fetcher {
         }
         Ok(Answer { status, url: hop.target.url.to_string(), headers, body, truncated })
     }
+}
+
+/// The next hop of a redirect: a new request that is judged anew.
+fn next(hop: &Hop, response: &Response) -> Result<Option<Hop>, Refusal> {
+    let status = response.status().as_u16();
+    let place = response.headers().get("location").and_then(|place| place.to_str().ok());
+    let (Some(place), 301 | 302 | 303 | 307 | 308) = (place, status) else { return Ok(None) };
+    let joined = hop.target.url.join(place).map_err(|error| Refusal::new("operation_failed", format!("it redirects to no address: {error}")))?;
+    let target = Target::parse(joined.as_str())?;
+    let mut headers = hop.headers.clone();
+    if (target.host.as_str(), target.port) != (hop.target.host.as_str(), hop.target.port) {
+        for name in FOR_ONE_HOST {
+            headers.remove(*name);
+        }
+    }
+    let keeps = matches!(status, 307 | 308) || matches!(hop.method, Method::GET | Method::HEAD);
+    let (method, body) = if keeps { (hop.method.clone(), hop.body.clone()) } else { (Method::GET, Vec::new()) };
+    let here = response.remote_addr().is_none_or(|address| kind(address.ip()) == Kind::Public);
+    Ok(Some(Hop { method, target, headers, body, from_public: hop.from_public || here }))
 }
 
 async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, Refusal> {

@@ -27,6 +27,6 @@ fn check(name: &str, control: &Outcome, caged: &Outcome) {
 
 /// Wraps an attack: whatever it raises is a refusal, with the reason in the answer.
 fn attack(body: &str) -> String {
-    let body: String = body.lines().map(|line| format!("        {line}\n")).collect();
-    format!("import os, sys, time\ndef run(args, ctx):\n    escaped, why = False, ''\n    try:\n{body}    except BaseException as error:\n        why = repr(error)\n    return {{'ok': True, 'escaped': bool(escaped), 'why': why}}\n")
+    let body = body.lines().collect::<Vec<_>>().join("\n        ");
+    format!("import os, sys, time\ndef run(args, ctx):\n    escaped, why = False, ''\n    try:\n        {body}\n    except BaseException as error:\n        why = repr(error)\n    return {{'ok': True, 'escaped': bool(escaped), 'why': why}}\n")
 }

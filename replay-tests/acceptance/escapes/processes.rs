@@ -106,8 +106,7 @@ fn a_daemon_survives_a_bare_interpreter() {
     let bench = Bench::native();
     let beat = bench.path("beat");
     std::fs::write(&beat, "").unwrap();
-    let body: String = DAEMON.lines().map(|line| format!("{line}\n")).collect();
-    let code = format!("import os, time\nargs = {{'beat': {:?}, 'hang': False}}\n{body}", beat.to_str().unwrap());
+    let code = format!("import os, time\nargs = {{'beat': {:?}, 'hang': False}}\n{DAEMON}", beat.to_str().unwrap());
     let status = Command::new(bench.sandbox.interpreter().path()).args(["-I", "-S", "-c", &code]).stdin(Stdio::null()).process_group(0).status().unwrap();
     assert!(status.success());
     let left = holders(&beat);

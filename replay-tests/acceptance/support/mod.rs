@@ -2,8 +2,10 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use metnos::broker;
 use metnos::sandbox::{Backend, Call, CancelFlag, Grant, Layer, Outcome, Sandbox, Settings};
 use metnos_projections::rules::cage_plan::{CagePlan, Limits, Net, SyscallProfile};
 use serde_json::{Value, json};
@@ -42,6 +44,8 @@ impl Bench {
         settings.off = backend == Backend::None;
         settings.forced = Some(backend);
         settings.without = without.to_vec();
+        std::fs::create_dir(&settings.runtime_dir).unwrap();
+        std::fs::write(settings.runtime_dir.join("interpreter.json"), survey()).unwrap();
         let sandbox = Sandbox::open(&settings).map_err(|error| error.to_string())?;
         Ok(Self { sandbox, folder, calls: AtomicU32::new(0), limits: LIMITS, locks: None })
     }
@@ -59,6 +63,11 @@ impl Bench {
     }
 
     pub(crate) fn call(&self, code: &str, args: Value, grants: Vec<Grant>, cancel: CancelFlag) -> Outcome {
+        self.full(code, args, grants, cancel, None)
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "arguments are written at the call")]
+    pub(crate) fn full(&self, code: &str, args: Value, grants: Vec<Grant>, cancel: CancelFlag, net: Option<broker::Grants>) -> Outcome {
         let env = ["HOME", "LANG", "PATH", "TMPDIR"].map(str::to_owned).to_vec();
         let plan = CagePlan { mounts: Vec::new(), binaries: Vec::new(), net: Net::None, env, syscalls: SyscallProfile::Standard, limits: self.limits };
         let locks = self.locks.clone().unwrap_or_else(|| self.path("cages"));
@@ -70,7 +79,7 @@ impl Bench {
             args: &args,
             context: &json!({"turn_id": "t", "trace_id": "x", "language": "en", "timezone": "Europe/Rome"}),
             lock_file: &lock_file,
-            net: None,
+            net,
             cancel,
             progress: &|_| {},
         })
@@ -79,6 +88,17 @@ impl Bench {
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(name)
     }
+}
+
+/// The interpreter's survey, made once for all tests.
+fn survey() -> &'static [u8] {
+    static SURVEY: OnceLock<Vec<u8>> = OnceLock::new();
+    SURVEY.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::new(helper(), folder.path().to_owned());
+        Sandbox::open(&settings).expect("the sandbox opens");
+        std::fs::read(folder.path().join("interpreter.json")).unwrap()
+    })
 }
 
 /// The binary under test.
