@@ -53,6 +53,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) used: Vec<bool>,
     pub(crate) steps: Vec<PlannedStep>,
     pub(crate) answer: AnswerSpec,
+    /// Some clause had no verb of its own: «anything over 5 MB in ~/x».
+    pub(crate) implied: bool,
     /// Verbs that a negation took away.
     negated: Vec<bool>,
 }
@@ -71,6 +73,7 @@ impl<'a> Builder<'a> {
             used: vec![false; items.len()],
             steps: Vec::new(),
             answer: AnswerSpec::Result,
+            implied: false,
             negated: vec![false; items.len()],
         }
     }
@@ -106,7 +109,7 @@ impl<'a> Builder<'a> {
                 What::Path { quoted: false, value, .. } if glued && !value.starts_with(['/', '~', '.']) => true,
                 _ if self.used[*at] => false,
                 What::Punctuation(_) => false,
-                What::Word(senses) if senses.is_empty() => glued,
+                What::Word(senses) if senses.is_empty() => glued || item.folded.starts_with(|c: char| c.is_ascii_digit()),
                 What::Word(_) if item.is(Cue::Superlative) => true,
                 What::Word(_) if item.is_noise() => false,
                 What::Word(senses) => item.verb().is_some() || (glued && senses.iter().any(|s| matches!(s, Sense::Size(_) | Sense::Number(_)))),
@@ -188,7 +191,10 @@ impl<'a> Builder<'a> {
         let lifted = clause.range.clone().any(|at| !self.items[at].is_word() && !self.items[at].is_punctuation());
         match strong.filter(|&(_, verb)| self.acts(verb) && !(clause.counts && !lifted)) {
             Some((at, verb)) => self.acting(clause, at, verb)?,
-            None => self.reading(clause)?,
+            None => {
+                self.implied |= strong.is_none();
+                self.reading(clause)?;
+            }
         }
         self.tell(clause, before)
     }
@@ -232,6 +238,9 @@ impl<'a> Builder<'a> {
             self.used[at] = true;
             if literal_used {
                 self.explain_labels(&available);
+            }
+            for &(weak, verb) in &clause.verbs {
+                self.used[weak] |= self.class(verb).weak;
             }
             return self.push(tool, filled);
         }
@@ -330,8 +339,7 @@ impl<'a> Builder<'a> {
 
     fn refer_content(&self, tool: &Indexed, content: &str, clause: &Clause, filled: &mut Filled) -> Result<(), Trouble> {
         let last = self.steps.len();
-        let gives = self.steps.last().and_then(|s| self.tools.indexed(&s.tool)).is_some_and(Indexed::gives_content);
-        if gives {
+        if self.last_gives_content() {
             filled.refer(content, u32::try_from(last).unwrap_or(u32::MAX), "content");
             return Ok(());
         }
@@ -393,6 +401,11 @@ impl<'a> Builder<'a> {
         if self.size_of_path(&available)? {
             return Ok(());
         }
+        // An unknown verb may be an executor's own word.
+        let strange = clause.verbs.iter().all(|&(_, v)| self.class(v).weak) && available.iter().any(|&at| self.items[at].is_unknown());
+        if let Some((tool, filled)) = strange.then(|| self.by_template(clause)).flatten() {
+            return self.push(tool, filled);
+        }
         if let Some(tool) = self.reading_tool(clause, &available) {
             return self.read_with(tool, clause, &available);
         }
@@ -411,11 +424,12 @@ impl<'a> Builder<'a> {
             return false;
         }
         let spans = available.iter().any(|&at| !self.items[at].is_word() && !self.items[at].is_punctuation());
-        let measured = available.iter().any(|&at| self.items[at].measure().is_some() || self.items[at].past().is_some());
+        let measured = available.iter().any(|&at| self.items[at].measure().is_some() || (self.items[at].past().is_some() && self.items[at].verb().is_none()));
         let idle = available.iter().all(|&at| self.items[at].is_noise() || self.items[at].is(Cue::Pronoun) || self.used[at] || self.items[at].is_punctuation() || self.items[at].is(Cue::HowMany) || self.items[at].is(Cue::Only));
         let weak = clause.counts || clause.verbs.iter().all(|&(_, v)| self.class(v).weak || !self.acts(v));
         let counted = clause.counts && available.iter().all(|&at| self.items[at].is_word());
-        !spans && weak && (measured || idle || counted)
+        let told = clause.counts || clause.verbs.iter().all(|&(_, v)| self.class(v).weak);
+        !spans && weak && (measured || (idle && told) || counted)
     }
 
     /// «download URL to FILE»: what is fetched is written to the path that a word of direction introduces.
@@ -473,6 +487,11 @@ impl<'a> Builder<'a> {
         let folder = available.iter().any(|&at| path(&self.items[at]).is_some_and(|(_, l)| l != Looks::File));
         let file = available.iter().any(|&at| path(&self.items[at]).is_some_and(|(_, l)| l == Looks::File));
         let mut objects: Vec<&str> = available.iter().filter(|&&at| !is_label(self.items, at)).filter_map(|&at| self.items[at].object()).map(|o| self.lexicons.objects[o].as_str()).collect();
+        if objects.is_empty() && clause.pronoun {
+            objects.extend(self.steps.last().and_then(|s| self.tools.indexed(&s.tool)).map(|t| t.object.as_str()));
+        }
+        let named = available.iter().any(|&at| at > 0 && self.items[at - 1].is(Cue::Named));
+        let several = available.iter().filter(|&&at| path(&self.items[at]).is_some()).count() > 1;
         let implied = [
             (self.has(available, |w| matches!(w, What::Url(_))), "urls"),
             (self.has(available, |w| matches!(w, What::Path { .. } | What::Globs { .. } | What::Bound { .. })), "files"),
@@ -487,6 +506,9 @@ impl<'a> Builder<'a> {
         for verb in &verbs {
             for object in &objects {
                 let Some(tool) = self.tools.by_grammar(verb, object) else { continue };
+                if named && several && tool.verb == "read" {
+                    continue;
+                }
                 let misfit = (weak && tool.verb == "read" && folder && !file) || (matches!(tool.verb.as_str(), "find" | "list") && file && !folder && weak);
                 let takes = fill(self.lexicons, tool, self.items, available, None).used.len() * 2 + usize::from(!misfit);
                 if best.is_none_or(|(most, _)| takes > most) {
@@ -515,6 +537,9 @@ impl<'a> Builder<'a> {
                     });
                 }
                 filled.used.extend(found.explained.iter().map(|at| clause.range.start + at));
+                if tool.acts() || !tool.missing(&filled.args).is_empty() {
+                    continue;
+                }
                 return Some((tool, filled));
             }
         }
@@ -643,6 +668,16 @@ impl<'a> Builder<'a> {
         Ok(in_place)
     }
 
+    /// Whether the last step gives one text: a reader of one thing does, a reader of several gives entries.
+    fn last_gives_content(&self) -> bool {
+        self.steps.last().is_some_and(|step| {
+            let several = step.args.get("from_step").is_some()
+                || step.args.as_object().is_some_and(|args| args.values().any(|v| v.as_array().is_some_and(|l| l.len() > 1)));
+            let reads = |t: &Indexed| matches!(t.verb.as_str(), "read" | "get");
+            self.tools.indexed(&step.tool).is_some_and(|t| t.gives_content() && !(several && reads(t)))
+        })
+    }
+
     /// The text of an earlier step: its content, or the files that it found, read.
     fn bring_earlier(&mut self, lines: Option<usize>) -> Result<bool, Trouble> {
         let Some(tool) = self.steps.last().and_then(|s| self.tools.indexed(&s.tool)) else {
@@ -684,6 +719,9 @@ impl<'a> Builder<'a> {
 
     fn select(&mut self, tool: &'a Indexed, mut filled: Filled) -> Result<(), Trouble> {
         if let Some(argument) = tool.with_role(Role::Text).next() {
+            if !self.last_gives_content() {
+                return Err(Trouble::NoAntecedent);
+            }
             filled.refer(argument, u32::try_from(self.steps.len()).unwrap_or(u32::MAX), "content");
         }
         self.push(tool, filled)
@@ -703,8 +741,7 @@ impl<'a> Builder<'a> {
             What::Url(_) => true,
             _ => of_lines,
         });
-        let earlier = self.steps.last().and_then(|s| self.tools.indexed(&s.tool)).is_some_and(Indexed::gives_content);
-        if !(reads || earlier) {
+        if !(reads || self.last_gives_content()) {
             return None;
         }
         for &at in available {
@@ -735,7 +772,7 @@ impl<'a> Builder<'a> {
             let Some((form, plural)) = self.items[at].form().filter(|_| !adjacent(at)) else { continue };
             let form = self.lexicons.forms[form].as_str();
             let before = at.checked_sub(1).map_or("", |b| self.items[b].folded.as_str());
-            let plural = plural || available.iter().any(|&i| self.items[i].is(Cue::Every)) || matches!(before, "i" | "gli" | "le" | "dei" | "degli" | "delle");
+            let plural = plural || clause.counts || available.iter().any(|&i| self.items[i].is(Cue::Every)) || matches!(before, "i" | "gli" | "le" | "dei" | "degli" | "delle");
             if tool.accepts("form", &json!(form)) {
                 filled.set("form", json!(form), self.items, at);
                 if !plural {

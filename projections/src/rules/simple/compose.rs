@@ -372,6 +372,7 @@ fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(
     }
     let next = items.get(at + 1);
     let closes = next.is_none_or(|n| n.is_punctuation() || n.is_noise() || n.is(Cue::Inside) || n.is(Cue::Connector));
+    let folder = folder || (noun(items.get(at + 1), "dirs") && before.is_some_and(|b| b.is(Cue::Determiner)));
     if folder || (file && closes && !item.folded.chars().all(char::is_numeric)) {
         return path(written.to_owned(), if folder { Looks::Folder } else { Looks::Either });
     }

@@ -105,6 +105,9 @@ fn paths(tool: &Indexed, items: &[Item], available: &[usize], target: Option<usi
     let sources: Vec<usize> =
         available.iter().copied().filter(|&at| path(&items[at]).is_some() && !(takes_target && Some(at) == target)).collect();
     if tool.is_list(argument) {
+        if joined(tool, argument, items, &sources, filled) {
+            return;
+        }
         for at in sources {
             let value = path(&items[at]).map(|(value, _)| json!(value)).unwrap_or_default();
             filled.add(tool, argument, value, items, at);
@@ -130,6 +133,21 @@ fn paths(tool: &Indexed, items: &[Item], available: &[usize], target: Option<usi
             }
         }
     }
+}
+
+/// «notes.txt in ~/docs» is one file: a bare name and the folder that a word of place introduces right after it.
+fn joined(tool: &Indexed, argument: &str, items: &[Item], sources: &[usize], filled: &mut Filled) -> bool {
+    let [file, folder] = *sources else { return false };
+    let (Some((name, Looks::File)), Some((place, looks))) = (path(&items[file]), path(&items[folder])) else { return false };
+    let nearby = items[file + 1..folder].iter().all(Item::is_noise) && items[folder - 1].is(Cue::Inside);
+    if name.contains('/') || looks == Looks::File || !nearby || folder == file + 1 {
+        return false;
+    }
+    filled.add(tool, argument, json!(format!("{}/{name}", place.trim_end_matches('/'))), items, file);
+    let origin = Origin::Words { start: byte(items[file].start), end: byte(items[folder].end) };
+    filled.provenance.insert(format!("/{argument}/0"), origin);
+    filled.used.push(folder);
+    true
 }
 
 fn patterns(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
@@ -224,7 +242,7 @@ fn settings(lexicons: &Lexicons, tool: &Indexed, items: &[Item], at: usize, fill
 fn kinds(lexicons: &Lexicons, tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
     let noun = |name: &str| {
         available.iter().copied().find(|&at| {
-            items[at].object().is_some_and(|o| lexicons.objects[o] == name) && !is_label(items, at)
+            items[at].object().is_some_and(|o| lexicons.objects[o] == name) && !is_label(items, at) && !(at > 0 && path(&items[at - 1]).is_some())
         })
     };
     let (Some(folder), file) = (noun("dirs"), noun("files")) else { return };

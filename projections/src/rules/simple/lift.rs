@@ -4,7 +4,8 @@
 //! that instructions inside of a quotation are never read as instructions.
 
 use super::lexicon::Lexicons;
-use super::words::is_word;
+use super::words::{fold, is_word};
+use crate::messages::Language;
 
 /// Something that is no word.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,14 +55,14 @@ pub(crate) fn lift(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)]) -> 
             at += text[at..].chars().next().map_or(1, char::len_utf8);
             continue;
         }
-        let place = lift_existing(text, at, existing)
+        let place = lift_existing(lexicons, text, at, existing)
+            .map(|place| (place.end, place))
             .or_else(|| lift_quoted(lexicons, text, at))
-            .or_else(|| lift_run(lexicons, text, at));
+            .or_else(|| lift_run(lexicons, text, at).map(|place| (place.end, place)));
         at = match place {
-            Some(place) => {
-                let end = place.end;
+            Some((next, place)) => {
                 places.push(place);
-                end
+                next
             }
             None => at + text[at..].chars().next().map_or(1, char::len_utf8),
         };
@@ -69,15 +70,21 @@ pub(crate) fn lift(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)]) -> 
     places
 }
 
-fn lift_existing(text: &str, at: usize, existing: &[(u32, u32)]) -> Option<Place> {
+fn lift_existing(lexicons: &Lexicons, text: &str, at: usize, existing: &[(u32, u32)]) -> Option<Place> {
     let starts_here = existing.iter().filter(|(start, _)| *start as usize == at);
     let end = starts_here.map(|(_, end)| *end as usize).max()?;
     let value = text.get(at..end).filter(|value| !value.trim().is_empty())?;
+    // A file called «list» does not take the word «list» away.
+    let known = |word: &str| Language::ALL.iter().any(|&l| lexicons.speaks(&fold(word), l) > 0);
+    if !value.contains(['.', '/', '~']) && value.split_whitespace().all(known) {
+        return None;
+    }
     Some(Place { start: at, end, lifted: Lifted::Path { value: value.to_owned(), looks: looks(value), quoted: false } })
 }
 
-/// Text between quotes. A single quote opens only where a word could start and closes only where one could end.
-fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<Place> {
+/// Text between quotes, and where the closing quote ends. A single quote opens only where a word could start and closes
+/// only where one could end.
+fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<(usize, Place)> {
     let open = text[at..].chars().next()?;
     let (_, close) = PAIRS.iter().find(|(o, _)| *o == open)?;
     let inside = at + open.len_utf8();
@@ -86,7 +93,7 @@ fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<Place> {
         let found = search + text[search..].find(*close)?;
         let end = found + close.len_utf8();
         let apostrophe = matches!(close, '\'' | '’');
-        let glued = text[end..].starts_with(is_word) && (apostrophe || text[..found].ends_with(is_word) && *close == '"');
+        let glued = text[end..].starts_with(is_word);
         let escaped = text[..found].ends_with('\\') && *close == '"';
         if (glued && apostrophe) || escaped {
             search = end;
@@ -97,7 +104,7 @@ fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<Place> {
             return None;
         }
         let unescaped = value.replace("\\\"", "\"");
-        return Some(Place { start: inside, end: found, lifted: quoted(lexicons, &unescaped) }).map(|p| Place { end, ..p });
+        return Some((end, Place { start: inside, end: found, lifted: quoted(lexicons, &unescaped) }));
     }
 }
 
@@ -315,26 +322,31 @@ pub fn candidates_for_existing(text: &str) -> Vec<(u32, u32)> {
         edges.push((from, text.len()));
     }
     let mut ranges = Vec::new();
-    for (index, &(from, _)) in edges.iter().enumerate() {
-        let plausible = text[from..].starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '~' | '.' | '_'));
-        for &(_, to) in edges[index..].iter().take(WORDS).rev() {
-            let value = text[from..to].trim_end_matches([',', ';', ':', '.', '!', '?', ')', '"', '\'', '”', '»']);
-            let to = from + value.len();
-            let range = (byte(from), byte(to));
-            if plausible && value.len() > 1 && !ranges.contains(&range) && worth_trying(value) {
-                ranges.push(range);
-            }
-            if ranges.len() == MOST {
-                return ranges;
+    // What looks like a name comes first; runs of plain words are tried as long as there is room.
+    for plain in [false, true] {
+        for (index, &(from, _)) in edges.iter().enumerate() {
+            for &(_, to) in edges[index..].iter().take(WORDS).rev() {
+                let value = text[from..to].trim_end_matches([',', ';', ':', '.', '!', '?', ')', '"', '\'', '”', '»']);
+                let range = (byte(from), byte(from + value.len()));
+                if ranges.len() < MOST && is_name(value) && is_plain(value) == plain && !ranges.contains(&range) {
+                    ranges.push(range);
+                }
             }
         }
     }
+    ranges.sort_by_key(|&(from, to)| (from, std::cmp::Reverse(to)));
     ranges
 }
 
-/// A path, or words of which one is capitalised or dotted: plain lower-case prose is not tried, words alone are.
-fn worth_trying(value: &str) -> bool {
-    !value.contains(['\n', '"', '“', '«']) && (!value.contains(' ') || value.contains(['/', '.', '~']) || value.contains(char::is_uppercase))
+fn is_name(value: &str) -> bool {
+    value.len() > 1
+        && value.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '~' | '.' | '_'))
+        && !value.contains(['\n', '"', '“', '«'])
+}
+
+/// Words in lower case without a dot or slash.
+fn is_plain(value: &str) -> bool {
+    value.contains(' ') && !value.contains(['/', '.', '~']) && !value.contains(char::is_uppercase)
 }
 
 /// A byte position of a sentence, which is far shorter than `u32` can count.

@@ -38,7 +38,10 @@ use crate::plan::{Abstention, AbstentionKind, AnswerSpec, Plan};
 pub const LONGEST_SENTENCE: usize = 8 * 1024;
 
 /// Share of explained content words below which a plan that only reads is not proposed, in thousandths.
-pub const READ_THRESHOLD_PERMILLE: u16 = 750;
+pub const READ_THRESHOLD_PERMILLE: u16 = 800;
+
+/// The same where a clause has no verb of its own («anything over 5 MB in ~/x»): more of it must be understood.
+pub const IMPLIED_THRESHOLD_PERMILLE: u16 = 850;
 
 /// The same for a plan that changes something: every word must be explained.
 pub const ACT_THRESHOLD_PERMILLE: u16 = 1000;
@@ -98,7 +101,11 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
     let built = builder.build(&clauses::clauses(lexicons, &items));
     let confidence = confidence(&items, &builder.used);
     let acts = builder.steps.iter().any(|s| tools.indexed(&s.tool).is_some_and(tools::Indexed::acts));
-    let threshold = if acts { ACT_THRESHOLD_PERMILLE } else { READ_THRESHOLD_PERMILLE };
+    let threshold = match (acts, builder.implied) {
+        (true, _) => ACT_THRESHOLD_PERMILLE,
+        (false, true) => IMPLIED_THRESHOLD_PERMILLE,
+        (false, false) => READ_THRESHOLD_PERMILLE,
+    };
     let plan = match built {
         Ok(()) if confidence >= threshold && !builder.steps.is_empty() => Plan {
             engine: "simple".to_owned(),
@@ -108,6 +115,9 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
             abstention: None,
         },
         Ok(()) => unsure(messages, language, text, &items, &builder.used, &ranking, confidence),
+        Err(Trouble::Missing { .. }) if confidence < READ_THRESHOLD_PERMILLE && has_unknown(&items, &builder.used) => {
+            unsure(messages, language, text, &items, &builder.used, &ranking, confidence)
+        }
         Err(trouble) => troubled(messages, language, &trouble, &ranking, confidence),
     };
     let Ranking { candidates, k, confidence_permille } = ranking;
@@ -162,6 +172,10 @@ fn confidence(items: &[Item], used: &[bool]) -> u16 {
         explained += u32::from(*used);
     }
     if content == 0 { 0 } else { u16::try_from(explained * 1000 / content).unwrap_or(1000) }
+}
+
+fn has_unknown(items: &[Item], used: &[bool]) -> bool {
+    items.iter().zip(used).any(|(item, used)| !used && item.is_unknown())
 }
 
 /// Words that are only cues carry no content of their own.
