@@ -65,7 +65,14 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
 }
 
 /// Says plainly that a step failed, and what may be done about it.
-pub fn failure(messages: &Messages, language: Language, tool: &str, args: &Value, error_class: &str, error: &str) -> String {
+pub fn failure(
+    messages: &Messages,
+    language: Language,
+    tool: &str,
+    args: &Value,
+    error_class: &str,
+    error: &str,
+) -> String {
     let key = format!("answer.failed_{error_class}");
     let known = messages.keys(language).contains(&key.as_str());
     let key = if known { key.as_str() } else { "answer.failed_other" };
@@ -108,10 +115,8 @@ impl Speaker<'_> {
         let entries = step.result.get("entries").and_then(Value::as_array);
         let hidden = entries.map_or(0, |e| e.len().saturating_sub(SHOWN)).min(if slices { 0 } else { usize::MAX });
         let mut shown = step.result.clone();
-        if hidden > 0 {
-            if let Some(Value::Array(list)) = shown.get_mut("entries") {
-                list.truncate(SHOWN);
-            }
+        if let Some(Value::Array(list)) = shown.get_mut("entries").filter(|_| hidden > 0) {
+            list.truncate(SHOWN);
         }
         let metadata = shown.get("metadata").cloned().unwrap_or_else(|| json!({}));
         match fill(template, json!({ "result": shown, "args": step.args, "metadata": metadata })) {
@@ -194,8 +199,11 @@ impl Speaker<'_> {
     fn notes(&self, step: &StepResult, spoken: &str) -> Vec<String> {
         let mut notes = Vec::new();
         let metadata = step.result.get("metadata");
-        let flag = |name: &str| metadata.and_then(|m| m.get(name)) == Some(&Value::Bool(true)) && !spoken.contains(name);
-        let number = |name: &str| metadata.and_then(|m| m.get(name)).and_then(Value::as_u64).filter(|n| *n > 0 && !spoken.contains(name));
+        let flag =
+            |name: &str| metadata.and_then(|m| m.get(name)) == Some(&Value::Bool(true)) && !spoken.contains(name);
+        let number = |name: &str| {
+            metadata.and_then(|m| m.get(name)).and_then(Value::as_u64).filter(|n| *n > 0 && !spoken.contains(name))
+        };
         if flag("truncated") {
             let list = step.result.get("content").is_none();
             notes.push(self.say(if list { "truncated_list" } else { "truncated" }, json!({})));
@@ -230,7 +238,8 @@ impl Speaker<'_> {
         for error in errors.into_iter().flatten().take(SHOWN) {
             let text = |name: &str| error.get(name).and_then(Value::as_str);
             let target = text("path").or(text("url")).unwrap_or_default();
-            notes.push(self.say("failed_line", json!({ "target": target, "error": text("error").unwrap_or_default() })));
+            notes
+                .push(self.say("failed_line", json!({ "target": target, "error": text("error").unwrap_or_default() })));
         }
         notes
     }

@@ -50,7 +50,8 @@ pub(crate) fn lift(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)]) -> 
     let mut places = Vec::new();
     let mut at = 0;
     while at < text.len() {
-        let opens = at == 0 || text[..at].ends_with(|c: char| !is_word(c) && !matches!(c, '~' | '/' | '.' | '-' | '\\' | '@'));
+        let opens =
+            at == 0 || text[..at].ends_with(|c: char| !is_word(c) && !matches!(c, '~' | '/' | '.' | '-' | '\\' | '@'));
         if !opens {
             at += text[at..].chars().next().map_or(1, char::len_utf8);
             continue;
@@ -112,7 +113,8 @@ fn quoted(lexicons: &Lexicons, value: &str) -> Lifted {
     if let Some(url) = url(lexicons, value).filter(|_| !value.contains(char::is_whitespace)) {
         return Lifted::Url(url);
     }
-    let rooted = value.starts_with('/') || value.starts_with("~/") || value.starts_with("./") || value.starts_with("../");
+    let rooted =
+        value.starts_with('/') || value.starts_with("~/") || value.starts_with("./") || value.starts_with("../");
     let named = is_file_name(lexicons, value) || (value.contains('/') && !value.contains(char::is_whitespace));
     if rooted || named || value == "~" {
         return Lifted::Path { value: value.to_owned(), looks: looks(value), quoted: true };
@@ -159,7 +161,8 @@ fn trim_end(value: &str) -> &str {
     let mut value = value;
     loop {
         let shorter = value.trim_end_matches([',', ':', '!', '?', '\'', '’', '…', ']', '}']);
-        let shorter = if shorter.ends_with(')') && !shorter.contains('(') { &shorter[..shorter.len() - 1] } else { shorter };
+        let shorter =
+            if shorter.ends_with(')') && !shorter.contains('(') { &shorter[..shorter.len() - 1] } else { shorter };
         let dots = shorter.ends_with('.') && !matches!(shorter, "." | ".." | "~/.") && !shorter.ends_with("/..");
         let shorter = if dots { &shorter[..shorter.len() - 1] } else { shorter };
         if shorter.len() == value.len() {
@@ -201,8 +204,7 @@ fn classify(lexicons: &Lexicons, value: &str) -> Option<Lifted> {
             Lifted::Path { value: value.to_owned(), looks: looks(value), quoted: false }
         });
     }
-    is_file_name(lexicons, value)
-        .then(|| Lifted::Path { value: value.to_owned(), looks: Looks::File, quoted: false })
+    is_file_name(lexicons, value).then(|| Lifted::Path { value: value.to_owned(), looks: Looks::File, quoted: false })
 }
 
 fn glob(value: &str) -> Lifted {
@@ -222,7 +224,10 @@ fn is_drive(value: &str) -> bool {
 
 fn is_email(value: &str) -> bool {
     value.split_once('@').is_some_and(|(name, host)| {
-        !name.is_empty() && host.contains('.') && !host.starts_with('.') && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-'))
+        !name.is_empty()
+            && host.contains('.')
+            && !host.starts_with('.')
+            && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-'))
     })
 }
 
@@ -231,7 +236,8 @@ fn is_relative(value: &str) -> bool {
     let Some((first, _)) = value.split_once('/') else { return false };
     let segments: Vec<&str> = value.split('/').collect();
     let numeric = segments.iter().all(|s| s.chars().all(|c| c.is_ascii_digit()));
-    let little = segments.len() == 2 && segments.iter().all(|s| s.chars().count() <= 3 && s.chars().all(char::is_alphabetic));
+    let little =
+        segments.len() == 2 && segments.iter().all(|s| s.chars().count() <= 3 && s.chars().all(char::is_alphabetic));
     let or = matches!(segments.last(), Some(&("or" | "o" | "oppure"))) || matches!(first, "and" | "e" | "o" | "or");
     let sound = segments.iter().take(segments.len() - 1).all(|s| !s.is_empty());
     sound && !numeric && !or && (!little || first.chars().any(char::is_uppercase)) && !first.is_empty()
@@ -276,12 +282,25 @@ fn url(lexicons: &Lexicons, value: &str) -> Option<String> {
     if labels && ((known && !file) || host.starts_with("www.")) {
         return Some(format!("https://{value}"));
     }
-    let named_port = port.is_some() && host.len() > 1 && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'));
+    let named_port =
+        port.is_some() && host.len() > 1 && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'));
     (named_port && !host.chars().all(|c| c.is_ascii_digit())).then(|| format!("http://{value}"))
 }
 
 fn is_region(first: &str) -> bool {
-    matches!(first, "Europe" | "America" | "Asia" | "Africa" | "Australia" | "Pacific" | "Atlantic" | "Indian" | "Antarctica" | "Etc")
+    matches!(
+        first,
+        "Europe"
+            | "America"
+            | "Asia"
+            | "Africa"
+            | "Australia"
+            | "Pacific"
+            | "Atlantic"
+            | "Indian"
+            | "Antarctica"
+            | "Etc"
+    )
 }
 
 fn zone_exists(name: &str) -> bool {
@@ -295,9 +314,13 @@ pub(crate) fn looks(path: &str) -> Looks {
     }
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, e)| e);
-    let has_extension = extension
-        .is_some_and(|e| (1..=8).contains(&e.len()) && e.chars().all(|c| c.is_ascii_alphanumeric()) && !e.chars().all(|c| c.is_ascii_digit()));
-    let usual = matches!(name, "README" | "LICENSE" | "LICENCE" | "Makefile" | "Dockerfile" | "CHANGELOG" | "TODO" | "NOTES");
+    let has_extension = extension.is_some_and(|e| {
+        (1..=8).contains(&e.len())
+            && e.chars().all(|c| c.is_ascii_alphanumeric())
+            && !e.chars().all(|c| c.is_ascii_digit())
+    });
+    let usual =
+        matches!(name, "README" | "LICENSE" | "LICENCE" | "Makefile" | "Dockerfile" | "CHANGELOG" | "TODO" | "NOTES");
     if has_extension || usual { Looks::File } else { Looks::Either }
 }
 

@@ -142,7 +142,8 @@ fn sentence(lexicons: &Lexicons, facts: &Facts<'_>, language: Language, text: &s
 
 /// «write to ~/a.txt: buy milk»: what follows the colon of an act that writes is text, not words to be obeyed.
 fn dictated(lexicons: &Lexicons, text: &str, items: &mut Vec<Item>) {
-    let writes = |i: &Item| i.verb().is_some_and(|v| matches!(lexicons.verbs[v].verbs[0].as_str(), "write" | "create" | "send"));
+    let writes =
+        |i: &Item| i.verb().is_some_and(|v| matches!(lexicons.verbs[v].verbs[0].as_str(), "write" | "create" | "send"));
     let Some(colon) = items.iter().position(|i| i.what == What::Punctuation(':')) else { return };
     let quotes = items.iter().any(|i| matches!(i.what, What::Quoted(_)));
     let target = items.get(colon + 1).is_none_or(|i| matches!(i.what, What::Path { .. } | What::Url(_)));
@@ -153,7 +154,14 @@ fn dictated(lexicons: &Lexicons, text: &str, items: &mut Vec<Item>) {
     let value = text[start..].trim_end();
     let end = start + value.len();
     items.truncate(colon);
-    items.push(Item { start, end, folded: String::new(), what: What::Quoted(value.to_owned()), pronoun: false, forgiven: false });
+    items.push(Item {
+        start,
+        end,
+        folded: String::new(),
+        what: What::Quoted(value.to_owned()),
+        pronoun: false,
+        forgiven: false,
+    });
 }
 
 /// Share of content words that spans and lexicons explain, in thousandths. Grammar and punctuation do not count; what was
@@ -171,7 +179,7 @@ fn confidence(items: &[Item], used: &[bool]) -> u16 {
         content += 1;
         explained += u32::from(*used);
     }
-    if content == 0 { 0 } else { u16::try_from(explained * 1000 / content).unwrap_or(1000) }
+    (explained * 1000).checked_div(content).map_or(0, |share| u16::try_from(share).unwrap_or(1000))
 }
 
 fn has_unknown(items: &[Item], used: &[bool]) -> bool {
@@ -181,7 +189,21 @@ fn has_unknown(items: &[Item], used: &[bool]) -> bool {
 /// Words that are only cues carry no content of their own.
 fn is_function(item: &Item) -> bool {
     use self::lexicon::{Cue, Sense};
-    let content_cue = |cue: &Cue| matches!(cue, Cue::Not | Cue::Contains | Cue::MinSize | Cue::MaxSize | Cue::Older | Cue::Newer | Cue::Named | Cue::Modified | Cue::Field | Cue::Superlative);
+    let content_cue = |cue: &Cue| {
+        matches!(
+            cue,
+            Cue::Not
+                | Cue::Contains
+                | Cue::MinSize
+                | Cue::MaxSize
+                | Cue::Older
+                | Cue::Newer
+                | Cue::Named
+                | Cue::Modified
+                | Cue::Field
+                | Cue::Superlative
+        )
+    };
     if item.is(Cue::Inside) && !item.is(Cue::Contains) {
         return true;
     }
@@ -189,7 +211,10 @@ fn is_function(item: &Item) -> bool {
         Sense::Cue(cue) => !content_cue(cue),
         Sense::Noise | Sense::Past(_) => true,
         _ => false,
-    }) || item.senses().iter().any(|s| matches!(s, Sense::Cue(Cue::First | Cue::Last | Cue::HowMany | Cue::Only | Cue::Every)))
+    }) || item
+        .senses()
+        .iter()
+        .any(|s| matches!(s, Sense::Cue(Cue::First | Cue::Last | Cue::HowMany | Cue::Only | Cue::Every)))
 }
 
 fn abstain(confidence_permille: u16, kind: AbstentionKind, message: String, candidates: Vec<String>) -> Plan {
@@ -202,11 +227,22 @@ fn names(ranking: &Ranking) -> Vec<String> {
 }
 
 /// Too little was understood: says what was not, and what might be meant.
-fn unsure(messages: &Messages, language: Language, text: &str, items: &[Item], used: &[bool], ranking: &Ranking, confidence: u16) -> Plan {
+fn unsure(
+    messages: &Messages,
+    language: Language,
+    text: &str,
+    items: &[Item],
+    used: &[bool],
+    ranking: &Ranking,
+    confidence: u16,
+) -> Plan {
     let unexplained: Vec<&str> = items
         .iter()
         .zip(used)
-        .filter(|(item, used)| !**used && !item.is_punctuation() && !item.is_noise() && !(item.is_word() && !item.is_unknown() && is_function(item)))
+        .filter(|(item, used)| {
+            let grammar = item.is_word() && !item.is_unknown() && is_function(item);
+            !(**used || grammar || item.is_punctuation() || item.is_noise())
+        })
         .map(|(item, _)| &text[item.start..item.end])
         .take(8)
         .collect();
@@ -222,7 +258,9 @@ fn unsure(messages: &Messages, language: Language, text: &str, items: &[Item], u
 
 fn troubled(messages: &Messages, language: Language, trouble: &Trouble, ranking: &Ranking, confidence: u16) -> Plan {
     let (kind, key, values) = match trouble {
-        Trouble::Missing { role, argument, tool } => (AbstentionKind::Ask, missing_key(*role), json!({ "argument": argument, "tool": tool })),
+        Trouble::Missing { role, argument, tool } => {
+            (AbstentionKind::Ask, missing_key(*role), json!({ "argument": argument, "tool": tool }))
+        }
         Trouble::NoAntecedent => (AbstentionKind::Ask, "planner.no_antecedent", json!({})),
         Trouble::Unclear { words } => (AbstentionKind::Ask, "planner.unclear", json!({ "words": words })),
         Trouble::NoTool { words } => (AbstentionKind::Cannot, "planner.no_tool", json!({ "words": words })),

@@ -15,10 +15,10 @@ const NOW_US: i64 = 1_795_300_000_000_000;
 
 fn catalog() -> Tools {
     let entries: Vec<Value> = serde_json::from_str(include_str!("tests/catalog.json")).unwrap();
-    Tools::new(entries.into_iter().map(read_tool).collect())
+    Tools::new(entries.iter().map(read_tool).collect())
 }
 
-fn read_tool(entry: Value) -> Tool {
+fn read_tool(entry: &Value) -> Tool {
     Tool { manifest: serde_json::from_value(entry["manifest"].clone()).unwrap(), input: entry["input"].clone() }
 }
 
@@ -33,7 +33,7 @@ impl World {
         Self { lexicons: Lexicons::embedded(), tools: catalog(), messages: Messages::embedded() }
     }
 
-    fn facts<'a>(existing: &'a [(u32, u32)]) -> Facts<'a> {
+    fn facts(existing: &[(u32, u32)]) -> Facts<'_> {
         Facts { now_us: NOW_US, zone: "Europe/Rome", home: "/home/owner", cwd: "/home/owner", language: None, existing }
     }
 
@@ -66,7 +66,8 @@ fn line(plan: &Plan) -> String {
 #[test]
 fn sentences_become_the_right_plans() {
     let world = World::new();
-    let table: Vec<(&str, &str)> = include_str!("tests/sentences.tsv").lines().filter_map(|l| l.split_once('\t')).collect();
+    let table: Vec<(&str, &str)> =
+        include_str!("tests/sentences.tsv").lines().filter_map(|l| l.split_once('\t')).collect();
     assert!(table.len() >= 80, "the table lost its rows: {}", table.len());
     let wrong: Vec<String> = table
         .iter()
@@ -81,7 +82,9 @@ fn sentences_become_the_right_plans() {
 #[test]
 fn abstains_with_words_in_the_language_of_the_sentence() {
     let world = World::new();
-    for (text, language) in [("play some jazz in the kitchen", Language::En), ("metti un po' di jazz in cucina", Language::It)] {
+    for (text, language) in
+        [("play some jazz in the kitchen", Language::En), ("metti un po' di jazz in cucina", Language::It)]
+    {
         let proposal = world.propose(text);
         assert_eq!(proposal.language, language, "{text}");
         assert!(proposal.plan.steps.is_empty(), "{text}");
@@ -92,7 +95,17 @@ fn abstains_with_words_in_the_language_of_the_sentence() {
 #[test]
 fn no_message_shows_its_key() {
     let world = World::new();
-    let sentences = ["", "read", "write \"x\"", "remove those", "play jazz", "don't read ~/a.txt", "the 5 largest files in ~/x", "fetch", "how many bytes did you write"];
+    let sentences = [
+        "",
+        "read",
+        "write \"x\"",
+        "remove those",
+        "play jazz",
+        "don't read ~/a.txt",
+        "the 5 largest files in ~/x",
+        "fetch",
+        "how many bytes did you write",
+    ];
     for text in sentences {
         for language in Language::ALL {
             let facts = Facts { language: Some(language), ..World::facts(&[]) };
@@ -210,7 +223,7 @@ fn a_further_manifest_extends_the_engine() {
     median["manifest"]["sentences"] = json!({"en": [{"text": "(frobnicate|defrobnicate) {path} [twice]"}], "it": []});
     median["input"] = json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}});
     entries.extend([delete, median]);
-    let world = World { tools: Tools::new(entries.into_iter().map(read_tool).collect()), ..World::new() };
+    let world = World { tools: Tools::new(entries.iter().map(read_tool).collect()), ..World::new() };
     assert_eq!(world.line("delete ~/a.txt and ~/b.txt"), r#"delete_files {"paths":["~/a.txt","~/b.txt"]}"#);
     assert_eq!(
         world.line("cancella tutti i .tmp in ~/x"),
@@ -261,10 +274,16 @@ fn fewer_lines_than_asked_are_said() {
 #[test]
 fn empty_cut_and_broken_texts_are_said() {
     let empty = json!({"ok": true, "content": "", "metadata": {"size": 0, "lines": 0}});
-    assert_eq!(said(Language::It, AnswerSpec::Result, "read_files", json!({"paths": ["/a"]}), empty), "Il file è vuoto.");
+    assert_eq!(
+        said(Language::It, AnswerSpec::Result, "read_files", json!({"paths": ["/a"]}), empty),
+        "Il file è vuoto."
+    );
     let cut = json!({"ok": true, "content": "a�", "metadata": {"truncated": true, "lossy": true}});
     let text = said(Language::En, AnswerSpec::Result, "read_files", json!({"paths": ["/a"]}), cut);
-    assert_eq!(text, "a�\nThis is not all of it: the rest was cut off.\nSome bytes are not valid text; they are shown as �.");
+    assert_eq!(
+        text,
+        "a�\nThis is not all of it: the rest was cut off.\nSome bytes are not valid text; they are shown as �."
+    );
     let nothing = json!({"ok": true, "entries": [], "metadata": {"count": 0}});
     assert_eq!(said(Language::En, AnswerSpec::Result, "find_files", json!({}), nothing), "Nothing matches.");
 }
@@ -287,7 +306,10 @@ fn counts_have_the_right_forms() {
 fn one_quantity_is_told_with_its_unit() {
     let path = "bytes_written".to_owned();
     let result = json!({"ok": true, "bytes_written": 1, "ok_count": 1, "fail_count": 0});
-    assert_eq!(said(Language::It, AnswerSpec::Field { path: path.clone() }, "write_files", json!({}), result.clone()), "1 byte scritto");
+    assert_eq!(
+        said(Language::It, AnswerSpec::Field { path: path.clone() }, "write_files", json!({}), result.clone()),
+        "1 byte scritto"
+    );
     assert_eq!(said(Language::En, AnswerSpec::Field { path }, "write_files", json!({}), result), "1 byte written");
 }
 
@@ -298,7 +320,10 @@ fn long_lists_and_partial_failures_are_said() {
         "errors": [{"path": "/x", "error_class": "permission_denied", "error": "no entry"}]});
     let text = said(Language::En, AnswerSpec::Result, "find_files", json!({}), result);
     assert!(text.contains("/f49\n") && !text.contains("/f50"), "{text}");
-    assert!(text.contains("… and 10 more") && text.contains("1 folder could not be read.") && text.contains("/x: no entry"), "{text}");
+    assert!(
+        text.contains("… and 10 more") && text.contains("1 folder could not be read.") && text.contains("/x: no entry"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -346,9 +371,46 @@ fn check(text: &str, proposal: &Proposal) {
 }
 
 const PIECES: [&str; 40] = [
-    "read", "leggi", "the", "il", "file", "~/a.txt", "~/dir", "and", "e", ",", "last", "ultime", "tre", "three", "lines", "righe", "\"x y\"",
-    "«ciao»", "http://127.0.0.1:8/x", "fetch", "scarica", "save it to", "salvalo in", "how many", "quanti", ".md", "in", "not", "non", "containing",
-    "con", "larger than", "5 MB", "yesterday", "ieri", "only", "solo l'UUID", "è", "'", "write",
+    "read",
+    "leggi",
+    "the",
+    "il",
+    "file",
+    "~/a.txt",
+    "~/dir",
+    "and",
+    "e",
+    ",",
+    "last",
+    "ultime",
+    "tre",
+    "three",
+    "lines",
+    "righe",
+    "\"x y\"",
+    "«ciao»",
+    "http://127.0.0.1:8/x",
+    "fetch",
+    "scarica",
+    "save it to",
+    "salvalo in",
+    "how many",
+    "quanti",
+    ".md",
+    "in",
+    "not",
+    "non",
+    "containing",
+    "con",
+    "larger than",
+    "5 MB",
+    "yesterday",
+    "ieri",
+    "only",
+    "solo l'UUID",
+    "è",
+    "'",
+    "write",
 ];
 
 proptest! {
