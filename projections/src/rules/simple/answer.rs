@@ -39,7 +39,10 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
                 Language::It => p.it.as_str(),
             });
             let body = speaker.present(template, last, &mut notes);
-            notes.extend(speaker.notes(last, template.unwrap_or_default()));
+            // A presentation that could not be filled in has said nothing of all this.
+            let spoken = template.filter(|_| body.is_some()).unwrap_or_default();
+            let body = body.unwrap_or_else(|| speaker.plain(last));
+            notes.extend(speaker.notes(last, spoken));
             notes.extend(speaker.fewer_lines(last));
             body
         }
@@ -107,9 +110,9 @@ impl Speaker<'_> {
         self.messages.say(self.language, &format!("answer.{key}"), values)
     }
 
-    /// The presentation filled in, or what every result has in common.
-    fn present(&self, template: Option<&str>, step: &StepResult, notes: &mut Vec<String>) -> String {
-        let Some(template) = template else { return self.plain(step) };
+    /// The presentation filled in; none where there is none or where the result lacks what it asks for.
+    fn present(&self, template: Option<&str>, step: &StepResult, notes: &mut Vec<String>) -> Option<String> {
+        let template = template?;
         // A template that slices lists itself says what it leaves out.
         let slices = template.contains("[:");
         let entries = step.result.get("entries").and_then(Value::as_array);
@@ -119,15 +122,11 @@ impl Speaker<'_> {
             list.truncate(SHOWN);
         }
         let metadata = shown.get("metadata").cloned().unwrap_or_else(|| json!({}));
-        match fill(template, json!({ "result": shown, "args": step.args, "metadata": metadata })) {
-            Ok(text) => {
-                if hidden > 0 {
-                    notes.insert(0, self.say("more", json!({ "n": hidden })));
-                }
-                text
-            }
-            Err(_) => self.plain(step),
+        let text = fill(template, json!({ "result": shown, "args": step.args, "metadata": metadata })).ok()?;
+        if hidden > 0 {
+            notes.insert(0, self.say("more", json!({ "n": hidden })));
         }
+        Some(text)
     }
 
     /// Content as it is, entries one a line.
@@ -252,7 +251,7 @@ impl Speaker<'_> {
         let speaks = spoken.contains("metadata.count == 0") || spoken.contains("result.content == \"\"");
         let key = match verb {
             _ if speaks => return None,
-            "filter" if empty_content || empty_entries => "no_line_matches",
+            "filter" if empty_content && empty_entries => "no_line_matches",
             "read" if empty_content => "empty_file",
             "find" | "list" if empty_entries => "nothing_matches",
             _ if empty_content && step.result.get("entries").is_none() => "empty_text",

@@ -285,7 +285,8 @@ fn line_ends(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, us
         }
         let (count, length) = counted?;
         let noun = items[after..].iter().find(|i| !i.is_noise()).is_some_and(|i| {
-            !i.is_punctuation() && i.object().is_some() || period(Some(i)).is_some() || i.is_unknown()
+            let counted = i.object().is_some() || i.measure().is_some() || period(Some(i)).is_some();
+            !i.is_punctuation() && (counted || i.is_unknown())
         });
         return (!noun).then(|| (make(last, count), length + 1));
     }

@@ -45,6 +45,10 @@ impl Filled {
         }
         let list = self.args.entry(argument).or_insert_with(|| json!([]));
         let Some(list) = list.as_array_mut() else { return false };
+        if list.contains(&value) {
+            self.used.push(at);
+            return true;
+        }
         self.provenance.insert(format!("/{argument}/{}", list.len()), words(&items[at]));
         list.push(value);
         self.used.push(at);
@@ -260,9 +264,9 @@ fn settings(lexicons: &Lexicons, tool: &Indexed, items: &[Item], at: usize, fill
 fn kinds(lexicons: &Lexicons, tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
     let noun = |name: &str| {
         available.iter().copied().find(|&at| {
-            items[at].object().is_some_and(|o| lexicons.objects[o] == name)
-                && !is_label(items, at)
-                && !(at > 0 && path(&items[at - 1]).is_some())
+            let after_path = at > 0 && path(&items[at - 1]).is_some();
+            let other = after_path || is_label(items, at) || is_depth(items, at);
+            !other && items[at].object().is_some_and(|o| lexicons.objects[o] == name)
         })
     };
     let (Some(folder), file) = (noun("dirs"), noun("files")) else { return };
@@ -270,6 +274,13 @@ fn kinds(lexicons: &Lexicons, tool: &Indexed, items: &[Item], available: &[usize
     if tool.accepts("kind", &kind) {
         filled.set("kind", kind, items, folder);
     }
+}
+
+/// «and its subfolders»: how deep to look, not what to look for; that it is only after «how many» or a verb.
+fn is_depth(items: &[Item], at: usize) -> bool {
+    let deep = items[at].senses().iter().any(|s| matches!(s, Sense::Setting(_)));
+    let asked = items[..at].iter().rev().find(|i| !i.is_noise() || i.is(Cue::HowMany) || i.verb().is_some());
+    deep && !asked.is_some_and(|i| i.is(Cue::HowMany) || i.verb().is_some())
 }
 
 /// A noun that only labels the path or address after it («the file ~/a.txt», «nella cartella ~/x»).

@@ -88,6 +88,8 @@ pub(crate) enum Cue {
     Yesterday,
     /// «largest», «newest»: an order that a sorting executor makes.
     Superlative,
+    /// «if», «every morning»: the act depends on something or recurs.
+    Condition,
     /// «me»: who is told.
     Listener,
 }

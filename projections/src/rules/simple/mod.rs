@@ -96,6 +96,9 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
         return early(language, "planner.controls");
     }
     let items = sentence(lexicons, facts, language, text);
+    if items.iter().all(|i| i.is_punctuation() || (i.is_noise() && i.verb().is_none() && i.object().is_none())) {
+        return early(language, "planner.idle");
+    }
     let ranking = rank::rank(lexicons, tools, &items);
     let mut builder = Builder::new(lexicons, tools, &ranking, text, &items);
     let built = builder.build(&clauses::clauses(lexicons, &items));
@@ -202,6 +205,7 @@ fn is_function(item: &Item) -> bool {
                 | Cue::Modified
                 | Cue::Field
                 | Cue::Superlative
+                | Cue::Condition
         )
     };
     if item.is(Cue::Inside) && !item.is(Cue::Contains) {

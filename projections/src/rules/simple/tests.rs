@@ -188,12 +188,12 @@ fn a_forced_language_is_kept() {
 fn a_changed_entry_changes_the_digest_and_the_plan() {
     let en = include_str!("../../../../prompts/en/lexicon.toml");
     let it = include_str!("../../../../prompts/it/lexicon.toml");
-    let changed = en.replace("\"subfolders included\"", "\"subzones included\"");
+    let changed = en.replace("\"larger than\"", "\"vaster than\"");
     assert_ne!(changed, en);
     let lexicons = Lexicons::parse(&changed, it).unwrap();
     assert_ne!(lexicons.digest(), Lexicons::embedded().digest());
     let world = World { lexicons, ..World::new() };
-    let text = "how many .md files are in ~/docs, subfolders included";
+    let text = "find files larger than 5 MB in ~/docs";
     assert_ne!(world.line(text), World::new().line(text));
 }
 

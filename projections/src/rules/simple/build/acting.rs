@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::fill::{Filled, fill, path, words};
 use super::super::items::What;
 use super::super::lexicon::{Cue, Sense};
-use super::super::lift::byte;
+use super::super::lift::{Looks, byte};
 use super::super::tools::Indexed;
 use super::{Builder, Clause, Trouble};
 use crate::manifest::Role;
@@ -111,7 +111,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Text that the sentence itself holds: a quotation, or the words between the verb and the target.
-    pub(super) fn literal(&self, available: &[usize], verb: usize, target: Option<usize>) -> Option<(String, Origin, Vec<usize>)> {
+    pub(super) fn literal(
+        &self,
+        available: &[usize],
+        verb: usize,
+        target: Option<usize>,
+    ) -> Option<(String, Origin, Vec<usize>)> {
         let quoted = |at: &&usize| match &self.items[**at].what {
             What::Quoted(_) => true,
             What::Path { quoted, .. } => *quoted && Some(**at) != target,
@@ -187,6 +192,22 @@ impl<'a> Builder<'a> {
         })
     }
 
+    /// «every file in ~/x», «the files in ~/x»: many of them, in a folder that a word of place introduces.
+    pub(super) fn many_in_folder(&self, tool: &Indexed, available: &[usize]) -> bool {
+        let place = available.iter().copied().find(|&at| path(&self.items[at]).is_some());
+        let folder = place.filter(|&at| at > 0 && path(&self.items[at]).is_some_and(|(_, looks)| looks != Looks::File));
+        let inside = folder.is_some_and(|at| self.items[at - 1].is(Cue::Inside) && !self.items[at - 1].is(Cue::Every));
+        let every = available.iter().any(|&at| self.items[at].is(Cue::Every));
+        let noun = |at: &usize| {
+            let item = &self.items[*at];
+            let plural = item.folded.ends_with('s') || item.folded == "documenti" || every;
+            let determiner = at.checked_sub(1).map_or("", |b| self.items[b].folded.as_str());
+            item.object().is_some_and(|o| self.lexicons.objects[o] == "files")
+                && (plural || matches!(determiner, "i" | "dei" | "tutti i"))
+        };
+        tool.object == "files" && inside && available.iter().any(noun)
+    }
+
     /// An act over files: literal paths, or a search first when the words describe them, or what an earlier step found.
     pub(super) fn over_entries(
         &mut self,
@@ -195,8 +216,9 @@ impl<'a> Builder<'a> {
         available: &[usize],
         target: Option<usize>,
     ) -> Result<(), Trouble> {
-        let describes =
+        let restricted =
             self.has(available, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
+        let describes = restricted || self.many_in_folder(tool, available);
         let entries = tool.with_role(Role::Entries).next().map(str::to_owned);
         let own_target = tool.with_role(Role::TargetPath).next().is_some_and(|a| !tool.is_list(a));
         let mut rest = available.to_vec();

@@ -125,7 +125,7 @@ impl<'a> Builder<'a> {
                 What::Word(senses) if senses.is_empty() => {
                     glued || item.folded.starts_with(|c: char| c.is_ascii_digit())
                 }
-                What::Word(_) if item.is(Cue::Superlative) => true,
+                What::Word(_) if item.is(Cue::Superlative) || item.is(Cue::Condition) => true,
                 What::Word(_) if item.is_noise() => false,
                 What::Word(senses) => {
                     item.verb().is_some()
@@ -152,7 +152,9 @@ impl<'a> Builder<'a> {
         let is_noise = |at: &usize| self.items[*at].is_noise() && !self.items[*at].is(Cue::Contains);
         let next = (first + 1..range.end).find(|at| !is_noise(at));
         let Some(next) = next else { return Err(Trouble::Unclear { words: self.said(first..range.end) }) };
-        if self.items[next].is(Cue::Contains) {
+        let of_lines = |at: usize| self.items[at].object().is_some_and(|o| self.lexicons.objects[o] == "texts_lines");
+        let quoted = matches!(self.items[next].what, What::Quoted(_)) && range.clone().any(of_lines);
+        if self.items[next].is(Cue::Contains) || quoted {
             return Ok(false);
         }
         if self.items[next].verb().is_none() {
@@ -161,7 +163,7 @@ impl<'a> Builder<'a> {
         let restricts = |at: usize| {
             !matches!(self.items[at].what, What::Word(_) | What::Punctuation(_) | What::Path { .. } | What::Url(_))
         };
-        if (first..range.end).any(restricts) {
+        if (first..range.end).any(|at| restricts(at) || self.items[at].is(Cue::Condition)) {
             return Err(Trouble::Unclear { words: self.said(first..range.end) });
         }
         for at in first..range.end {

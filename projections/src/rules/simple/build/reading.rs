@@ -32,7 +32,7 @@ impl<'a> Builder<'a> {
         if self.download(clause, &available)? {
             return Ok(());
         }
-        if self.size_of_path(&available)? {
+        if self.look_up(&available)? {
             return Ok(());
         }
         // An unknown verb may be an executor's own word.
@@ -102,13 +102,22 @@ impl<'a> Builder<'a> {
         Ok(true)
     }
 
-    /// The size of one file or folder comes from looking it up, never from reading it. False when that is not asked.
-    pub(super) fn size_of_path(&mut self, available: &[usize]) -> Result<bool, Trouble> {
+    /// Whether one file exists and how large it is comes from looking it up by name in its folder, never from reading it.
+    /// False when that is not asked.
+    pub(super) fn look_up(&mut self, available: &[usize]) -> Result<bool, Trouble> {
         let by_find = |at: &usize| {
             self.items[*at].measure().is_some_and(|m| self.lexicons.measures[m].fields.contains_key("find"))
         };
         let paths: Vec<usize> = available.iter().copied().filter(|&at| path(&self.items[at]).is_some()).collect();
-        let (true, [at]) = (available.iter().any(by_find), paths.as_slice()) else { return Ok(false) };
+        let [at] = paths.as_slice() else { return Ok(false) };
+        let file = path(&self.items[*at]).is_some_and(|(_, looks)| looks == Looks::File);
+        let sought = |at: &usize| self.items[*at].verb().is_some_and(|v| self.class(v).verbs[0] == "find");
+        let lifted = |at: &usize| !self.items[*at].is_word() && !self.items[*at].is_punctuation();
+        let only_path = available.iter().filter(|at| lifted(at)).count() == 1;
+        let exists = file && only_path && available.iter().any(sought);
+        if !exists && !available.iter().any(by_find) {
+            return Ok(false);
+        }
         let Some(tool) = self.tools.by_grammar("find", "files") else { return Ok(false) };
         let Some((value, looks)) = path(&self.items[*at]) else { return Ok(false) };
         let (Some(place), Some(names)) = (tool.with_role(Role::Path).next(), tool.with_role(Role::Pattern).next())

@@ -221,7 +221,17 @@ impl<'a> Builder<'a> {
             .filter(|_| !field || of_lines);
         quoted
             .filter(|_| asks && !clause.verbs.iter().any(|&(_, v)| self.acts(v)))
-            .and_then(|at| Some(Search { at, text: text(at)?, not: None, cue: at }))
+            .or_else(|| self.sought_word(clause))
+            .and_then(|at| {
+                let not = at.checked_sub(1).filter(|&before| self.items[before].is(Cue::Not));
+                Some(Search { at, text: text(at)?, not, cue: at })
+            })
+    }
+
+    /// «grep error ~/a.log»: the word right after a verb that filters.
+    fn sought_word(&self, clause: &Clause) -> Option<usize> {
+        let filters = clause.verbs.iter().find(|&&(_, v)| self.class(v).verbs[0] == "filter");
+        filters.map(|&(at, _)| at + 1).filter(|&at| at < clause.range.end && self.items[at].is_unknown())
     }
 
     /// Fields or regular forms to pick out, as arguments of the executor that extracts.
