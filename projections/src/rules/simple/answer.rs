@@ -39,7 +39,10 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
                 Language::It => p.it.as_str(),
             });
             let body = speaker.present(template, last, &mut notes);
-            notes.extend(speaker.notes(last, template.unwrap_or_default()));
+            // A presentation that could not be filled in has said nothing of all this.
+            let spoken = template.filter(|_| body.is_some()).unwrap_or_default();
+            let body = body.unwrap_or_else(|| speaker.plain(last));
+            notes.extend(speaker.notes(last, spoken));
             notes.extend(speaker.fewer_lines(last));
             body
         }
@@ -65,7 +68,14 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
 }
 
 /// Says plainly that a step failed, and what may be done about it.
-pub fn failure(messages: &Messages, language: Language, tool: &str, args: &Value, error_class: &str, error: &str) -> String {
+pub fn failure(
+    messages: &Messages,
+    language: Language,
+    tool: &str,
+    args: &Value,
+    error_class: &str,
+    error: &str,
+) -> String {
     let key = format!("answer.failed_{error_class}");
     let known = messages.keys(language).contains(&key.as_str());
     let key = if known { key.as_str() } else { "answer.failed_other" };
@@ -100,29 +110,23 @@ impl Speaker<'_> {
         self.messages.say(self.language, &format!("answer.{key}"), values)
     }
 
-    /// The presentation filled in, or what every result has in common.
-    fn present(&self, template: Option<&str>, step: &StepResult, notes: &mut Vec<String>) -> String {
-        let Some(template) = template else { return self.plain(step) };
+    /// The presentation filled in; none where there is none or where the result lacks what it asks for.
+    fn present(&self, template: Option<&str>, step: &StepResult, notes: &mut Vec<String>) -> Option<String> {
+        let template = template?;
         // A template that slices lists itself says what it leaves out.
         let slices = template.contains("[:");
         let entries = step.result.get("entries").and_then(Value::as_array);
         let hidden = entries.map_or(0, |e| e.len().saturating_sub(SHOWN)).min(if slices { 0 } else { usize::MAX });
         let mut shown = step.result.clone();
-        if hidden > 0 {
-            if let Some(Value::Array(list)) = shown.get_mut("entries") {
-                list.truncate(SHOWN);
-            }
+        if let Some(Value::Array(list)) = shown.get_mut("entries").filter(|_| hidden > 0) {
+            list.truncate(SHOWN);
         }
         let metadata = shown.get("metadata").cloned().unwrap_or_else(|| json!({}));
-        match fill(template, json!({ "result": shown, "args": step.args, "metadata": metadata })) {
-            Ok(text) => {
-                if hidden > 0 {
-                    notes.insert(0, self.say("more", json!({ "n": hidden })));
-                }
-                text
-            }
-            Err(_) => self.plain(step),
+        let text = fill(template, json!({ "result": shown, "args": step.args, "metadata": metadata })).ok()?;
+        if hidden > 0 {
+            notes.insert(0, self.say("more", json!({ "n": hidden })));
         }
+        Some(text)
     }
 
     /// Content as it is, entries one a line.
@@ -194,8 +198,11 @@ impl Speaker<'_> {
     fn notes(&self, step: &StepResult, spoken: &str) -> Vec<String> {
         let mut notes = Vec::new();
         let metadata = step.result.get("metadata");
-        let flag = |name: &str| metadata.and_then(|m| m.get(name)) == Some(&Value::Bool(true)) && !spoken.contains(name);
-        let number = |name: &str| metadata.and_then(|m| m.get(name)).and_then(Value::as_u64).filter(|n| *n > 0 && !spoken.contains(name));
+        let flag =
+            |name: &str| metadata.and_then(|m| m.get(name)) == Some(&Value::Bool(true)) && !spoken.contains(name);
+        let number = |name: &str| {
+            metadata.and_then(|m| m.get(name)).and_then(Value::as_u64).filter(|n| *n > 0 && !spoken.contains(name))
+        };
         if flag("truncated") {
             let list = step.result.get("content").is_none();
             notes.push(self.say(if list { "truncated_list" } else { "truncated" }, json!({})));
@@ -230,7 +237,8 @@ impl Speaker<'_> {
         for error in errors.into_iter().flatten().take(SHOWN) {
             let text = |name: &str| error.get(name).and_then(Value::as_str);
             let target = text("path").or(text("url")).unwrap_or_default();
-            notes.push(self.say("failed_line", json!({ "target": target, "error": text("error").unwrap_or_default() })));
+            notes
+                .push(self.say("failed_line", json!({ "target": target, "error": text("error").unwrap_or_default() })));
         }
         notes
     }
@@ -243,7 +251,7 @@ impl Speaker<'_> {
         let speaks = spoken.contains("metadata.count == 0") || spoken.contains("result.content == \"\"");
         let key = match verb {
             _ if speaks => return None,
-            "filter" if empty_content || empty_entries => "no_line_matches",
+            "filter" if empty_content && empty_entries => "no_line_matches",
             "read" if empty_content => "empty_file",
             "find" | "list" if empty_entries => "nothing_matches",
             _ if empty_content && step.result.get("entries").is_none() => "empty_text",
