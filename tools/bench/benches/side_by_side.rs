@@ -1,0 +1,2 @@
+//! `cargo bench`.
+fn main() {}
