@@ -1,2 +1,0 @@
-//! `cargo bench`.
-fn main() {}
