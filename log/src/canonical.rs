@@ -62,11 +62,18 @@ fn write_text(text: &str, out: &mut String) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            control if (control as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", control as u32)),
+            control if u32::from(control) < 0x20 => {
+                out.push_str("\\u00");
+                out.extend([u32::from(control) >> 4, u32::from(control) & 0xf].map(hex_digit));
+            }
             other => out.push(other),
         }
     }
     out.push('"');
+}
+
+fn hex_digit(nibble: u32) -> char {
+    char::from_digit(nibble, 16).expect("four bits are one digit")
 }
 
 /// A JSON value that is stored as its canonical text, so that stored bytes do not depend on a map's order and hold no

@@ -132,10 +132,19 @@ impl Redactor {
                 }
                 changed
             }
-            Value::Array(items) => items.iter_mut().fold(false, |changed, item| self.redact_value(item) || changed),
-            Value::Map(pairs) => pairs.iter_mut().fold(false, |changed, (_, item)| self.redact_value(item) || changed),
+            Value::Array(items) => self.redact_all(items.iter_mut()),
+            Value::Map(pairs) => self.redact_all(pairs.iter_mut().map(|(_, item)| item)),
             _ => false,
         }
+    }
+
+    /// Every one of them, also after one that changed.
+    fn redact_all<'v>(&self, values: impl Iterator<Item = &'v mut Value>) -> bool {
+        let mut changed = false;
+        for value in values {
+            changed |= self.redact_value(value);
+        }
+        changed
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Machines decide and fold, views fold, rules are plain functions beside them. A crate-local lint keeps it so.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod machines;
 pub mod manifest;
 pub mod messages;

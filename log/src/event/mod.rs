@@ -3,9 +3,13 @@
 //! A label and a schema that once landed stay readable for ever. New optional fields with a default keep the schema;
 //! anything else is a new schema with an upcaster. What a payload means is said at its type.
 
+#[cfg(test)]
+mod examples;
 pub mod executor;
 pub mod instance;
 pub mod mnestome;
+#[cfg(test)]
+mod tests;
 pub mod turn;
 
 use std::io::Cursor;

@@ -83,13 +83,13 @@ pub struct Log {
     writer: Option<std::thread::JoinHandle<()>>,
     blob_key: [u8; 32],
     redactor: Arc<std::sync::RwLock<Redactor>>,
-    log_id: String,
+    id: String,
 }
 
 impl Log {
     /// The log's own name: 32 hexadecimal digits, given once.
     pub fn id(&self) -> &str {
-        &self.log_id
+        &self.id
     }
 
     /// Hands events to the writer and returns at once. Redaction and the moving out of large fields happen here, on the

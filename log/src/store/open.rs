@@ -72,7 +72,7 @@ impl Log {
     /// Opens the log, creating it if there is none. Waits up to `patience` for another process to let go of it.
     pub fn open(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
         let database = database(path, patience)?;
-        let log_id = prepare(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
+        let id = prepare(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
         let chain = chain(&database).map_err(|what| what.at(path))?;
         let database = Arc::new(database);
         let (requests, inbox) = mpsc::channel(QUEUE);
@@ -89,7 +89,7 @@ impl Log {
             writer: Some(writer),
             blob_key: keys.blob_key,
             redactor: Arc::new(std::sync::RwLock::new(keys.redactor)),
-            log_id,
+            id,
         })
     }
 }
@@ -173,7 +173,8 @@ fn stored_format(database: &Database) -> Result<Option<u64>, Fault> {
 fn log_id(database: &Database) -> Result<String, Fault> {
     let meta = database.begin_read()?.open_table(META)?;
     let stored = meta.get(META_LOG_ID)?.ok_or_else(|| Fault::Damaged("it has no name of its own".to_owned()))?;
-    Ok(stored.value().iter().map(|byte| format!("{byte:02x}")).collect())
+    let bytes = <[u8; 16]>::try_from(stored.value()).map_err(|_| Fault::Damaged("its name is not of 16 bytes".to_owned()))?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 /// The chain's state as the last commit left it.

@@ -15,7 +15,7 @@ pub(super) const STREAMS: TableDefinition<'_, &str, u64> = TableDefinition::new(
 pub(super) const BY_STREAM: TableDefinition<'_, (u64, u64), u64> = TableDefinition::new("by_stream");
 /// Event id → seq.
 pub(super) const BY_ID: TableDefinition<'_, [u8; 16], u64> = TableDefinition::new("by_id");
-/// Blob hash → kind byte and zstd bytes.
+/// Blob hash → zstd bytes.
 pub(super) const BLOBS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("blobs");
 /// Size → signed note. Defined now, filled once checkpoints land.
 pub(super) const CHECKPOINTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("checkpoints");

@@ -123,9 +123,8 @@ fn a_long_text_becomes_a_blob_and_comes_back() {
         message: Kept::text(text.clone()),
         counts: std::collections::BTreeMap::new(),
     };
-    let mut long = draft(1, "turn/x");
-    long.event = closed.into();
-    log.append(one(long, Expect::NoStream)).unwrap();
+    let closing = Draft { event: closed.into(), ..draft(1, "turn/x") };
+    log.append(one(closing, Expect::NoStream)).unwrap();
     let stored = log.reader().event(1).unwrap().unwrap();
     let Some(crate::Event::TurnClosed(closed)) = stored.event() else { panic!("another kind") };
     assert!(closed.message.get().is_none() && closed.message.blob().is_some());

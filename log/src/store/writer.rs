@@ -271,14 +271,11 @@ fn insert(tables: &mut Tables<'_>, draft: &Draft, chain: &mut Chain) -> Result<(
     let seq = chain.range.size() + 1;
     let version = version(tables, &draft.stream)? + 1;
     let known = tables.streams.get(draft.stream.as_str())?.map(|number| number.value());
-    let number = match known {
-        Some(number) => number,
-        None => {
-            // Streams are numbered by the event that opened them: never reused, no counter to keep.
-            tables.streams.insert(draft.stream.as_str(), seq)?;
-            seq
-        }
-    };
+    // Streams are numbered by the event that opened them: never reused, no counter to keep.
+    let number = known.unwrap_or(seq);
+    if known.is_none() {
+        tables.streams.insert(draft.stream.as_str(), number)?;
+    }
     let header = Header(
         draft.id,
         draft.time.0,

@@ -104,6 +104,7 @@ impl Catalog {
 
     /// Takes one event in.
     pub fn apply(&mut self, event: &Event) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the catalog is about the five kinds below and no other")]
         match event {
             Event::KeyAdmitted(key) => drop(self.keys.insert(key.key_id.clone(), key.clone())),
             Event::ExecutorSigned(signed) => {
@@ -123,7 +124,6 @@ impl Catalog {
                 entry.life = change.to;
                 entry.reason.clone_from(&change.reason);
             }
-            #[expect(clippy::wildcard_enum_match_arm, reason = "the catalog is about the five kinds above and no other")]
             _ => return,
         }
         self.generation += 1;
@@ -143,6 +143,7 @@ impl Projection for Catalog {
 
 /// What someone wants of the catalog.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one is made an installation, and moved once")]
 pub enum Command {
     /// A checked and signed version is to be stored, promoted and activated.
     Install {

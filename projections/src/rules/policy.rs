@@ -102,10 +102,11 @@ pub fn decide(autonomy: Autonomy, what: Use<'_>) -> Decision {
         (Autonomy::ReadOnly, _) if capability.critical => Decision::Deny,
         (_, Class::None) => Decision::Allow,
         (_, Class::Always) => Decision::Ask,
-        (_, Class::PerTarget) if what.granted && !capability.critical => Decision::Allow,
-        (Autonomy::Full, Class::PerTarget) if what.unrepeatable_act => Decision::Ask,
-        (Autonomy::Full, Class::PerTarget) => Decision::Allow,
-        (_, Class::PerTarget) => Decision::Ask,
+        (_, Class::PerTarget) => {
+            let granted = what.granted && !capability.critical;
+            let trusted = autonomy == Autonomy::Full && !what.unrepeatable_act;
+            if granted || trusted { Decision::Allow } else { Decision::Ask }
+        }
     }
 }
 

@@ -128,7 +128,8 @@ pub fn field<'v>(step: u32, path: &str, result: &'v Value) -> Result<&'v Value, 
     for part in path.split(['.', '[', ']']).filter(|part| !part.is_empty()) {
         let next = match value {
             Value::Array(items) => part.parse::<usize>().ok().and_then(|index| items.get(index)),
-            other => other.get(part),
+            Value::Object(map) => map.get(part),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
         };
         value = next.ok_or_else(|| {
             let names = value.as_object().map(|map| map.keys().cloned().collect::<Vec<_>>().join(", "));

@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn legal_and_illegal_pipelines() {
         let read = ("read_files", json!({"paths": ["/a"]}));
-        check(&[read.clone()], Ok(State::Chain));
+        check(std::slice::from_ref(&read), Ok(State::Chain));
         check(&[read.clone(), ("sort_entries", json!({"from_step": 1}))], Ok(State::Chain));
         check(&[read.clone(), ("write_files", json!({"path": "/b"}))], Ok(State::Terminal));
         check(&[("write_files", json!({"path": "/b"})), read], Err(Violation::PipelineAlreadyClosed));

@@ -58,7 +58,6 @@ impl Projection for Turns {
             turn.opened_at = recorded.time.0;
         }
         turn.last_seq = recorded.seq;
-        #[expect(clippy::wildcard_enum_match_arm, reason = "the summary counts what is listed here")]
         match recorded.event() {
             Some(Event::TurnOpened(opened)) => turn.channel.clone_from(&opened.channel),
             Some(Event::InvocationStarted(_)) => turn.calls += 1,

@@ -213,10 +213,10 @@ impl Decider<'_> {
             if let Some(place) = args.pointer_mut(&target.pointer).filter(|place| place.is_string()) {
                 *place = target.canonical.clone().into();
             }
-            if let (Some(bytes), Some((parent, "path"))) = (&target.canonical_b64, target.pointer.rsplit_once('/')) {
-                if let Some(Value::Object(entry)) = args.pointer_mut(parent) {
-                    entry.insert("path_b64".to_owned(), bytes.clone().into());
-                }
+            if let (Some(bytes), Some((parent, "path"))) = (&target.canonical_b64, target.pointer.rsplit_once('/'))
+                && let Some(Value::Object(entry)) = args.pointer_mut(parent)
+            {
+                entry.insert("path_b64".to_owned(), bytes.clone().into());
             }
         }
         let mut origins = self.planned_origins(step.number);

@@ -100,17 +100,15 @@ pub fn wanted(manifest: &crate::manifest::Manifest, args: &Value) -> Vec<Wanted>
     for (name, argument) in &manifest.arguments {
         let Some(value) = args.get(name) else { continue };
         let pointer = format!("/{name}");
-        match argument.role {
-            Role::Entries => {
-                for (index, entry) in value.as_array().into_iter().flatten().enumerate() {
-                    let Some(path) = entry.get("path").and_then(Value::as_str) else { continue };
-                    let value_b64 = entry.get("path_b64").and_then(Value::as_str).map(str::to_owned);
-                    let pointer = format!("{pointer}/{index}/path");
-                    found.push(Wanted { pointer, role: Role::Path, value: path.to_owned(), value_b64 });
-                }
+        if argument.role == Role::Entries {
+            for (index, entry) in value.as_array().into_iter().flatten().enumerate() {
+                let Some(path) = entry.get("path").and_then(Value::as_str) else { continue };
+                let value_b64 = entry.get("path_b64").and_then(Value::as_str).map(str::to_owned);
+                let pointer = format!("{pointer}/{index}/path");
+                found.push(Wanted { pointer, role: Role::Path, value: path.to_owned(), value_b64 });
             }
-            role if role.is_target() => collect(value, &pointer, role, &mut found),
-            _ => {}
+        } else if argument.role.is_target() {
+            collect(value, &pointer, argument.role, &mut found);
         }
     }
     // A list of `{path, content}` objects names its targets one level down.

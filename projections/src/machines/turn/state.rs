@@ -133,6 +133,7 @@ impl Turn {
             return; // It happened in this turn, but belongs to the mnestome's stream.
         }
         self.version += 1;
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the rest concerns the step that is up, or nothing here")]
         match event {
             Event::TurnOpened(opened) => {
                 self.id = Some(id);
@@ -167,13 +168,13 @@ impl Turn {
                 self.message = closed.message.get().map(str::to_owned);
                 self.phase = Phase::Closed;
             }
-            #[expect(clippy::wildcard_enum_match_arm, reason = "the rest concerns the step that is up, or nothing here")]
             other => self.apply_to_step(other),
         }
     }
 
     fn apply_to_step(&mut self, event: &Event) {
         let Some(step) = self.steps.last_mut() else { return };
+        #[expect(clippy::wildcard_enum_match_arm, reason = "refusals and verdicts change no state: the closing follows")]
         match event {
             Event::ArgumentsResolved(resolved) => {
                 step.args = resolved.args.value().unwrap_or(Value::Null);
@@ -201,7 +202,6 @@ impl Turn {
                     self.phase = Phase::Returned;
                 }
             }
-            #[expect(clippy::wildcard_enum_match_arm, reason = "refusals and verdicts change no state: the closing follows")]
             _ => {}
         }
     }

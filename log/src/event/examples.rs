@@ -1,0 +1,246 @@
+//! One example of every kind, with every optional field filled: what the pinned bytes are made of. Tests only.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::Event;
+use super::executor::{
+    Artefact, BirthTestsRun, CaseVerdict, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged, VersionPromoted,
+};
+use super::instance::{
+    CageDowngradeAccepted, ConfigurationChanged, CredentialRemoved, CredentialSet, InstanceCreated, KeyAdmitted,
+};
+use super::mnestome::PassingObserved;
+use super::turn::{
+    ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied, ConsentExpired,
+    EffectCommitted, EffectsPlanned, InvocationFinished, InvocationInDoubt, InvocationSettled, InvocationStarted,
+    PlanProposed, PlannedOp, StepProposed, StepRefused, Target, TurnCancelled, TurnClosed, TurnOpened, TurnResumed,
+    TurnSuspended, VerdictGiven,
+};
+use crate::canonical::Json;
+use crate::id::TurnId;
+use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
+
+/// One example of every kind.
+pub(super) fn examples() -> Vec<Event> {
+    [instance(), executor(), decisions(), consents(), calls(), courses()].into_iter().flatten().collect()
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn hash(byte: u8) -> BlobHash {
+    BlobHash([byte; 32])
+}
+
+/// A text that lies in a blob.
+fn away() -> Kept {
+    let mut kept = Kept::text("x".repeat(INLINE_BYTES_MAX + 1));
+    kept.detach(|_| hash(0xb1)).expect("it is long enough");
+    kept
+}
+
+fn trouble() -> (String, String) {
+    (text("not_found"), text("there is no such file"))
+}
+
+fn instance() -> Vec<Event> {
+    vec![
+        InstanceCreated { log_id: "04".repeat(16), version: text("0.1.0"), public_key: "ab".repeat(32) }.into(),
+        ConfigurationChanged { key: text("language"), old: Some(Json(json!("en"))), new: Json(json!({ "b": 0.5, "a": 1 })) }.into(),
+        KeyAdmitted { key_id: "ab".repeat(8), public_key: "ab".repeat(32), role: text("instance"), by: text("init") }.into(),
+        CageDowngradeAccepted { level: text("none"), reason: text("flag") }.into(),
+        CredentialSet { name: text("weather"), keyed_hash: text("00112233") }.into(),
+        CredentialRemoved { name: text("weather") }.into(),
+        PassingObserved {
+            src: text("find_files"),
+            src_version: text("1.0.0"),
+            dst: text("read_files"),
+            dst_version: text("1.0.1"),
+            turn: TurnId([7; 16]),
+        }
+        .into(),
+    ]
+}
+
+fn executor() -> Vec<Event> {
+    let (name, version) = (text("get_now"), text("1.0.0"));
+    vec![
+        ExecutorSigned {
+            name: name.clone(),
+            version: version.clone(),
+            manifest: hash(1),
+            code: hash(2),
+            schema: hash(3),
+            tests: hash(4),
+            lock: text("blake3:05"),
+            signature: text("06"),
+            key_id: text("07"),
+        }
+        .into(),
+        ExecutorInstalled {
+            name: name.clone(),
+            version: version.clone(),
+            artefacts: vec![Artefact { file: text("main.py"), blob: hash(2), bytes: 70_000 }],
+            manifest: Json(json!({ "name": "get_now" })),
+            schema: Json(json!({ "definitions": {} })),
+        }
+        .into(),
+        BirthTestsRun {
+            name: name.clone(),
+            version: version.clone(),
+            content: hash(8),
+            interpreter: text("CPython 3.12.3"),
+            cage: text("full"),
+            cases: vec![
+                CaseVerdict { name: text("utc"), passed: true, reason: None },
+                CaseVerdict { name: text("rome"), passed: false, reason: Some(text("field time differs")) },
+            ],
+        }
+        .into(),
+        VersionPromoted { name: name.clone(), version: version.clone() }.into(),
+        LifeCycleChanged {
+            name,
+            version,
+            from: Some(LifeCycle::Seed),
+            to: LifeCycle::BelowThreshold,
+            reason: text("unused"),
+            by: text("ager"),
+        }
+        .into(),
+    ]
+}
+
+fn decisions() -> Vec<Event> {
+    vec![
+        TurnOpened {
+            text: text("che ore sono?"),
+            language: Some(text("it")),
+            channel: text("console"),
+            engine: text("auto"),
+            mode: text("local"),
+            autonomy: text("supervised"),
+            approve: text("none"),
+            home: text("/home/owner"),
+            own: [text("/m/config"), text("/m/data"), text("/m/workspace/.audit")],
+            folder: text("/home/owner/notes"),
+            zone: text("Europe/Rome"),
+            existing: vec![(3, 70_000)],
+            rules_digest: "0a".repeat(16),
+        }
+        .into(),
+        CandidatesRanked {
+            tools: vec![(text("get_now"), 12), (text("find_files"), 3)],
+            k: 2,
+            confidence_permille: 750,
+            catalog_digest: text("0b"),
+        }
+        .into(),
+        PlanProposed { source: text("L3"), engine: text("simple"), language: text("it"), plan: Kept::json(&json!({ "steps": [] })) }
+            .into(),
+        StepProposed { step: 1, tool: text("get_now"), args: Kept::json(&json!({ "timezone": "UTC" })) }.into(),
+        ArgumentsResolved {
+            step: 1,
+            args: away(),
+            targets: vec![Target {
+                pointer: text("/path"),
+                role: text("path"),
+                given: text("a.txt"),
+                canonical: text("/home/owner/a.txt"),
+                canonical_b64: Some(text("/w==")),
+                kind: text("absent"),
+                trouble: Some(trouble()),
+            }],
+            provenance: Json(json!({ "/path": { "from": "text" } })),
+            version: text("1.0.0"),
+            checks: vec![Check { step: text("receive"), failure: None }, Check { step: text("verify"), failure: Some(trouble()) }],
+            plan_digest: text("0c"),
+        }
+        .into(),
+        StepRefused { step: 1, by: text("guard"), class: text("forbidden"), reason: text("no") }.into(),
+        VerdictGiven {
+            step: 1,
+            about: text("call"),
+            approved: false,
+            policy: text("ask"),
+            score_permille: 1000,
+            blocked_by: Some(text("core_paths")),
+            judge_kind: text("rules"),
+            reasons: vec![text("one"), text("two")],
+        }
+        .into(),
+    ]
+}
+
+fn consents() -> Vec<Event> {
+    vec![
+        ConsentAsked { step: 2, about: text("effects"), digest: text("0d"), text: Kept::text("May it?"), expires_s: 600 }.into(),
+        Event::ConsentGiven(ConsentAnswered { step: 2, digest: text("0d"), by: text("terminal") }),
+        ConsentDenied { step: 2, digest: text("0d"), by: text("terminal") }.into(),
+        ConsentExpired { step: 2, digest: text("0d"), why: text("no_terminal") }.into(),
+    ]
+}
+
+fn planned() -> PlannedOp {
+    PlannedOp {
+        op: text("write"),
+        path: text("/home/owner/b.txt"),
+        path_b64: Some(text("/w==")),
+        content: Some(hash(9)),
+        bytes: 5,
+        if_exists: text("replace"),
+        before: BeforeImage { kind: text("file"), bytes: 4, mode: 0o644, hash: Some(hash(10)), image: Some(hash(11)) },
+        after: Some(hash(12)),
+        trouble: Some(trouble()),
+    }
+}
+
+fn calls() -> Vec<Event> {
+    let trace_id = text("01ARZ3NDEKTSV4RRFFQ69G5FAV.1");
+    vec![
+        InvocationStarted {
+            trace_id: trace_id.clone(),
+            step: 1,
+            tool: text("get_now"),
+            version: text("1.0.0"),
+            plan_digest: text("0c"),
+            repeatable: true,
+        }
+        .into(),
+        InvocationFinished {
+            trace_id: trace_id.clone(),
+            step: 1,
+            ok: false,
+            class: Some(text("timeout")),
+            result: Kept::json(&json!({ "ok": false })),
+            effects: vec![planned()],
+            checks: vec![Check { step: text("run"), failure: Some(trouble()) }],
+            duration_us: 20_000_000,
+            cage: Json(json!({ "level": "full" })),
+            connections: Json(json!([])),
+            diagnostics: Kept::text(""),
+        }
+        .into(),
+        InvocationInDoubt { trace_id: trace_id.clone(), step: 1 }.into(),
+        InvocationSettled { trace_id, step: 1, outcome: text("unknown"), by: text("owner") }.into(),
+        EffectsPlanned { step: 1, ops: Kept::json(&json!([])) }.into(),
+        EffectCommitted { step: 1, index: 0, outcome: text("failed"), failure: Some(trouble()) }.into(),
+    ]
+}
+
+fn courses() -> Vec<Event> {
+    vec![
+        TurnSuspended { kind: text("ask"), message: Kept::text("Which file?") }.into(),
+        TurnResumed { by: text("dialog") }.into(),
+        TurnCancelled { by: text("person") }.into(),
+        TurnClosed {
+            final_kind: text("answer"),
+            class: Some(text("not_found")),
+            message: Kept::text("Ora: 12:00."),
+            counts: BTreeMap::from([(text("calls_ok"), 1), (text("calls_failed"), 300)]),
+        }
+        .into(),
+    ]
+}

@@ -1,0 +1,71 @@
+//! Rivals that take turns: the first is the measure, the others are told as ratios to it.
+
+use std::time::{Duration, Instant};
+
+/// Something that is measured in bursts; returns how long one burst took (its own set-up left out).
+pub(crate) type Rival<'r> = Box<dyn FnMut() -> Duration + 'r>;
+
+/// What the bursts of one rival say.
+pub(crate) struct Figure {
+    /// Median of a burst.
+    pub(crate) median: Duration,
+    /// Median of (its burst / the first rival's burst of the same round).
+    pub(crate) ratio: f64,
+}
+
+/// Runs `rounds` rounds; each begins with another rival.
+pub(crate) fn take_turns(rounds: usize, rivals: &mut [Rival<'_>]) -> Vec<Figure> {
+    let count = rivals.len();
+    let mut times = vec![Vec::with_capacity(rounds); count];
+    for rival in rivals.iter_mut() {
+        rival(); // To warm up.
+    }
+    for round in 0..rounds {
+        for place in 0..count {
+            let which = (round + place) % count;
+            times[which].push(rivals[which]());
+        }
+    }
+    let figure = |own: &Vec<Duration>| {
+        let ratios = own.iter().zip(&times[0]).map(|(own, first)| own.as_secs_f64() / first.as_secs_f64()).collect();
+        Figure { median: Duration::from_secs_f64(median(own.iter().map(Duration::as_secs_f64).collect())), ratio: median(ratios) }
+    };
+    times.iter().map(figure).collect()
+}
+
+/// How long something takes.
+pub(crate) fn timed(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
+
+/// The middle value.
+pub(crate) fn median(values: Vec<f64>) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The value that this share of the values does not exceed.
+pub(crate) fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index into a short list")]
+    let index = ((values.len().max(1) - 1) as f64 * share).round() as usize;
+    values.get(index).copied().unwrap_or(f64::NAN)
+}
+
+/// Microseconds a piece.
+pub(crate) fn micros_each(time: Duration, pieces: u32) -> f64 {
+    time.as_secs_f64() * 1e6 / f64::from(pieces)
+}
+
+/// A rate in words.
+pub(crate) fn per_second(time: Duration, pieces: u32) -> String {
+    let rate = f64::from(pieces) / time.as_secs_f64();
+    if rate >= 1e6 {
+        format!("{:.2} M/s", rate / 1e6)
+    } else if rate >= 1e4 {
+        format!("{:.0} k/s", rate / 1e3)
+    } else {
+        format!("{rate:.0} /s")
+    }
+}

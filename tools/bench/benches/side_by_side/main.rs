@@ -1,0 +1,42 @@
+//! `cargo bench`: what this costs beside what else could be used, measured in the same minute on the same disk.
+//!
+//! Rivals take turns in short bursts, and a ratio is the median of the ratios of neighbouring bursts, since a disk's mood
+//! changes by the second. `cargo bench -- append planner` runs some sections. Nothing here passes or fails.
+#![expect(clippy::print_stdout, reason = "printing is what a bench is for")]
+
+mod append;
+mod bursts;
+mod group;
+mod history;
+mod planner;
+mod replay;
+mod sqlite;
+mod steps;
+mod table;
+
+use std::time::Instant;
+
+type Section = (&'static str, fn() -> table::Table);
+
+const SECTIONS: &[Section] = &[
+    ("append", append::run),
+    ("group", group::run),
+    ("steps", steps::run),
+    ("replay", replay::run),
+    ("planner", planner::run),
+];
+
+fn main() {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --all-targets` starts benches too, without this flag.
+    let Some(at) = arguments.iter().position(|argument| argument == "--bench") else { return };
+    arguments.remove(at);
+    let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == name);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    println!("{cores} cores; data under {}", env!("CARGO_TARGET_TMPDIR"));
+    for (name, run) in SECTIONS.iter().filter(|(name, _)| wanted(name)) {
+        let start = Instant::now();
+        let table = run();
+        println!("\n{name} ({:.1} s)\n{table}", start.elapsed().as_secs_f64());
+    }
+}
