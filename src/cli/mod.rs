@@ -20,6 +20,7 @@ mod turn;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use metnos_projections::messages::Language;
@@ -27,6 +28,7 @@ use metnos_projections::messages::Language;
 use crate::config::{Flags, Variables};
 use crate::instance::Instance;
 use crate::loader::{check, seeds};
+use crate::sandbox::lock;
 use output::Failure;
 pub(crate) use output::aside;
 
@@ -105,6 +107,9 @@ enum Command {
     Audit(audit::Audit),
 }
 
+/// How long a command waits for cages that a killed one left; they die with their parent.
+const CAGE_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -177,6 +182,7 @@ impl Context {
     }
 
     fn prepare(&self, instance: &mut Instance) -> Result<(), Failure> {
+        self.wait_for_cages(instance)?;
         let is_new = instance.is_new;
         if is_new {
             self.say(&self.text(instance, "first_run.created", &serde_json::json!({ "workspace": instance.dirs.workspace })));
@@ -192,6 +198,16 @@ impl Context {
             }
         }
         ask::settle_interrupted(self, instance)
+    }
+
+    /// Waits until no cage of a killed command is alive: what it might still do must be over before anything is settled.
+    fn wait_for_cages(&self, instance: &Instance) -> Result<(), Failure> {
+        let alive = lock::settle(&instance.dirs.data.join("cages"), CAGE_PATIENCE);
+        match alive {
+            Ok(alive) if alive.is_empty() => Ok(()),
+            Ok(alive) => Err(Failure::internal(format!("{} executors of an earlier command still run; try again in a moment", alive.len()))),
+            Err(error) => Err(Failure::internal(format!("the cages of earlier commands cannot be looked at: {error}"))),
+        }
     }
 
     fn tell_seeds(&self, instance: &Instance, laid: &[seeds::Laid], is_new: bool) {
