@@ -312,7 +312,7 @@ impl Run<'_> {
         for (index, op) in ops {
             let content = match op.content.map(|hash| reader.blob(hash)).transpose()?.flatten() {
                 Some(content) => commit::commit(&op, &content, &commit::key(&trace_id, index)),
-                None => commit::Outcome::Failed("internal_error".to_owned(), "the new bytes are not in the log".to_owned()),
+                None => commit::Outcome::Failed("internal_error".to_owned(), "system: the new bytes are not in the log".to_owned()),
             };
             let failure = match &content {
                 commit::Outcome::Failed(class, reason) => Some((class.clone(), reason.clone())),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use metnos_log::event::executor::LifeCycle;
 use metnos_projections::machines::turn::Turn;
+use metnos_projections::machines::turn::decide::trouble;
 use metnos_log::TurnId;
 use serde_json::{Value, json};
 
@@ -167,7 +168,13 @@ fn caged(instance: &Instance, loaded: Loaded, args: Value) -> Result<(Value, Opt
     let prepared = PreparedCall::new(1, Ok::<_, LoadError>(loaded), args, &caller);
     let trace_id = hex(&random::<13>());
     let failure = |class: &str, reason: &str| json!({ "ok": false, "error_class": class, "error": reason });
-    let troubles = prepared.facts.targets.iter().filter_map(|target| target.trouble.clone());
+    let language = instance.settings.language.unwrap_or_default();
+    let said = |target: &metnos_log::event::turn::Target| {
+        let (class, reason) = target.trouble.as_ref()?;
+        let reason = trouble(&instance.rules.messages, language, reason, &target.canonical);
+        Some((class.clone(), if reason.is_empty() { format!("{class}: {}", target.canonical) } else { reason }))
+    };
+    let troubles = prepared.facts.targets.iter().filter_map(said);
     let checks = prepared.facts.checks.iter().filter_map(|check| check.failure.clone());
     if let Some((class, reason)) = troubles.chain(checks).next() {
         return Ok((failure(&class, &reason), None, 0, trace_id));
@@ -175,7 +182,7 @@ fn caged(instance: &Instance, loaded: Loaded, args: Value) -> Result<(Value, Opt
     let paths: Vec<String> = prepared.facts.targets.iter().filter(|target| target.role != "url").map(|target| target.canonical.clone()).collect();
     let home = caller.home.to_string_lossy().into_owned();
     let subject = Subject { about: "call", tool: &tool, paths: &paths, home: &home, own: &caller.own };
-    if let Some(blocked) = instance.rules.laws.guard(subject, instance.settings.language.unwrap_or_default()) {
+    if let Some(blocked) = instance.rules.laws.guard(subject, language) {
         return Ok((failure("vaglio_guard", &blocked.reason), None, 0, trace_id));
     }
     let cancel = terminal::cancel_on_interrupt().map_err(|error| Failure::internal(error.to_string()))?;

@@ -23,7 +23,7 @@ pub enum Outcome {
     Done,
     /// Made before; nothing was done.
     FoundDone,
-    /// Not made: class and reason.
+    /// Not made: class, and key of the reason.
     Failed(String, String),
 }
 
@@ -43,18 +43,17 @@ pub fn commit(op: &PlannedOp, content: &[u8], key: &str) -> Outcome {
     let path = target_path(op);
     match try_commit(op, &path, content, key) {
         Ok(outcome) => outcome,
-        Err(Fault::System(error)) => {
-            let (class, reason) = said(error, &path);
-            Outcome::Failed(class.to_owned(), reason)
-        }
+        Err(Fault::System(error)) => failed(error),
         Err(Fault::Io(error)) => match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(error) => {
-                let (class, reason) = said(error, &path);
-                Outcome::Failed(class.to_owned(), reason)
-            }
-            None => Outcome::Failed("operation_failed".to_owned(), format!("{}: {error}", path.display())),
+            Some(error) => failed(error),
+            None => Outcome::Failed("operation_failed".to_owned(), format!("system: {error}")),
         },
     }
+}
+
+fn failed(error: Errno) -> Outcome {
+    let (class, reason) = said(error);
+    Outcome::Failed(class.to_owned(), reason)
 }
 
 enum Fault {
@@ -89,8 +88,7 @@ fn try_commit(op: &PlannedOp, path: &Path, content: &[u8], key: &str) -> Result<
         return Ok(Outcome::FoundDone);
     }
     if (now.kind.as_str(), now.hash) != (op.before.kind.as_str(), op.before.hash) {
-        let reason = format!("{} changed since this was planned; nothing was written", path.display());
-        return Ok(Outcome::Failed("target_changed".to_owned(), reason));
+        return Ok(Outcome::Failed("target_changed".to_owned(), "changed".to_owned()));
     }
     let written = write_beside(op, &folder, path, &temporary, content).and_then(|file| {
         let rename = if op.before.kind == "absent" { RenameFlags::NOREPLACE } else { RenameFlags::empty() };

@@ -42,7 +42,7 @@ pub fn plan(result: &Value, stage: Option<&Stage>, targets: &[Target], log: &Log
     }
     if effects.len() > OPS_MAX {
         if let Some(op) = planned.ops.last_mut() {
-            op.trouble = Some(("too_large".to_owned(), format!("more than {OPS_MAX} changes at once")));
+    op.trouble = Some(("too_large".to_owned(), format!("too_many_changes: {OPS_MAX}")));
         }
     }
     planned
@@ -86,23 +86,23 @@ fn fill(
     blobs: &mut Vec<(BlobHash, Vec<u8>)>,
 ) -> Result<(), Trouble> {
     if !matches!(op.op.as_str(), "write" | "append") {
-        return Err(("contract_violation", format!("«{}» is no change that Metnos makes", op.op)));
+        return Err(("contract_violation", format!("unknown_change: {}", op.op)));
     }
     let named = targets.iter().find(|target| target.role == "target_path" && target.canonical == op.path);
-    let target = named.ok_or_else(|| ("policy_violation", format!("{} is not what it was asked to change", op.path)))?;
+    let target = named.ok_or(("policy_violation", "unasked_target".to_owned()))?;
     op.path_b64.clone_from(&target.canonical_b64);
-    let stage = stage.ok_or(("internal_error", "the stage is gone".to_owned()))?;
+    let stage = stage.ok_or(("internal_error", "system: the stage is gone".to_owned()))?;
     let content = stage.read(from, CONTENT_BYTES_MAX).map_err(|error| {
         let class = if error.kind() == std::io::ErrorKind::FileTooLarge { "too_large" } else { "contract_violation" };
-        (class, format!("the staged bytes «{from}» cannot be read: {error}"))
+        (class, format!("system: {error}"))
     })?;
     op.bytes = content.len() as u64;
-    let before = look(&target_path(op)).map_err(|error| ("operation_failed", format!("{}: {error}", op.path)))?;
+    let before = look(&target_path(op)).map_err(|error| ("operation_failed", format!("system: {error}")))?;
     if before.image.kind == "file" && op.if_exists == "fail" {
-        return Err(("operation_failed", format!("{} exists already", op.path)));
+        return Err(("operation_failed", "exists".to_owned()));
     }
     if matches!(before.image.kind.as_str(), "folder" | "other") {
-        return Err(("wrong_type", format!("{} is no ordinary file", op.path)));
+        return Err(("wrong_type", "no_plain_file".to_owned()));
     }
     op.after = Some(after(op, &content, before.bytes.as_deref())?);
     op.before = before.image;
@@ -131,7 +131,7 @@ fn after(op: &PlannedOp, content: &[u8], before: Option<&[u8]>) -> Result<BlobHa
             match file.and_then(|file| hasher.update_reader(file).map(drop)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(("operation_failed", format!("{}: {error}", op.path))),
+                Err(error) => return Err(("operation_failed", format!("system: {error}"))),
             }
         }
     }

@@ -97,10 +97,10 @@ fn absolute(wanted: &Wanted, base: Base<'_>) -> Result<PathBuf, &'static str> {
     let bytes = wanted.value_b64.as_ref().and_then(|text| STANDARD.decode(text).ok());
     let name: OsString = bytes.map_or_else(|| OsString::from(&wanted.value), OsString::from_vec);
     if name.is_empty() {
-        return Err("the path is empty");
+        return Err("empty_path");
     }
     if name.as_bytes().contains(&0) {
-        return Err("the path holds a NUL, which no file name can");
+        return Err("nul_in_path");
     }
     if name == "~" {
         return Ok(base.home.to_owned());
@@ -128,7 +128,7 @@ fn read_path(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
         }
         Err(error) => {
             name(&mut target, &lexical(&path));
-            let (class, reason) = said(error, &path);
+            let (class, reason) = said(error);
             trouble(&mut target, class, reason);
             Looked { target, held: None }
         }
@@ -181,7 +181,7 @@ fn to_be_written(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Target 
         }
     };
     if wanted.value.ends_with('/') {
-        trouble(&mut target, "wrong_type", format!("{} names a folder, not a file", path.display()));
+        trouble(&mut target, "wrong_type", "is_folder");
         return target;
     }
     match hold(&path) {
@@ -189,14 +189,13 @@ fn to_be_written(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Target 
             name(&mut target, &canonical);
             kind.clone_into(&mut target.kind);
             if kind != "file" {
-                let what = if kind == "folder" { "is a folder" } else { "is no ordinary file" };
-                trouble(&mut target, "wrong_type", format!("{} {what}", canonical.display()));
+                trouble(&mut target, "wrong_type", if kind == "folder" { "is_folder" } else { "no_plain_file" });
             }
         }
         Err(Errno::NOENT) => name_in_folder(&mut target, &path),
         Err(error) => {
             name(&mut target, &path);
-            let (class, reason) = said(error, &path);
+            let (class, reason) = said(error);
             trouble(&mut target, class, reason);
         }
     }
@@ -206,35 +205,37 @@ fn to_be_written(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Target 
 fn name_in_folder(target: &mut Target, path: &Path) {
     name(target, path);
     let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else {
-        return trouble(target, "invalid_args", "the path names no file");
+        return trouble(target, "invalid_args", "empty_path");
     };
     if path.is_symlink() {
-        return trouble(target, "not_found", format!("{} is a link to something that is not there", path.display()));
+        return trouble(target, "not_found", "dangling_link");
     }
     match hold(folder) {
         Ok((_, folder, "folder")) => name(target, &folder.join(file)),
-        Ok((_, folder, _)) => trouble(target, "wrong_type", format!("{} is no folder", folder.display())),
-        Err(Errno::NOENT) => trouble(target, "not_found", format!("the folder {} does not exist", folder.display())),
+        Ok(_) => trouble(target, "wrong_type", format!("no_folder: {}", folder.display())),
+        Err(Errno::NOENT) => trouble(target, "not_found", format!("folder_absent: {}", folder.display())),
         Err(error) => {
-            let (class, reason) = said(error, folder);
+            let (class, reason) = said(error);
             trouble(target, class, reason);
         }
     }
 }
 
-/// An error of the system as class and sentence.
-pub fn said(error: Errno, path: &Path) -> (&'static str, String) {
-    let path = path.display();
-    match error {
-        Errno::NOENT => ("not_found", format!("{path} does not exist")),
-        Errno::NOTDIR => ("not_found", format!("a part of {path} is a file, not a folder")),
-        Errno::ACCESS | Errno::PERM => ("permission_denied", format!("{path} may not be opened by this user")),
-        Errno::LOOP => ("operation_failed", format!("the links of {path} go round in a circle")),
-        Errno::NAMETOOLONG => ("invalid_args", format!("a name in {path} is longer than the system allows")),
-        Errno::ROFS => ("permission_denied", format!("{path} lies on a read-only disk")),
-        Errno::NOSPC | Errno::DQUOT => ("resource_unavailable", format!("the disk of {path} is full")),
-        other => ("operation_failed", format!("{path}: {other}")),
-    }
+/// An error of the system as an error class and the key of what is said about it (`[trouble]` in the texts), with a detail
+/// after a colon where there is one.
+pub fn said(error: Errno) -> (&'static str, String) {
+    let (class, key) = match error {
+        Errno::NOENT => ("not_found", "absent"),
+        Errno::NOTDIR => ("not_found", "part_is_file"),
+        Errno::ACCESS | Errno::PERM => ("permission_denied", "no_permission"),
+        Errno::LOOP => ("operation_failed", "link_circle"),
+        Errno::NAMETOOLONG => ("invalid_args", "name_too_long"),
+        Errno::ROFS => ("permission_denied", "read_only_disk"),
+        Errno::NOSPC | Errno::DQUOT => ("resource_unavailable", "disk_full"),
+        Errno::EXIST => ("operation_failed", "exists"),
+        other => return ("operation_failed", format!("system: {other}")),
+    };
+    (class, key.to_owned())
 }
 
 /// An address in normal form; one without a scheme means https, on loopback http.
@@ -252,12 +253,10 @@ fn address(mut target: Target) -> Target {
             "url".clone_into(&mut target.kind);
         }
         Some(url) => {
-            let reason = format!("{} is an address of the kind {}, only http and https are fetched", target.given, url.scheme());
-            trouble(&mut target, "invalid_args", reason);
+            trouble(&mut target, "invalid_args", format!("other_scheme: {}", url.scheme()));
         }
         None => {
-            let reason = format!("{} is no web address", target.given);
-            trouble(&mut target, "invalid_args", reason);
+            trouble(&mut target, "invalid_args", "no_address");
         }
     }
     target

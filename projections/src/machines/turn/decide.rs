@@ -17,7 +17,7 @@ use super::consent;
 use super::state::{Phase, Step, Turn};
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
-use crate::messages::Language;
+use crate::messages::{Language, Messages};
 use crate::plan::{AbstentionKind, Origin, Plan};
 use crate::rules::cage_plan::Autonomy;
 use crate::rules::core_paths::OwnDirs;
@@ -235,7 +235,8 @@ impl Decider<'_> {
         if let Some((rule, reason)) = self.guard("call", &step.tool, &paths) {
             return self.block("call", &step, rule, reason);
         }
-        let trouble = prepared.targets.iter().find_map(|target| target.trouble.clone().map(|why| ("gateway", why)));
+        let troubled = prepared.targets.iter().find_map(|target| Some((target, target.trouble.as_ref()?)));
+        let trouble = troubled.map(|(target, (class, key))| ("gateway", (class.clone(), self.trouble(key, &target.canonical))));
         let check = prepared.checks.iter().find_map(|check| {
             let by = if check.step == "validate_input" { "schema" } else { "gateway" };
             check.failure.clone().map(|why| (by, why))
@@ -383,8 +384,9 @@ impl Decider<'_> {
         if !ok || effects.is_empty() {
             return self.step_ended();
         }
-        if let Some((class, reason)) = effects.iter().find_map(|op| op.trouble.clone()) {
-            return self.refuse("gateway", &class, Some(reason));
+        if let Some((op, (class, key))) = effects.iter().find_map(|op| Some((op, op.trouble.as_ref()?))) {
+            let reason = self.trouble(key, &op.path);
+            return self.refuse("gateway", class, Some(reason));
         }
         let paths: Vec<String> = effects.iter().map(|op| op.path.clone()).collect();
         if let Some((rule, reason)) = self.guard("effects", &step.tool, &paths) {
@@ -408,10 +410,19 @@ impl Decider<'_> {
         let result = step.result.clone().unwrap_or(Value::Null);
         let text = |key: &str| result.get(key).and_then(Value::as_str).map(str::to_owned);
         let class = step.class.clone().or_else(|| text("error_class")).unwrap_or_else(|| "internal_error".to_owned());
-        let failed = step.committed.values().flatten().next().map(|(_, reason)| reason.clone());
+        let failed = step.committed.iter().find_map(|(index, failure)| {
+            let (_, key) = failure.as_ref()?;
+            let op = step.ops.get(usize::try_from(*index).ok()?)?;
+            Some(self.trouble(key, &op.path))
+        });
         let reason = failed.or_else(|| text("error")).unwrap_or_default();
         let message = self.failure(&step, &class, &reason);
         self.close("error", Some(&class), message);
+    }
+
+    /// What the edge's reason key means, in the turn's language; `key: detail`.
+    fn trouble(&self, reason: &str, path: &str) -> String {
+        trouble(&self.context.rules.messages, self.turn.language, reason, path)
     }
 
     fn failure(&self, step: &Step, class: &str, reason: &str) -> String {
@@ -495,6 +506,12 @@ fn trace_id(turn: TurnId, step: u32) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("metnos trace id v1");
     hasher.update(&turn.0).update(&step.to_le_bytes());
     hasher.finalize().to_hex()[..26].to_owned()
+}
+
+/// What a reason of the edge says: a key of `[trouble]`, with a detail after a colon where there is one.
+pub fn trouble(messages: &Messages, language: Language, reason: &str, path: &str) -> String {
+    let (key, detail) = reason.split_once(": ").unwrap_or((reason, ""));
+    messages.say(language, &format!("trouble.{key}"), json!({ "path": path, "detail": detail }))
 }
 
 /// What the guard looks at among the targets.
