@@ -253,7 +253,8 @@ fn settings(lexicons: &Lexicons, tool: &Indexed, items: &[Item], at: usize, fill
     for sense in items[at].senses() {
         if let Sense::Setting(index) = sense {
             let setting = &lexicons.settings[*index];
-            if tool.accepts(&setting.argument, &setting.value) {
+            let text = matches!(tool.role(&setting.argument), Some(Role::Content | Role::Text));
+            if (tool.acts() || !text) && tool.accepts(&setting.argument, &setting.value) {
                 filled.set(&setting.argument, setting.value.clone(), items, at);
             }
         }
@@ -303,7 +304,10 @@ fn cued(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled
         for cue in told.cues.iter().flat_map(|c| c.values().flatten()) {
             let cue = super::words::fold(cue);
             let found = available.iter().copied().find(|&at| {
-                items[at].is_word() && !items[at].is_noise() && items[at].folded == cue && available.contains(&(at + 1))
+                items[at].is_word()
+                    && !items[at].is_noise()
+                    && items[at].folded == cue
+                    && available.binary_search(&(at + 1)).is_ok()
             });
             let Some(at) = found.filter(|at| !filled.used.contains(&(at + 1))) else { continue };
             let value = match &items[at + 1].what {

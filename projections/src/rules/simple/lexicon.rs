@@ -90,6 +90,8 @@ pub(crate) enum Cue {
     Superlative,
     /// «if», «every morning»: the act depends on something or recurs.
     Condition,
+    /// «did you», «should I»: asks about an act instead of wanting it.
+    Asking,
     /// «me»: who is told.
     Listener,
 }

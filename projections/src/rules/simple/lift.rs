@@ -49,6 +49,8 @@ const PAIRS: [(char, char); 8] =
 pub(crate) fn lift(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)]) -> Vec<Place> {
     let mut places = Vec::new();
     let mut at = 0;
+    // A run of characters that is nothing is not tried again from each of its words.
+    let mut plain_until = 0;
     while at < text.len() {
         let opens =
             at == 0 || text[..at].ends_with(|c: char| !is_word(c) && !matches!(c, '~' | '/' | '.' | '-' | '\\' | '@'));
@@ -59,7 +61,15 @@ pub(crate) fn lift(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)]) -> 
         let place = lift_existing(lexicons, text, at, existing)
             .map(|place| (place.end, place))
             .or_else(|| lift_quoted(lexicons, text, at))
-            .or_else(|| lift_run(lexicons, text, at).map(|place| (place.end, place)));
+            .or_else(|| {
+                let rooted = text[at..].starts_with(['/', '~', '.']) || text[at..].starts_with("http");
+                if at < plain_until && !rooted && !after_elision(text, at) {
+                    return None;
+                }
+                let (end, value) = run(text, at);
+                plain_until = plain_until.max(end);
+                lift_run(lexicons, at, end, &value).map(|place| (place.end, place))
+            });
         at = match place {
             Some((next, place)) => {
                 places.push(place);
@@ -83,6 +93,9 @@ fn lift_existing(lexicons: &Lexicons, text: &str, at: usize, existing: &[(u32, u
     Some(Place { start: at, end, lifted: Lifted::Path { value: value.to_owned(), looks: looks(value), quoted: false } })
 }
 
+/// How many marks inside of a quotation are looked at before it is taken for an apostrophe.
+const MOST_CLOSINGS: usize = 32;
+
 /// Text between quotes, and where the closing quote ends. A single quote opens only where a word could start and closes
 /// only where one could end.
 fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<(usize, Place)> {
@@ -90,7 +103,7 @@ fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<(usize, Pla
     let (_, close) = PAIRS.iter().find(|(o, _)| *o == open)?;
     let inside = at + open.len_utf8();
     let mut search = inside;
-    loop {
+    for _ in 0..MOST_CLOSINGS {
         let found = search + text[search..].find(*close)?;
         let end = found + close.len_utf8();
         let apostrophe = matches!(close, '\'' | '’');
@@ -107,6 +120,7 @@ fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<(usize, Pla
         let unescaped = value.replace("\\\"", "\"");
         return Some((end, Place { start: inside, end: found, lifted: quoted(lexicons, &unescaped) }));
     }
+    None
 }
 
 fn quoted(lexicons: &Lexicons, value: &str) -> Lifted {
@@ -124,15 +138,22 @@ fn quoted(lexicons: &Lexicons, value: &str) -> Lifted {
 }
 
 /// A run without white space that is a path, a glob, an address or an extension.
-fn lift_run(lexicons: &Lexicons, text: &str, at: usize) -> Option<Place> {
-    let (end, value) = run(text, at);
-    let trimmed = trim_end(&value);
+fn lift_run(lexicons: &Lexicons, at: usize, end: usize, value: &str) -> Option<Place> {
+    let trimmed = trim_end(value);
     let cut = value.len() - trimmed.len();
     let (end, value) = (end - cut, trimmed);
     if value.is_empty() {
         return None;
     }
     classify(lexicons, value).map(|lifted| Place { start: at, end, lifted })
+}
+
+/// «l'example.com», «(~/a.txt)»: right after the first apostrophe or bracket of a run.
+fn after_elision(text: &str, at: usize) -> bool {
+    let start =
+        text[..at].char_indices().rev().take(8).take_while(|(_, c)| !c.is_whitespace()).last().map_or(at, |(i, _)| i);
+    let blank = start == 0 || text[..start].ends_with(char::is_whitespace);
+    blank && start < at && text[start..at].ends_with(['\'', '’', '(', '['])
 }
 
 /// The run of non-blank characters at `at` with escapes resolved, and where it ends. Quotation marks end it.

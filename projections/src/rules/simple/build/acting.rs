@@ -15,6 +15,9 @@ use crate::plan::Origin;
 
 impl<'a> Builder<'a> {
     pub(super) fn acting(&mut self, clause: &Clause, at: usize, verb: usize) -> Result<(), Trouble> {
+        if let Some(asking) = clause.range.clone().find(|&i| i < at && self.items[i].is(Cue::Asking)) {
+            return Err(Trouble::Unclear { words: self.said(asking..at + 1) });
+        }
         let available = self.within(clause);
         let target = self.target(&available, at);
         let tool = self.acting_tool(&available, verb);
@@ -30,7 +33,8 @@ impl<'a> Builder<'a> {
         let content = tool.with_role(Role::Content).next().map(str::to_owned);
         if let Some(content) = content {
             let literal = self.literal(&available, at, target);
-            if literal.is_none() && self.has(&sources, |w| matches!(w, What::Path { .. } | What::Url(_))) {
+            let named = self.has(&sources, |w| matches!(w, What::Path { .. } | What::Url(_)));
+            if literal.is_none() && (named || self.last_gives_content()) {
                 self.selection(clause, &sources)?;
             }
             let mut filled = fill(self.lexicons, tool, self.items, &self.unused(&available), target);
@@ -192,6 +196,24 @@ impl<'a> Builder<'a> {
         })
     }
 
+    /// «write … to ~/a.txt, then read it»: the file that the last step wrote, by the same words.
+    fn refer_written(&self, tool: &Indexed, filled: &mut Filled) -> bool {
+        let Some((step, writer)) = self.steps.last().and_then(|s| Some((s, self.tools.indexed(&s.tool)?))) else {
+            return false;
+        };
+        let (Some(from), Some(to)) = (writer.with_role(Role::TargetPath).next(), tool.with_role(Role::Path).next())
+        else {
+            return false;
+        };
+        let written = (step.args.get(from).filter(|v| v.is_string()), step.provenance.get(&format!("/{from}")));
+        let (Some(value), Some(origin)) = written else { return false };
+        let (value, pointer) =
+            if tool.is_list(to) { (json!([value]), format!("/{to}/0")) } else { (value.clone(), format!("/{to}")) };
+        filled.args.insert(to.to_owned(), value);
+        filled.provenance.insert(pointer, origin.clone());
+        true
+    }
+
     /// «every file in ~/x», «the files in ~/x»: many of them, in a folder that a word of place introduces.
     pub(super) fn many_in_folder(&self, tool: &Indexed, available: &[usize]) -> bool {
         let place = available.iter().copied().find(|&at| path(&self.items[at]).is_some());
@@ -240,7 +262,7 @@ impl<'a> Builder<'a> {
         if let Some(entries) = entries.filter(|_| sourceless) {
             if found && (searched || clause.pronoun || !self.nouns(available).any(|_| true)) {
                 filled.refer(&entries, u32::try_from(self.steps.len()).unwrap_or(u32::MAX), "");
-            } else if clause.pronoun {
+            } else if clause.pronoun && !self.refer_written(tool, &mut filled) {
                 return Err(Trouble::NoAntecedent);
             }
         } else if sourceless && clause.pronoun {

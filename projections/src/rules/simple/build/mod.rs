@@ -126,7 +126,8 @@ impl<'a> Builder<'a> {
                     glued || item.folded.starts_with(|c: char| c.is_ascii_digit())
                 }
                 What::Word(_) if item.is(Cue::Superlative) || item.is(Cue::Condition) => true,
-                What::Word(_) if item.is_noise() => false,
+                What::Word(_) if item.is_noise() || item.is(Cue::Modified) => false,
+                What::Word(_) if item.past().is_some_and(|v| self.acts(v)) => true,
                 What::Word(senses) => {
                     item.verb().is_some()
                         || (glued && senses.iter().any(|s| matches!(s, Sense::Size(_) | Sense::Number(_))))

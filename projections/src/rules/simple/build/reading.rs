@@ -175,6 +175,14 @@ impl<'a> Builder<'a> {
         if objects.contains(&"dirs") {
             objects.push("files");
         }
+        let mut seen = Vec::new();
+        objects.retain(|object| {
+            let first = !seen.contains(object);
+            if first {
+                seen.push(*object);
+            }
+            first
+        });
         let mut best: Option<(usize, &'a Indexed)> = None;
         for verb in &verbs {
             for object in &objects {
