@@ -80,7 +80,7 @@ pub fn failure(
     let known = messages.keys(language).contains(&key.as_str());
     let key = if known { key.as_str() } else { "answer.failed_other" };
     let error = error.trim().trim_end_matches('.');
-    let error = if error.is_empty() { error_class } else { error };
+    let error = if error.is_empty() && !known { error_class } else { error };
     messages.say(language, key, json!({ "tool": tool, "error": error, "target": target(args) }))
 }
 
