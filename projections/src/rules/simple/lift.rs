@@ -60,7 +60,7 @@ pub(crate) fn lift(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)]) -> 
         }
         let place = lift_existing(lexicons, text, at, existing)
             .map(|place| (place.end, place))
-            .or_else(|| lift_quoted(lexicons, text, at))
+            .or_else(|| lift_quoted(lexicons, text, at, existing))
             .or_else(|| {
                 let rooted = text[at..].starts_with(['/', '~', '.']) || text[at..].starts_with("http");
                 if at < plain_until && !rooted && !after_elision(text, at) {
@@ -98,7 +98,7 @@ const MOST_CLOSINGS: usize = 32;
 
 /// Text between quotes, and where the closing quote ends. A single quote opens only where a word could start and closes
 /// only where one could end.
-fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<(usize, Place)> {
+fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize, existing: &[(u32, u32)]) -> Option<(usize, Place)> {
     let open = text[at..].chars().next()?;
     let (_, close) = PAIRS.iter().find(|(o, _)| *o == open)?;
     let inside = at + open.len_utf8();
@@ -118,7 +118,14 @@ fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<(usize, Pla
             return None;
         }
         let unescaped = value.replace("\\\"", "\"");
-        return Some((end, Place { start: inside, end: found, lifted: quoted(lexicons, &unescaped) }));
+        // A name that nobody would take for one, a line break in it say, is one when it is on the disk.
+        let named = existing.contains(&(byte(inside), byte(found))) && value.contains(['.', '/']);
+        let lifted = if named {
+            Lifted::Path { value: unescaped, looks: looks(value), quoted: true }
+        } else {
+            quoted(lexicons, &unescaped)
+        };
+        return Some((end, Place { start: inside, end: found, lifted }));
     }
     None
 }
@@ -365,7 +372,7 @@ pub fn candidates_for_existing(text: &str) -> Vec<(u32, u32)> {
     if let Some(from) = start.filter(|_| text.len() <= super::LONGEST_SENTENCE) {
         edges.push((from, text.len()));
     }
-    let mut ranges = Vec::new();
+    let mut ranges = quoted_ranges(text);
     // What looks like a name comes first; runs of plain words are tried as long as there is room.
     for plain in [false, true] {
         for (index, &(from, _)) in edges.iter().enumerate() {
@@ -379,6 +386,25 @@ pub fn candidates_for_existing(text: &str) -> Vec<(u32, u32)> {
         }
     }
     ranges.sort_by_key(|&(from, to)| (from, std::cmp::Reverse(to)));
+    ranges
+}
+
+/// What stands between quotes, whatever it holds: a name in quotes may have line breaks.
+fn quoted_ranges(text: &str) -> Vec<(u32, u32)> {
+    const MOST: usize = 16;
+    const PAIRS: [(char, char); 5] = [('"', '"'), ('\'', '\''), ('“', '”'), ('«', '»'), ('‘', '’')];
+    let mut ranges = Vec::new();
+    for (open, close) in PAIRS {
+        let mut rest = 0;
+        while let Some(found) = text.get(rest..).and_then(|text| text.find(open)).filter(|_| ranges.len() < MOST) {
+            let from = rest + found + open.len_utf8();
+            let Some(length) = text[from..].find(close) else { break };
+            if length > 0 && from + length <= super::LONGEST_SENTENCE {
+                ranges.push((byte(from), byte(from + length)));
+            }
+            rest = from + length + close.len_utf8();
+        }
+    }
     ranges
 }
 
