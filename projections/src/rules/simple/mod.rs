@@ -25,6 +25,7 @@ use serde_json::json;
 pub use self::lexicon::{LexiconError, Lexicons};
 pub use self::lift::candidates_for_existing;
 pub use self::rank::Candidate;
+pub use self::template::{TemplateError, check_template};
 pub use self::tools::{Tool, Tools};
 
 use self::build::{Builder, Trouble};
