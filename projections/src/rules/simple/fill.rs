@@ -183,13 +183,16 @@ fn patterns(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Fi
                     filled.set(place, json!(base), items, at);
                 }
             }
-            What::Quoted(name) | What::Path { value: name, .. }
-                if at > 0 && items[at - 1].is(Cue::Named) && !filled.used.contains(&at) =>
-            {
-                let whole = name.contains(['.', '*']);
+            What::Quoted(name) | What::Path { value: name, .. } if !filled.used.contains(&at) => {
+                let before = at.checked_sub(1).filter(|&b| items[b].is(Cue::Named));
+                let after =
+                    Some(at + 1).filter(|&a| items.get(a).is_some_and(|i| i.is(Cue::Named)) && before.is_none());
+                let Some(cue) = before.or(after) else { continue };
+                let whole = before.is_some() && name.contains(['.', '*']);
                 let glob = if whole { name.clone() } else { format!("*{name}*") };
                 filled.add(tool, argument, json!(glob), items, at);
-                filled.used.push(at - 1);
+                filled.used.push(cue);
+                filled.used.extend(at.checked_sub(1).filter(|&b| items[b].is(Cue::Contains)));
             }
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! The built-in engine: a sentence becomes a pipeline by lexicons, typed spans and the manifests' own words; no model.
 //!
-//! Pure: the moment, the zone and what exists on the disk come in as facts. It knows no executor by name and no
-//! sentence as a whole; what it does not understand it asks, and it never acts on a target that the words do not hold.
+//! Pure: the moment, the zone and what exists on the disk come in as facts. It names executors only by pairs of
+//! the vocabulary (the one that reads files, the one that filters texts), and knows no sentence as a whole; what it does not understand it asks, and it never acts on a target that the words do not hold.
 
 pub mod answer;
 mod build;
@@ -25,6 +25,7 @@ use serde_json::json;
 pub use self::lexicon::{LexiconError, Lexicons};
 pub use self::lift::candidates_for_existing;
 pub use self::rank::Candidate;
+pub use self::template::{TemplateError, check_template};
 pub use self::tools::{Tool, Tools};
 
 use self::build::{Builder, Trouble};

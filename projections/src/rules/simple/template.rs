@@ -7,11 +7,13 @@ use super::items::{Item, What};
 use super::lexicon::{Lexicons, Sense};
 use super::words::{cut, fold};
 
-/// Why a template cannot be read.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum TemplateError {
-    #[error("the template ends inside of `{0}`")]
+/// Why a sentence template cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// A bracket is missing at the end.
+    #[error("the template ends before its `{0}`")]
     Unclosed(char),
+    /// A bracket too many.
     #[error("`{0}` closes nothing")]
     Unopened(char),
 }
@@ -29,6 +31,11 @@ enum Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     parts: Vec<Part>,
+}
+
+/// Checks a sentence template of a manifest, for whoever loads it; one that cannot be read is never matched.
+pub fn check_template(text: &str) -> Result<(), TemplateError> {
+    Template::parse(text).map(|_| ())
 }
 
 /// The items that the slots took and the items that the template explains.
@@ -194,6 +201,6 @@ mod tests {
     fn refuses_what_does_not_close() {
         assert_eq!(Template::parse("(a|b"), Err(TemplateError::Unclosed(')')));
         assert_eq!(Template::parse("a]"), Err(TemplateError::Unopened(']')));
-        assert!(Template::parse("(what|which) time [is it] [in {timezone}]").is_ok());
+        assert_eq!(check_template("(what|which) time [is it] [in {timezone}]"), Ok(()));
     }
 }

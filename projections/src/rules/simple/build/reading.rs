@@ -111,7 +111,9 @@ impl<'a> Builder<'a> {
         let paths: Vec<usize> = available.iter().copied().filter(|&at| path(&self.items[at]).is_some()).collect();
         let [at] = paths.as_slice() else { return Ok(false) };
         let file = path(&self.items[*at]).is_some_and(|(_, looks)| looks == Looks::File);
-        let sought = |at: &usize| self.items[*at].verb().is_some_and(|v| self.class(v).verbs[0] == "find");
+        let sought = |at: &usize| {
+            self.items[*at].verb().is_some_and(|v| self.class(v).verbs[0] == "find" && !self.class(v).counts)
+        };
         let lifted = |at: &usize| !self.items[*at].is_word() && !self.items[*at].is_punctuation();
         let only_path = available.iter().filter(|at| lifted(at)).count() == 1;
         let exists = file && only_path && available.iter().any(sought);
