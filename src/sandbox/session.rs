@@ -53,7 +53,7 @@ fn attend(mut launched: Launched, mut call: Call<'_>) -> Outcome {
         (Some(socket), Some(grants)) => match broker::Broker::start(socket, grants) {
             Ok(broker) => Some(broker),
             Err(error) => {
-                // Without its broker the helper sees the end of its socket and lets the cage go.
+                Session::new(launched, &call).abandon();
                 return refused(format!("the broker could not be started: {error}"));
             }
         },
@@ -163,6 +163,8 @@ impl Session {
                 if Instant::now() >= last || (self.channel.is_none() && self.stdout.source.is_none() && self.stderr.source.is_none()) {
                     break;
                 }
+            } else if Instant::now() >= hard + GRACE {
+                self.control = None;
             } else if Instant::now() >= hard && self.cut != Some(Cut::Helper) {
                 self.kill_helper();
             }
@@ -173,6 +175,14 @@ impl Session {
                 self.serve(source, call);
             }
         }
+        if let Err(error) = self.child.wait() {
+            tracing::warn!(%error, "a cage's helper could not be waited for");
+        }
+    }
+
+    /// Lets the cage go before it was fed: the end of its socket tells the helper.
+    fn abandon(mut self) {
+        self.control = None;
         if let Err(error) = self.child.wait() {
             tracing::warn!(%error, "a cage's helper could not be waited for");
         }
