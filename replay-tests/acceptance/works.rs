@@ -267,13 +267,23 @@ fn measure_a_cold_call() {
     let python = caged.sandbox.interpreter().path();
     let alone = format!("{code}\nimport sys, json\nsys.stdout.write(json.dumps(run(json.loads('{{\"a\": 1}}'), None)))");
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    let mut ticks = [0; 3];
+    let spent = || {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+        let children = stat.rsplit(')').next().unwrap().split_ascii_whitespace().skip(13).take(2);
+        children.map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>()
+    };
     for _ in 0..101 {
+        let before = spent();
         let began = std::time::Instant::now();
         let output = Command::new(&python).args(["-I", "-S", "-c", &alone]).env_clear().stdin(std::process::Stdio::null()).output().unwrap();
         times[0].push(began.elapsed());
+        ticks[0] += spent() - before;
         assert!(output.status.success());
         for (bench, slot) in [(&bare, 1), (&caged, 2)] {
+            let before = spent();
             let outcome = bench.run(code, json!({"a": 1}));
+            ticks[slot] += spent() - before;
             ok(&outcome);
             times[slot].push(outcome.duration);
         }
@@ -291,5 +301,6 @@ fn measure_a_cold_call() {
         .collect();
     late.sort_by(f64::total_cmp);
     println!("from the call to the dead tree beyond a deadline of 150 ms, start of the cage included: median {:.1} ms, worst of 30 {:.1} ms", late[15], late[29]);
+    println!("CPU of 101 calls in ticks of 10 ms: bare {}, host {}, caged {}", ticks[0], ticks[1], ticks[2]);
     println!("bare python3 -I -S {python:.2} ms, our host without a cage {uncaged:.2} ms, native cage {caged:.2} ms: {:.2} x bare", caged / python);
 }

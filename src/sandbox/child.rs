@@ -156,7 +156,7 @@ fn build(job: &Job, descriptors: &Descriptors, control: BorrowedFd<'_>, ids: &na
 fn command(job: &Job, descriptors: &Descriptors) -> Result<Command, BuildError> {
     use std::os::fd::AsRawFd;
     let mut command = Command::new(job.exe.path());
-    command.args(["-I", "-S", "-c", &job.host, &descriptors.channel.as_raw_fd().to_string()]);
+    command.args(["-I", "-S", "-c", &job.bootstrap, &descriptors.channel.as_raw_fd().to_string()]);
     command.arg(descriptors.broker.as_ref().map_or(-1, AsRawFd::as_raw_fd).to_string());
     if job.has(Layer::Inheritance) {
         command.env_clear();

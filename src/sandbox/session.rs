@@ -28,7 +28,7 @@ const HELPER_GRACE: Duration = Duration::from_secs(2);
 pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
     let began = Instant::now();
     let mut outcome = match launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call) {
-        Ok(launched) => attend(launched, call),
+        Ok(launched) => attend(launched, &sandbox.interpreter.host(), call),
         Err(error) => refused(format!("the cage could not be started: {error}")),
     };
     outcome.duration = began.elapsed();
@@ -48,18 +48,18 @@ fn refused(message: String) -> Outcome {
     }
 }
 
-fn attend(mut launched: Launched, mut call: Call<'_>) -> Outcome {
+fn attend(mut launched: Launched, host: &[u8], mut call: Call<'_>) -> Outcome {
     let broker = match (launched.broker.take(), call.net.take()) {
         (Some(socket), Some(grants)) => match broker::Broker::start(socket, grants) {
             Ok(broker) => Some(broker),
             Err(error) => {
-                Session::new(launched, &call).abandon();
+                Session::new(launched, host, &call).abandon();
                 return refused(format!("the broker could not be started: {error}"));
             }
         },
         _ => None,
     };
-    let mut session = Session::new(launched, &call);
+    let mut session = Session::new(launched, host, &call);
     session.attend(&call);
     let connections = broker.map(broker::Broker::finish).unwrap_or_default();
     if let Err(error) = std::fs::remove_file(call.lock_file) {
@@ -132,9 +132,9 @@ impl Stream {
 }
 
 impl Session {
-    fn new(launched: Launched, call: &Call<'_>) -> Self {
+    fn new(launched: Launched, host: &[u8], call: &Call<'_>) -> Self {
         Self {
-            unsent: protocol::opening(call, &launched.stage.to_string_lossy()),
+            unsent: protocol::opening(call, host, &launched.stage.to_string_lossy()),
             child: launched.child,
             scratch: launched.scratch,
             control: Some(launched.control),
