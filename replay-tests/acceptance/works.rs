@@ -81,6 +81,21 @@ fn names_of_every_kind_are_read() {
 }
 
 #[test]
+fn hundreds_of_files_are_granted_one_by_one() {
+    for backend in [Backend::Native, Backend::Landlock] {
+        let bench = Bench::open(backend, &[]);
+        std::fs::create_dir(bench.path("many")).unwrap();
+        let files: Vec<_> = (0..300).map(|number| bench.path(&format!("many/{number}"))).collect();
+        for file in &files {
+            std::fs::write(file, "x").unwrap();
+        }
+        let code = "def run(args, ctx):\n    return {'ok': True, 'n': sum(len(open(path).read()) for path in args['paths'])}\n";
+        let outcome = bench.run_with(code, json!({"paths": files}), files.iter().map(|file| grant(file, false)).collect());
+        assert_eq!(ok(&outcome)["n"], 300);
+    }
+}
+
+#[test]
 fn a_single_file_is_shown_alone() {
     let bench = Bench::native();
     let folder = bench.path("folder");
