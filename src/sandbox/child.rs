@@ -150,7 +150,9 @@ fn build(job: &Job, descriptors: &Descriptors, control: BorrowedFd<'_>, ids: &na
     rustix::stdio::dup2_stdout(&descriptors.stdout).step("redirect output")?;
     rustix::stdio::dup2_stderr(&descriptors.stderr).step("redirect errors")?;
     limits::apply(job, ids, &mut report)?;
-    if job.backend != Backend::None {
+    if job.backend == Backend::None {
+        limits::bound_descriptors(job)?;
+    } else {
         rustix::thread::set_no_new_privs(true).step("no new privileges")?;
         landlock::apply(job, &descriptors.grants, &view, &mut report)?;
         limits::bound_descriptors(job)?;
@@ -158,8 +160,6 @@ fn build(job: &Job, descriptors: &Descriptors, control: BorrowedFd<'_>, ids: &na
             native::drop_capabilities(job, &mut report)?;
         }
         seccomp::apply(job, &mut report)?;
-    } else {
-        limits::bound_descriptors(job)?;
     }
     conclude(job, &mut report);
     // The exec below closes the control socket here; whoever execs after this frame was sent has all layers on.

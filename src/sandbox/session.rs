@@ -28,7 +28,7 @@ const HELPER_GRACE: Duration = Duration::from_secs(2);
 pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
     let began = Instant::now();
     let mut outcome = match launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call) {
-        Ok(launched) => attend(launched, &sandbox.interpreter.host(), call),
+        Ok(launched) => attend(launched, &sandbox.host, call),
         Err(error) => refused(format!("the cage could not be started: {error}")),
     };
     outcome.duration = began.elapsed();
