@@ -81,6 +81,21 @@ fn names_of_every_kind_are_read() {
 }
 
 #[test]
+fn hundreds_of_files_are_granted_one_by_one() {
+    for backend in [Backend::Native, Backend::Landlock] {
+        let bench = Bench::open(backend, &[]);
+        std::fs::create_dir(bench.path("many")).unwrap();
+        let files: Vec<_> = (0..300).map(|number| bench.path(&format!("many/{number}"))).collect();
+        for file in &files {
+            std::fs::write(file, "x").unwrap();
+        }
+        let code = "def run(args, ctx):\n    return {'ok': True, 'n': sum(len(open(path).read()) for path in args['paths'])}\n";
+        let outcome = bench.run_with(code, json!({"paths": files}), files.iter().map(|file| grant(file, false)).collect());
+        assert_eq!(ok(&outcome)["n"], 300);
+    }
+}
+
+#[test]
 fn a_single_file_is_shown_alone() {
     let bench = Bench::native();
     let folder = bench.path("folder");
@@ -197,24 +212,65 @@ fn a_grant_that_is_gone_refuses_the_cage() {
     assert_eq!(class(&outcome), "cage_refused");
 }
 
-fn count(folder: &str) -> usize {
-    std::fs::read_dir(folder).unwrap().count()
+#[test]
+fn calls_leave_nothing_behind() {
+    crate::support::alone("works::forty_calls");
 }
 
 #[test]
-fn calls_leave_nothing_behind() {
+#[ignore = "run alone by calls_leave_nothing_behind"]
+fn forty_calls() {
     let bench = Bench::native();
-    let code = "def run(args, ctx):\n    open(ctx.stage + '/x', 'w').write('y')\n    return {'ok': True}\n";
+    let granted = bench.path("granted");
+    std::fs::create_dir(&granted).unwrap();
+    let good = "def run(args, ctx):\n    open(ctx.stage + '/x', 'w').write('y')\n    return {'ok': True}\n";
     let bad = "import os\nos._exit(1)\n";
-    let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count();
-    bench.run(code, json!({}));
-    let before = mounts();
+    let count = |folder: &str| std::fs::read_dir(folder).unwrap().count();
+    let children = || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap()).collect::<String>()
+    };
+    let state = || (count("/proc/self/fd"), std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count(), children(), count("/proc/self/task"));
+    ok(&bench.run(good, json!({})));
+    let before = state();
     for _ in 0..20 {
-        ok(&bench.run(code, json!({})));
-        class(&bench.run(bad, json!({})));
+        ok(&bench.run_with(good, json!({}), vec![grant(&granted, false)]));
+        class(&bench.run_with(bad, json!({}), vec![grant(&granted, false)]));
     }
-    assert_eq!(mounts(), before);
+    assert_eq!(state(), before, "descriptors, mounts, children, threads");
     assert_eq!(count(bench.path("cages").to_str().unwrap()), 0, "lock files");
+}
+
+/// Where user namespaces are forbidden, as on many desktops and in many containers.
+#[test]
+fn without_user_namespaces_landlock_remains() {
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" --exact --ignored --nocapture works::the_step_below_native";
+    let unshared = Command::new("unshare").args(["-Ur", "sh", "-c", script]).arg(std::env::current_exe().unwrap()).stdin(std::process::Stdio::null()).output();
+    match unshared {
+        Ok(output) if output.status.success() => assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed")),
+        Ok(output) if !String::from_utf8_lossy(&output.stdout).contains("running 1 test") => {
+            eprintln!("SKIPPED without_user_namespaces_landlock_remains: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(output) => panic!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)),
+        Err(error) => eprintln!("SKIPPED without_user_namespaces_landlock_remains: unshare: {error}"),
+    }
+}
+
+#[test]
+#[ignore = "run by without_user_namespaces_landlock_remains, where they are forbidden"]
+fn the_step_below_native() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings::new(helper(), folder.path().join("runtime"));
+    let mut forced = settings.clone();
+    forced.forced = Some(Backend::Native);
+    assert!(matches!(Sandbox::open(&forced), Err(SandboxError::NoCage { .. })));
+    let mut bench = Bench::open(Backend::Landlock, &[]);
+    bench.sandbox = Sandbox::open(&settings).unwrap();
+    let found = bench.sandbox.capabilities();
+    assert_eq!((found.backend, found.level), (Backend::Landlock, Level::Partial));
+    assert!(found.missing.iter().any(|missing| missing.starts_with("native: ")), "{found:?}");
+    let outcome = bench.run("def run(args, ctx):\n    return {'ok': True}\n", json!({}));
+    assert_eq!((ok(&outcome)["ok"].as_bool(), outcome.report.backend), (Some(true), Backend::Landlock));
 }
 
 /// Prints what a cage costs beside the same host and code run bare; not a check, since it depends on the machine.
@@ -226,13 +282,23 @@ fn measure_a_cold_call() {
     let python = caged.sandbox.interpreter().path();
     let alone = format!("{code}\nimport sys, json\nsys.stdout.write(json.dumps(run(json.loads('{{\"a\": 1}}'), None)))");
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    let mut ticks = [0; 3];
+    let spent = || {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+        let children = stat.rsplit(')').next().unwrap().split_ascii_whitespace().skip(13).take(2);
+        children.map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>()
+    };
     for _ in 0..101 {
+        let before = spent();
         let began = std::time::Instant::now();
         let output = Command::new(&python).args(["-I", "-S", "-c", &alone]).env_clear().stdin(std::process::Stdio::null()).output().unwrap();
         times[0].push(began.elapsed());
+        ticks[0] += spent() - before;
         assert!(output.status.success());
         for (bench, slot) in [(&bare, 1), (&caged, 2)] {
+            let before = spent();
             let outcome = bench.run(code, json!({"a": 1}));
+            ticks[slot] += spent() - before;
             ok(&outcome);
             times[slot].push(outcome.duration);
         }
@@ -241,5 +307,15 @@ fn measure_a_cold_call() {
         times.sort();
         times[times.len() / 2].as_secs_f64() * 1000.0
     });
+    let mut late: Vec<f64> = (0..30)
+        .map(|_| {
+            let mut bench = Bench::native();
+            bench.limits.wall_ms = 150;
+            bench.run("import time\ntime.sleep(60)\n", json!({})).duration.as_secs_f64() * 1000.0 - 150.0
+        })
+        .collect();
+    late.sort_by(f64::total_cmp);
+    println!("from the call to the dead tree beyond a deadline of 150 ms, start of the cage included: median {:.1} ms, worst of 30 {:.1} ms", late[15], late[29]);
+    println!("CPU of 101 calls in ticks of 10 ms: bare {}, host {}, caged {}", ticks[0], ticks[1], ticks[2]);
     println!("bare python3 -I -S {python:.2} ms, our host without a cage {uncaged:.2} ms, native cage {caged:.2} ms: {:.2} x bare", caged / python);
 }

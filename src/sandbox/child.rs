@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
 
 use super::report::{Backend, CageReport, Level};
 use super::wire::{self, Exit, Job, Layer, Said, Why};
 use super::{landlock, limits, native, seccomp, sys, tree};
 
 /// How often the tree's memory and processes are looked at.
-const TICK: Duration = Duration::from_millis(20);
+const TICK: Duration = Duration::from_millis(10);
 
 /// A step of building a cage that failed.
 #[derive(Debug, thiserror::Error)]
@@ -73,21 +73,33 @@ fn help() -> io::Result<()> {
     rustix::stdio::dup2_stdin(&null)?;
     sys::interrupt_on_term()?;
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
-    let Some(job) = wire::receive::<Job>(control.as_fd())? else { return Ok(()) };
-    let mut received = wire::receive_descriptors(control.as_fd(), job.descriptors)?.into_iter();
+    if let Err(error) = serve(control.as_fd()) {
+        wire::send(control.as_fd(), &Said::Refused { message: error.to_string() })?;
+    }
+    Ok(())
+}
+
+/// Takes the job and carries it out.
+fn serve(control: BorrowedFd<'_>) -> Result<(), BuildError> {
+    // A call may bring more descriptors than a process has by default; the interpreter gets a limit of its own.
+    let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
+    rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).step("make room for descriptors")?;
+    let Some(job) = wire::receive::<Job>(control).step("take the job")? else { return Ok(()) };
+    let descriptors = sort(&job, control).step("take the descriptors")?;
+    supervise(&job, descriptors, control)
+}
+
+fn sort(job: &Job, control: BorrowedFd<'_>) -> io::Result<Descriptors> {
+    let mut received = wire::receive_descriptors(control, job.descriptors)?.into_iter();
     let mut next = || received.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
-    let descriptors = Descriptors {
+    Ok(Descriptors {
         channel: next()?,
         stdout: next()?,
         stderr: next()?,
         lock: if job.lock { Some(next()?) } else { None },
         broker: if job.broker { Some(next()?) } else { None },
         grants: received.collect(),
-    };
-    if let Err(error) = supervise(&job, descriptors, control.as_fd()) {
-        wire::send(control.as_fd(), &Said::Refused { message: error.to_string() })?;
-    }
-    Ok(())
+    })
 }
 
 fn supervise(job: &Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -> Result<(), BuildError> {
@@ -138,9 +150,12 @@ fn build(job: &Job, descriptors: &Descriptors, control: BorrowedFd<'_>, ids: &na
     rustix::stdio::dup2_stdout(&descriptors.stdout).step("redirect output")?;
     rustix::stdio::dup2_stderr(&descriptors.stderr).step("redirect errors")?;
     limits::apply(job, ids, &mut report)?;
-    if job.backend != Backend::None {
+    if job.backend == Backend::None {
+        limits::bound_descriptors(job)?;
+    } else {
         rustix::thread::set_no_new_privs(true).step("no new privileges")?;
         landlock::apply(job, &descriptors.grants, &view, &mut report)?;
+        limits::bound_descriptors(job)?;
         if job.backend == Backend::Native {
             native::drop_capabilities(job, &mut report)?;
         }
@@ -156,7 +171,7 @@ fn build(job: &Job, descriptors: &Descriptors, control: BorrowedFd<'_>, ids: &na
 fn command(job: &Job, descriptors: &Descriptors) -> Result<Command, BuildError> {
     use std::os::fd::AsRawFd;
     let mut command = Command::new(job.exe.path());
-    command.args(["-I", "-S", "-c", &job.host, &descriptors.channel.as_raw_fd().to_string()]);
+    command.args(["-I", "-S", "-c", &job.bootstrap, &descriptors.channel.as_raw_fd().to_string()]);
     command.arg(descriptors.broker.as_ref().map_or(-1, AsRawFd::as_raw_fd).to_string());
     if job.has(Layer::Inheritance) {
         command.env_clear();

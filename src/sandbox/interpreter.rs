@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use super::protocol::HOST;
 use super::wire::RawPath;
 use super::{SandboxError, Settings};
 
@@ -35,7 +36,8 @@ mapped = set()
 for line in open('/proc/self/maps', encoding='utf-8', errors='surrogateescape'):
     part = line.rstrip('\n').split(None, 5)
     if len(part) == 6 and part[5].startswith('/'): mapped.add(part[5])
-out = ['%d.%d.%d' % sys.version_info[:3]] + ['P' + p for p in sys.path] + ['M' + m for m in sorted(mapped)]
+import marshal
+out = ['%d.%d.%d' % sys.version_info[:3], marshal.dumps(compile(sys.argv[1], 'host.py', 'exec')).hex()] + ['P' + p for p in sys.path] + ['M' + m for m in sorted(mapped)]
 sys.stdout.write('\n'.join(out))
 ";
 const WHICH: &str = "import sys;sys.stdout.write(getattr(sys,'_base_executable','') or sys.executable)";
@@ -64,10 +66,21 @@ pub struct Interpreter {
     pub version: String,
     /// What it needs to start.
     pub runtime: Vec<RuntimeMount>,
+    /// Our host script as this interpreter compiled it, in hexadecimal: compiling it at each call would cost more than a
+    /// layer of the cage does.
+    host: String,
+    /// The hash of the script that it was compiled from.
+    host_source: String,
     identity: (u64, u64, u64, i64, i64),
 }
 
 impl Interpreter {
+    /// The host script's code object, as Python's `marshal` writes it.
+    pub(super) fn host(&self) -> Vec<u8> {
+        let digits = self.host.as_bytes().chunks_exact(2).map(|pair| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()));
+        digits.map(Option::unwrap_or_default).collect()
+    }
+
     /// The binary.
     pub fn path(&self) -> PathBuf {
         self.path.path()
@@ -122,7 +135,7 @@ fn which(shim: &Path) -> Result<PathBuf, String> {
 }
 
 fn run(mut command: Command, script: &str) -> Result<Vec<u8>, String> {
-    command.args(["-I", "-S", "-c", script]).stdin(Stdio::null()).stderr(Stdio::null());
+    command.args(["-I", "-S", "-c", script, HOST]).stdin(Stdio::null()).stderr(Stdio::null());
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() { Ok(output.stdout) } else { Err(format!("it ended with {}", output.status)) }
 }
@@ -133,6 +146,7 @@ fn survey(path: &Path) -> Result<Interpreter, String> {
     let output = run(command, SURVEY)?;
     let mut lines = output.split(|&byte| byte == b'\n');
     let version = String::from_utf8_lossy(lines.next().unwrap_or_default()).into_owned();
+    let host = String::from_utf8_lossy(lines.next().unwrap_or_default()).into_owned();
     let minor = version.strip_prefix("3.").and_then(|rest| rest.split('.').next()).and_then(|minor| minor.parse::<u32>().ok());
     if minor.is_none_or(|minor| minor < OLDEST_MINOR) {
         return Err(format!("version {version} is older than 3.{OLDEST_MINOR}"));
@@ -152,7 +166,7 @@ fn survey(path: &Path) -> Result<Interpreter, String> {
     let top: Vec<&PathBuf> = needed.iter().filter(|path| !needed.iter().any(|other| other != *path && path.starts_with(other))).collect();
     let runtime = top.into_iter().map(|path| RuntimeMount { at: RawPath::new(path), is_dir: path.is_dir() }).collect();
     let identity = identity(path).ok_or("it is gone")?;
-    Ok(Interpreter { path: RawPath::new(path), version, runtime, identity })
+    Ok(Interpreter { path: RawPath::new(path), version, runtime, host, host_source: host_source(), identity })
 }
 
 /// Folders that hold the loader under the name that binaries ask for.
@@ -163,13 +177,18 @@ fn loader_folders() -> impl Iterator<Item = PathBuf> {
     })
 }
 
+fn host_source() -> String {
+    blake3::hash(HOST.as_bytes()).to_hex().to_string()
+}
+
 fn identity(path: &Path) -> Option<(u64, u64, u64, i64, i64)> {
     let meta = fs::metadata(path).ok()?;
     Some((meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
 }
 
 fn still_holds(cached: &Interpreter) -> bool {
-    identity(&cached.path()) == Some(cached.identity) && cached.runtime.iter().all(|mount| fs::metadata(mount.path()).is_ok_and(|meta| meta.is_dir() == mount.is_dir))
+    let same = identity(&cached.path()) == Some(cached.identity) && cached.host_source == host_source();
+    same && cached.runtime.iter().all(|mount| fs::metadata(mount.path()).is_ok_and(|meta| meta.is_dir() == mount.is_dir))
 }
 
 fn remember(settings: &Settings, found: &Interpreter) {

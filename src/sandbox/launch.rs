@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::protocol::HOST;
+use super::protocol::BOOTSTRAP;
 use super::report::Backend;
 use super::stage::Scratch;
 use super::wire::{self, GrantJob, Job, Layer, RawPath};
@@ -40,7 +40,7 @@ pub(super) fn probe_job(interpreter: &Interpreter, limits: metnos_projections::r
         probe: true,
         exe: RawPath::new(&interpreter.path()),
         runtime: interpreter.runtime.clone(),
-        host: String::new(),
+        bootstrap: String::new(),
         env: Vec::new(),
         limits,
         grants: Vec::new(),
@@ -58,7 +58,7 @@ pub(super) fn launch(settings: &Settings, interpreter: &Interpreter, backend: Ba
     job.probe = false;
     job.backend = backend;
     job.without.clone_from(&settings.without);
-    HOST.clone_into(&mut job.host);
+    BOOTSTRAP.clone_into(&mut job.bootstrap);
     job.env.clone_from(&call.plan.env);
     job.broker = call.net.is_some();
     job.grants = call.grants.iter().map(grant_job).collect();

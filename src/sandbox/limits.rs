@@ -22,7 +22,6 @@ pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(),
         (Resource::Core, 0),
         (Resource::Cpu, wanted.cpu_s),
         (Resource::Fsize, wanted.file_bytes),
-        (Resource::Nofile, wanted.open_files),
         (Resource::Data, wanted.memory_mb << 20),
         (Resource::Memlock, 0),
         (Resource::Msgqueue, 0),
@@ -34,8 +33,7 @@ pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(),
         limits.push((Resource::Nproc, wanted.processes));
     }
     for (resource, value) in limits {
-        let hard = rustix::process::getrlimit(resource).maximum.map_or(value, |hard| hard.min(value));
-        rustix::process::setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) }).step(format!("limit {resource:?}"))?;
+        bound(resource, value)?;
     }
     report.layers.push("limits".to_owned());
     let watched = job.has(Layer::Watchdog);
@@ -47,6 +45,16 @@ pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(),
         _ => "none".to_owned(),
     };
     Ok(())
+}
+
+/// Bounds the open descriptors; last, since this process still holds one for each grant.
+pub(super) fn bound_descriptors(job: &Job) -> Result<(), BuildError> {
+    if job.has(Layer::Limits) { bound(Resource::Nofile, job.limits.open_files) } else { Ok(()) }
+}
+
+fn bound(resource: Resource, value: u64) -> Result<(), BuildError> {
+    let hard = rustix::process::getrlimit(resource).maximum.map_or(value, |hard| hard.min(value));
+    rustix::process::setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) }).step(format!("limit {resource:?}"))
 }
 
 /// Bounds the number of processes in this process's own pid namespace, where the kernel keeps that bound for each.

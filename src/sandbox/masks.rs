@@ -1,4 +1,4 @@
-//! Finds the core forbidden paths below a folder, so that a cage that shows the folder can hide them.
+//! Finds what must stay hidden below a folder that a cage shows: core forbidden paths, and what a capability excepts.
 //!
 //! The tree is walked once, names only, no link followed. What is made after the walk is not seen by it.
 
@@ -11,6 +11,44 @@ use metnos_projections::rules::core_paths::{self, OwnDirs};
 /// The forbidden paths below a folder, the topmost of each branch, in no particular order. The folder is absolute and
 /// canonical. A folder that cannot be read holds nothing that an executor of the same user could read.
 pub fn below(folder: &Path, home: &str, own: &OwnDirs) -> Vec<PathBuf> {
+    find(folder, |path| core_paths::forbidden(&path.to_string_lossy(), home, own).is_some())
+}
+
+/// What the exceptions of a capability take out of a granted folder: the topmost paths below it that one of these globs
+/// names. Globs are absolute, with the symbols resolved; `**` stands for any number of segments, and `x/**` for `x` too.
+pub fn excepted(folder: &Path, globs: &[String]) -> Vec<PathBuf> {
+    if globs.is_empty() {
+        return Vec::new();
+    }
+    let globs: Vec<Vec<&str>> = globs.iter().map(|glob| glob.strip_suffix("/**").unwrap_or(glob).split('/').collect()).collect();
+    find(folder, |path| {
+        let path = path.to_string_lossy();
+        let segments: Vec<&str> = path.split('/').collect();
+        globs.iter().any(|glob| names(glob, &segments))
+    })
+}
+
+fn names(glob: &[&str], path: &[&str]) -> bool {
+    match (glob, path) {
+        ([], []) => true,
+        (["**", rest @ ..], _) => (0..=path.len()).any(|skipped| names(rest, &path[skipped..])),
+        ([first, rest @ ..], [segment, below @ ..]) => fits(first.as_bytes(), segment.as_bytes()) && names(rest, below),
+        _ => false,
+    }
+}
+
+fn fits(glob: &[u8], name: &[u8]) -> bool {
+    match (glob, name) {
+        ([], []) => true,
+        ([b'*', rest @ ..], _) => (0..=name.len()).any(|skipped| fits(rest, &name[skipped..])),
+        ([b'?', rest @ ..], [_, below @ ..]) => fits(rest, below),
+        ([byte, rest @ ..], [first, below @ ..]) => byte == first && fits(rest, below),
+        _ => false,
+    }
+}
+
+/// The topmost paths below a folder of which something holds.
+fn find(folder: &Path, holds: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
@@ -18,7 +56,7 @@ pub fn below(folder: &Path, home: &str, own: &OwnDirs) -> Vec<PathBuf> {
         for entry in entries.flatten() {
             let Ok(kind) = entry.file_type() else { continue };
             let path = entry.path();
-            if core_paths::forbidden(&path.to_string_lossy(), home, own).is_some() {
+            if holds(&path) {
                 found.push(path);
             } else if kind.is_dir() {
                 open.push(path);
@@ -46,6 +84,29 @@ pub fn canonical(path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn finds_what_a_capability_excepts() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        for folder in ["private/deep", "work/private", "work/b"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for file in ["private/x", "work/diary-1.md", "work/b/diary-2.md", "work/b/other.md"] {
+            fs::write(root.join(file), "x").unwrap();
+        }
+        let check = |glob: &str, wanted: &[&str]| {
+            let mut found = excepted(&root, &[format!("{}/{glob}", root.display())]);
+            found.sort();
+            assert_eq!(found, wanted.iter().map(|name| root.join(name)).collect::<Vec<_>>(), "{glob}");
+        };
+        check("private/**", &["private"]);
+        check("**/private/**", &["private", "work/private"]);
+        check("**/diary-?.md", &["work/b/diary-2.md", "work/diary-1.md"]);
+        check("work/*.md", &["work/diary-1.md"]);
+        check("absent/**", &[]);
+        assert_eq!(excepted(&root, &[]), Vec::<PathBuf>::new());
+    }
 
     #[test]
     fn finds_core_paths_at_any_depth_and_only_the_topmost() {

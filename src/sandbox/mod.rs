@@ -214,6 +214,8 @@ pub struct Outcome {
 pub struct Sandbox {
     settings: Settings,
     interpreter: Interpreter,
+    /// The compiled host script, sent to each interpreter.
+    host: Vec<u8>,
     capabilities: CageReport,
 }
 

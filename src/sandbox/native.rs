@@ -243,7 +243,7 @@ impl Root {
                 rustix::fs::symlinkat(&target, &self.root, *name).step(format!("link /{name}"))?;
             }
         }
-        let tmp = tmpfs(&job.limits.tmp_bytes.to_string(), "16384", "0700").step("make /tmp")?;
+        let tmp = tmpfs(&job.limits.tmp_bytes.to_string(), "8192", "0700").step("make /tmp")?;
         self.attach(&Tree { at: "/tmp".into(), mount: tmp, is_dir: true })?;
         for device in &trees.devices {
             self.attach(device)?;
@@ -267,7 +267,7 @@ impl Root {
 
     /// Mounts the stage, closes the root for writing and opens the stage for the daemon.
     fn stage(&self, job: &Job) -> Result<OwnedFd, BuildError> {
-        let mount = tmpfs(&job.limits.stage_bytes.to_string(), "65536", "0700").step("make the stage")?;
+        let mount = tmpfs(&job.limits.stage_bytes.to_string(), "16384", "0700").step("make the stage")?;
         self.attach(&Tree { at: job.stage.path(), mount, is_dir: true })?;
         set_mount_attributes(self.root.as_fd(), RDONLY, false).step("close the root")?;
         self.inside(&job.stage.path(), OFlags::RDONLY | OFlags::DIRECTORY).step("open the stage")

@@ -28,7 +28,7 @@ pub(super) fn open(settings: &Settings) -> Result<Sandbox, SandboxError> {
     prepare(settings).map_err(|source| SandboxError::Runtime { path: settings.runtime_dir.clone(), source })?;
     let interpreter = interpreter::find(settings)?;
     let capabilities = choose(settings, &interpreter)?;
-    Ok(Sandbox { settings: settings.clone(), interpreter, capabilities })
+    Ok(Sandbox { settings: settings.clone(), host: interpreter.host(), interpreter, capabilities })
 }
 
 fn prepare(settings: &Settings) -> io::Result<()> {

@@ -14,11 +14,24 @@ const PROGRESS_CHARS: usize = 500;
 const LOG_LINES: usize = 200;
 const LOG_LINE_CHARS: usize = 4096;
 
-/// The source that the interpreter runs.
+/// The source of what the interpreter runs first.
 pub(super) const HOST: &str = include_str!("host.py");
 
-/// The two frames that open a call: arguments and context, then the code.
-pub(super) fn opening(call: &Call<'_>, stage: &str) -> Vec<u8> {
+/// What the interpreter is started with: takes the compiled host from the channel.
+pub(super) const BOOTSTRAP: &str = "import sys,posix,marshal
+channel=int(sys.argv[1])
+def take(count):
+    data=b''
+    while len(data)<count:
+        part=posix.read(channel,count-len(data))
+        if not part:posix._exit(3)
+        data+=part
+    return data
+exec(marshal.loads(take(int.from_bytes(take(4),'big'))))
+";
+
+/// The three frames that open a call: the compiled host, arguments and context, the code.
+pub(super) fn opening(call: &Call<'_>, host: &[u8], stage: &str) -> Vec<u8> {
     let limits = &call.plan.limits;
     let first = json!({
         "args": call.args,
@@ -28,7 +41,7 @@ pub(super) fn opening(call: &Call<'_>, stage: &str) -> Vec<u8> {
         "output_bytes_max": limits.output_bytes_max,
     });
     let mut bytes = Vec::new();
-    for frame in [first.to_string().as_bytes(), call.code] {
+    for frame in [host, first.to_string().as_bytes(), call.code] {
         // A frame beyond 4 GiB cannot exist: arguments and code are bounded far below by the gateway.
         bytes.extend_from_slice(&u32::try_from(frame.len()).unwrap_or(u32::MAX).to_be_bytes());
         bytes.extend_from_slice(frame);

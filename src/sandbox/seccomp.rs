@@ -183,8 +183,9 @@ fn filter(alone: bool, own: u64) -> io::Result<BpfProgram> {
         rules.insert(libc::SYS_prlimit64, vec![rule(others)?]);
     }
     rules.insert(libc::SYS_clone, clone);
-    let unix = u64::try_from(libc::AF_UNIX).expect("a family is positive");
-    rules.insert(libc::SYS_socketpair, vec![rule(vec![condition(0, SeccompCmpOp::Ne, unix)?])?]);
+    rules.insert(libc::SYS_socketpair, stream_pairs_only()?);
+    // Whoever takes off the signal that ties it to the helper would outlive a helper that is killed.
+    rules.insert(libc::SYS_prctl, vec![rule(vec![condition(0, SeccompCmpOp::Eq, PR_SET_PDEATHSIG)?])?]);
     // Typing into a terminal, and signals sent by the kernel on behalf of a descriptor.
     rules.insert(libc::SYS_ioctl, one_of(1, &[libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSCTTY, FIOSETOWN, SIOCSPGRP])?);
     rules.insert(libc::SYS_fcntl, one_of(1, &[F_SETOWN, F_SETOWN_EX])?);
@@ -192,10 +193,25 @@ fn filter(alone: bool, own: u64) -> io::Result<BpfProgram> {
     SeccompFilter::new(rules, SeccompAction::Allow, denied, arch).and_then(BpfProgram::try_from).map_err(io::Error::other)
 }
 
+const PR_SET_PDEATHSIG: u64 = 1;
+/// The bits of a socket's type that are no flags.
+const SOCKET_TYPES: u64 = 0xf;
 const F_SETOWN: libc::Ioctl = 8;
 const F_SETOWN_EX: libc::Ioctl = 15;
 const FIOSETOWN: libc::Ioctl = 0x8901;
 const SIOCSPGRP: libc::Ioctl = 0x8902;
+
+/// Denies pairs of another family than unix, and of another type than stream: a datagram socket, though born in a pair,
+/// can send to any address that it names.
+fn stream_pairs_only() -> io::Result<Vec<SeccompRule>> {
+    let unix = u64::try_from(libc::AF_UNIX).expect("a family is positive");
+    let stream = u64::try_from(libc::SOCK_STREAM).expect("a type is positive");
+    let mut denied = vec![rule(vec![condition(0, SeccompCmpOp::Ne, unix)?])?];
+    for kind in (0..=SOCKET_TYPES).filter(|kind| *kind != stream) {
+        denied.push(rule(vec![condition(1, SeccompCmpOp::MaskedEq(SOCKET_TYPES), kind)?])?);
+    }
+    Ok(denied)
+}
 
 /// One rule for each flag that would make a namespace.
 fn namespace_flags() -> io::Result<Vec<SeccompRule>> {

@@ -28,7 +28,7 @@ const HELPER_GRACE: Duration = Duration::from_secs(2);
 pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
     let began = Instant::now();
     let mut outcome = match launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call) {
-        Ok(launched) => attend(launched, call),
+        Ok(launched) => attend(launched, &sandbox.host, call),
         Err(error) => refused(format!("the cage could not be started: {error}")),
     };
     outcome.duration = began.elapsed();
@@ -48,18 +48,18 @@ fn refused(message: String) -> Outcome {
     }
 }
 
-fn attend(mut launched: Launched, mut call: Call<'_>) -> Outcome {
+fn attend(mut launched: Launched, host: &[u8], mut call: Call<'_>) -> Outcome {
     let broker = match (launched.broker.take(), call.net.take()) {
         (Some(socket), Some(grants)) => match broker::Broker::start(socket, grants) {
             Ok(broker) => Some(broker),
             Err(error) => {
-                // Without its broker the helper sees the end of its socket and lets the cage go.
+                Session::new(launched, host, &call).abandon();
                 return refused(format!("the broker could not be started: {error}"));
             }
         },
         _ => None,
     };
-    let mut session = Session::new(launched, &call);
+    let mut session = Session::new(launched, host, &call);
     session.attend(&call);
     let connections = broker.map(broker::Broker::finish).unwrap_or_default();
     if let Err(error) = std::fs::remove_file(call.lock_file) {
@@ -132,9 +132,9 @@ impl Stream {
 }
 
 impl Session {
-    fn new(launched: Launched, call: &Call<'_>) -> Self {
+    fn new(launched: Launched, host: &[u8], call: &Call<'_>) -> Self {
         Self {
-            unsent: protocol::opening(call, &launched.stage.to_string_lossy()),
+            unsent: protocol::opening(call, host, &launched.stage.to_string_lossy()),
             child: launched.child,
             scratch: launched.scratch,
             control: Some(launched.control),
@@ -163,6 +163,8 @@ impl Session {
                 if Instant::now() >= last || (self.channel.is_none() && self.stdout.source.is_none() && self.stderr.source.is_none()) {
                     break;
                 }
+            } else if Instant::now() >= hard + GRACE {
+                self.control = None;
             } else if Instant::now() >= hard && self.cut != Some(Cut::Helper) {
                 self.kill_helper();
             }
@@ -173,6 +175,14 @@ impl Session {
                 self.serve(source, call);
             }
         }
+        if let Err(error) = self.child.wait() {
+            tracing::warn!(%error, "a cage's helper could not be waited for");
+        }
+    }
+
+    /// Lets the cage go before it was fed: the end of its socket tells the helper.
+    fn abandon(mut self) {
+        self.control = None;
         if let Err(error) = self.child.wait() {
             tracing::warn!(%error, "a cage's helper could not be waited for");
         }

@@ -4,9 +4,9 @@ use std::fs;
 
 use rustix::process::{Pid, Signal, WaitOptions};
 
-/// Whether this machine shows the helper its children's processes.
+/// Whether this kernel lists the children of a process.
 pub(super) fn available() -> bool {
-    fs::metadata("/proc/self/task").is_ok()
+    fs::metadata("/proc/thread-self/children").is_ok()
 }
 
 /// A process and everything that descends from it. A tree that changes while it is read may be seen in part.

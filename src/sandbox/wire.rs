@@ -79,7 +79,7 @@ pub(super) struct Job {
     pub(super) probe: bool,
     pub(super) exe: RawPath,
     pub(super) runtime: Vec<RuntimeMount>,
-    pub(super) host: String,
+    pub(super) bootstrap: String,
     pub(super) env: Vec<String>,
     pub(super) limits: Limits,
     pub(super) grants: Vec<GrantJob>,

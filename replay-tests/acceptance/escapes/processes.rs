@@ -141,6 +141,41 @@ fn threads_without_end() {
     }
 }
 
+#[test]
+fn nothing_outlives_a_killed_helper() {
+    crate::support::alone("escapes::processes::a_helper_that_is_killed");
+}
+
+#[test]
+#[ignore = "run alone by nothing_outlives_a_killed_helper, since it kills whatever this process started"]
+fn a_helper_that_is_killed() {
+    let bench = Bench::native();
+    let folder = bench.path("granted");
+    std::fs::create_dir(&folder).unwrap();
+    let beat = folder.join("beat");
+    std::fs::write(&beat, "").unwrap();
+    let code = attack("with open(args['beat'], 'a') as beat:\n    while True:\n        beat.write('x'); beat.flush(); time.sleep(0.005)");
+    let outcome = std::thread::scope(|scope| {
+        let call = scope.spawn(|| bench.run_with(&code, json!({"beat": beat}), vec![grant(&folder, true)]));
+        while std::fs::metadata(&beat).unwrap().len() == 0 {
+            assert!(!call.is_finished(), "the call never began");
+            std::thread::yield_now();
+        }
+        assert_eq!(holders(&beat).len(), 1, "the control: it is seen while it lives");
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let helpers: String = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap()).collect();
+        let helper = rustix::process::Pid::from_raw(helpers.trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(helper, rustix::process::Signal::KILL).unwrap();
+        call.join().unwrap()
+    });
+    assert_eq!(class(&outcome), "cage_refused");
+    let patience = Instant::now() + Duration::from_secs(5);
+    while !holders(&beat).is_empty() {
+        assert!(Instant::now() < patience, "the cage outlived its helper");
+        std::thread::yield_now();
+    }
+}
+
 /// The other half of `nothing_outlives_a_killed_daemon`: a daemon in the middle of a call.
 #[test]
 #[ignore = "run by nothing_outlives_a_killed_daemon, which kills it"]

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -88,6 +89,14 @@ impl Bench {
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(name)
     }
+}
+
+/// Runs one ignored test of this target in a process of its own, where nothing else runs beside it.
+#[track_caller]
+pub(crate) fn alone(name: &str) {
+    let output = Command::new(std::env::current_exe().unwrap()).args(["--exact", "--ignored", "--nocapture", name]).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
 /// The interpreter's survey, made once for all tests.
