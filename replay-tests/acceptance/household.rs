@@ -8,6 +8,8 @@ mod bad_input;
 mod home;
 #[path = "household/kills.rs"]
 mod kills;
+#[path = "household/readme.rs"]
+mod readme;
 #[path = "household/replayed.rs"]
 mod replayed;
 #[path = "household/sentences.rs"]
