@@ -37,7 +37,7 @@ fn as_an_ordinary_user() {
     open_to_all(&suite);
     open_to_all(&binary);
     let output = Command::new(&suite)
-        .args(["--skip", "as_an_ordinary_user", "--test-threads", "2"])
+        .args(["--skip", "as_an_ordinary_user", "--test-threads", "2", "--nocapture"])
         .uid(NOBODY)
         .gid(NOBODY)
         .current_dir(&scratch)

@@ -199,6 +199,8 @@ fn nothing_outlives_a_killed_daemon() {
     let mut daemon = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--ignored", "escapes::processes::a_daemon_that_is_killed"])
         .env("METNOS_TEST_FOLDER", bench.path(""))
+        // It cannot clean up after itself.
+        .env("TMPDIR", bench.path(""))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
