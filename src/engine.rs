@@ -113,6 +113,26 @@ fn existing(instance: &Instance, request: &Request) -> Vec<(u32, u32)> {
     simple::candidates_for_existing(&request.text).into_iter().filter(there).collect()
 }
 
+/// What a call of this turn needs to know of its surroundings.
+pub fn caller(instance: &Instance, turn: &Turn, id: TurnId) -> Caller {
+    let opened = turn.opened.as_ref();
+    let dirs = &instance.dirs;
+    let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let autonomy = opened.map(|opened| Value::String(opened.autonomy.clone())).unwrap_or_default();
+    Caller {
+        home: dirs.user_home.clone(),
+        folder: opened.map_or_else(|| dirs.user_home.clone(), |opened| PathBuf::from(&opened.folder)),
+        places: Places { home: text(&dirs.user_home), workspace: text(&dirs.workspace), runtime: text(&dirs.runtime) },
+        own: dirs.own(),
+        autonomy: serde_json::from_value(autonomy).unwrap_or(Autonomy::ReadOnly),
+        cages: call::cages(&dirs.data),
+        network_allow: instance.settings.network_allow.clone(),
+        language: turn.language.code().to_owned(),
+        zone: opened.map_or_else(|| "UTC".to_owned(), |opened| opened.zone.clone()),
+        turn_id: id.to_string(),
+    }
+}
+
 /// One turn being carried out.
 struct Run<'a> {
     instance: &'a Instance,
@@ -154,8 +174,8 @@ impl Run<'_> {
         loop {
             match react(&self.turn) {
                 Some(Effect::Reply) | None => {
-                    faults::reach("outcome_to_answer_durable");
                     self.settle()?;
+                    faults::reach("outcome_to_answer");
                     return Ok(self.turn);
                 }
                 Some(Effect::Prepare { step, tool, args }) => self.prepare(step, &tool, args)?,
@@ -195,22 +215,7 @@ impl Run<'_> {
     }
 
     fn caller(&self) -> Caller {
-        let opened = self.turn.opened.as_ref();
-        let dirs = &self.instance.dirs;
-        let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
-        let autonomy = opened.map(|opened| Value::String(opened.autonomy.clone())).unwrap_or_default();
-        Caller {
-            home: dirs.user_home.clone(),
-            folder: opened.map_or_else(|| dirs.user_home.clone(), |opened| PathBuf::from(&opened.folder)),
-            places: Places { home: text(&dirs.user_home), workspace: text(&dirs.workspace), runtime: text(&dirs.runtime) },
-            own: dirs.own(),
-            autonomy: serde_json::from_value(autonomy).unwrap_or(Autonomy::ReadOnly),
-            cages: call::cages(&dirs.data),
-            network_allow: self.instance.settings.network_allow.clone(),
-            language: self.language().code().to_owned(),
-            zone: opened.map_or_else(|| "UTC".to_owned(), |opened| opened.zone.clone()),
-            turn_id: self.id.to_string(),
-        }
+        caller(self.instance, &self.turn, self.id)
     }
 
     fn prepare(&mut self, step: u32, tool: &str, args: Result<Value, ReferenceError>) -> Result<(), EngineError> {

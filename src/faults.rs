@@ -12,6 +12,7 @@ pub fn reach(point: &str) {
         Some((point.to_owned(), milliseconds.parse().ok()?))
     });
     if let Some((_, milliseconds)) = pause.as_ref().filter(|(named, _)| named == point) {
+        crate::cli::aside(&format!("waiting at {point}"));
         std::thread::sleep(std::time::Duration::from_millis(*milliseconds));
     }
 }

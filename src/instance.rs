@@ -94,6 +94,17 @@ pub struct Instance {
 impl Instance {
     /// Opens the instance, creating it if there is none; projections are caught up when this returns.
     pub fn open(home: Option<&Path>, flags: &Flags, variables: &Variables) -> Result<Self, InstanceError> {
+        let mut instance = Self::open_unfolded(home, flags, variables)?;
+        instance.load_projections()?;
+        if instance.is_new {
+            instance.create()?;
+        }
+        instance.record_settings()?;
+        Ok(instance)
+    }
+
+    /// Opens the instance without looking at a single event: for commands that examine a log that may be damaged.
+    pub fn open_unfolded(home: Option<&Path>, flags: &Flags, variables: &Variables) -> Result<Self, InstanceError> {
         let dirs = Dirs::resolve(home, variables)?;
         dirs.create()?;
         let dirs = Dirs::resolve(home, variables)?;
@@ -108,7 +119,7 @@ impl Instance {
         };
         let log = Log::open(&dirs.log(), log_keys, PATIENCE)?;
         let is_new = log.head().size == 0;
-        let mut instance = Self {
+        Ok(Self {
             dirs,
             settings,
             keys,
@@ -123,13 +134,7 @@ impl Instance {
             position: 0,
             tools: OnceCell::new(),
             sandbox: OnceCell::new(),
-        };
-        instance.load_projections()?;
-        if is_new {
-            instance.create()?;
-        }
-        instance.record_settings()?;
-        Ok(instance)
+        })
     }
 
     fn load_projections(&mut self) -> Result<(), InstanceError> {
@@ -142,7 +147,7 @@ impl Instance {
             self.turns = turns;
             self.recorded_settings = configuration;
         }
-        self.catch_up()
+        Ok(self.catch_up()?)
     }
 
     /// Writes the projections' checkpoints. They save time, nothing else: a failure costs the next start a rebuild.

@@ -108,6 +108,14 @@ impl Kept {
         self.fetched = Some(text);
     }
 
+    /// Takes a fetched text back in, as an exported history carries it.
+    pub fn settle_inline(&mut self) {
+        if let Some(text) = self.fetched.take() {
+            self.inline = Some(text);
+            self.blob = None;
+        }
+    }
+
     /// Replaces the text by what a redactor made of it.
     pub(crate) fn rewrite(&mut self, rewrite: impl FnOnce(&str) -> Option<String>) {
         if let Some(text) = self.inline.as_deref().and_then(rewrite) {

@@ -3,18 +3,57 @@
 //!
 //! Runs as whoever runs the tests; as root the whole suite runs once more as an ordinary user. What the machine lacks is
 //! skipped aloud. Nothing here reaches the network beyond loopback.
+#![expect(clippy::unwrap_used, reason = "the whole target is tests: a failed step is a failed test")]
 
+mod brokered;
+mod escapes;
 mod support;
+mod works;
 
-use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
 
-use support::{Bench, ok};
+use support::helper;
 
+const NOBODY: u32 = 65534;
+
+/// The whole suite once more without root's rights: the cage must not need them, and must hold without them.
 #[test]
-fn a_plain_call_answers() {
-    let bench = Bench::native();
-    let outcome = bench.run("def run(args, ctx):\n    print('hello')\n    ctx.log('seen')\n    return {'ok': True, 'content': args['a'] * 2}", json!({"a": 21}));
-    assert_eq!(ok(&outcome)["content"], 42, "{outcome:?}");
-    assert_eq!(outcome.stdout.text(), "hello\n");
-    assert_eq!(outcome.log, ["seen"]);
+fn as_an_ordinary_user() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED as_an_ordinary_user: this run is one already");
+        return;
+    }
+    let folder = tempfile::Builder::new().prefix("ordinary").tempdir_in("/tmp").unwrap();
+    open_to_all(folder.path());
+    let scratch = folder.path().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    std::os::unix::fs::chown(&scratch, Some(NOBODY), Some(NOBODY)).unwrap();
+    let (suite, binary) = (folder.path().join("suite"), folder.path().join("metnos"));
+    std::fs::copy(std::env::current_exe().unwrap(), &suite).unwrap();
+    std::fs::copy(helper(), &binary).unwrap();
+    open_to_all(&suite);
+    open_to_all(&binary);
+    let output = Command::new(&suite)
+        .args(["--skip", "as_an_ordinary_user", "--test-threads", "2"])
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .current_dir(&scratch)
+        .env("TMPDIR", &scratch)
+        .env("HOME", &scratch)
+        .env("METNOS_TEST_HELPER", &binary)
+        .output()
+        .unwrap();
+    let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    for skipped in complained.lines().filter(|line| line.starts_with("SKIPPED")) {
+        eprintln!("as an ordinary user: {skipped}");
+    }
+    assert!(output.status.success(), "{said}\n{complained}");
+    assert!(said.contains("test result: ok") && !said.contains(" 0 passed"), "{said}");
+}
+
+fn open_to_all(path: &Path) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }

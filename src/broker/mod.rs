@@ -4,12 +4,22 @@
 //! checks host, port and address, dials the address that it checked, and writes down what it did. It follows no redirect
 //! that was not granted, reads no proxy setting and no cookie, and knows nothing of files.
 
+mod address;
 mod canned;
+mod fetch;
+mod frames;
+pub mod target;
 
 use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 
 pub use canned::Canned;
 
@@ -70,10 +80,19 @@ pub struct Connection {
     pub verdict: String,
 }
 
-/// A broker at work for one call.
+impl Grants {
+    /// Nothing may be fetched.
+    pub fn nothing() -> Self {
+        Self { hosts: Vec::new(), read_only: true, max_body_bytes: 2 << 20, max_request_bytes: 1 << 20, max_requests: 64, timeout: Duration::from_secs(15) , canned: None }
+    }
+}
+
+/// A broker at work for one call, on a thread of its own.
 #[derive(Debug)]
 pub struct Broker {
-    socket: std::os::fd::OwnedFd,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+    done: Record,
 }
 
 impl Broker {
@@ -81,14 +100,57 @@ impl Broker {
     ///
     /// # Errors
     /// No thread or no event loop can be made.
-    pub fn start(socket: std::os::fd::OwnedFd, grants: Grants) -> std::io::Result<Self> {
-        drop(grants);
-        Ok(Self { socket })
+    pub fn start(socket: OwnedFd, grants: Grants) -> io::Result<Self> {
+        let socket = UnixStream::from(socket);
+        socket.set_nonblocking(true)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let done = Record::default();
+        let (stop, stopped) = oneshot::channel();
+        let fetcher = fetch::Fetcher::new(grants, done.clone());
+        let thread = std::thread::Builder::new().name("broker".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = frames::serve(socket, fetcher) => {}
+                    _ = stopped => {}
+                }
+            });
+            // A look-up of a name that hangs must not hold the call up.
+            runtime.shutdown_background();
+        })?;
+        Ok(Self { stop, thread, done })
     }
 
-    /// Ends it and returns what it did.
+    /// Ends it, requests on their way included, and returns what it did.
     pub fn finish(self) -> Vec<Connection> {
-        drop(self.socket);
-        Vec::new()
+        // It may have ended by itself.
+        self.stop.send(()).ok();
+        if self.thread.join().is_err() {
+            tracing::error!("a broker's thread ended abnormally");
+        }
+        self.done.take()
+    }
+}
+
+/// What was done so far, shared between the thread that does it and the one that reports it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record(Arc<Mutex<Vec<Connection>>>);
+
+impl Record {
+    /// Notes a request before it leaves; what becomes of it is noted under the returned number.
+    fn begin(&self, connection: Connection) -> usize {
+        let mut list = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        list.push(connection);
+        list.len() - 1
+    }
+
+    fn update(&self, number: usize, change: impl FnOnce(&mut Connection)) {
+        let mut list = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(connection) = list.get_mut(number) {
+            change(connection);
+        }
+    }
+
+    fn take(&self) -> Vec<Connection> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 }

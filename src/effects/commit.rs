@@ -103,7 +103,7 @@ fn try_commit(op: &PlannedOp, path: &Path, content: &[u8], key: &str) -> Result<
     });
     if let Err(fault) = written {
         // The target is untouched; the temporary file must not stay. A second failure here adds nothing to the first.
-        drop(rustix::fs::unlinkat(&folder, &temporary, AtFlags::empty()));
+        rustix::fs::unlinkat(&folder, &temporary, AtFlags::empty()).ok();
         return Err(fault);
     }
     sync_folder(path)?;

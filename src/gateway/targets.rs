@@ -127,12 +127,25 @@ fn read_path(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
             Looked { target, held: Some((fd, canonical)) }
         }
         Err(error) => {
-            name(&mut target, &path);
+            name(&mut target, &lexical(&path));
             let (class, reason) = said(error, &path);
             trouble(&mut target, class, reason);
             Looked { target, held: None }
         }
     }
+}
+
+/// A path that does not exist, without `.` and `..`, so that the guard judges what it would have meant.
+fn lexical(path: &Path) -> PathBuf {
+    use std::path::Component;
+    path.components().fold(PathBuf::new(), |mut whole, component| {
+        match component {
+            Component::ParentDir => drop(whole.pop()),
+            Component::CurDir => {}
+            other => whole.push(other),
+        }
+        whole
+    })
 }
 
 fn name(target: &mut Target, path: &Path) {

@@ -268,7 +268,10 @@ fn contains(expected: &Value, found: &Value, at: &str) -> Result<(), String> {
     let differs = || Err(format!("at {}: expected {expected}, found {found}", if at.is_empty() { "/" } else { at }));
     match expected {
         Value::String(any) if any == "$any" => if found.is_null() { differs() } else { Ok(()) },
-        Value::Object(map) if map.len() == 1 && map.contains_key("$type") => if map["$type"] == type_name(found) { Ok(()) } else { differs() },
+        Value::Object(map) if map.len() == 1 && map.contains_key("$type") => {
+            let integer = map["$type"] == "integer" && (found.is_i64() || found.is_u64());
+            if integer || map["$type"] == type_name(found) { Ok(()) } else { differs() }
+        }
         Value::Object(map) if map.len() == 1 && map.contains_key("$match") => {
             let pattern = map["$match"].as_str().and_then(|pattern| Regex::new(pattern).ok());
             let matched = pattern.is_some_and(|pattern| found.as_str().is_some_and(|text| pattern.is_match(text)));

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, OFlags};
+use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
 use super::report::{Backend, CageReport, Level};
@@ -77,10 +77,10 @@ fn help() -> io::Result<()> {
     let mut received = wire::receive_descriptors(control.as_fd(), job.descriptors)?.into_iter();
     let mut next = || received.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
     let descriptors = Descriptors {
-        lock: Some(next()?),
         channel: next()?,
         stdout: next()?,
         stderr: next()?,
+        lock: if job.lock { Some(next()?) } else { None },
         broker: if job.broker { Some(next()?) } else { None },
         grants: received.collect(),
     };
@@ -91,10 +91,8 @@ fn help() -> io::Result<()> {
 }
 
 fn supervise(job: &Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -> Result<(), BuildError> {
+    // Locked by the daemon; kept open, and thereby locked, until everything in the cage is dead.
     let lock = descriptors.lock.take();
-    if let Some(lock) = &lock {
-        rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive).step("lock the cage's file")?;
-    }
     if job.backend != Backend::Native {
         rustix::process::set_child_subreaper(Pid::from_raw(1)).step("adopt orphans")?;
     }
@@ -193,6 +191,9 @@ fn conclude(job: &Job, report: &mut CageReport) {
     } else {
         report.memory_cap = if job.has(Layer::Limits) { "rlimit of each process".to_owned() } else { "none".to_owned() };
         report.missing.push("a watchdog over the memory of the whole tree".to_owned());
+    }
+    if job.backend == Backend::None {
+        report.missing.push("every layer: whoever started Metnos chose to run without a cage".to_owned());
     }
     for layer in &job.without {
         report.missing.push(format!("left out: {layer:?}"));

@@ -79,14 +79,17 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, SandboxError> {
     let mut tried = Vec::new();
     let cached = fs::read(settings.runtime_dir.join(CACHE)).ok().and_then(|bytes| serde_json::from_slice::<Interpreter>(&bytes).ok());
     let (binaries, shims): (Vec<_>, Vec<_>) = candidates(settings).into_iter().partition(|path| is_elf(path));
-    let named = shims.iter().filter_map(|shim| which(shim).map_err(|why| tried.push(format!("{}: {why}", shim.display()))).ok());
-    for path in binaries.into_iter().chain(named.collect::<Vec<_>>()) {
-        if let Some(cached) = cached.as_ref().filter(|cached| cached.path() == path && still_holds(cached)) {
-            return Ok(cached.clone());
-        }
-        match survey(&path) {
-            Ok(found) => {
-                remember(settings, &found);
+    // Shims are slow to ask, so they come last and only as far as needed.
+    for (path, shim) in binaries.into_iter().map(|path| (path, false)).chain(shims.into_iter().map(|path| (path, true))) {
+        let found = if shim { which(&path) } else { Ok(path.clone()) }.and_then(|binary| match &cached {
+            Some(cached) if cached.path() == binary && still_holds(cached) => Ok((cached.clone(), true)),
+            _ => survey(&binary).map(|found| (found, false)),
+        });
+        match found {
+            Ok((found, known)) => {
+                if !known {
+                    remember(settings, &found);
+                }
                 return Ok(found);
             }
             Err(why) => tried.push(format!("{}: {why}", path.display())),
@@ -156,7 +159,7 @@ fn survey(path: &Path) -> Result<Interpreter, String> {
 fn loader_folders() -> impl Iterator<Item = PathBuf> {
     ["/lib64", "/lib"].into_iter().map(PathBuf::from).filter(|folder| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.into_iter().any(|entry| entry.file_name().as_bytes().starts_with(b"ld-")) 
+        entries.into_iter().any(|entry| entry.file_name().as_bytes().starts_with(b"ld-"))
     })
 }
 

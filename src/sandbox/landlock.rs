@@ -19,8 +19,8 @@ use super::native::View;
 use super::report::{Backend, CageReport};
 use super::wire::{Job, Layer};
 
-/// The newest ABI whose rights are asked for: file rights with truncation and device controls, TCP, scopes.
-const NEWEST: ABI = ABI::V6;
+/// The newest ABI whose rights are asked for; a kernel that knows less gives what it has, and the report says which.
+const NEWEST: ABI = ABI::V9;
 
 /// Restricts this process and all that it starts.
 pub(super) fn apply(job: &Job, grants: &[OwnedFd], view: &View, report: &mut CageReport) -> Result<(), BuildError> {
@@ -28,13 +28,11 @@ pub(super) fn apply(job: &Job, grants: &[OwnedFd], view: &View, report: &mut Cag
         return Ok(());
     }
     let status = restrict(job, grants, view).step("restrict with landlock")?;
-    let (abi, newest) = match status.landlock {
-        LandlockStatus::Available { effective_abi, kernel_abi } => {
-            (effective_abi, kernel_abi.unwrap_or(effective_abi as i32))
-        }
-        LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => (ABI::Unsupported, 0),
+    let abi = match status.landlock {
+        LandlockStatus::Available { effective_abi, .. } => effective_abi,
+        LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => ABI::Unsupported,
     };
-    report.landlock_abi = u32::try_from(newest).unwrap_or(0);
+    report.landlock_abi = abi as u32;
     if abi == ABI::Unsupported {
         if job.backend == Backend::Landlock {
             return Err(io::Error::other("the kernel has no landlock")).step("restrict with landlock");
@@ -91,7 +89,7 @@ fn restrict(job: &Job, grants: &[OwnedFd], view: &View) -> io::Result<Restrictio
         match (view.private, masks.is_empty()) {
             (true, _) if at == Path::new("/") => rules.top(access)?,
             (true, _) => rules.path(&at, access)?,
-            (false, true) => rules.object(descriptor.try_clone()?, access)?,
+            (false, true) => rules.object(descriptor, access)?,
             (false, false) => rules.around(&at, &masks, access)?,
         }
     }
@@ -112,7 +110,7 @@ impl Rules {
         }
     }
 
-    fn object(&mut self, object: OwnedFd, access: impl Into<BitFlags<AccessFs>>) -> io::Result<()> {
+    fn object(&mut self, object: impl AsFd, access: impl Into<BitFlags<AccessFs>>) -> io::Result<()> {
         let mut access = access.into();
         if !rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&object)?.st_mode).is_dir() {
             access &= AccessFs::from_file(NEWEST);

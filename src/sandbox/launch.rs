@@ -44,6 +44,7 @@ pub(super) fn probe_job(interpreter: &Interpreter, limits: metnos_projections::r
         env: Vec::new(),
         limits,
         grants: Vec::new(),
+        lock: false,
         broker: false,
         descriptors: 0,
         stage: RawPath::new(Path::new("/stage")),
@@ -62,7 +63,11 @@ pub(super) fn launch(settings: &Settings, interpreter: &Interpreter, backend: Ba
     job.broker = call.net.is_some();
     job.grants = call.grants.iter().map(grant_job).collect();
     let lock = super::lock::create(call.lock_file)?;
-    start(settings, job, &call.grants, Some(lock.into()))
+    let launched = start(settings, job, &call.grants, Some(&lock.into()));
+    if launched.is_err() {
+        std::fs::remove_file(call.lock_file)?;
+    }
+    launched
 }
 
 fn grant_job(grant: &Grant) -> GrantJob {
@@ -70,7 +75,7 @@ fn grant_job(grant: &Grant) -> GrantJob {
 }
 
 /// Places the scratch folders, starts the helper and sends it everything.
-pub(super) fn start(settings: &Settings, mut job: Job, grants: &[Grant], lock: Option<OwnedFd>) -> io::Result<Launched> {
+pub(super) fn start(settings: &Settings, mut job: Job, grants: &[Grant], lock: Option<&OwnedFd>) -> io::Result<Launched> {
     let scratch = place(settings, &mut job, grants)?;
     let stage = job.stage.path();
     let (control, theirs) = wire::socket_pair()?;
@@ -78,11 +83,9 @@ pub(super) fn start(settings: &Settings, mut job: Job, grants: &[Grant], lock: O
     let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
     let (broker, their_broker) = if job.broker { wire::socket_pair().map(|(ours, theirs)| (Some(ours), Some(theirs)))? } else { (None, None) };
-    let lock = match lock {
-        Some(lock) => lock,
-        None => rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?,
-    };
-    let mut sent: Vec<BorrowedFd<'_>> = vec![lock.as_fd(), their_channel.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
+    let mut sent: Vec<BorrowedFd<'_>> = vec![their_channel.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
+    job.lock = lock.is_some();
+    sent.extend(lock.map(AsFd::as_fd));
     sent.extend(their_broker.as_ref().map(AsFd::as_fd));
     sent.extend(grants.iter().map(|grant| grant.fd.as_fd()));
     job.descriptors = sent.len();
@@ -115,11 +118,12 @@ fn spawn(settings: &Settings, socket: OwnedFd) -> io::Result<Child> {
 /// Says where stage and temporary files are: in the private root beside all grants, or in a fresh folder on the host.
 fn place(settings: &Settings, job: &mut Job, grants: &[Grant]) -> io::Result<Option<Scratch>> {
     if job.backend == Backend::Native && job.has(Layer::PrivateRoot) {
-        let free = |path: &Path| !grants.iter().any(|grant| path.starts_with(&grant.at) && grant.at != Path::new("/") || grant.at.starts_with(path));
+        let whole = grants.iter().any(|grant| grant.at == Path::new("/"));
+        let free = |path: &Path| !grants.iter().any(|grant| (path.starts_with(&grant.at) && grant.at != Path::new("/")) || grant.at.starts_with(path));
         let places = ["/stage", "/run/stage", "/mnt/stage", "/tmp/stage"].map(Path::new);
         let stage = places.into_iter().find(|path| free(path)).ok_or_else(|| io::Error::other("the grants leave no place for the stage"))?;
         job.stage = RawPath::new(stage);
-        job.tmp = RawPath::new(if free(Path::new("/tmp/x")) { Path::new("/tmp") } else { stage });
+        job.tmp = RawPath::new(if free(Path::new("/tmp/x")) && !whole { Path::new("/tmp") } else { stage });
         return Ok(None);
     }
     let mut name = [0; 8];

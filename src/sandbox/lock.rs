@@ -8,12 +8,15 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 
-/// Makes the file; the helper takes the lock.
+/// Makes the file and locks it. The lock goes with the descriptor: it holds while this process or the helper that it is
+/// handed to has it open, on its way between them too.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(file)
 }
 
 /// Waits until no cage whose lock file lies in a folder is alive, and removes their files. Returns those that still live
@@ -67,7 +70,7 @@ mod tests {
         assert_eq!(settle(&folder.path().join("absent"), Duration::ZERO).unwrap(), Vec::<PathBuf>::new());
         let path = folder.path().join("trace.lock");
         let held = create(&path).unwrap();
-        rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert!(create(&path).is_err(), "two cages cannot share a lock");
         assert_eq!(settle(folder.path(), Duration::from_millis(10)).unwrap(), vec![path.clone()]);
         drop(held);
         assert_eq!(settle(folder.path(), Duration::ZERO).unwrap(), Vec::<PathBuf>::new());

@@ -77,7 +77,7 @@ pub(super) fn build(job: &Job, grants: &[OwnedFd], ids: &Ids, report: &mut CageR
     map_ids(ids)?;
     report.layers.push("namespaces".to_owned());
     if job.has(Layer::PidNamespace) && job.has(Layer::Limits) && limits::bound_pid_namespace(job.limits.processes) {
-        report.process_cap = "pid_max".to_owned();
+        "pid_max".clone_into(&mut report.process_cap);
     }
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).step("make mounts private")?;
     if !job.has(Layer::PrivateRoot) {
@@ -87,7 +87,7 @@ pub(super) fn build(job: &Job, grants: &[OwnedFd], ids: &Ids, report: &mut CageR
     let root = tmpfs("1m", "512", "0755").step("make the root")?;
     move_mount(&root, "", CWD, base(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).step("mount the root")?;
     let root = Root { root };
-    root.furnish(job, trees, report)?;
+    root.furnish(job, &trees, report)?;
     let stage = root.stage(job)?;
     rustix::process::fchdir(&root.root).step("enter the root")?;
     rustix::process::pivot_root(".", ".").step("pivot into the root")?;
@@ -173,7 +173,7 @@ impl Trees {
 /// same, since a descriptor from another mount namespace cannot be bound.
 fn same_object(grant: &GrantJob, granted: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let found = rustix::fs::openat2(CWD, &grant.at.path(), PATH, Mode::empty(), resolve)?;
+    let found = rustix::fs::openat2(CWD, grant.at.path(), PATH, Mode::empty(), resolve)?;
     let (wanted, seen) = (rustix::fs::fstat(granted)?, rustix::fs::fstat(&found)?);
     if (wanted.st_dev, wanted.st_ino, wanted.st_mode & 0o170_000) == (seen.st_dev, seen.st_ino, seen.st_mode & 0o170_000) {
         Ok(found)
@@ -237,7 +237,7 @@ struct Root {
 }
 
 impl Root {
-    fn furnish(&self, job: &Job, trees: Trees, report: &mut CageReport) -> Result<(), BuildError> {
+    fn furnish(&self, job: &Job, trees: &Trees, report: &mut CageReport) -> Result<(), BuildError> {
         for name in TOP_LINKS {
             if let Ok(target) = std::fs::read_link(Path::new("/").join(name)) {
                 rustix::fs::symlinkat(&target, &self.root, *name).step(format!("link /{name}"))?;

@@ -32,8 +32,14 @@ pub(super) fn open(settings: &Settings) -> Result<Sandbox, SandboxError> {
 }
 
 fn prepare(settings: &Settings) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&settings.runtime_dir)
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&settings.runtime_dir)?;
+    let meta = std::fs::metadata(&settings.runtime_dir)?;
+    // Whoever may write there may choose the interpreter.
+    if meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o022 != 0 {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "others may write to it"));
+    }
+    Ok(())
 }
 
 fn choose(settings: &Settings, interpreter: &Interpreter) -> Result<CageReport, SandboxError> {

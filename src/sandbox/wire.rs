@@ -68,7 +68,8 @@ pub(super) struct GrantJob {
     pub(super) masks: Vec<RawPath>,
 }
 
-/// All that the helper needs to know. Descriptors: lock, channel, stdout, stderr, broker if there is one, then the grants.
+/// All that the helper needs to know. Descriptors: channel, stdout, stderr, lock and broker
+/// where there are such, then the grants.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) daemon: i32,
@@ -82,6 +83,7 @@ pub(super) struct Job {
     pub(super) env: Vec<String>,
     pub(super) limits: Limits,
     pub(super) grants: Vec<GrantJob>,
+    pub(super) lock: bool,
     pub(super) broker: bool,
     pub(super) descriptors: usize,
     /// Where the stage is: a path in the cage, or a real folder where there is no private root.

@@ -160,10 +160,10 @@ impl Places {
     /// Turns symbols (and `~`) into an absolute path.
     pub fn resolve(&self, symbolic: &str) -> String {
         for (symbol, folder) in [("{home}", &self.home), ("~", &self.home), ("{workspace}", &self.workspace), ("{runtime}", &self.runtime)] {
-            if let Some(rest) = symbolic.strip_prefix(symbol) {
-                if rest.is_empty() || rest.starts_with('/') {
-                    return format!("{folder}{rest}");
-                }
+            if let Some(rest) = symbolic.strip_prefix(symbol)
+                && (rest.is_empty() || rest.starts_with('/'))
+            {
+                return format!("{folder}{rest}");
             }
         }
         symbolic.to_owned()

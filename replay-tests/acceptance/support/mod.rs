@@ -2,22 +2,25 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use metnos::broker;
 use metnos::sandbox::{Backend, Call, CancelFlag, Grant, Layer, Outcome, Sandbox, Settings};
 use metnos_projections::rules::cage_plan::{CagePlan, Limits, Net, SyscallProfile};
 use serde_json::{Value, json};
 
 /// A sandbox and a scratch folder to attack it from.
-pub struct Bench {
-    pub sandbox: Sandbox,
-    pub folder: tempfile::TempDir,
+pub(crate) struct Bench {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) folder: tempfile::TempDir,
     calls: AtomicU32,
-    pub limits: Limits,
+    pub(crate) limits: Limits,
+    pub(crate) locks: Option<PathBuf>,
 }
 
 /// Limits that are small enough to be reached in a test.
-pub const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: Limits = Limits {
     wall_ms: 10_000,
     cpu_s: 10,
     memory_mb: 128,
@@ -31,36 +34,44 @@ pub const LIMITS: Limits = Limits {
 
 impl Bench {
     /// The settings of one backend, with layers left out.
-    pub fn open(backend: Backend, without: &[Layer]) -> Self {
+    pub(crate) fn open(backend: Backend, without: &[Layer]) -> Self {
         Self::try_open(backend, without).expect("the sandbox opens")
     }
 
-    pub fn try_open(backend: Backend, without: &[Layer]) -> Result<Self, String> {
+    pub(crate) fn try_open(backend: Backend, without: &[Layer]) -> Result<Self, String> {
         let folder = tempfile::tempdir().unwrap();
         let mut settings = Settings::new(helper(), folder.path().join("runtime"));
         settings.off = backend == Backend::None;
         settings.forced = Some(backend);
         settings.without = without.to_vec();
+        std::fs::create_dir(&settings.runtime_dir).unwrap();
+        std::fs::write(settings.runtime_dir.join("interpreter.json"), survey()).unwrap();
         let sandbox = Sandbox::open(&settings).map_err(|error| error.to_string())?;
-        Ok(Self { sandbox, folder, calls: AtomicU32::new(0), limits: LIMITS })
+        Ok(Self { sandbox, folder, calls: AtomicU32::new(0), limits: LIMITS, locks: None })
     }
 
-    pub fn native() -> Self {
+    pub(crate) fn native() -> Self {
         Self::open(Backend::Native, &[])
     }
 
-    pub fn run(&self, code: &str, args: Value) -> Outcome {
+    pub(crate) fn run(&self, code: &str, args: Value) -> Outcome {
         self.run_with(code, args, Vec::new())
     }
 
-    pub fn run_with(&self, code: &str, args: Value, grants: Vec<Grant>) -> Outcome {
+    pub(crate) fn run_with(&self, code: &str, args: Value, grants: Vec<Grant>) -> Outcome {
         self.call(code, args, grants, CancelFlag::new().unwrap())
     }
 
-    pub fn call(&self, code: &str, args: Value, grants: Vec<Grant>, cancel: CancelFlag) -> Outcome {
+    pub(crate) fn call(&self, code: &str, args: Value, grants: Vec<Grant>, cancel: CancelFlag) -> Outcome {
+        self.full(code, args, grants, cancel, None)
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "arguments are written at the call")]
+    pub(crate) fn full(&self, code: &str, args: Value, grants: Vec<Grant>, cancel: CancelFlag, net: Option<broker::Grants>) -> Outcome {
         let env = ["HOME", "LANG", "PATH", "TMPDIR"].map(str::to_owned).to_vec();
         let plan = CagePlan { mounts: Vec::new(), binaries: Vec::new(), net: Net::None, env, syscalls: SyscallProfile::Standard, limits: self.limits };
-        let lock_file = self.folder.path().join(format!("cages/{}.lock", self.calls.fetch_add(1, Ordering::Relaxed)));
+        let locks = self.locks.clone().unwrap_or_else(|| self.path("cages"));
+        let lock_file = locks.join(format!("{}.lock", self.calls.fetch_add(1, Ordering::Relaxed)));
         self.sandbox.call(Call {
             plan: &plan,
             grants,
@@ -68,30 +79,41 @@ impl Bench {
             args: &args,
             context: &json!({"turn_id": "t", "trace_id": "x", "language": "en", "timezone": "Europe/Rome"}),
             lock_file: &lock_file,
-            net: None,
+            net,
             cancel,
             progress: &|_| {},
         })
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 }
 
+/// The interpreter's survey, made once for all tests.
+fn survey() -> &'static [u8] {
+    static SURVEY: OnceLock<Vec<u8>> = OnceLock::new();
+    SURVEY.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::new(helper(), folder.path().to_owned());
+        Sandbox::open(&settings).expect("the sandbox opens");
+        std::fs::read(folder.path().join("interpreter.json")).unwrap()
+    })
+}
+
 /// The binary under test.
-pub fn helper() -> PathBuf {
+pub(crate) fn helper() -> PathBuf {
     std::env::var_os("METNOS_TEST_HELPER").map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_metnos")), PathBuf::from)
 }
 
-pub fn grant(path: &Path, write: bool) -> Grant {
+pub(crate) fn grant(path: &Path, write: bool) -> Grant {
     let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NOFOLLOW;
     let fd: OwnedFd = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).unwrap();
     Grant { fd, at: path.to_owned(), write, is_dir: path.is_dir(), masks: Vec::new() }
 }
 
 #[track_caller]
-pub fn ok(outcome: &Outcome) -> &Value {
+pub(crate) fn ok(outcome: &Outcome) -> &Value {
     match &outcome.reply {
         Ok(reply) => reply,
         Err(failure) => panic!("{failure:?}\nstderr: {}\nreport: {:?}", outcome.stderr.text(), outcome.report),
@@ -99,7 +121,7 @@ pub fn ok(outcome: &Outcome) -> &Value {
 }
 
 #[track_caller]
-pub fn class(outcome: &Outcome) -> &'static str {
+pub(crate) fn class(outcome: &Outcome) -> &'static str {
     match &outcome.reply {
         Ok(reply) => panic!("it answered {reply}"),
         Err(failure) => failure.class,

@@ -6,7 +6,7 @@ use metnos_log::canonical::{self, Json};
 use metnos_log::event::mnestome::PassingObserved;
 use metnos_log::event::turn::{
     ArgumentsResolved, CandidatesRanked, ConsentAnswered, ConsentAsked, ConsentDenied, ConsentExpired, EffectsPlanned,
-    InvocationFinished, InvocationStarted, PlanProposed, StepProposed, StepRefused, TurnCancelled, TurnClosed, TurnOpened,
+    InvocationFinished, InvocationStarted, PlanProposed, StepProposed, StepRefused, Target, TurnCancelled, TurnClosed, TurnOpened,
     VerdictGiven,
 };
 use metnos_log::{Event, Kept, Micros, TurnId};
@@ -230,6 +230,11 @@ impl Decider<'_> {
             checks: prepared.checks.clone(),
             plan_digest: prepared.plan_digest,
         });
+        // The guard speaks first: whether something forbidden exists is not told either.
+        let paths = guarded_paths(&prepared.targets);
+        if let Some((rule, reason)) = self.guard("call", &step.tool, &paths) {
+            return self.block("call", &step, rule, reason);
+        }
         let trouble = prepared.targets.iter().find_map(|target| target.trouble.clone().map(|why| ("gateway", why)));
         let check = prepared.checks.iter().find_map(|check| {
             let by = if check.step == "validate_input" { "schema" } else { "gateway" };
@@ -255,15 +260,10 @@ impl Decider<'_> {
         serde_json::from_value(Value::String(name)).unwrap_or(Autonomy::ReadOnly)
     }
 
-    /// Guard, policy and judge over a call; then the call, a question or a refusal.
+    /// Policy and judge over a call that the guard let pass; then the call, a question or a refusal.
     fn judge_call(&mut self) {
         let Some(step) = self.turn.step().cloned() else { return };
         let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
-        let paths: Vec<String> =
-            step.targets.iter().filter(|target| target.role != "url").map(|target| target.canonical.clone()).collect();
-        if let Some((rule, reason)) = self.guard("call", &step.tool, &paths) {
-            return self.block("call", &step, rule, reason);
-        }
         let granted = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
         let decisions = manifest.capabilities.iter().map(|capability| {
             let unrepeatable_act = manifest.contract.side_effects
@@ -495,6 +495,11 @@ fn trace_id(turn: TurnId, step: u32) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("metnos trace id v1");
     hasher.update(&turn.0).update(&step.to_le_bytes());
     hasher.finalize().to_hex()[..26].to_owned()
+}
+
+/// What the guard looks at among the targets.
+fn guarded_paths(targets: &[Target]) -> Vec<String> {
+    targets.iter().filter(|target| target.role != "url").map(|target| target.canonical.clone()).collect()
 }
 
 /// The role's name in a target fact.

@@ -160,7 +160,8 @@ impl Turn {
                 self.asked = Some(Asked { about: asked.about.clone(), digest: asked.digest.clone(), text });
                 self.phase = Phase::Asking;
             }
-            Event::ConsentGiven(_) | Event::ConsentDenied(_) | Event::ConsentExpired(_) => self.asked = None,
+            // An expired question stays at hand: the person is told what was asked.
+            Event::ConsentGiven(_) | Event::ConsentDenied(_) => self.asked = None,
             Event::TurnClosed(closed) => {
                 self.final_kind = Some(closed.final_kind.clone());
                 self.final_class.clone_from(&closed.class);

@@ -1,17 +1,287 @@
-//! Placeholder until the answers land.
-use crate::{messages::{self, Language, Messages}, plan::Plan};
-use super::Tools;
+//! States results in words: by the manifest's presentation, as a count, as one quantity; failures as plain sentences.
+//!
+//! Every fact comes from the results. What is missing from them (cut off, failed in part, not valid text, nothing found)
+//! is said here, unless the executor's own presentation speaks of it already.
+
 use serde_json::{Value, json};
-/// One step.
-pub struct StepResult { /// a
- pub tool: String, /// b
- pub args: Value, /// c
- pub result: Value }
-/// Composes.
-pub fn compose(_: &Messages, tools: &Tools, language: Language, _: &Plan, results: &[StepResult]) -> String {
-    let Some(last) = results.last() else { return String::new() };
-    let template = tools.get(&last.tool).and_then(|t| t.manifest.presentation.as_ref()).map(|p| if language == Language::It { p.it.clone() } else { p.en.clone() }).unwrap_or_default();
-    messages::fill(&template, json!({"result": last.result, "args": last.args, "metadata": last.result.get("metadata").cloned().unwrap_or(json!({}))})).unwrap_or_else(|e| e.to_string())
+
+use super::tools::{Indexed, Tools};
+use crate::messages::{Language, Messages, fill};
+use crate::plan::{AnswerSpec, Plan};
+
+/// One step that ran: the executor, its resolved arguments, its result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepResult {
+    /// The executor's name.
+    pub tool: String,
+    /// Its arguments as they reached it.
+    pub args: Value,
+    /// Its result, whole.
+    pub result: Value,
 }
-/// Failure.
-pub fn failure(_: &Messages, _: Language, tool: &str, _: &Value, class: &str, error: &str) -> String { format!("{tool}: {class}: {error}") }
+
+/// The most entries that an answer shows.
+const SHOWN: usize = 50;
+
+/// Says what came of a plan. The last step's result is what is told; earlier ones only add what went wrong on the way.
+pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Plan, results: &[StepResult]) -> String {
+    let speaker = Speaker { messages, language };
+    let Some((last, earlier)) = results.split_last() else { return speaker.say("done", json!({})) };
+    if last.result.get("ok") == Some(&Value::Bool(false)) {
+        return failed_result(messages, language, last);
+    }
+    let tool = tools.indexed(&last.tool);
+    let mut notes: Vec<String> = earlier.iter().flat_map(|step| speaker.notes(step, "")).collect();
+    let body = match &plan.answer {
+        AnswerSpec::Result => {
+            let template = tool.and_then(|t| t.tool.manifest.presentation.as_ref()).map(|p| match language {
+                Language::En => p.en.as_str(),
+                Language::It => p.it.as_str(),
+            });
+            let body = speaker.present(template, last, &mut notes);
+            // A presentation that could not be filled in has said nothing of all this.
+            let spoken = template.filter(|_| body.is_some()).unwrap_or_default();
+            let body = body.unwrap_or_else(|| speaker.plain(last));
+            notes.extend(speaker.notes(last, spoken));
+            notes.extend(speaker.fewer_lines(last));
+            body
+        }
+        AnswerSpec::Count => {
+            notes.extend(speaker.notes(last, "truncated"));
+            speaker.count(tool, last)
+        }
+        AnswerSpec::Field { path } => {
+            notes.extend(speaker.notes(last, "truncated"));
+            speaker.field(path, last)
+        }
+    };
+    let mut parts = Vec::with_capacity(notes.len() + 1);
+    if !body.is_empty() {
+        parts.push(body);
+    }
+    for note in notes {
+        if !parts.contains(&note) {
+            parts.push(note);
+        }
+    }
+    if parts.is_empty() { speaker.say("empty_text", json!({})) } else { parts.join("\n") }
+}
+
+/// Says plainly that a step failed, and what may be done about it.
+pub fn failure(
+    messages: &Messages,
+    language: Language,
+    tool: &str,
+    args: &Value,
+    error_class: &str,
+    error: &str,
+) -> String {
+    let key = format!("answer.failed_{error_class}");
+    let known = messages.keys(language).contains(&key.as_str());
+    let key = if known { key.as_str() } else { "answer.failed_other" };
+    let error = error.trim().trim_end_matches('.');
+    let error = if error.is_empty() { error_class } else { error };
+    messages.say(language, key, json!({ "tool": tool, "error": error, "target": target(args) }))
+}
+
+fn failed_result(messages: &Messages, language: Language, step: &StepResult) -> String {
+    let text = |key: &str| step.result.get(key).and_then(Value::as_str).unwrap_or_default();
+    failure(messages, language, &step.tool, &step.args, text("error_class"), text("error"))
+}
+
+/// What the arguments were about, for a person: the first path or address among them.
+fn target(args: &Value) -> String {
+    const NAMES: [&str; 7] = ["path", "paths", "base_path", "url", "urls", "to", "timezone"];
+    let found = NAMES.iter().find_map(|name| match args.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(list) => list.first()?.as_str().map(str::to_owned),
+        _ => None,
+    });
+    found.unwrap_or_default()
+}
+
+struct Speaker<'a> {
+    messages: &'a Messages,
+    language: Language,
+}
+
+impl Speaker<'_> {
+    fn say(&self, key: &str, values: Value) -> String {
+        self.messages.say(self.language, &format!("answer.{key}"), values)
+    }
+
+    /// The presentation filled in; none where there is none or where the result lacks what it asks for.
+    fn present(&self, template: Option<&str>, step: &StepResult, notes: &mut Vec<String>) -> Option<String> {
+        let template = template?;
+        // A template that slices lists itself says what it leaves out.
+        let slices = template.contains("[:");
+        let entries = step.result.get("entries").and_then(Value::as_array);
+        let hidden = entries.map_or(0, |e| e.len().saturating_sub(SHOWN)).min(if slices { 0 } else { usize::MAX });
+        let mut shown = step.result.clone();
+        if let Some(Value::Array(list)) = shown.get_mut("entries").filter(|_| hidden > 0) {
+            list.truncate(SHOWN);
+        }
+        let metadata = shown.get("metadata").cloned().unwrap_or_else(|| json!({}));
+        let text = fill(template, json!({ "result": shown, "args": step.args, "metadata": metadata })).ok()?;
+        if hidden > 0 {
+            notes.insert(0, self.say("more", json!({ "n": hidden })));
+        }
+        Some(text)
+    }
+
+    /// Content as it is, entries one a line.
+    fn plain(&self, step: &StepResult) -> String {
+        if let Some(content) = step.result.get("content").and_then(Value::as_str).filter(|c| !c.is_empty()) {
+            return content.to_owned();
+        }
+        if let Some(entries) = step.result.get("entries").and_then(Value::as_array).filter(|e| !e.is_empty()) {
+            let mut lines: Vec<String> = entries.iter().take(SHOWN).map(line_of).collect();
+            if entries.len() > SHOWN {
+                lines.push(self.say("more", json!({ "n": entries.len() - SHOWN })));
+            }
+            return lines.join("\n");
+        }
+        match step.result.get("bytes_written").and_then(Value::as_u64) {
+            Some(bytes) => self.say("bytes_written", json!({ "n": bytes })),
+            None if step.result.get("ok_count").is_some() => self.say("done", json!({})),
+            None => String::new(),
+        }
+    }
+
+    fn count(&self, tool: Option<&Indexed>, step: &StepResult) -> String {
+        let entries = step.result.get("entries").and_then(Value::as_array).map(Vec::len);
+        let told = step.result.pointer("/metadata/count").and_then(Value::as_u64);
+        let n = told.or(entries.and_then(|n| u64::try_from(n).ok()));
+        let Some(n) = n else { return self.say("unknown_value", json!({ "name": "count" })) };
+        let kind = step.args.get("kind").and_then(Value::as_str);
+        let object = tool.map_or("", |t| t.object.as_str());
+        let key = match (object, kind) {
+            ("files", Some("dir")) | ("dirs", _) => "count_dirs",
+            ("files", Some("any")) => "count_items",
+            ("files", _) => "count_files",
+            ("texts", _) => "count_lines",
+            _ => "count_items",
+        };
+        self.bounded(step, self.say(key, json!({ "n": n })))
+    }
+
+    /// A number that a limit cut short is a lower bound.
+    fn bounded(&self, step: &StepResult, text: String) -> String {
+        let truncated = step.result.pointer("/metadata/truncated") == Some(&Value::Bool(true));
+        if truncated { self.say("at_least", json!({ "text": text })) } else { text }
+    }
+
+    fn field(&self, path: &str, step: &StepResult) -> String {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        let name = path.rsplit('.').next().unwrap_or(path);
+        let value = step.result.pointer(&pointer).filter(|v| !v.is_null());
+        let number = value.and_then(Value::as_u64);
+        match (name, value, number) {
+            ("bytes_written", _, Some(n)) => self.say("bytes_written", json!({ "n": n })),
+            ("total_size", _, Some(n)) => self.bounded(step, self.say("bytes", json!({ "n": n }))),
+            ("bytes" | "size", _, Some(n)) => self.say("bytes", json!({ "n": n })),
+            ("total_lines" | "lines" | "count", _, Some(n)) => self.say("count_lines", json!({ "n": n })),
+            ("total_lines", None, _) => match step.result.pointer("/metadata/lines").and_then(Value::as_u64) {
+                Some(n) => {
+                    let text = self.say("count_lines", json!({ "n": n }));
+                    self.bounded(step, text)
+                }
+                None => self.say("unknown_value", json!({ "name": name })),
+            },
+            (_, Some(Value::String(text)), _) => self.say("value", json!({ "name": name, "value": text })),
+            (_, Some(value), _) => self.say("value", json!({ "name": name, "value": value.to_string() })),
+            (_, None, _) => self.say("unknown_value", json!({ "name": name })),
+        }
+    }
+
+    /// What is not whole about a result, unless `spoken` (a template) speaks of it.
+    fn notes(&self, step: &StepResult, spoken: &str) -> Vec<String> {
+        let mut notes = Vec::new();
+        let metadata = step.result.get("metadata");
+        let flag =
+            |name: &str| metadata.and_then(|m| m.get(name)) == Some(&Value::Bool(true)) && !spoken.contains(name);
+        let number = |name: &str| {
+            metadata.and_then(|m| m.get(name)).and_then(Value::as_u64).filter(|n| *n > 0 && !spoken.contains(name))
+        };
+        if flag("truncated") {
+            let list = step.result.get("content").is_none();
+            notes.push(self.say(if list { "truncated_list" } else { "truncated" }, json!({})));
+        }
+        if flag("lossy") {
+            notes.push(self.say("lossy", json!({})));
+        }
+        if flag("binary") {
+            let bytes = metadata.and_then(|m| m.get("bytes").or(m.get("size"))).and_then(Value::as_u64);
+            notes.push(self.say("binary", json!({ "bytes": bytes })));
+        }
+        for name in ["unreadable", "left_out"] {
+            if let Some(n) = number(name) {
+                notes.push(self.say(name, json!({ "n": n })));
+            }
+        }
+        notes.extend(self.failures(step, spoken));
+        if notes.is_empty() && spoken != "truncated" {
+            notes.extend(self.nothing(step, spoken));
+        }
+        notes
+    }
+
+    fn failures(&self, step: &StepResult, spoken: &str) -> Vec<String> {
+        let errors = step.result.get("errors").and_then(Value::as_array);
+        let failed = step.result.get("fail_count").and_then(Value::as_u64);
+        let failed = failed.or(errors.and_then(|e| u64::try_from(e.len()).ok())).unwrap_or(0);
+        if failed == 0 || ["errors", "fail_count"].iter().any(|name| spoken.contains(name)) {
+            return Vec::new();
+        }
+        let mut notes = vec![self.say("failed_some", json!({ "n": failed }))];
+        for error in errors.into_iter().flatten().take(SHOWN) {
+            let text = |name: &str| error.get(name).and_then(Value::as_str);
+            let target = text("path").or(text("url")).unwrap_or_default();
+            notes
+                .push(self.say("failed_line", json!({ "target": target, "error": text("error").unwrap_or_default() })));
+        }
+        notes
+    }
+
+    /// An empty result is said, where the presentation would show nothing.
+    fn nothing(&self, step: &StepResult, spoken: &str) -> Option<String> {
+        let empty_content = step.result.get("content").and_then(Value::as_str).is_some_and(str::is_empty);
+        let empty_entries = step.result.get("entries").and_then(Value::as_array).is_some_and(Vec::is_empty);
+        let verb = step.tool.split('_').next().unwrap_or_default();
+        let speaks = spoken.contains("metadata.count == 0") || spoken.contains("result.content == \"\"");
+        let key = match verb {
+            _ if speaks => return None,
+            "filter" if empty_content && empty_entries => "no_line_matches",
+            "read" if empty_content => "empty_file",
+            "find" | "list" if empty_entries => "nothing_matches",
+            _ if empty_content && step.result.get("entries").is_none() => "empty_text",
+            _ if empty_entries && step.result.get("content").is_none() => "nothing_matches",
+            _ => return None,
+        };
+        Some(self.say(key, json!({})))
+    }
+
+    /// Asked for three lines of a file that has two: the two are shown, and it is said.
+    fn fewer_lines(&self, step: &StepResult) -> Option<String> {
+        const NAMES: [&str; 4] = ["tail_lines", "head_lines", "tail", "head"];
+        let asked = NAMES.iter().find_map(|name| step.args.get(name)).and_then(Value::as_u64)?;
+        let metadata = step.result.get("metadata")?;
+        let have = metadata.get("lines").or(metadata.get("count")).and_then(Value::as_u64)?;
+        let cut = metadata.get("truncated") == Some(&Value::Bool(true));
+        (have > 0 && have < asked && !cut && step.result.get("content").is_some())
+            .then(|| self.say("fewer_lines", json!({ "have": have, "asked": asked })))
+    }
+}
+
+/// An entry in one line: its path or name, else its values.
+fn line_of(entry: &Value) -> String {
+    let text = |name: &str| entry.get(name).and_then(Value::as_str);
+    if let Some(text) = text("path").or(text("text")).or(text("url")).or(text("name")) {
+        return text.to_owned();
+    }
+    let value = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+    match entry {
+        Value::Object(fields) => fields.values().map(value).collect::<Vec<_>>().join(", "),
+        other => value(other),
+    }
+}

@@ -33,8 +33,11 @@ pub(crate) fn clauses(lexicons: &Lexicons, items: &[Item]) -> Vec<Range<usize>> 
 }
 
 fn has_act(items: &[Item]) -> bool {
-    items.iter().any(|i| (i.verb().is_some() && !i.is_noise()) || i.is(Cue::HowMany) || !(i.is_noise() || i.is_punctuation() || i.is(Cue::Connector)))
-        && items.iter().any(|i| i.verb().is_some() || i.is(Cue::HowMany) || !i.is_word())
+    items.iter().any(|i| {
+        (i.verb().is_some() && !i.is_noise())
+            || i.is(Cue::HowMany)
+            || !(i.is_noise() || i.is_punctuation() || i.is(Cue::Connector))
+    }) && items.iter().any(|i| i.verb().is_some() || i.is(Cue::HowMany) || !i.is_word())
 }
 
 /// Whether the first word that carries weight is an act, a question or a restriction.

@@ -76,7 +76,9 @@ pub(crate) fn number(items: &[Item], at: usize) -> Option<(i64, usize)> {
     let first = one(at)?;
     let tens = items[at].is_word() && (20..100).contains(&first) && first % 10 == 0;
     match one(at + 1) {
-        Some(unit) if tens && items[at + 1].is_word() && (1..10).contains(&unit) && !items[at + 1].is_noise() => Some((first + unit, 2)),
+        Some(unit) if tens && items[at + 1].is_word() && (1..10).contains(&unit) && !items[at + 1].is_noise() => {
+            Some((first + unit, 2))
+        }
         _ => Some((first, 1)),
     }
 }
@@ -138,18 +140,20 @@ fn stretch(clock: &Clock, items: &[Item], at: usize) -> Option<(Window, usize)> 
         Some((count, period(items.get(from + length))?, length + 1))
     };
     if let Some((count, period, length)) = counted(at) {
-        return items.get(at + length).filter(|i| i.is(Cue::Ago)).and_then(|_| Some((clock.day_ago(count, period)?, length + 1)));
+        return items
+            .get(at + length)
+            .filter(|i| i.is(Cue::Ago))
+            .and_then(|_| Some((clock.day_ago(count, period)?, length + 1)));
     }
     let item = items.get(at)?;
-    if item.is(Cue::Newer) || item.is(Cue::Last) || item.is(Cue::Older) {
-        if let Some((count, period, length)) = counted(at + 1) {
-            let window = if item.is(Cue::Older) && !item.is(Cue::Last) && !item.is(Cue::Newer) {
-                Window { since: None, until: clock.ago(count, period) }
-            } else {
-                clock.last(count, period)?
-            };
-            return Some((window, length + 1));
-        }
+    let relative = item.is(Cue::Newer) || item.is(Cue::Last) || item.is(Cue::Older);
+    if let Some((count, period, length)) = counted(at + 1).filter(|_| relative) {
+        let window = if item.is(Cue::Newer) || item.is(Cue::Last) {
+            clock.last(count, period)?
+        } else {
+            Window { since: None, until: clock.ago(count, period) }
+        };
+        return Some((window, length + 1));
     }
     if item.is(Cue::This) || item.is(Cue::Previous) {
         if let Some(period) = period(items.get(at + 1)) {
@@ -180,11 +184,13 @@ fn date(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<
         let previous = items.get(at + 1).is_some_and(|i| i.is(Cue::Previous));
         return Some((clock.weekday(number)?, 1 + usize::from(previous)));
     }
-    let month = |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Month(n) = s { Some(*n) } else { None });
+    let month =
+        |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Month(n) = s { Some(*n) } else { None });
     let figure = |at: usize| if let What::Number(n) = items.get(at)?.what { Some(n) } else { None };
     let year = |at: usize| figure(at).filter(|n| (1970..3000).contains(n)).and_then(|n| i16::try_from(n).ok());
     let day = |at: usize| {
-        let ordinal = items.get(at)?.senses().iter().find_map(|s| if let Sense::Ordinal(n) = s { Some(*n) } else { None });
+        let ordinal =
+            items.get(at)?.senses().iter().find_map(|s| if let Sense::Ordinal(n) = s { Some(*n) } else { None });
         figure(at).or(ordinal).filter(|n| (1..=31).contains(n)).and_then(|n| i8::try_from(n).ok())
     };
     if let (Some(number), Some(month)) = (day(at), month(at + 1)) {
@@ -250,7 +256,8 @@ fn is_line_noun(lexicons: &Lexicons, item: Option<&Item>) -> bool {
 
 /// Whether a noun for lines is in the singular.
 fn is_singular(item: &Item) -> bool {
-    item.folded.ends_with('a') || (!item.folded.ends_with('s') && !item.folded.ends_with("he") && !item.folded.ends_with("ee"))
+    item.folded.ends_with('a')
+        || (!item.folded.ends_with('s') && !item.folded.ends_with("he") && !item.folded.ends_with("ee"))
 }
 
 /// How many lines «the last lines» are, when no number is said.
@@ -270,13 +277,17 @@ fn line_ends(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, us
     if let Some(last) = position(at) {
         let counted = number(items, at + 1).filter(|(n, _)| *n > 0);
         let after = at + 1 + counted.map_or(0, |(_, length)| length);
-        let skip = usize::from(items.get(after).is_some_and(|i| i.is_noise()) && is_line_noun(lexicons, items.get(after + 1)));
+        let skip =
+            usize::from(items.get(after).is_some_and(Item::is_noise) && is_line_noun(lexicons, items.get(after + 1)));
         if is_line_noun(lexicons, items.get(after + skip)) {
             let default = if is_singular(&items[after + skip]) { 1 } else { SOME_LINES };
             return Some((make(last, counted.map_or(default, |(n, _)| n)), after + skip + 1 - at));
         }
         let (count, length) = counted?;
-        let noun = items[after..].iter().find(|i| !i.is_noise()).is_some_and(|i| !i.is_punctuation() && i.object().is_some() || period(Some(i)).is_some() || i.is_unknown());
+        let noun = items[after..].iter().find(|i| !i.is_noise()).is_some_and(|i| {
+            let counted = i.object().is_some() || i.measure().is_some() || period(Some(i)).is_some();
+            !i.is_punctuation() && (counted || i.is_unknown())
+        });
         return (!noun).then(|| (make(last, count), length + 1));
     }
     let (count, length) = number(items, at).filter(|(n, _)| *n > 0)?;
@@ -303,7 +314,14 @@ fn line_numbers(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What,
         return Some((What::Lines(lines), 2));
     }
     let mut from = at + 1;
-    while items.get(from).is_some_and(|i| i.is_word() && (i.is(Cue::From) || (i.is_noise() && number(items, from).is_none()) || i.folded == "number" || i.folded == "numero") ) && from < at + 3 {
+    while items.get(from).is_some_and(|i| {
+        i.is_word()
+            && (i.is(Cue::From)
+                || (i.is_noise() && number(items, from).is_none())
+                || i.folded == "number"
+                || i.folded == "numero")
+    }) && from < at + 3
+    {
         from += 1;
     }
     let figure = |at: usize| number(items, at).filter(|(n, _)| *n > 0);
@@ -314,7 +332,11 @@ fn line_numbers(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What,
     let (first, length) = figure(from)?;
     let through = from + length;
     if items.get(through).is_some_and(|i| i.is(Cue::Through)) {
-        let skip = usize::from(items.get(through + 1).is_some_and(|i| i.is_noise() && figure(through + 1).is_none() || is_line_noun(lexicons, Some(i))));
+        let skip = usize::from(
+            items
+                .get(through + 1)
+                .is_some_and(|i| i.is_noise() && figure(through + 1).is_none() || is_line_noun(lexicons, Some(i))),
+        );
         if let Some((last, more)) = figure(through + 1 + skip) {
             return Some((What::Lines(Lines::Range(first, last)), through + 1 + skip + more - at));
         }
@@ -330,13 +352,17 @@ fn extension(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, us
     }
     let files = |item: Option<&Item>| item.and_then(Item::object).is_some_and(|o| lexicons.objects[o] == "files");
     let near_files = files(items.get(at + 1)) || at > 0 && files(items.get(at - 1));
+    let globs = item.senses().iter().find_map(|s| if let Sense::Globs(g) = s { Some(*g) } else { None });
+    if let Some(globs) = globs {
+        return Some((What::Globs { base: None, globs: lexicons.globs[globs].globs.clone() }, 1));
+    }
     let known = |word: &str| lexicons.file_extensions.iter().any(|e| e == word);
-    let word = if known(&item.folded) { item.folded.as_str() } else { item.folded.strip_suffix('s').unwrap_or(&item.folded) };
-    if known(word) && word.len() >= 2 && (near_files || item.is_unknown()) && !files(Some(item)) {
+    let word =
+        if known(&item.folded) { item.folded.as_str() } else { item.folded.strip_suffix('s').unwrap_or(&item.folded) };
+    if known(word) && word.len() >= 2 && (near_files || item.is_unknown() || item.forgiven) && !files(Some(item)) {
         return Some((What::Globs { base: None, globs: vec![format!("*.{word}")] }, 1));
     }
-    let globs = item.senses().iter().find_map(|s| if let Sense::Globs(g) = s { Some(*g) } else { None })?;
-    Some((What::Globs { base: None, globs: lexicons.globs[globs].globs.clone() }, 1))
+    None
 }
 
 /// A folder or file that is named by a bare word: «in Documents», «the folder projects», «here».
@@ -346,14 +372,15 @@ fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(
     if item.is(Cue::Here) && item.folded.contains(' ') || item.is(Cue::Here) && at > 0 {
         return path(".".to_owned(), Looks::Folder);
     }
-    let noun = |item: Option<&Item>, name: &str| item.and_then(Item::object).is_some_and(|o| lexicons.objects[o] == name);
+    let noun =
+        |item: Option<&Item>, name: &str| item.and_then(Item::object).is_some_and(|o| lexicons.objects[o] == name);
     let written = &text[item.start..item.end];
     let before = at.checked_sub(1).and_then(|b| items.get(b));
     let after_named = before.is_some_and(|b| b.is(Cue::Named));
     let labelled = if after_named { at.checked_sub(2).and_then(|b| items.get(b)) } else { before };
     let (folder, file) = (noun(labelled, "dirs"), noun(labelled, "files") && is_singular_file(labelled));
     if item.senses().contains(&Sense::Folder) {
-        let capital = written.starts_with(char::is_uppercase) && before.is_some_and(|b| b.is_word());
+        let capital = written.starts_with(char::is_uppercase) && before.is_some_and(Item::is_word);
         if capital || folder || noun(items.get(at + 1), "dirs") {
             let mut letters = written.chars();
             let name: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
@@ -367,7 +394,10 @@ fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(
             _ => None,
         };
     }
-    if folder || (file && !item.folded.chars().all(char::is_numeric)) {
+    let next = items.get(at + 1);
+    let closes = next.is_none_or(|n| n.is_punctuation() || n.is_noise() || n.is(Cue::Inside) || n.is(Cue::Connector));
+    let folder = folder || (noun(items.get(at + 1), "dirs") && before.is_some_and(|b| b.is(Cue::Determiner)));
+    if folder || (file && closes && !item.folded.chars().all(char::is_numeric)) {
         return path(written.to_owned(), if folder { Looks::Folder } else { Looks::Either });
     }
     None

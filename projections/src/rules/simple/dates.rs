@@ -49,14 +49,17 @@ impl Clock {
         let now = self.now();
         let today = now.date();
         let first = match period {
-            Period::Week => today.checked_sub(Span::new().days(i64::from(today.weekday().to_monday_zero_offset()))).ok()?,
+            Period::Week => {
+                today.checked_sub(Span::new().days(i64::from(today.weekday().to_monday_zero_offset()))).ok()?
+            }
             Period::Month => today.first_of_month(),
             Period::Year => today.first_of_year(),
             Period::Day => today,
             Period::Hour | Period::Minute => return self.last(1, period),
         };
         let step = span(1, period)?;
-        let (from, to) = if previous { (first.checked_sub(step).ok()?, first) } else { (first, first.checked_add(step).ok()?) };
+        let (from, to) =
+            if previous { (first.checked_sub(step).ok()?, first) } else { (first, first.checked_add(step).ok()?) };
         span_of(&now, from, to)
     }
 

@@ -25,7 +25,10 @@ pub(crate) struct Filled {
 impl Filled {
     /// Sets an argument from an item's words.
     pub(crate) fn set(&mut self, argument: &str, value: Value, items: &[Item], at: usize) {
-        if self.args.contains_key(argument) {
+        if let Some(there) = self.args.get(argument) {
+            if *there == value {
+                self.used.push(at);
+            }
             return;
         }
         self.args.insert(argument.to_owned(), value);
@@ -42,6 +45,10 @@ impl Filled {
         }
         let list = self.args.entry(argument).or_insert_with(|| json!([]));
         let Some(list) = list.as_array_mut() else { return false };
+        if list.contains(&value) {
+            self.used.push(at);
+            return true;
+        }
         self.provenance.insert(format!("/{argument}/{}", list.len()), words(&items[at]));
         list.push(value);
         self.used.push(at);
@@ -70,7 +77,13 @@ pub(crate) fn path(item: &Item) -> Option<(&str, Looks)> {
 }
 
 /// Fills all arguments that the items at `available` can fill. `target` is the path that is written, if one is.
-pub(crate) fn fill(lexicons: &Lexicons, tool: &Indexed, items: &[Item], available: &[usize], target: Option<usize>) -> Filled {
+pub(crate) fn fill(
+    lexicons: &Lexicons,
+    tool: &Indexed,
+    items: &[Item],
+    available: &[usize],
+    target: Option<usize>,
+) -> Filled {
     let mut filled = Filled::default();
     targets(tool, items, available, target, &mut filled);
     paths(tool, items, available, target, &mut filled);
@@ -99,9 +112,15 @@ fn targets(tool: &Indexed, items: &[Item], available: &[usize], target: Option<u
 fn paths(tool: &Indexed, items: &[Item], available: &[usize], target: Option<usize>, filled: &mut Filled) {
     let takes_target = tool.with_role(Role::TargetPath).next().is_some();
     let Some(argument) = tool.with_role(Role::Path).next() else { return };
-    let sources: Vec<usize> =
-        available.iter().copied().filter(|&at| path(&items[at]).is_some() && !(takes_target && Some(at) == target)).collect();
+    let sources: Vec<usize> = available
+        .iter()
+        .copied()
+        .filter(|&at| path(&items[at]).is_some() && !(takes_target && Some(at) == target))
+        .collect();
     if tool.is_list(argument) {
+        if joined(tool, argument, items, &sources, filled) {
+            return;
+        }
         for at in sources {
             let value = path(&items[at]).map(|(value, _)| json!(value)).unwrap_or_default();
             filled.add(tool, argument, value, items, at);
@@ -112,14 +131,19 @@ fn paths(tool: &Indexed, items: &[Item], available: &[usize], target: Option<usi
     let best = sources
         .iter()
         .find(|&&at| path(&items[at]).is_some_and(|(_, looks)| looks == Looks::Folder))
-        .or_else(|| sources.iter().find(|&&at| path(&items[at]).is_some_and(|(v, looks)| looks != Looks::File && v.contains('/'))))
+        .or_else(|| {
+            sources
+                .iter()
+                .find(|&&at| path(&items[at]).is_some_and(|(v, looks)| looks != Looks::File && v.contains('/')))
+        })
         .or_else(|| sources.iter().find(inside))
         .or_else(|| sources.first());
     if let Some(&at) = best {
         if let Some((value, _)) = path(&items[at]) {
             filled.set(argument, json!(value), items, at);
         }
-        let bare = sources.iter().filter(|&&other| other != at && path(&items[other]).is_some_and(|(v, _)| !v.contains('/')));
+        let bare =
+            sources.iter().filter(|&&other| other != at && path(&items[other]).is_some_and(|(v, _)| !v.contains('/')));
         if let Some(pattern) = tool.with_role(Role::Pattern).find(|a| tool.is_list(a)) {
             for &other in bare {
                 let value = path(&items[other]).map(|(value, _)| json!(value)).unwrap_or_default();
@@ -127,6 +151,23 @@ fn paths(tool: &Indexed, items: &[Item], available: &[usize], target: Option<usi
             }
         }
     }
+}
+
+/// «notes.txt in ~/docs» is one file: a bare name and the folder that a word of place introduces right after it.
+fn joined(tool: &Indexed, argument: &str, items: &[Item], sources: &[usize], filled: &mut Filled) -> bool {
+    let [file, folder] = *sources else { return false };
+    let (Some((name, Looks::File)), Some((place, looks))) = (path(&items[file]), path(&items[folder])) else {
+        return false;
+    };
+    let nearby = items[file + 1..folder].iter().all(Item::is_noise) && items[folder - 1].is(Cue::Inside);
+    if name.contains('/') || looks == Looks::File || !nearby || folder == file + 1 {
+        return false;
+    }
+    filled.add(tool, argument, json!(format!("{}/{name}", place.trim_end_matches('/'))), items, file);
+    let origin = Origin::Words { start: byte(items[file].start), end: byte(items[folder].end) };
+    filled.provenance.insert(format!("/{argument}/0"), origin);
+    filled.used.push(folder);
+    true
 }
 
 fn patterns(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
@@ -142,7 +183,9 @@ fn patterns(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Fi
                     filled.set(place, json!(base), items, at);
                 }
             }
-            What::Quoted(name) | What::Path { value: name, .. } if at > 0 && items[at - 1].is(Cue::Named) && !filled.used.contains(&at) => {
+            What::Quoted(name) | What::Path { value: name, .. }
+                if at > 0 && items[at - 1].is(Cue::Named) && !filled.used.contains(&at) =>
+            {
                 let whole = name.contains(['.', '*']);
                 let glob = if whole { name.clone() } else { format!("*{name}*") };
                 filled.add(tool, argument, json!(glob), items, at);
@@ -221,7 +264,9 @@ fn settings(lexicons: &Lexicons, tool: &Indexed, items: &[Item], at: usize, fill
 fn kinds(lexicons: &Lexicons, tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
     let noun = |name: &str| {
         available.iter().copied().find(|&at| {
-            items[at].object().is_some_and(|o| lexicons.objects[o] == name) && !is_label(items, at)
+            let after_path = at > 0 && path(&items[at - 1]).is_some();
+            let other = after_path || is_label(items, at) || is_depth(items, at);
+            !other && items[at].object().is_some_and(|o| lexicons.objects[o] == name)
         })
     };
     let (Some(folder), file) = (noun("dirs"), noun("files")) else { return };
@@ -231,21 +276,35 @@ fn kinds(lexicons: &Lexicons, tool: &Indexed, items: &[Item], available: &[usize
     }
 }
 
+/// «and its subfolders»: how deep to look, not what to look for; that it is only after «how many» or a verb.
+fn is_depth(items: &[Item], at: usize) -> bool {
+    let deep = items[at].senses().iter().any(|s| matches!(s, Sense::Setting(_)));
+    let asked = items[..at].iter().rev().find(|i| !i.is_noise() || i.is(Cue::HowMany) || i.verb().is_some());
+    deep && !asked.is_some_and(|i| i.is(Cue::HowMany) || i.verb().is_some())
+}
+
 /// A noun that only labels the path or address after it («the file ~/a.txt», «nella cartella ~/x»).
 pub(crate) fn is_label(items: &[Item], at: usize) -> bool {
-    let next = items[at + 1..].iter().find(|i| !(i.is_noise() && i.object().is_none() && !i.is(Cue::Inside) && !i.is(Cue::From)) && !i.is(Cue::Named) && !i.is_punctuation());
+    let place = |i: &Item| i.is(Cue::Inside) || i.is(Cue::From);
+    let passes =
+        |i: &Item| i.is(Cue::Named) || i.is_punctuation() || (i.is_noise() && i.object().is_none() && !place(i));
+    let next = items[at + 1..].iter().find(|i| !passes(i));
     next.is_some_and(|i| matches!(i.what, What::Path { .. } | What::Url(_)))
 }
 
 /// Arguments whose manifest names the words that introduce them take the number, quotation or word that follows.
 fn cued(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
     for (argument, told) in &tool.tool.manifest.arguments {
-        if filled.args.contains_key(argument) || matches!(told.role, Role::Path | Role::TargetPath | Role::Recipient | Role::Content) {
+        if filled.args.contains_key(argument)
+            || matches!(told.role, Role::Path | Role::TargetPath | Role::Recipient | Role::Content)
+        {
             continue;
         }
         for cue in told.cues.iter().flat_map(|c| c.values().flatten()) {
             let cue = super::words::fold(cue);
-            let found = available.iter().copied().find(|&at| items[at].is_word() && !items[at].is_noise() && items[at].folded == cue && available.contains(&(at + 1)));
+            let found = available.iter().copied().find(|&at| {
+                items[at].is_word() && !items[at].is_noise() && items[at].folded == cue && available.contains(&(at + 1))
+            });
             let Some(at) = found.filter(|at| !filled.used.contains(&(at + 1))) else { continue };
             let value = match &items[at + 1].what {
                 What::Number(n) => json!(n),

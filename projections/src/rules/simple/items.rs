@@ -93,7 +93,9 @@ impl Item {
     }
 
     pub(crate) fn form(&self) -> Option<(usize, bool)> {
-        self.senses().iter().find_map(|s| if let Sense::Form { index, plural } = s { Some((*index, *plural)) } else { None })
+        self.senses()
+            .iter()
+            .find_map(|s| if let Sense::Form { index, plural } = s { Some((*index, *plural)) } else { None })
     }
 }
 
@@ -103,7 +105,8 @@ pub(crate) fn detect(lexicons: &Lexicons, text: &str) -> Language {
     for (from, to) in gaps(text, &lift(lexicons, text, &[])) {
         cut(text, from, to, &lexicons.elisions, &mut words);
     }
-    let count = |language| words.iter().filter(|w| lexicons.knows(&w.folded, language)).count();
+    let count =
+        |language| words.iter().filter(|w| !w.punctuation).map(|w| lexicons.speaks(&w.folded, language)).sum::<u32>();
     if count(Language::It) > count(Language::En) { Language::It } else { Language::En }
 }
 
@@ -147,25 +150,22 @@ fn read_words(lexicons: &Lexicons, words: &[Word], language: Language, items: &m
             continue;
         }
         let stop = words[at..].iter().position(|w| w.punctuation).map_or(words.len(), |p| at + p);
-        match lexicons.look_up(&words[at..stop], language) {
-            Some(found) => {
-                let last = &words[at + found.words - 1];
-                let folded = words[at..at + found.words].iter().map(|w| w.folded.as_str()).collect::<Vec<_>>().join(" ");
-                items.push(Item {
-                    start: word.start,
-                    end: last.end,
-                    folded,
-                    what: What::Word(found.senses.to_vec()),
-                    pronoun: found.pronoun,
-                    forgiven: found.forgiven,
-                });
-                at += found.words;
-            }
-            None => {
-                items.push(plain(word, What::Word(Vec::new())));
-                at += 1;
-            }
-        }
+        let Some(found) = lexicons.look_up(&words[at..stop], language) else {
+            items.push(plain(word, What::Word(Vec::new())));
+            at += 1;
+            continue;
+        };
+        let last = &words[at + found.words - 1];
+        let folded = words[at..at + found.words].iter().map(|w| w.folded.as_str()).collect::<Vec<_>>().join(" ");
+        items.push(Item {
+            start: word.start,
+            end: last.end,
+            folded,
+            what: What::Word(found.senses.to_vec()),
+            pronoun: found.pronoun,
+            forgiven: found.forgiven,
+        });
+        at += found.words;
     }
 }
 
@@ -193,7 +193,9 @@ fn drop_verbs_after_determiners(items: &mut [Item]) {
             continue;
         }
         if let What::Word(senses) = &mut items[at].what {
-            let noun = |s: &Sense| matches!(s, Sense::Object(_) | Sense::Form { .. } | Sense::Measure(_) | Sense::Cue(_) | Sense::Zone(_));
+            let noun = |s: &Sense| {
+                matches!(s, Sense::Object(_) | Sense::Form { .. } | Sense::Measure(_) | Sense::Cue(_) | Sense::Zone(_))
+            };
             if senses.iter().any(noun) {
                 senses.retain(|s| !matches!(s, Sense::Verb(_)));
             }

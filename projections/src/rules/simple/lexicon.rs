@@ -86,6 +86,10 @@ pub(crate) enum Cue {
     Today,
     /// «yesterday».
     Yesterday,
+    /// «largest», «newest»: an order that a sorting executor makes.
+    Superlative,
+    /// «if», «every morning»: the act depends on something or recurs.
+    Condition,
     /// «me»: who is told.
     Listener,
 }
@@ -109,7 +113,10 @@ pub(crate) enum Sense {
     /// A form that speaks of an act already named («you wrote»).
     Past(usize),
     Object(usize),
-    Form { index: usize, plural: bool },
+    Form {
+        index: usize,
+        plural: bool,
+    },
     Measure(usize),
     Setting(usize),
     Globs(usize),
@@ -263,8 +270,11 @@ pub struct Lexicons {
 impl Lexicons {
     /// The lexicons that this binary was built with.
     pub fn embedded() -> Self {
-        Self::parse(include_str!("../../../../prompts/en/lexicon.toml"), include_str!("../../../../prompts/it/lexicon.toml"))
-            .expect("the embedded lexicons are parsed by a test")
+        Self::parse(
+            include_str!("../../../../prompts/en/lexicon.toml"),
+            include_str!("../../../../prompts/it/lexicon.toml"),
+        )
+        .expect("the embedded lexicons are parsed by a test")
     }
 
     /// Reads the two files' texts.
@@ -462,9 +472,25 @@ impl Lexicons {
         self.look_up_inflected(&first.folded, language)
     }
 
-    /// Whether `word` stands in that language's lexicon, alone or at the start of a phrase.
-    pub(crate) fn knows(&self, word: &str, language: Language) -> bool {
-        self.phrases.get(word).is_some_and(|p| p.iter().any(|p| p.language == language && p.rest.is_empty()))
+    /// How strongly `word` speaks for a language: by its spelling, its stem or a forgiven spelling.
+    pub(crate) fn speaks(&self, word: &str, language: Language) -> u32 {
+        let of = |phrases: Option<&Vec<Phrase>>| {
+            phrases.is_some_and(|p| p.iter().any(|p| p.language == language && p.rest.is_empty()))
+        };
+        let (here, other) = (of(self.phrases.get(word)), self.phrases.contains_key(word));
+        let only = here && !self.phrases[word].iter().any(|p| p.language != language && p.rest.is_empty());
+        match (here, other) {
+            (true, _) => {
+                if only {
+                    3
+                } else {
+                    1
+                }
+            }
+            (false, true) => 0,
+            (false, false) if of(self.stems.get(stem(word))) => 2,
+            (false, false) => u32::from(self.forgive(word).is_some_and(|meant| of(self.phrases.get(meant)))),
+        }
     }
 
     fn single(&self, word: &str, language: Language) -> Option<&[Sense]> {
@@ -473,10 +499,9 @@ impl Lexicons {
 
     fn look_up_inflected(&self, word: &str, language: Language) -> Option<Found<'_>> {
         let found = |senses, pronoun, forgiven| Some(Found { senses, words: 1, pronoun, forgiven });
-        if word.chars().count() >= 4 {
-            if let Some((senses, _)) = self.stems.get(stem(word)).and_then(|p| longest(p, &[], language)) {
-                return found(senses, false, false);
-            }
+        let stemmed = self.stems.get(stem(word)).filter(|_| word.chars().count() >= 4);
+        if let Some((senses, _)) = stemmed.and_then(|p| longest(p, &[], language)) {
+            return found(senses, false, false);
         }
         for enclitic in &self.enclitics {
             let Some(base) = word.strip_suffix(enclitic.suffix.as_str()).filter(|b| b.len() >= 3) else { continue };
@@ -508,6 +533,14 @@ impl Lexicons {
         for shorter in deletions(word) {
             consider(&shorter);
         }
+        let is_verb = |word: &&str| {
+            self.phrases[*word]
+                .iter()
+                .any(|p| p.rest.is_empty() && p.senses.iter().any(|s| matches!(s, Sense::Verb(_))))
+        };
+        if hits.iter().filter(|&w| is_verb(w)).count() == 1 {
+            hits.retain(is_verb);
+        }
         let first = *hits.first()?;
         let same = |other: &&str| self.phrases[*other][0].senses == self.phrases[first][0].senses;
         hits.iter().all(same).then_some(first)
@@ -528,9 +561,8 @@ fn inflects(sense: Sense) -> bool {
 }
 
 fn longest<'a>(phrases: &'a [Phrase], rest: &[Word], language: Language) -> Option<(&'a [Sense], usize)> {
-    let fits = |p: &Phrase| {
-        p.rest.len() <= rest.len() && p.rest.iter().zip(rest).all(|(want, have)| *want == have.folded)
-    };
+    let fits =
+        |p: &Phrase| p.rest.len() <= rest.len() && p.rest.iter().zip(rest).all(|(want, have)| *want == have.folded);
     let mut best: Option<&Phrase> = None;
     for phrase in phrases.iter().filter(|p| fits(p)) {
         let better = best.is_none_or(|b| {
@@ -566,7 +598,9 @@ fn is_likely_misspelling(written: &str, meant: &str) -> bool {
         (x, y) if x == y + 1 => long && same_start + same_end >= y,
         (x, y) if x == y => {
             let substituted = long && same_start + same_end + 1 >= x;
-            let swapped = same_start + same_end + 2 == x && a[same_start] == b[same_start + 1] && a[same_start + 1] == b[same_start];
+            let swapped = same_start + same_end + 2 == x
+                && a[same_start] == b[same_start + 1]
+                && a[same_start + 1] == b[same_start];
             substituted || swapped
         }
         _ => false,

@@ -4,7 +4,8 @@
 //! that instructions inside of a quotation are never read as instructions.
 
 use super::lexicon::Lexicons;
-use super::words::is_word;
+use super::words::{fold, is_word};
+use crate::messages::Language;
 
 /// Something that is no word.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,19 +50,20 @@ pub(crate) fn lift(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)]) -> 
     let mut places = Vec::new();
     let mut at = 0;
     while at < text.len() {
-        let opens = at == 0 || text[..at].ends_with(|c: char| !is_word(c) && !matches!(c, '~' | '/' | '.' | '-' | '\\' | '@'));
+        let opens =
+            at == 0 || text[..at].ends_with(|c: char| !is_word(c) && !matches!(c, '~' | '/' | '.' | '-' | '\\' | '@'));
         if !opens {
             at += text[at..].chars().next().map_or(1, char::len_utf8);
             continue;
         }
-        let place = lift_existing(text, at, existing)
+        let place = lift_existing(lexicons, text, at, existing)
+            .map(|place| (place.end, place))
             .or_else(|| lift_quoted(lexicons, text, at))
-            .or_else(|| lift_run(lexicons, text, at));
+            .or_else(|| lift_run(lexicons, text, at).map(|place| (place.end, place)));
         at = match place {
-            Some(place) => {
-                let end = place.end;
+            Some((next, place)) => {
                 places.push(place);
-                end
+                next
             }
             None => at + text[at..].chars().next().map_or(1, char::len_utf8),
         };
@@ -69,15 +71,21 @@ pub(crate) fn lift(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)]) -> 
     places
 }
 
-fn lift_existing(text: &str, at: usize, existing: &[(u32, u32)]) -> Option<Place> {
+fn lift_existing(lexicons: &Lexicons, text: &str, at: usize, existing: &[(u32, u32)]) -> Option<Place> {
     let starts_here = existing.iter().filter(|(start, _)| *start as usize == at);
     let end = starts_here.map(|(_, end)| *end as usize).max()?;
     let value = text.get(at..end).filter(|value| !value.trim().is_empty())?;
+    // A file called «list» does not take the word «list» away.
+    let known = |word: &str| Language::ALL.iter().any(|&l| lexicons.speaks(&fold(word), l) > 0);
+    if !value.contains(['.', '/', '~']) && value.split_whitespace().all(known) {
+        return None;
+    }
     Some(Place { start: at, end, lifted: Lifted::Path { value: value.to_owned(), looks: looks(value), quoted: false } })
 }
 
-/// Text between quotes. A single quote opens only where a word could start and closes only where one could end.
-fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<Place> {
+/// Text between quotes, and where the closing quote ends. A single quote opens only where a word could start and closes
+/// only where one could end.
+fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<(usize, Place)> {
     let open = text[at..].chars().next()?;
     let (_, close) = PAIRS.iter().find(|(o, _)| *o == open)?;
     let inside = at + open.len_utf8();
@@ -86,7 +94,7 @@ fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<Place> {
         let found = search + text[search..].find(*close)?;
         let end = found + close.len_utf8();
         let apostrophe = matches!(close, '\'' | '’');
-        let glued = text[end..].starts_with(is_word) && (apostrophe || text[..found].ends_with(is_word) && *close == '"');
+        let glued = text[end..].starts_with(is_word);
         let escaped = text[..found].ends_with('\\') && *close == '"';
         if (glued && apostrophe) || escaped {
             search = end;
@@ -97,7 +105,7 @@ fn lift_quoted(lexicons: &Lexicons, text: &str, at: usize) -> Option<Place> {
             return None;
         }
         let unescaped = value.replace("\\\"", "\"");
-        return Some(Place { start: inside, end: found, lifted: quoted(lexicons, &unescaped) }).map(|p| Place { end, ..p });
+        return Some((end, Place { start: inside, end: found, lifted: quoted(lexicons, &unescaped) }));
     }
 }
 
@@ -105,7 +113,8 @@ fn quoted(lexicons: &Lexicons, value: &str) -> Lifted {
     if let Some(url) = url(lexicons, value).filter(|_| !value.contains(char::is_whitespace)) {
         return Lifted::Url(url);
     }
-    let rooted = value.starts_with('/') || value.starts_with("~/") || value.starts_with("./") || value.starts_with("../");
+    let rooted =
+        value.starts_with('/') || value.starts_with("~/") || value.starts_with("./") || value.starts_with("../");
     let named = is_file_name(lexicons, value) || (value.contains('/') && !value.contains(char::is_whitespace));
     if rooted || named || value == "~" {
         return Lifted::Path { value: value.to_owned(), looks: looks(value), quoted: true };
@@ -152,7 +161,8 @@ fn trim_end(value: &str) -> &str {
     let mut value = value;
     loop {
         let shorter = value.trim_end_matches([',', ':', '!', '?', '\'', '’', '…', ']', '}']);
-        let shorter = if shorter.ends_with(')') && !shorter.contains('(') { &shorter[..shorter.len() - 1] } else { shorter };
+        let shorter =
+            if shorter.ends_with(')') && !shorter.contains('(') { &shorter[..shorter.len() - 1] } else { shorter };
         let dots = shorter.ends_with('.') && !matches!(shorter, "." | ".." | "~/.") && !shorter.ends_with("/..");
         let shorter = if dots { &shorter[..shorter.len() - 1] } else { shorter };
         if shorter.len() == value.len() {
@@ -194,8 +204,7 @@ fn classify(lexicons: &Lexicons, value: &str) -> Option<Lifted> {
             Lifted::Path { value: value.to_owned(), looks: looks(value), quoted: false }
         });
     }
-    is_file_name(lexicons, value)
-        .then(|| Lifted::Path { value: value.to_owned(), looks: Looks::File, quoted: false })
+    is_file_name(lexicons, value).then(|| Lifted::Path { value: value.to_owned(), looks: Looks::File, quoted: false })
 }
 
 fn glob(value: &str) -> Lifted {
@@ -215,7 +224,10 @@ fn is_drive(value: &str) -> bool {
 
 fn is_email(value: &str) -> bool {
     value.split_once('@').is_some_and(|(name, host)| {
-        !name.is_empty() && host.contains('.') && !host.starts_with('.') && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-'))
+        !name.is_empty()
+            && host.contains('.')
+            && !host.starts_with('.')
+            && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-'))
     })
 }
 
@@ -224,7 +236,8 @@ fn is_relative(value: &str) -> bool {
     let Some((first, _)) = value.split_once('/') else { return false };
     let segments: Vec<&str> = value.split('/').collect();
     let numeric = segments.iter().all(|s| s.chars().all(|c| c.is_ascii_digit()));
-    let little = segments.len() == 2 && segments.iter().all(|s| s.chars().count() <= 3 && s.chars().all(char::is_alphabetic));
+    let little =
+        segments.len() == 2 && segments.iter().all(|s| s.chars().count() <= 3 && s.chars().all(char::is_alphabetic));
     let or = matches!(segments.last(), Some(&("or" | "o" | "oppure"))) || matches!(first, "and" | "e" | "o" | "or");
     let sound = segments.iter().take(segments.len() - 1).all(|s| !s.is_empty());
     sound && !numeric && !or && (!little || first.chars().any(char::is_uppercase)) && !first.is_empty()
@@ -269,12 +282,25 @@ fn url(lexicons: &Lexicons, value: &str) -> Option<String> {
     if labels && ((known && !file) || host.starts_with("www.")) {
         return Some(format!("https://{value}"));
     }
-    let named_port = port.is_some() && host.len() > 1 && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'));
+    let named_port =
+        port.is_some() && host.len() > 1 && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'));
     (named_port && !host.chars().all(|c| c.is_ascii_digit())).then(|| format!("http://{value}"))
 }
 
 fn is_region(first: &str) -> bool {
-    matches!(first, "Europe" | "America" | "Asia" | "Africa" | "Australia" | "Pacific" | "Atlantic" | "Indian" | "Antarctica" | "Etc")
+    matches!(
+        first,
+        "Europe"
+            | "America"
+            | "Asia"
+            | "Africa"
+            | "Australia"
+            | "Pacific"
+            | "Atlantic"
+            | "Indian"
+            | "Antarctica"
+            | "Etc"
+    )
 }
 
 fn zone_exists(name: &str) -> bool {
@@ -288,9 +314,13 @@ pub(crate) fn looks(path: &str) -> Looks {
     }
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, e)| e);
-    let has_extension = extension
-        .is_some_and(|e| (1..=8).contains(&e.len()) && e.chars().all(|c| c.is_ascii_alphanumeric()) && !e.chars().all(|c| c.is_ascii_digit()));
-    let usual = matches!(name, "README" | "LICENSE" | "LICENCE" | "Makefile" | "Dockerfile" | "CHANGELOG" | "TODO" | "NOTES");
+    let has_extension = extension.is_some_and(|e| {
+        (1..=8).contains(&e.len())
+            && e.chars().all(|c| c.is_ascii_alphanumeric())
+            && !e.chars().all(|c| c.is_ascii_digit())
+    });
+    let usual =
+        matches!(name, "README" | "LICENSE" | "LICENCE" | "Makefile" | "Dockerfile" | "CHANGELOG" | "TODO" | "NOTES");
     if has_extension || usual { Looks::File } else { Looks::Either }
 }
 
@@ -315,26 +345,31 @@ pub fn candidates_for_existing(text: &str) -> Vec<(u32, u32)> {
         edges.push((from, text.len()));
     }
     let mut ranges = Vec::new();
-    for (index, &(from, _)) in edges.iter().enumerate() {
-        let plausible = text[from..].starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '~' | '.' | '_'));
-        for &(_, to) in edges[index..].iter().take(WORDS).rev() {
-            let value = text[from..to].trim_end_matches([',', ';', ':', '.', '!', '?', ')', '"', '\'', '”', '»']);
-            let to = from + value.len();
-            let range = (byte(from), byte(to));
-            if plausible && value.len() > 1 && !ranges.contains(&range) && worth_trying(value) {
-                ranges.push(range);
-            }
-            if ranges.len() == MOST {
-                return ranges;
+    // What looks like a name comes first; runs of plain words are tried as long as there is room.
+    for plain in [false, true] {
+        for (index, &(from, _)) in edges.iter().enumerate() {
+            for &(_, to) in edges[index..].iter().take(WORDS).rev() {
+                let value = text[from..to].trim_end_matches([',', ';', ':', '.', '!', '?', ')', '"', '\'', '”', '»']);
+                let range = (byte(from), byte(from + value.len()));
+                if ranges.len() < MOST && is_name(value) && is_plain(value) == plain && !ranges.contains(&range) {
+                    ranges.push(range);
+                }
             }
         }
     }
+    ranges.sort_by_key(|&(from, to)| (from, std::cmp::Reverse(to)));
     ranges
 }
 
-/// A path, or words of which one is capitalised or dotted: plain lower-case prose is not tried, words alone are.
-fn worth_trying(value: &str) -> bool {
-    !value.contains(['\n', '"', '“', '«']) && (!value.contains(' ') || value.contains(['/', '.', '~']) || value.contains(char::is_uppercase))
+fn is_name(value: &str) -> bool {
+    value.len() > 1
+        && value.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '~' | '.' | '_'))
+        && !value.contains(['\n', '"', '“', '«'])
+}
+
+/// Words in lower case without a dot or slash.
+fn is_plain(value: &str) -> bool {
+    value.contains(' ') && !value.contains(['/', '.', '~']) && !value.contains(char::is_uppercase)
 }
 
 /// A byte position of a sentence, which is far shorter than `u32` can count.

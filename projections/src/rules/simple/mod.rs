@@ -38,7 +38,10 @@ use crate::plan::{Abstention, AbstentionKind, AnswerSpec, Plan};
 pub const LONGEST_SENTENCE: usize = 8 * 1024;
 
 /// Share of explained content words below which a plan that only reads is not proposed, in thousandths.
-pub const READ_THRESHOLD_PERMILLE: u16 = 750;
+pub const READ_THRESHOLD_PERMILLE: u16 = 800;
+
+/// The same where a clause has no verb of its own («anything over 5 MB in ~/x»): more of it must be understood.
+pub const IMPLIED_THRESHOLD_PERMILLE: u16 = 850;
 
 /// The same for a plan that changes something: every word must be explained.
 pub const ACT_THRESHOLD_PERMILLE: u16 = 1000;
@@ -93,12 +96,19 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
         return early(language, "planner.controls");
     }
     let items = sentence(lexicons, facts, language, text);
+    if items.iter().all(|i| i.is_punctuation() || (i.is_noise() && i.verb().is_none() && i.object().is_none())) {
+        return early(language, "planner.idle");
+    }
     let ranking = rank::rank(lexicons, tools, &items);
     let mut builder = Builder::new(lexicons, tools, &ranking, text, &items);
     let built = builder.build(&clauses::clauses(lexicons, &items));
     let confidence = confidence(&items, &builder.used);
     let acts = builder.steps.iter().any(|s| tools.indexed(&s.tool).is_some_and(tools::Indexed::acts));
-    let threshold = if acts { ACT_THRESHOLD_PERMILLE } else { READ_THRESHOLD_PERMILLE };
+    let threshold = match (acts, builder.implied) {
+        (true, _) => ACT_THRESHOLD_PERMILLE,
+        (false, true) => IMPLIED_THRESHOLD_PERMILLE,
+        (false, false) => READ_THRESHOLD_PERMILLE,
+    };
     let plan = match built {
         Ok(()) if confidence >= threshold && !builder.steps.is_empty() => Plan {
             engine: "simple".to_owned(),
@@ -108,6 +118,9 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
             abstention: None,
         },
         Ok(()) => unsure(messages, language, text, &items, &builder.used, &ranking, confidence),
+        Err(Trouble::Missing { .. }) if confidence < READ_THRESHOLD_PERMILLE && has_unknown(&items, &builder.used) => {
+            unsure(messages, language, text, &items, &builder.used, &ranking, confidence)
+        }
         Err(trouble) => troubled(messages, language, &trouble, &ranking, confidence),
     };
     let Ranking { candidates, k, confidence_permille } = ranking;
@@ -126,7 +139,32 @@ fn sentence(lexicons: &Lexicons, facts: &Facts<'_>, language: Language, text: &s
     let mut items = items::items(lexicons, text, facts.existing, language);
     let clock = dates::Clock::new(facts.now_us, facts.zone);
     compose::compose(lexicons, text, &clock, language, &mut items);
+    dictated(lexicons, text, &mut items);
     items
+}
+
+/// «write to ~/a.txt: buy milk»: what follows the colon of an act that writes is text, not words to be obeyed.
+fn dictated(lexicons: &Lexicons, text: &str, items: &mut Vec<Item>) {
+    let writes =
+        |i: &Item| i.verb().is_some_and(|v| matches!(lexicons.verbs[v].verbs[0].as_str(), "write" | "create" | "send"));
+    let Some(colon) = items.iter().position(|i| i.what == What::Punctuation(':')) else { return };
+    let quotes = items.iter().any(|i| matches!(i.what, What::Quoted(_)));
+    let target = items.get(colon + 1).is_none_or(|i| matches!(i.what, What::Path { .. } | What::Url(_)));
+    if quotes || target || !items[..colon].iter().any(writes) {
+        return;
+    }
+    let start = items[colon + 1].start;
+    let value = text[start..].trim_end();
+    let end = start + value.len();
+    items.truncate(colon);
+    items.push(Item {
+        start,
+        end,
+        folded: String::new(),
+        what: What::Quoted(value.to_owned()),
+        pronoun: false,
+        forgiven: false,
+    });
 }
 
 /// Share of content words that spans and lexicons explain, in thousandths. Grammar and punctuation do not count; what was
@@ -144,18 +182,43 @@ fn confidence(items: &[Item], used: &[bool]) -> u16 {
         content += 1;
         explained += u32::from(*used);
     }
-    if content == 0 { 0 } else { u16::try_from(explained * 1000 / content).unwrap_or(1000) }
+    (explained * 1000).checked_div(content).map_or(0, |share| u16::try_from(share).unwrap_or(1000))
+}
+
+fn has_unknown(items: &[Item], used: &[bool]) -> bool {
+    items.iter().zip(used).any(|(item, used)| !used && item.is_unknown())
 }
 
 /// Words that are only cues carry no content of their own.
 fn is_function(item: &Item) -> bool {
     use self::lexicon::{Cue, Sense};
-    let content_cue = |cue: &Cue| matches!(cue, Cue::Not | Cue::Contains | Cue::MinSize | Cue::MaxSize | Cue::Older | Cue::Newer | Cue::Named | Cue::Modified | Cue::Field);
+    let content_cue = |cue: &Cue| {
+        matches!(
+            cue,
+            Cue::Not
+                | Cue::Contains
+                | Cue::MinSize
+                | Cue::MaxSize
+                | Cue::Older
+                | Cue::Newer
+                | Cue::Named
+                | Cue::Modified
+                | Cue::Field
+                | Cue::Superlative
+                | Cue::Condition
+        )
+    };
+    if item.is(Cue::Inside) && !item.is(Cue::Contains) {
+        return true;
+    }
     item.senses().iter().all(|s| match s {
         Sense::Cue(cue) => !content_cue(cue),
         Sense::Noise | Sense::Past(_) => true,
         _ => false,
-    }) || item.senses().iter().any(|s| matches!(s, Sense::Cue(Cue::First | Cue::Last | Cue::HowMany | Cue::Only | Cue::Every)))
+    }) || item
+        .senses()
+        .iter()
+        .any(|s| matches!(s, Sense::Cue(Cue::First | Cue::Last | Cue::HowMany | Cue::Only | Cue::Every)))
 }
 
 fn abstain(confidence_permille: u16, kind: AbstentionKind, message: String, candidates: Vec<String>) -> Plan {
@@ -168,11 +231,22 @@ fn names(ranking: &Ranking) -> Vec<String> {
 }
 
 /// Too little was understood: says what was not, and what might be meant.
-fn unsure(messages: &Messages, language: Language, text: &str, items: &[Item], used: &[bool], ranking: &Ranking, confidence: u16) -> Plan {
+fn unsure(
+    messages: &Messages,
+    language: Language,
+    text: &str,
+    items: &[Item],
+    used: &[bool],
+    ranking: &Ranking,
+    confidence: u16,
+) -> Plan {
     let unexplained: Vec<&str> = items
         .iter()
         .zip(used)
-        .filter(|(item, used)| !**used && !item.is_punctuation() && !item.is_noise() && !(item.is_word() && !item.is_unknown() && is_function(item)))
+        .filter(|(item, used)| {
+            let grammar = item.is_word() && !item.is_unknown() && is_function(item);
+            !(**used || grammar || item.is_punctuation() || item.is_noise())
+        })
         .map(|(item, _)| &text[item.start..item.end])
         .take(8)
         .collect();
@@ -188,7 +262,9 @@ fn unsure(messages: &Messages, language: Language, text: &str, items: &[Item], u
 
 fn troubled(messages: &Messages, language: Language, trouble: &Trouble, ranking: &Ranking, confidence: u16) -> Plan {
     let (kind, key, values) = match trouble {
-        Trouble::Missing { role, argument, tool } => (AbstentionKind::Ask, missing_key(*role), json!({ "argument": argument, "tool": tool })),
+        Trouble::Missing { role, argument, tool } => {
+            (AbstentionKind::Ask, missing_key(*role), json!({ "argument": argument, "tool": tool }))
+        }
         Trouble::NoAntecedent => (AbstentionKind::Ask, "planner.no_antecedent", json!({})),
         Trouble::Unclear { words } => (AbstentionKind::Ask, "planner.unclear", json!({ "words": words })),
         Trouble::NoTool { words } => (AbstentionKind::Cannot, "planner.no_tool", json!({ "words": words })),

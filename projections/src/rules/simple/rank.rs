@@ -30,7 +30,7 @@ pub(crate) fn rank(lexicons: &Lexicons, tools: &Tools, items: &[Item]) -> Rankin
     for item in items {
         query.add(lexicons, item);
     }
-    query.stems.sort();
+    query.stems.sort_unstable();
     query.stems.dedup();
     let mut candidates: Vec<Candidate> = tools
         .all()

@@ -47,7 +47,12 @@ impl Template {
     }
 
     /// Matches the whole of `items`, words of grammar and punctuation aside.
-    pub(crate) fn matches(&self, lexicons: &Lexicons, items: &[Item], accepts: impl Fn(&str, &Item) -> bool) -> Option<Match> {
+    pub(crate) fn matches(
+        &self,
+        lexicons: &Lexicons,
+        items: &[Item],
+        accepts: impl Fn(&str, &Item) -> bool,
+    ) -> Option<Match> {
         let mut matcher = Matcher { lexicons, items, accepts, fuel: 4_000 };
         let parts: Vec<&Part> = self.parts.iter().collect();
         matcher.run(&parts, 0, &mut Match::default())
@@ -171,7 +176,9 @@ impl<F: Fn(&str, &Item) -> bool> Matcher<'_, F> {
         };
         let words = item.senses().iter().any(|sense| match sense {
             Sense::Verb(v) => self.lexicons.verbs[*v].verbs.first().is_some_and(|n| n == class),
-            Sense::Object(o) => self.lexicons.objects[*o] == class || self.lexicons.objects[*o].split('_').next() == Some(class),
+            Sense::Object(o) => {
+                self.lexicons.objects[*o] == class || self.lexicons.objects[*o].split('_').next() == Some(class)
+            }
             Sense::Form { index, .. } => self.lexicons.forms[*index] == class || class == "form",
             _ => false,
         });

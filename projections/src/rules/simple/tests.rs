@@ -1,1 +1,440 @@
+//! The engine over a small catalog: sentences of both languages against the plans that are right, and what must not happen.
 
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::answer::{StepResult, compose, failure};
+use super::{Facts, Lexicons, Proposal, Tool, Tools, candidates_for_existing, propose};
+use crate::messages::{Language, Messages};
+use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan};
+
+/// Saturday 21 November 2026, 23:26:40 in Rome.
+const NOW_US: i64 = 1_795_300_000_000_000;
+
+fn catalog() -> Tools {
+    let entries: Vec<Value> = serde_json::from_str(include_str!("tests/catalog.json")).unwrap();
+    Tools::new(entries.iter().map(read_tool).collect())
+}
+
+fn read_tool(entry: &Value) -> Tool {
+    Tool { manifest: serde_json::from_value(entry["manifest"].clone()).unwrap(), input: entry["input"].clone() }
+}
+
+struct World {
+    lexicons: Lexicons,
+    tools: Tools,
+    messages: Messages,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { lexicons: Lexicons::embedded(), tools: catalog(), messages: Messages::embedded() }
+    }
+
+    fn facts(existing: &[(u32, u32)]) -> Facts<'_> {
+        Facts { now_us: NOW_US, zone: "Europe/Rome", home: "/home/owner", cwd: "/home/owner", language: None, existing }
+    }
+
+    fn propose(&self, text: &str) -> Proposal {
+        propose(&self.lexicons, &self.tools, &self.messages, &Self::facts(&[]), text)
+    }
+
+    /// The proposal in one line: `tool {args} > tool {args} => what is told`, or how it abstains.
+    fn line(&self, text: &str) -> String {
+        line(&self.propose(text).plan)
+    }
+}
+
+fn line(plan: &Plan) -> String {
+    if let Some(abstention) = &plan.abstention {
+        return match abstention.kind {
+            AbstentionKind::Ask => "ask".to_owned(),
+            AbstentionKind::Cannot => "cannot".to_owned(),
+        };
+    }
+    let steps: Vec<String> = plan.steps.iter().map(|s| format!("{} {}", s.tool, s.args)).collect();
+    let tell = match &plan.answer {
+        AnswerSpec::Result => String::new(),
+        AnswerSpec::Count => " => count".to_owned(),
+        AnswerSpec::Field { path } => format!(" => {path}"),
+    };
+    steps.join(" > ") + &tell
+}
+
+#[test]
+fn sentences_become_the_right_plans() {
+    let world = World::new();
+    let table: Vec<(&str, &str)> =
+        include_str!("tests/sentences.tsv").lines().filter_map(|l| l.split_once('\t')).collect();
+    assert!(table.len() >= 80, "the table lost its rows: {}", table.len());
+    let wrong: Vec<String> = table
+        .iter()
+        .filter_map(|(text, right)| {
+            let got = world.line(text);
+            (got != *right).then(|| format!("{text}\n   want {right}\n   got  {got}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} of {} sentences:\n{}", wrong.len(), table.len(), wrong.join("\n"));
+}
+
+#[test]
+fn abstains_with_words_in_the_language_of_the_sentence() {
+    let world = World::new();
+    for (text, language) in
+        [("play some jazz in the kitchen", Language::En), ("metti un po' di jazz in cucina", Language::It)]
+    {
+        let proposal = world.propose(text);
+        assert_eq!(proposal.language, language, "{text}");
+        assert!(proposal.plan.steps.is_empty(), "{text}");
+        assert!(!proposal.plan.abstention.unwrap().message.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn no_message_shows_its_key() {
+    let world = World::new();
+    let sentences = [
+        "",
+        "read",
+        "write \"x\"",
+        "remove those",
+        "play jazz",
+        "don't read ~/a.txt",
+        "the 5 largest files in ~/x",
+        "fetch",
+        "how many bytes did you write",
+    ];
+    for text in sentences {
+        for language in Language::ALL {
+            let facts = Facts { language: Some(language), ..World::facts(&[]) };
+            let plan = propose(&world.lexicons, &world.tools, &world.messages, &facts, text).plan;
+            let message = plan.abstention.unwrap().message;
+            assert!(!message.contains('['), "{text}: {message}");
+        }
+    }
+}
+
+#[test]
+fn an_unexplained_word_lowers_the_confidence() {
+    let world = World::new();
+    let sure = world.propose("find the txt files in ~/drafts").plan.confidence_permille;
+    let less = world.propose("find the txt files gronkly in ~/drafts").plan.confidence_permille;
+    let least = world.propose("find the txt files gronkly in ~/drafts zorbing flumly").plan.confidence_permille;
+    assert_eq!(sure, 1000);
+    assert!(less < sure && least < less, "{sure} {less} {least}");
+}
+
+#[test]
+fn a_plan_that_changes_something_needs_every_word() {
+    let world = World::new();
+    assert!(world.line("write \"x\" to ~/a.txt").starts_with("write_files"));
+    assert_eq!(world.line("write \"x\" gronkly to ~/a.txt"), "ask");
+}
+
+#[test]
+fn values_come_from_the_bytes_that_they_name() {
+    let world = World::new();
+    let text = "leggi «perché.txt» e dimmi le ultime tre righe";
+    let plan = world.propose(text).plan;
+    let origin = |pointer: &str| match plan.steps[0].provenance[pointer] {
+        Origin::Words { start, end } => &text[start as usize..end as usize],
+        _ => "",
+    };
+    assert_eq!(origin("/paths/0"), "perché.txt");
+    assert_eq!(origin("/tail_lines"), "ultime tre righe");
+}
+
+#[test]
+fn what_exists_is_a_path_whatever_its_name() {
+    let world = World::new();
+    let text = "read my shopping list and tell me the last three lines";
+    let start = text.find("my shopping list").unwrap();
+    let range = (u32::try_from(start).unwrap(), u32::try_from(start + "my shopping list".len()).unwrap());
+    assert!(candidates_for_existing(text).contains(&range));
+    let existing = [range];
+    let plan = propose(&world.lexicons, &world.tools, &world.messages, &World::facts(&existing), text).plan;
+    assert_eq!(line(&plan), r#"read_files {"paths":["my shopping list"],"tail_lines":3}"#);
+}
+
+#[test]
+fn candidates_are_bounded_and_on_characters() {
+    let text = "è ".repeat(5_000) + "~/a b/c.txt";
+    let ranges = candidates_for_existing(&text);
+    assert!(ranges.len() <= 64);
+    assert!(ranges.iter().all(|&(from, to)| text.get(from as usize..to as usize).is_some()));
+}
+
+#[test]
+fn long_empty_and_odd_sentences_are_asked_about() {
+    let world = World::new();
+    let long = "leggi il file e poi ".repeat(5_200);
+    for text in ["", "   \n\t", "?!", &long, "read \u{1b}[31m~/a.txt", "🙂"] {
+        assert_eq!(world.line(text), "ask", "{:?}", text.chars().take(20).collect::<String>());
+    }
+}
+
+#[test]
+fn a_forced_language_is_kept() {
+    let world = World::new();
+    let facts = Facts { language: Some(Language::It), ..World::facts(&[]) };
+    let proposal = propose(&world.lexicons, &world.tools, &world.messages, &facts, "read ~/a.txt");
+    assert_eq!(proposal.language, Language::It);
+    assert_eq!(line(&proposal.plan), r#"read_files {"paths":["~/a.txt"]}"#);
+}
+
+#[test]
+fn a_changed_entry_changes_the_digest_and_the_plan() {
+    let en = include_str!("../../../../prompts/en/lexicon.toml");
+    let it = include_str!("../../../../prompts/it/lexicon.toml");
+    let changed = en.replace("\"larger than\"", "\"vaster than\"");
+    assert_ne!(changed, en);
+    let lexicons = Lexicons::parse(&changed, it).unwrap();
+    assert_ne!(lexicons.digest(), Lexicons::embedded().digest());
+    let world = World { lexicons, ..World::new() };
+    let text = "find files larger than 5 MB in ~/docs";
+    assert_ne!(world.line(text), World::new().line(text));
+}
+
+#[test]
+fn an_unknown_field_of_a_lexicon_is_refused_by_name() {
+    let en = include_str!("../../../../prompts/en/lexicon.toml");
+    let it = include_str!("../../../../prompts/it/lexicon.toml");
+    let broken = format!("nonsense = 1\n{en}");
+    let error = Lexicons::parse(&broken, it).unwrap_err().to_string();
+    assert!(error.contains("prompts/en/lexicon.toml") && error.contains("nonsense"), "{error}");
+}
+
+#[test]
+fn a_further_manifest_extends_the_engine() {
+    let mut entries: Vec<Value> = serde_json::from_str(include_str!("tests/catalog.json")).unwrap();
+    let mut delete = entries.last().unwrap().clone();
+    delete["manifest"]["executor"]["name"] = json!("delete_files");
+    delete["manifest"]["executor"]["affinity"] = json!(["delete"]);
+    delete["manifest"]["arguments"] = json!({"paths": {"role": "target_path"}, "entries": {"role": "entries"}});
+    delete["manifest"]["sentences"] = json!({});
+    delete["input"] = json!({"type": "object", "anyOf": [{"required": ["paths"]}, {"required": ["entries"]}],
+        "properties": {"paths": {"type": "array"}, "entries": {"type": "array"}}});
+    let mut median = entries[0].clone();
+    median["manifest"]["executor"]["name"] = json!("compute_files_median");
+    median["manifest"]["executor"]["affinity"] = json!(["frobnicate", "median"]);
+    median["manifest"]["arguments"] = json!({"path": {"role": "path"}});
+    median["manifest"]["sentences"] = json!({"en": [{"text": "(frobnicate|defrobnicate) {path} [twice]"}], "it": []});
+    median["input"] = json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}});
+    entries.extend([delete, median]);
+    let world = World { tools: Tools::new(entries.iter().map(read_tool).collect()), ..World::new() };
+    assert_eq!(world.line("delete ~/a.txt and ~/b.txt"), r#"delete_files {"paths":["~/a.txt","~/b.txt"]}"#);
+    assert_eq!(
+        world.line("cancella tutti i .tmp in ~/x"),
+        r#"find_files {"base_path":"~/x","patterns":["*.tmp"]} > delete_files {"from_step":1}"#
+    );
+    assert_eq!(world.line("rimuovi quelli"), "ask");
+    assert_eq!(world.line("frobnicate ~/a.csv twice"), r#"compute_files_median {"path":"~/a.csv"}"#);
+}
+
+#[test]
+fn ranking_follows_the_scores() {
+    let world = World::new();
+    let proposal = world.propose("read the file ~/a.txt");
+    assert_eq!(proposal.candidates[0].tool, "read_files");
+    assert!(proposal.candidates.iter().all(|c| c.score > 0));
+    assert!((5..=8).contains(&proposal.k));
+}
+
+// --- answers ------------------------------------------------------------------------------------------------------
+
+fn tell(answer: AnswerSpec) -> Plan {
+    Plan { engine: "simple".to_owned(), confidence_permille: 1000, steps: Vec::new(), answer, abstention: None }
+}
+
+fn said(language: Language, answer: AnswerSpec, tool: &str, args: Value, result: Value) -> String {
+    let world = World::new();
+    let step = StepResult { tool: tool.to_owned(), args, result };
+    compose(&world.messages, &world.tools, language, &tell(answer), &[step])
+}
+
+#[test]
+fn lines_are_the_answer_and_nothing_else() {
+    let metadata = json!({"path": "/a", "size": 9, "lines": 3, "truncated": false, "lossy": false, "binary": false});
+    let result = json!({"ok": true, "content": "b\nc\n  d", "metadata": metadata});
+    let args = json!({"paths": ["/a"], "tail_lines": 3});
+    assert_eq!(said(Language::En, AnswerSpec::Result, "read_files", args, result), "b\nc\n  d");
+}
+
+#[test]
+fn fewer_lines_than_asked_are_said() {
+    let result = json!({"ok": true, "content": "b", "metadata": {"path": "/a", "lines": 1}});
+    let args = json!({"paths": ["/a"], "tail_lines": 3});
+    let en = said(Language::En, AnswerSpec::Result, "read_files", args.clone(), result.clone());
+    assert_eq!(en, "b\nThere is only 1 line, not 3.");
+    assert_eq!(said(Language::It, AnswerSpec::Result, "read_files", args, result), "b\nC'è solo 1 riga, non 3.");
+}
+
+#[test]
+fn empty_cut_and_broken_texts_are_said() {
+    let empty = json!({"ok": true, "content": "", "metadata": {"size": 0, "lines": 0}});
+    assert_eq!(
+        said(Language::It, AnswerSpec::Result, "read_files", json!({"paths": ["/a"]}), empty),
+        "Il file è vuoto."
+    );
+    let cut = json!({"ok": true, "content": "a�", "metadata": {"truncated": true, "lossy": true}});
+    let text = said(Language::En, AnswerSpec::Result, "read_files", json!({"paths": ["/a"]}), cut);
+    assert_eq!(
+        text,
+        "a�\nThis is not all of it: the rest was cut off.\nSome bytes are not valid text; they are shown as �."
+    );
+    let nothing = json!({"ok": true, "entries": [], "metadata": {"count": 0}});
+    assert_eq!(said(Language::En, AnswerSpec::Result, "find_files", json!({}), nothing), "Nothing matches.");
+}
+
+#[test]
+fn counts_have_the_right_forms() {
+    let count = |n: u64, kind: &str, language| {
+        let result = json!({"ok": true, "entries": [], "metadata": {"count": n}});
+        said(language, AnswerSpec::Count, "find_files", json!({"kind": kind}), result)
+    };
+    assert_eq!(count(1, "file", Language::En), "1 file");
+    assert_eq!(count(0, "file", Language::En), "0 files");
+    assert_eq!(count(1, "dir", Language::It), "1 cartella");
+    assert_eq!(count(2, "dir", Language::It), "2 cartelle");
+    let cut = json!({"ok": true, "entries": [], "metadata": {"count": 7, "truncated": true}});
+    assert_eq!(said(Language::En, AnswerSpec::Count, "find_files", json!({}), cut), "At least 7 files");
+}
+
+#[test]
+fn one_quantity_is_told_with_its_unit() {
+    let path = "bytes_written".to_owned();
+    let result = json!({"ok": true, "bytes_written": 1, "ok_count": 1, "fail_count": 0});
+    assert_eq!(
+        said(Language::It, AnswerSpec::Field { path: path.clone() }, "write_files", json!({}), result.clone()),
+        "1 byte scritto"
+    );
+    assert_eq!(said(Language::En, AnswerSpec::Field { path }, "write_files", json!({}), result), "1 byte written");
+}
+
+#[test]
+fn long_lists_and_partial_failures_are_said() {
+    let entries: Vec<Value> = (0..60).map(|i| json!({"path": format!("/f{i:02}")})).collect();
+    let result = json!({"ok": true, "entries": entries, "metadata": {"count": 60, "unreadable": 1},
+        "errors": [{"path": "/x", "error_class": "permission_denied", "error": "no entry"}]});
+    let text = said(Language::En, AnswerSpec::Result, "find_files", json!({}), result);
+    assert!(text.contains("/f49\n") && !text.contains("/f50"), "{text}");
+    assert!(
+        text.contains("… and 10 more") && text.contains("1 folder could not be read.") && text.contains("/x: no entry"),
+        "{text}"
+    );
+}
+
+#[test]
+fn every_class_of_failure_has_its_sentence() {
+    let messages = Messages::embedded();
+    let classes = "invalid_args not_found permission_denied policy_violation vaglio_guard vaglio_judge consent_denied consent_expired \
+        too_large timeout cancelled budget_exceeded network dns_error forbidden rate_limited unauthorized no_credentials auth_required \
+        missing_input wrong_type unparseable resource_unavailable dependency_unavailable binary_missing operation_failed \
+        contract_violation non_json crashed cage_refused signature_invalid lock_mismatch quarantined archived idempotency_conflict \
+        target_changed not_applicable not_reversible device_offline tool_unknown internal_error needs_data_source needs_action_target \
+        needs_content_fetch pipeline_already_closed";
+    for language in Language::ALL {
+        let other = failure(&messages, language, "read_files", &json!({}), "no_such_class", "because");
+        let said: BTreeSet<String> = classes
+            .split_whitespace()
+            .map(|class| failure(&messages, language, "read_files", &json!({"paths": ["~/a.txt"]}), class, "because."))
+            .collect();
+        assert_eq!(said.len(), classes.split_whitespace().count());
+        assert!(said.iter().all(|s| !s.contains('[') && *s != other && !s.contains("..")), "{said:?}");
+    }
+}
+
+// --- any input ----------------------------------------------------------------------------------------------------
+
+/// Every byte range that a plan names lies on characters of the sentence; every reference names an earlier step.
+fn check(text: &str, proposal: &Proposal) {
+    assert_eq!(proposal.plan.steps.is_empty(), proposal.plan.abstention.is_some(), "{text:?}");
+    for (number, step) in (1_u32..).zip(&proposal.plan.steps) {
+        for (pointer, origin) in &step.provenance {
+            assert!(step.args.pointer(pointer).is_some(), "{text:?}: {pointer}");
+            match origin {
+                Origin::Words { start, end } => {
+                    let words = text.get(*start as usize..*end as usize);
+                    assert!(words.is_some_and(|w| !w.is_empty()), "{text:?}: {pointer}");
+                }
+                Origin::Step { step, .. } => assert!((1..number).contains(step), "{text:?}: {pointer}"),
+                Origin::Configuration | Origin::Default | Origin::Model => {}
+            }
+        }
+        for key in step.args.as_object().unwrap().keys() {
+            let named = |p: &String| p == &format!("/{key}") || p.starts_with(&format!("/{key}/"));
+            assert!(step.provenance.keys().any(named), "{text:?}: {key} comes from nowhere");
+        }
+    }
+}
+
+const PIECES: [&str; 40] = [
+    "read",
+    "leggi",
+    "the",
+    "il",
+    "file",
+    "~/a.txt",
+    "~/dir",
+    "and",
+    "e",
+    ",",
+    "last",
+    "ultime",
+    "tre",
+    "three",
+    "lines",
+    "righe",
+    "\"x y\"",
+    "«ciao»",
+    "http://127.0.0.1:8/x",
+    "fetch",
+    "scarica",
+    "save it to",
+    "salvalo in",
+    "how many",
+    "quanti",
+    ".md",
+    "in",
+    "not",
+    "non",
+    "containing",
+    "con",
+    "larger than",
+    "5 MB",
+    "yesterday",
+    "ieri",
+    "only",
+    "solo l'UUID",
+    "è",
+    "'",
+    "write",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn any_text_is_planned_or_asked_about(text in "\\PC{0,120}") {
+        let world = World::new();
+        check(&text, &world.propose(&text));
+    }
+
+    #[test]
+    fn any_words_of_the_lexicons_are_planned_or_asked_about(picked in proptest::collection::vec(0..PIECES.len(), 1..16)) {
+        let world = World::new();
+        let text = picked.iter().map(|&i| PIECES[i]).collect::<Vec<_>>().join(" ");
+        check(&text, &world.propose(&text));
+    }
+
+    #[test]
+    fn any_ranges_said_to_exist_do_no_harm(from in 0_u32..200, to in 0_u32..200) {
+        let world = World::new();
+        let text = "leggi il file è qui e dimmi le ultime «tre» righe";
+        let existing = [(from, to)];
+        let proposal = propose(&world.lexicons, &world.tools, &world.messages, &World::facts(&existing), text);
+        check(text, &proposal);
+    }
+}

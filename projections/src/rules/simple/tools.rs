@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::template::Template;
 use super::words::{cut, stem};
 use crate::manifest::{Manifest, Role};
-use crate::messages::Language;
 
 /// An executor as the engine sees it.
 #[derive(Clone, Debug)]
@@ -23,7 +22,6 @@ pub struct Tool {
 /// A sentence template, parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Said {
-    pub(crate) language: Language,
     pub(crate) template: Template,
     pub(crate) set: BTreeMap<String, Value>,
 }
@@ -84,18 +82,18 @@ impl Indexed {
         let (verb, object, qualifier) = (next(), next(), next());
         let affinity = tool.manifest.executor.affinity.iter().map(|a| stems(a)).filter(|s| !s.is_empty()).collect();
         let description = &tool.manifest.description;
-        let mut description: Vec<String> = [&description.en, &description.it].into_iter().flat_map(|d| stems(d)).collect();
+        let mut description: Vec<String> =
+            [&description.en, &description.it].into_iter().flat_map(|d| stems(d)).collect();
         description.sort();
         description.dedup();
         let sentences = &tool.manifest.sentences;
-        let said = [(Language::En, &sentences.en), (Language::It, &sentences.it)].into_iter().flat_map(|(language, list)| {
-            list.iter().filter_map(move |s| {
-                let template = Template::parse(&s.text).ok()?;
-                Some(Said { language, template, set: s.set.clone() })
-            })
-        });
+        let said = sentences
+            .en
+            .iter()
+            .chain(&sentences.it)
+            .filter_map(|s| Some(Said { template: Template::parse(&s.text).ok()?, set: s.set.clone() }));
         let said = said.collect();
-        Self { verb, object, qualifier, affinity, description, said, tool }
+        Self { tool, verb, object, qualifier, affinity, description, said }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -138,11 +136,6 @@ impl Indexed {
         self.has_type(argument, "array")
     }
 
-    pub(crate) fn is_required(&self, argument: &str) -> bool {
-        let required = self.tool.input.get("required").and_then(Value::as_array);
-        required.is_some_and(|r| r.iter().any(|n| n == argument))
-    }
-
     /// Whether the schema lets `argument` have `value`, by type and closed list.
     pub(crate) fn accepts(&self, argument: &str, value: &Value) -> bool {
         let Some(property) = self.property(argument) else { return false };
@@ -167,7 +160,9 @@ impl Indexed {
     /// Required arguments that `args` lacks. A list of entries may come as `from_step`; of the alternatives of an
     /// `anyOf` or `oneOf` the first counts when none is met.
     pub(crate) fn missing(&self, args: &serde_json::Map<String, Value>) -> Vec<String> {
-        let has = |name: &str| args.contains_key(name) || (self.role(name) == Some(Role::Entries) && args.contains_key("from_step"));
+        let has = |name: &str| {
+            args.contains_key(name) || (self.role(name) == Some(Role::Entries) && args.contains_key("from_step"))
+        };
         let lacks = |schema: &Value| -> Vec<String> {
             let required = schema.get("required").and_then(Value::as_array);
             required.into_iter().flatten().filter_map(Value::as_str).filter(|n| !has(n)).map(str::to_owned).collect()

@@ -69,7 +69,9 @@ fn word_end(text: &str, at: usize, to: usize, elisions: &[String]) -> usize {
             '-' => next.is_some_and(is_word),
             '.' | ':' | '/' => numeric && next.is_some_and(|n| n.is_ascii_digit()),
             ',' => {
-                numeric && next.is_some_and(|n| n.is_ascii_digit()) && text[..end].ends_with(|p: char| p.is_ascii_digit())
+                numeric
+                    && next.is_some_and(|n| n.is_ascii_digit())
+                    && text[..end].ends_with(|p: char| p.is_ascii_digit())
             }
             '\'' | '’' => {
                 if elisions.iter().any(|e| *e == fold(&text[at..end])) {

@@ -1,0 +1,251 @@
+//! Acts that change something: what is written, where, and over which files.
+//!
+//! A target is a path of the words or nothing; text is what the sentence holds or what an earlier step gives.
+
+use serde_json::json;
+
+use super::super::fill::{Filled, fill, path, words};
+use super::super::items::What;
+use super::super::lexicon::{Cue, Sense};
+use super::super::lift::{Looks, byte};
+use super::super::tools::Indexed;
+use super::{Builder, Clause, Trouble};
+use crate::manifest::Role;
+use crate::plan::Origin;
+
+impl<'a> Builder<'a> {
+    pub(super) fn acting(&mut self, clause: &Clause, at: usize, verb: usize) -> Result<(), Trouble> {
+        let available = self.within(clause);
+        let target = self.target(&available, at);
+        let tool = self.acting_tool(&available, verb);
+        let Some(tool) = tool else {
+            let bare = clause.pronoun && self.steps.is_empty() && target.is_none();
+            return Err(if bare {
+                Trouble::NoAntecedent
+            } else {
+                Trouble::NoTool { words: self.said(clause.range.clone()) }
+            });
+        };
+        let sources: Vec<usize> = available.iter().copied().filter(|&i| Some(i) != target).collect();
+        let content = tool.with_role(Role::Content).next().map(str::to_owned);
+        if let Some(content) = content {
+            let literal = self.literal(&available, at, target);
+            if literal.is_none() && self.has(&sources, |w| matches!(w, What::Path { .. } | What::Url(_))) {
+                self.selection(clause, &sources)?;
+            }
+            let mut filled = fill(self.lexicons, tool, self.items, &self.unused(&available), target);
+            self.set_mode(tool, verb, at, &mut filled);
+            let literal_used = literal.is_some();
+            if let Some((value, origin, items)) = literal {
+                filled.args.insert(content.clone(), json!(value));
+                filled.provenance.insert(format!("/{content}"), origin);
+                filled.used.extend(items);
+            }
+            if !filled.args.contains_key(&content) {
+                self.refer_content(tool, &content, clause, &mut filled)?;
+            }
+            self.used[at] = true;
+            if literal_used {
+                self.explain_labels(&available);
+            }
+            for &(weak, verb) in &clause.verbs {
+                self.used[weak] |= self.class(verb).weak;
+            }
+            return self.push(tool, filled);
+        }
+        self.used[at] = true;
+        self.over_entries(tool, clause, &available, target)
+    }
+
+    /// «the words», «la riga», «with»: labels of a text that was given word for word.
+    pub(super) fn explain_labels(&mut self, available: &[usize]) {
+        self.explain_nouns(available);
+        for &at in available {
+            let quoted = self
+                .items
+                .get(at + 1)
+                .is_some_and(|i| matches!(i.what, What::Quoted(_) | What::Path { quoted: true, .. }));
+            self.used[at] |= self.items[at].is(Cue::Contains) && quoted;
+        }
+    }
+
+    pub(super) fn unused(&self, available: &[usize]) -> Vec<usize> {
+        available.iter().copied().filter(|&at| !self.used[at]).collect()
+    }
+
+    /// The executor of an act: by verb and the nouns said; what the spans imply counts only where no noun was said.
+    pub(super) fn acting_tool(&self, available: &[usize], verb: usize) -> Option<&'a Indexed> {
+        let nouns: Vec<&str> =
+            self.nouns(available).filter(|n| !n.starts_with("texts") && *n != "entries" && *n != "urls").collect();
+        let implied = ["files"];
+        let objects: &[&str] = if nouns.is_empty() { &implied } else { &nouns };
+        let verbs = &self.class(verb).verbs;
+        verbs.iter().find_map(|v| objects.iter().find_map(|o| self.tools.by_grammar(v, o)))
+    }
+
+    /// Objects that nouns name, labels of a path aside unless they are all there is.
+    pub(super) fn nouns<'b>(&'b self, available: &'b [usize]) -> impl Iterator<Item = &'a str> + 'b {
+        available.iter().filter_map(|&at| self.items[at].object()).map(|o| self.lexicons.objects[o].as_str())
+    }
+
+    /// The path that an act writes: the last one that a word of direction or a mode's phrase introduces; a single path.
+    pub(super) fn target(&self, available: &[usize], verb: usize) -> Option<usize> {
+        let paths: Vec<usize> = available.iter().copied().filter(|&at| path(&self.items[at]).is_some()).collect();
+        let directed = |&at: &usize| {
+            let before = self.items[..at].iter().rev().find(|i| {
+                let passes = i.is_unknown()
+                    || i.object().is_some()
+                    || i.is(Cue::Named)
+                    || matches!(i.folded.as_str(), "new" | "nuovo");
+                !passes && (i.is(Cue::Into) || !i.is(Cue::Determiner))
+            });
+            before.is_some_and(|i| i.is(Cue::Into) || i.senses().iter().any(|s| matches!(s, Sense::Setting(_))))
+        };
+        let after_verb: Vec<usize> = paths.iter().copied().filter(|&at| at > verb).collect();
+        after_verb.iter().rev().find(|at| directed(at)).or(paths.iter().rev().find(|at| directed(at))).copied().or(
+            match paths.as_slice() {
+                [only] if !self.has(available, |w| matches!(w, What::Lines(_))) => Some(*only),
+                _ => None,
+            },
+        )
+    }
+
+    /// Text that the sentence itself holds: a quotation, or the words between the verb and the target.
+    pub(super) fn literal(
+        &self,
+        available: &[usize],
+        verb: usize,
+        target: Option<usize>,
+    ) -> Option<(String, Origin, Vec<usize>)> {
+        let quoted = |at: &&usize| match &self.items[**at].what {
+            What::Quoted(_) => true,
+            What::Path { quoted, .. } => *quoted && Some(**at) != target,
+            _ => false,
+        };
+        let filtered = |at: &usize| {
+            self.items[..*at]
+                .iter()
+                .rev()
+                .find(|i| !i.is(Cue::Determiner) || i.is(Cue::Contains))
+                .is_some_and(|i| i.is(Cue::Contains))
+        };
+        let selects = self.nouns(available).any(|n| n == "texts_lines")
+            && available.iter().any(|&at| path(&self.items[at]).is_some() && Some(at) != target);
+        if let Some(&at) = available.iter().find(quoted).filter(|at| !(selects && filtered(at))) {
+            let value = match &self.items[at].what {
+                What::Quoted(text) | What::Path { value: text, .. } => text.clone(),
+                _ => return None,
+            };
+            return Some((value, words(&self.items[at]), vec![at]));
+        }
+        let end = target?;
+        let stop = (verb + 1..end).rev().find(|&at| {
+            self.items[at].is(Cue::Into) || self.items[at].senses().iter().any(|s| matches!(s, Sense::Setting(_)))
+        })?;
+        let mut start = verb + 1;
+        let label = |at: usize| self.items[at].object().is_some_and(|o| self.lexicons.objects[o].starts_with("texts"));
+        if start + 1 < stop && self.items[start].is(Cue::Determiner) && label(start + 1) {
+            start += 2;
+        } else if start < stop && label(start) {
+            start += 1;
+        }
+        let range = start..stop;
+        let opens_with_words =
+            self.items.get(start).is_some_and(|i| !i.is(Cue::Determiner) && !i.is(Cue::Every) && !i.is(Cue::Only));
+        let plain = range
+            .clone()
+            .all(|at| (self.items[at].is_word() || self.items[at].is_punctuation()) && available.contains(&at));
+        let meant = range.clone().any(|at| !self.items[at].is(Cue::Pronoun)) && !self.items[verb].pronoun;
+        let first_is_write = self.items[verb].verb().is_some_and(|v| self.class(v).verbs[0] == "write");
+        if range.is_empty() || !opens_with_words || !plain || !meant || !first_is_write {
+            return None;
+        }
+        let (from, to) = (self.items[start].start, self.items[stop - 1].end);
+        let origin = Origin::Words { start: byte(from), end: byte(to) };
+        Some((self.text[from..to].to_owned(), origin, range.collect()))
+    }
+
+    /// An executor whose mode has the verb's own name is told so («append», «create»).
+    pub(super) fn set_mode(&self, tool: &Indexed, verb: usize, at: usize, filled: &mut Filled) {
+        let name = json!(self.class(verb).verbs.first());
+        if tool.accepts("mode", &name) {
+            filled.set("mode", name, self.items, at);
+        }
+    }
+
+    pub(super) fn refer_content(
+        &self,
+        tool: &Indexed,
+        content: &str,
+        clause: &Clause,
+        filled: &mut Filled,
+    ) -> Result<(), Trouble> {
+        let last = self.steps.len();
+        if self.last_gives_content() {
+            filled.refer(content, u32::try_from(last).unwrap_or(u32::MAX), "content");
+            return Ok(());
+        }
+        Err(if clause.pronoun {
+            Trouble::NoAntecedent
+        } else {
+            Trouble::Missing { role: Role::Content, argument: content.to_owned(), tool: tool.name().to_owned() }
+        })
+    }
+
+    /// «every file in ~/x», «the files in ~/x»: many of them, in a folder that a word of place introduces.
+    pub(super) fn many_in_folder(&self, tool: &Indexed, available: &[usize]) -> bool {
+        let place = available.iter().copied().find(|&at| path(&self.items[at]).is_some());
+        let folder = place.filter(|&at| at > 0 && path(&self.items[at]).is_some_and(|(_, looks)| looks != Looks::File));
+        let inside = folder.is_some_and(|at| self.items[at - 1].is(Cue::Inside) && !self.items[at - 1].is(Cue::Every));
+        let every = available.iter().any(|&at| self.items[at].is(Cue::Every));
+        let noun = |at: &usize| {
+            let item = &self.items[*at];
+            let plural = item.folded.ends_with('s') || item.folded == "documenti" || every;
+            let determiner = at.checked_sub(1).map_or("", |b| self.items[b].folded.as_str());
+            item.object().is_some_and(|o| self.lexicons.objects[o] == "files")
+                && (plural || matches!(determiner, "i" | "dei" | "tutti i"))
+        };
+        tool.object == "files" && inside && available.iter().any(noun)
+    }
+
+    /// An act over files: literal paths, or a search first when the words describe them, or what an earlier step found.
+    pub(super) fn over_entries(
+        &mut self,
+        tool: &'a Indexed,
+        clause: &Clause,
+        available: &[usize],
+        target: Option<usize>,
+    ) -> Result<(), Trouble> {
+        let restricted =
+            self.has(available, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
+        let describes = restricted || self.many_in_folder(tool, available);
+        let entries = tool.with_role(Role::Entries).next().map(str::to_owned);
+        let own_target = tool.with_role(Role::TargetPath).next().is_some_and(|a| !tool.is_list(a));
+        let mut rest = available.to_vec();
+        let mut searched = false;
+        if let (true, Some(finder)) = (describes && entries.is_some(), self.tools.by_grammar("find", &tool.object)) {
+            let takes: Vec<usize> =
+                available.iter().copied().filter(|&at| !(own_target && Some(at) == target)).collect();
+            let filled = fill(self.lexicons, finder, self.items, &takes, None);
+            self.push(finder, filled)?;
+            rest = self.unused(available);
+            searched = true;
+        }
+        let mut filled = fill(self.lexicons, tool, self.items, &rest, target);
+        let sourceless = !filled.args.keys().any(|a| {
+            matches!(tool.role(a), Some(Role::Path | Role::Entries))
+                || (tool.role(a) == Some(Role::TargetPath) && !own_target)
+        });
+        let found = self.steps.last().and_then(|s| self.tools.indexed(&s.tool)).is_some_and(Indexed::gives_entries);
+        if let Some(entries) = entries.filter(|_| sourceless) {
+            if found && (searched || clause.pronoun || !self.nouns(available).any(|_| true)) {
+                filled.refer(&entries, u32::try_from(self.steps.len()).unwrap_or(u32::MAX), "");
+            } else if clause.pronoun {
+                return Err(Trouble::NoAntecedent);
+            }
+        } else if sourceless && clause.pronoun {
+            return Err(Trouble::NoAntecedent);
+        }
+        self.push(tool, filled)
+    }
+}

@@ -1,0 +1,266 @@
+//! Builds a pipeline clause by clause: which act, by which executor, over what, into what.
+//!
+//! Executors are chosen by name grammar, then by their sentence templates, then by the pre-filter. It never fills a
+//! target that the words do not hold; what is missing becomes a question.
+
+mod acting;
+mod reading;
+mod selection;
+mod tell;
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::fill::{Filled, is_label};
+use super::items::{Item, What};
+use super::lexicon::{Cue, Lexicons, Sense, VerbClass};
+use super::rank::Ranking;
+use super::tools::{Indexed, Tools};
+use crate::manifest::Role;
+use crate::plan::{AnswerSpec, PlannedStep};
+
+/// Why no plan came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// The value of this role is missing; the executor that wants it.
+    Missing { role: Role, argument: String, tool: String },
+    /// «it» stands for nothing.
+    NoAntecedent,
+    /// A mutation with a rest that is not understood, or a restriction that no executor honours.
+    Unclear { words: String },
+    /// No executor does this.
+    NoTool { words: String },
+    /// All that was said is what not to do.
+    OnlyNegated,
+    /// What is to be told is not in any result.
+    NoMeasure { words: String },
+}
+
+/// What a clause says, before executors are looked for.
+struct Clause {
+    range: Range<usize>,
+    /// Strong verbs first, by their items.
+    verbs: Vec<(usize, usize)>,
+    counts: bool,
+    pronoun: bool,
+}
+
+/// The plan in the making.
+pub(crate) struct Builder<'a> {
+    lexicons: &'a Lexicons,
+    tools: &'a Tools,
+    ranking: &'a Ranking,
+    text: &'a str,
+    items: &'a [Item],
+    pub(crate) used: Vec<bool>,
+    pub(crate) steps: Vec<PlannedStep>,
+    pub(crate) answer: AnswerSpec,
+    /// Some clause had no verb of its own: «anything over 5 MB in ~/x».
+    pub(crate) implied: bool,
+    /// Verbs that a negation took away.
+    negated: Vec<bool>,
+}
+
+const ACTING: [&str; 14] = [
+    "move", "delete", "send", "share", "write", "set", "create", "change", "order", "compress", "open", "login",
+    "install", "act",
+];
+
+impl<'a> Builder<'a> {
+    pub(crate) fn new(
+        lexicons: &'a Lexicons,
+        tools: &'a Tools,
+        ranking: &'a Ranking,
+        text: &'a str,
+        items: &'a [Item],
+    ) -> Self {
+        Self {
+            lexicons,
+            tools,
+            ranking,
+            text,
+            items,
+            used: vec![false; items.len()],
+            steps: Vec::new(),
+            answer: AnswerSpec::Result,
+            implied: false,
+            negated: vec![false; items.len()],
+        }
+    }
+
+    /// Plans all clauses.
+    pub(crate) fn build(&mut self, clauses: &[Range<usize>]) -> Result<(), Trouble> {
+        let mut dropped = 0;
+        for range in clauses {
+            if self.negate(range.clone())? {
+                dropped += 1;
+                continue;
+            }
+            let clause = self.read(range.clone());
+            self.clause(&clause)?;
+        }
+        if self.steps.is_empty() && dropped > 0 {
+            return Err(Trouble::OnlyNegated);
+        }
+        match self.left_over() {
+            Some(range) if !self.steps.is_empty() => Err(Trouble::Unclear { words: self.said(range) }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was understood and yet went into no step: a restriction that would be lost, an act that would not be done, a
+    /// word right after a path that may belong to its name.
+    pub(crate) fn left_over(&self) -> Option<Range<usize>> {
+        let lost = |at: &usize| {
+            let item = &self.items[*at];
+            let glued = *at > 0
+                && matches!(&self.items[at - 1].what, What::Path { quoted: false, .. })
+                && item.start == self.items[at - 1].end + 1;
+            match &item.what {
+                // «/tmp/my file.txt» without quotes: where the name begins and ends is a guess.
+                What::Path { quoted: false, value, .. } if glued && !value.starts_with(['/', '~', '.']) => true,
+                _ if self.used[*at] => false,
+                What::Punctuation(_) => false,
+                What::Word(senses) if senses.is_empty() => {
+                    glued || item.folded.starts_with(|c: char| c.is_ascii_digit())
+                }
+                What::Word(_) if item.is(Cue::Superlative) || item.is(Cue::Condition) => true,
+                What::Word(_) if item.is_noise() => false,
+                What::Word(senses) => {
+                    item.verb().is_some()
+                        || (glued && senses.iter().any(|s| matches!(s, Sense::Size(_) | Sense::Number(_))))
+                }
+                _ => true,
+            }
+        };
+        (0..self.items.len()).find(lost).map(|at| at..at + 1)
+    }
+
+    fn class(&self, verb: usize) -> &'a VerbClass {
+        &self.lexicons.verbs[verb]
+    }
+
+    fn acts(&self, verb: usize) -> bool {
+        self.class(verb).verbs.first().is_some_and(|v| ACTING.contains(&v.as_str()))
+    }
+
+    /// Takes the verbs after a negation away; true when nothing is left to do in the clause. A negation that is bound to
+    /// neither a verb nor a cue is not understood.
+    fn negate(&mut self, range: Range<usize>) -> Result<bool, Trouble> {
+        let Some(first) = range.clone().find(|&at| self.items[at].is(Cue::Not)) else { return Ok(false) };
+        let is_noise = |at: &usize| self.items[*at].is_noise() && !self.items[*at].is(Cue::Contains);
+        let next = (first + 1..range.end).find(|at| !is_noise(at));
+        let Some(next) = next else { return Err(Trouble::Unclear { words: self.said(first..range.end) }) };
+        let of_lines = |at: usize| self.items[at].object().is_some_and(|o| self.lexicons.objects[o] == "texts_lines");
+        let quoted = matches!(self.items[next].what, What::Quoted(_)) && range.clone().any(of_lines);
+        if self.items[next].is(Cue::Contains) || quoted {
+            return Ok(false);
+        }
+        if self.items[next].verb().is_none() {
+            return Err(Trouble::Unclear { words: self.said(first..range.end) });
+        }
+        let restricts = |at: usize| {
+            !matches!(self.items[at].what, What::Word(_) | What::Punctuation(_) | What::Path { .. } | What::Url(_))
+        };
+        if (first..range.end).any(|at| restricts(at) || self.items[at].is(Cue::Condition)) {
+            return Err(Trouble::Unclear { words: self.said(first..range.end) });
+        }
+        for at in first..range.end {
+            self.negated[at] = true;
+            self.used[at] = true;
+        }
+        let left = (range.start..first)
+            .any(|at| self.items[at].verb().is_some() && !self.items[at].is_noise() || !self.items[at].is_word());
+        Ok(!left)
+    }
+
+    pub(crate) fn said(&self, range: Range<usize>) -> String {
+        match (self.items.get(range.start), self.items.get(range.end.saturating_sub(1))) {
+            (Some(first), Some(last)) if first.start < last.end => self.text[first.start..last.end].to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    fn read(&mut self, range: Range<usize>) -> Clause {
+        let mut verbs = Vec::new();
+        let (mut counts, mut pronoun) = (false, false);
+        for at in range.clone() {
+            let item = &self.items[at];
+            pronoun |= item.pronoun || (item.is(Cue::Pronoun) && !self.is_article(at, &range));
+            counts |= item.is(Cue::HowMany);
+            if let Some(verb) = item.verb().filter(|_| !self.negated[at]) {
+                counts |= self.class(verb).counts;
+                verbs.push((at, verb));
+            }
+        }
+        verbs.sort_by_key(|&(at, verb)| (self.class(verb).weak, at));
+        Clause { range, verbs, counts, pronoun }
+    }
+
+    /// «la» before a noun is no pronoun.
+    fn is_article(&self, at: usize, range: &Range<usize>) -> bool {
+        self.items[at].is(Cue::Determiner)
+            && range.contains(&(at + 1))
+            && !self.items[at + 1].is(Cue::Into)
+            && !self.items[at + 1].is(Cue::Inside)
+    }
+
+    fn clause(&mut self, clause: &Clause) -> Result<(), Trouble> {
+        let strong = clause.verbs.iter().find(|&&(_, v)| !self.class(v).weak).copied();
+        let before = self.steps.len();
+        // «how many bytes did you write» asks, it does not act.
+        let lifted = clause.range.clone().any(|at| !self.items[at].is_word() && !self.items[at].is_punctuation());
+        if let Some((at, verb)) = strong.filter(|&(_, verb)| self.acts(verb) && (lifted || !clause.counts)) {
+            self.acting(clause, at, verb)?;
+        } else {
+            self.implied |= strong.is_none();
+            self.reading(clause)?;
+        }
+        self.tell(clause, before)
+    }
+
+    fn within(&self, clause: &Clause) -> Vec<usize> {
+        clause.range.clone().filter(|&at| !self.negated[at] && !self.used[at]).collect()
+    }
+
+    fn has(&self, at: &[usize], fits: impl Fn(&What) -> bool) -> bool {
+        at.iter().any(|&at| fits(&self.items[at].what))
+    }
+
+    fn push(&mut self, tool: &Indexed, filled: Filled) -> Result<(), Trouble> {
+        for &at in &filled.used {
+            self.used[at] = true;
+        }
+        if let Some(argument) = tool.missing(&filled.args).into_iter().next() {
+            let role = tool.role(&argument).unwrap_or(Role::Option);
+            return Err(Trouble::Missing { role, argument, tool: tool.name().to_owned() });
+        }
+        for (argument, value) in &filled.args {
+            if argument != "from_step" && !tool.accepts(argument, value) {
+                return Err(Trouble::Unclear { words: argument.clone() });
+            }
+        }
+        self.explain(tool);
+        self.steps.push(PlannedStep {
+            tool: tool.name().to_owned(),
+            args: Value::Object(filled.args),
+            provenance: filled.provenance,
+        });
+        Ok(())
+    }
+
+    /// Nouns that name the executor's own object are explained by its being chosen.
+    fn explain(&mut self, tool: &Indexed) {
+        for at in 0..self.items.len() {
+            let verb = self.items[at].verb().is_some_and(|v| !self.acts(v) && self.class(v).verbs.contains(&tool.verb));
+            let noun = self.items[at].object().is_some_and(|o| {
+                let name = self.lexicons.objects[o].as_str();
+                let object = name.split('_').next() == Some(tool.object.as_str());
+                object || (name == "dirs" && tool.object == "files") || is_label(self.items, at)
+            });
+            let today = tool.object == "now" && matches!(self.items[at].what, What::Window { today: true, .. });
+            self.used[at] |= (noun || today || verb) && !self.items[at].is(Cue::Superlative);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Acts that only read: which executor takes most of what was said.
+//!
+//! By name grammar, then by sentence templates, then by the pre-filter; what picks something out of a text is planned in
+//! `selection`.
+
+use serde_json::{Value, json};
+
+use super::super::fill::{Filled, fill, is_label, path};
+use super::super::items::{Item, What};
+use super::super::lexicon::{Cue, Sense};
+use super::super::lift::Looks;
+use super::super::tools::Indexed;
+use super::{Builder, Clause, Trouble};
+use crate::manifest::Role;
+use crate::plan::Origin;
+
+impl<'a> Builder<'a> {
+    pub(super) fn reading(&mut self, clause: &Clause) -> Result<(), Trouble> {
+        const LOOKS: [&str; 6] = ["read", "get", "find", "list", "filter", "extract"];
+        for &(at, verb) in &clause.verbs {
+            let looks = self.class(verb).verbs.iter().any(|v| LOOKS.contains(&v.as_str()));
+            let told = clause.counts && self.acts(verb);
+            self.used[at] |= (looks && !self.acts(verb)) || told;
+        }
+        let available: Vec<usize> = clause.range.clone().filter(|&at| !self.negated[at]).collect();
+        if self.selection(clause, &available)? {
+            return Ok(());
+        }
+        if self.refers_back(clause, &available) {
+            return Ok(());
+        }
+        if self.download(clause, &available)? {
+            return Ok(());
+        }
+        if self.look_up(&available)? {
+            return Ok(());
+        }
+        // An unknown verb may be an executor's own word.
+        let strange = clause.verbs.iter().all(|&(_, v)| self.class(v).weak)
+            && available.iter().any(|&at| self.items[at].is_unknown());
+        if let Some((tool, filled)) = strange.then(|| self.by_template(clause)).flatten() {
+            return self.push(tool, filled);
+        }
+        if let Some(tool) = self.reading_tool(clause, &available) {
+            return self.read_with(tool, clause, &available);
+        }
+        if let Some((tool, filled)) = self.by_template(clause) {
+            return self.push(tool, filled);
+        }
+        if let Some(tool) = self.by_rank() {
+            return self.read_with(tool, clause, &available);
+        }
+        let words = self.said(clause.range.clone());
+        Err(if self.steps.is_empty() { Trouble::NoTool { words } } else { Trouble::Unclear { words } })
+    }
+
+    /// A question about what was done or found before («how many bytes you wrote»): no step of its own.
+    pub(super) fn refers_back(&self, clause: &Clause, available: &[usize]) -> bool {
+        if self.steps.is_empty() {
+            return false;
+        }
+        let spans = available.iter().any(|&at| !self.items[at].is_word() && !self.items[at].is_punctuation());
+        let measured = available.iter().any(|&at| {
+            self.items[at].measure().is_some() || (self.items[at].past().is_some() && self.items[at].verb().is_none())
+        });
+        let idle = available.iter().all(|&at| {
+            self.items[at].is_noise()
+                || self.items[at].is(Cue::Pronoun)
+                || self.used[at]
+                || self.items[at].is_punctuation()
+                || self.items[at].is(Cue::HowMany)
+                || self.items[at].is(Cue::Only)
+        });
+        let weak = clause.counts || clause.verbs.iter().all(|&(_, v)| self.class(v).weak || !self.acts(v));
+        let counted = clause.counts && available.iter().all(|&at| self.items[at].is_word());
+        let told = clause.counts || clause.verbs.iter().all(|&(_, v)| self.class(v).weak);
+        !spans && weak && (measured || (idle && told) || counted)
+    }
+
+    /// «download URL to FILE»: what is fetched is written to the path that a word of direction introduces.
+    pub(super) fn download(&mut self, clause: &Clause, available: &[usize]) -> Result<bool, Trouble> {
+        let strong = clause.verbs.iter().find(|&&(_, v)| !self.class(v).weak && self.class(v).verbs[0] == "get");
+        let urls: Vec<usize> =
+            available.iter().copied().filter(|&at| matches!(self.items[at].what, What::Url(_))).collect();
+        let paths: Vec<usize> = available.iter().copied().filter(|&at| path(&self.items[at]).is_some()).collect();
+        let (Some(&(verb, _)), [target], false) = (strong, paths.as_slice(), urls.is_empty()) else { return Ok(false) };
+        let directed = self.items[*target - 1].is(Cue::Into) || fill_label(self.items, *target);
+        let (Some(getter), Some(writer)) =
+            (self.tools.by_grammar("get", "urls"), self.tools.by_grammar("write", "files"))
+        else {
+            return Ok(false);
+        };
+        if !directed || *target < verb {
+            return Ok(false);
+        }
+        let got = fill(self.lexicons, getter, self.items, &urls, None);
+        self.push(getter, got)?;
+        let mut filled = fill(self.lexicons, writer, self.items, &self.unused(available), Some(*target));
+        let Some(content) = writer.with_role(Role::Content).next() else { return Ok(false) };
+        self.refer_content(writer, content, clause, &mut filled)?;
+        self.push(writer, filled)?;
+        Ok(true)
+    }
+
+    /// Whether one file exists and how large it is comes from looking it up by name in its folder, never from reading it.
+    /// False when that is not asked.
+    pub(super) fn look_up(&mut self, available: &[usize]) -> Result<bool, Trouble> {
+        let by_find = |at: &usize| {
+            self.items[*at].measure().is_some_and(|m| self.lexicons.measures[m].fields.contains_key("find"))
+        };
+        let paths: Vec<usize> = available.iter().copied().filter(|&at| path(&self.items[at]).is_some()).collect();
+        let [at] = paths.as_slice() else { return Ok(false) };
+        let file = path(&self.items[*at]).is_some_and(|(_, looks)| looks == Looks::File);
+        let sought = |at: &usize| self.items[*at].verb().is_some_and(|v| self.class(v).verbs[0] == "find");
+        let lifted = |at: &usize| !self.items[*at].is_word() && !self.items[*at].is_punctuation();
+        let only_path = available.iter().filter(|at| lifted(at)).count() == 1;
+        let exists = file && only_path && available.iter().any(sought);
+        if !exists && !available.iter().any(by_find) {
+            return Ok(false);
+        }
+        let Some(tool) = self.tools.by_grammar("find", "files") else { return Ok(false) };
+        let Some((value, looks)) = path(&self.items[*at]) else { return Ok(false) };
+        let (Some(place), Some(names)) = (tool.with_role(Role::Path).next(), tool.with_role(Role::Pattern).next())
+        else {
+            return Ok(false);
+        };
+        let mut filled = Filled::default();
+        match value.rsplit_once('/') {
+            _ if looks != Looks::File => filled.set(place, json!(value), self.items, *at),
+            Some((folder, name)) if !name.contains(['*', '?', '[']) => {
+                filled.set(place, json!(if folder.is_empty() { "/" } else { folder }), self.items, *at);
+                filled.add(tool, names, json!(name), self.items, *at);
+                if tool.accepts("recursive", &json!(false)) {
+                    filled.args.insert("recursive".to_owned(), json!(false));
+                    filled.provenance.insert("/recursive".to_owned(), Origin::Default);
+                }
+            }
+            _ => return Ok(false),
+        }
+        self.push(tool, filled)?;
+        Ok(true)
+    }
+
+    /// Chooses among verbs and objects the executor that can take most of what was lifted.
+    pub(super) fn reading_tool(&self, clause: &Clause, available: &[usize]) -> Option<&'a Indexed> {
+        let mut verbs: Vec<&str> =
+            clause.verbs.iter().flat_map(|&(_, v)| self.class(v).verbs.iter().map(String::as_str)).collect();
+        let weak = clause.verbs.iter().all(|&(_, v)| self.class(v).weak);
+        if weak {
+            verbs.extend(["read", "get", "list", "find"]);
+        }
+        let folder = available.iter().any(|&at| path(&self.items[at]).is_some_and(|(_, l)| l != Looks::File));
+        let file = available.iter().any(|&at| path(&self.items[at]).is_some_and(|(_, l)| l == Looks::File));
+        let mut objects: Vec<&str> = available
+            .iter()
+            .filter(|&&at| !is_label(self.items, at))
+            .filter_map(|&at| self.items[at].object())
+            .map(|o| self.lexicons.objects[o].as_str())
+            .collect();
+        if objects.is_empty() && clause.pronoun {
+            objects.extend(self.steps.last().and_then(|s| self.tools.indexed(&s.tool)).map(|t| t.object.as_str()));
+        }
+        let named = available.iter().any(|&at| at > 0 && self.items[at - 1].is(Cue::Named));
+        let several = available.iter().filter(|&&at| path(&self.items[at]).is_some()).count() > 1;
+        let implied = [
+            (self.has(available, |w| matches!(w, What::Url(_))), "urls"),
+            (
+                self.has(available, |w| matches!(w, What::Path { .. } | What::Globs { .. } | What::Bound { .. })),
+                "files",
+            ),
+            (self.has(available, |w| matches!(w, What::Zone(_))), "now"),
+        ];
+        objects.extend(implied.into_iter().filter_map(|(there, object)| there.then_some(object)));
+        // Folders are listed by the executor that lists files where there is none of their own.
+        if objects.contains(&"dirs") {
+            objects.push("files");
+        }
+        let mut best: Option<(usize, &'a Indexed)> = None;
+        for verb in &verbs {
+            for object in &objects {
+                let Some(tool) = self.tools.by_grammar(verb, object) else { continue };
+                if named && several && tool.verb == "read" {
+                    continue;
+                }
+                let misfit = (weak && tool.verb == "read" && folder && !file)
+                    || (matches!(tool.verb.as_str(), "find" | "list") && file && !folder && weak);
+                let takes =
+                    fill(self.lexicons, tool, self.items, available, None).used.len() * 2 + usize::from(!misfit);
+                if best.is_none_or(|(most, _)| takes > most) {
+                    best = Some((takes, tool));
+                }
+            }
+        }
+        best.map(|(_, tool)| tool)
+    }
+
+    pub(super) fn by_template(&self, clause: &Clause) -> Option<(&'a Indexed, Filled)> {
+        let items = &self.items[clause.range.clone()];
+        for tool in self.tools.all() {
+            for said in &tool.said {
+                let accepts = |name: &str, item: &Item| self.slot(tool, name, item).is_some();
+                let Some(found) = said.template.matches(self.lexicons, items, accepts) else { continue };
+                let mut filled = Filled::default();
+                for (slot, at) in found.slots {
+                    let value = self.slot(tool, &slot, &items[at])?;
+                    filled.add(tool, &slot, value, self.items, clause.range.start + at);
+                }
+                for (argument, value) in &said.set {
+                    filled.args.entry(argument.clone()).or_insert_with(|| {
+                        filled.provenance.insert(format!("/{argument}"), Origin::Default);
+                        value.clone()
+                    });
+                }
+                filled.used.extend(found.explained.iter().map(|at| clause.range.start + at));
+                if tool.acts() || !tool.missing(&filled.args).is_empty() {
+                    continue;
+                }
+                return Some((tool, filled));
+            }
+        }
+        None
+    }
+
+    /// The value that an item gives to an argument, where its kind fits the argument's role.
+    pub(super) fn slot(&self, tool: &Indexed, argument: &str, item: &Item) -> Option<Value> {
+        let role = tool.role(argument).unwrap_or(Role::Option);
+        let value = match (&item.what, role) {
+            (What::Path { value, .. }, Role::Path | Role::TargetPath) => json!(value),
+            (What::Url(url), Role::Url) => json!(url),
+            (What::Zone(zone), Role::Timezone) => json!(zone),
+            (What::Number(n), Role::Count | Role::Option | Role::Size) => json!(n),
+            (
+                What::Quoted(text),
+                Role::Content | Role::Field | Role::Option | Role::Pattern | Role::Text | Role::Id,
+            ) => json!(text),
+            (What::Email(address), Role::Recipient | Role::Id) => json!(address),
+            (What::Word(senses), Role::Field | Role::Option | Role::Id) if senses.is_empty() => {
+                json!(self.text[item.start..item.end])
+            }
+            _ => return None,
+        };
+        let list = json!([value]);
+        (tool.accepts(argument, &value) || tool.accepts(argument, &list)).then_some(value)
+    }
+
+    /// The pre-filter's first, where it leads clearly and only reads.
+    pub(super) fn by_rank(&self) -> Option<&'a Indexed> {
+        let first =
+            self.ranking.candidates.first().filter(|c| c.score >= 10 && self.ranking.confidence_permille >= 300)?;
+        self.tools.indexed(&first.tool).filter(|t| !t.acts())
+    }
+
+    pub(super) fn read_with(&mut self, tool: &'a Indexed, clause: &Clause, available: &[usize]) -> Result<(), Trouble> {
+        // «how many files does ~/docs contain»: nothing follows that would be looked for.
+        for &at in available {
+            let next = self.items.get(at + 1);
+            let idle = next.is_none_or(|i| {
+                i.is_punctuation() || i.is(Cue::Inside) || i.senses().iter().any(|s| matches!(s, Sense::Setting(_)))
+            });
+            self.used[at] |= self.items[at].is(Cue::Contains) && idle;
+        }
+        for &at in available {
+            if tool.speaks_of(&self.items[at].folded) {
+                self.used[at] = true;
+            }
+        }
+        if tool.with_role(Role::Entries).next().is_some() {
+            return self.over_entries(tool, clause, available, None);
+        }
+        let mut filled = fill(self.lexicons, tool, self.items, available, None);
+        if let Some(text) = tool.with_role(Role::Text).next().filter(|a| !filled.args.contains_key(*a)) {
+            self.refer_content(tool, text, clause, &mut filled)?;
+        }
+        self.push(tool, filled)
+    }
+}
+
+/// «to the file ~/a.txt»: a noun stands between the word of direction and the path.
+fn fill_label(items: &[Item], target: usize) -> bool {
+    items[..target]
+        .iter()
+        .rev()
+        .take(4)
+        .find(|i| i.object().is_none() && (i.is(Cue::Into) || !i.is(Cue::Determiner)))
+        .is_some_and(|i| i.is(Cue::Into))
+}

@@ -1,0 +1,196 @@
+//! Bad input: a plain answer, the right exit code, nothing lost, no panic before a person.
+
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+
+use super::home::{Home, Ran, User, is_root};
+
+/// What must hold of every answer to a person.
+#[track_caller]
+fn plain(ran: &Ran, codes: &[i32]) {
+    assert!(codes.contains(&ran.code), "exit {}: {} {}", ran.code, ran.out, ran.err);
+    let said = format!("{}{}", ran.out, ran.err);
+    assert!(!said.trim().is_empty(), "nothing is said");
+    for word in ["panicked", "RUST_BACKTRACE", "unwrap", "Traceback", "{\"", "Os {"] {
+        assert!(!said.contains(word), "{word} in: {said}");
+    }
+}
+
+#[test]
+fn files_that_are_not_what_was_asked_for() {
+    let home = Home::new();
+    home.file("empty.txt", "");
+    home.file("binary.bin", [0_u8, 159, 146, 150, 0, 1, 2, 3]);
+    home.file("utf16.txt", "one\ntwo\nthree\nfour\n".encode_utf16().fold(vec![0xff, 0xfe], |mut bytes, unit| {
+        bytes.extend(unit.to_le_bytes());
+        bytes
+    }));
+    home.file("latin.txt", b"uno\ncaff\xe8\ntre\nquattro\n");
+    symlink("loop", home.files().join("loop")).unwrap();
+    let tail = |name: &str| home.ask(&format!("read the file {name} and tell me the last three lines"));
+    plain(&tail("missing.txt"), &[1]);
+    plain(&tail(&home.files().display().to_string()), &[1]);
+    plain(&tail("binary.bin"), &[1]);
+    plain(&tail("loop"), &[1, 2]);
+    let ran = tail("empty.txt");
+    plain(&ran, &[0]);
+    let ran = tail("utf16.txt");
+    assert_eq!((ran.code, ran.out.as_str()), (0, "two\nthree\nfour\n"), "{}", ran.err);
+    let ran = tail("latin.txt");
+    plain(&ran, &[0]);
+    assert!(ran.out.contains("tre\nquattro"), "{}", ran.out);
+    home.is_whole();
+}
+
+#[test]
+fn two_gigabytes_are_read_from_their_end() {
+    let home = Home::new();
+    let path = home.file("large.txt", "");
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    // Sparse in the middle: the disk does not pay, the reader must not either.
+    file.set_len(2 << 30).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"\nlast but two\nlast but one\nlast\n", (2 << 30) - 32).unwrap();
+    let ran = home.ask("read the file large.txt and tell me the last three lines");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.ends_with("last but two\nlast but one\nlast\n"), "{}", ran.out);
+}
+
+#[test]
+fn names_that_nobody_expects() {
+    let home = Home::new();
+    let text = "1\n2\n3\n4\n";
+    for name in ["a b.txt", "it's.txt", "say \"hi\".txt", "party 🎉.txt", "two\nlines.txt"] {
+        home.file(name, text);
+        let quoted = if name.contains('"') { format!("'{name}'") } else { format!("\"{name}\"") };
+        let ran = home.ask(&format!("read the file {quoted} and tell me the last three lines"));
+        assert_eq!((ran.code, ran.out.as_str()), (0, "2\n3\n4\n"), "{name}: {}", ran.err);
+    }
+    let ran = home.ask("read the file a b.txt and tell me the last three lines");
+    assert_eq!((ran.code, ran.out.as_str()), (0, "2\n3\n4\n"), "{}", ran.err);
+    let odd = std::ffi::OsStr::from_bytes(b"odd \xff name.txt");
+    home.file(odd, text);
+    let mut sentence = b"read the file ".to_vec();
+    sentence.extend(odd.as_bytes());
+    plain(&home.run([std::ffi::OsStr::new("ask"), std::ffi::OsStr::from_bytes(&sentence)]), &[2]);
+    let listed = home.ask(&format!("how many .txt files are in {}", home.files().display()));
+    plain(&listed, &[0]);
+    assert!(listed.out.contains('6'), "{}", listed.out);
+}
+
+#[test]
+fn sentences_that_nobody_says() {
+    let home = Home::new();
+    plain(&home.ask(""), &[1, 3]);
+    plain(&home.ask("   "), &[1, 3]);
+    plain(&home.ask("read \u{1b}[31m the \u{7} file"), &[1, 3]);
+    plain(&home.ask(&"word ".repeat(20_000)), &[1, 3]);
+    plain(&home.ask(&"é".repeat(50_000)), &[1, 3]);
+    plain(&home.run(["ask"]), &[2]);
+    plain(&home.run(["ask", "a", "b"]), &[2]);
+    plain(&home.run(["frob"]), &[2]);
+    home.is_whole();
+}
+
+#[test]
+fn two_commands_at_once_take_turns() {
+    let home = Home::new();
+    home.file("a.txt", "1\n2\n3\n4\n");
+    let spawn = || {
+        let mut command = home.command();
+        command.args(["ask", "read the file a.txt and tell me the last three lines"]);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let children: Vec<_> = (0..4).map(|_| spawn()).collect();
+    for child in children {
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert_eq!((ran.code, ran.out.as_str()), (0, "2\n3\n4\n"), "{}", ran.err);
+    }
+    assert_eq!(home.run(["--json", "status"]).json()["turns"]["all"], 5);
+    home.is_whole();
+}
+
+#[test]
+fn a_home_that_cannot_be_written() {
+    if is_root() {
+        let home = Home::of(User::Ordinary);
+        let owned = std::process::Command::new("chown").args(["-R", "0:0"]).arg(home.metnos()).status().unwrap();
+        assert!(owned.success());
+        plain(&home.ask("what time is it"), &[2]);
+    } else {
+        use std::os::unix::fs::PermissionsExt;
+        let home = Home::empty(User::Current);
+        std::fs::set_permissions(home.metnos(), std::fs::Permissions::from_mode(0o500)).unwrap();
+        plain(&home.ask("what time is it"), &[2]);
+    }
+}
+
+#[test]
+fn a_full_disk_is_refused_before_it_hurts() {
+    if !is_root() {
+        eprintln!("SKIPPED: a small disk is mounted by root only");
+        return;
+    }
+    let home = Home::new();
+    let small = tempfile::tempdir().unwrap();
+    let mounted = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"]).arg(small.path()).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: no small disk can be mounted here");
+        return;
+    }
+    super::home::copy_tree(&home.metnos(), &small.path().join("metnos"));
+    let ask = |text: &str| -> Ran {
+        let mut command = home.command();
+        command.env("METNOS_HOME", small.path().join("metnos")).args(["ask", text]);
+        command.output().unwrap().into()
+    };
+    let roomy = ask("what time is it");
+    std::fs::write(small.path().join("filler"), vec![7_u8; 12 << 20]).unwrap();
+    let full = ask("what time is it");
+    std::fs::remove_file(small.path().join("filler")).unwrap();
+    let again = ask("what time is it");
+    let unmounted = std::process::Command::new("umount").arg(small.path()).status().unwrap();
+    assert!(unmounted.success());
+    assert_eq!(roomy.code, 0, "{}", roomy.err);
+    plain(&full, &[2]);
+    assert!(full.err.contains("free"), "{}", full.err);
+    assert_eq!(again.code, 0, "{}", again.err);
+}
+
+#[test]
+fn a_manifest_that_is_wrong_names_file_line_and_column() {
+    let home = Home::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now");
+    let folder = home.files().join("mine");
+    super::home::copy_tree(&source, &folder);
+    let manifest = folder.join("manifest.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    for (from, to, line) in [("summary =", "sumary =", "sumary ="), ("idempotent = true", "idempotent = 3", "idempotent = 3"), ("\"time:read\"", "\"time:travel\"", "\"time:travel\"")] {
+        std::fs::write(&manifest, text.replacen(from, to, 1)).unwrap();
+        let ran = home.run(["executor".as_ref(), "check".as_ref(), folder.as_os_str()]);
+        assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+        assert!(ran.err.contains("manifest.toml:") && ran.err.contains(line) && ran.err.contains('^'), "{}", ran.err);
+    }
+}
+
+#[test]
+fn an_executor_of_the_owner_is_checked_added_and_used() {
+    let home = Home::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now");
+    let folder = home.files().join("mine");
+    super::home::copy_tree(&source, &folder);
+    let manifest = folder.join("manifest.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap().replacen("1.0.0", "1.1.0", 1).replacen("\"seed\"", "\"owner\"", 1);
+    std::fs::write(&manifest, text).unwrap();
+    let refused = home.run(["executor".as_ref(), "add".as_ref(), folder.as_os_str()]);
+    plain(&refused, &[3]);
+    let added = home.run(["--yes".as_ref(), "executor".as_ref(), "add".as_ref(), folder.as_os_str()]);
+    assert_eq!(added.code, 0, "{}", added.err);
+    let ran = home.run(["--json", "executor", "run", "get_now"]).json();
+    assert_eq!((ran["ok"].as_bool(), ran["cage"]["level"].as_str()), (Some(true), Some("full")), "{ran}");
+    std::fs::write(folder.join("main.py"), "def run(args, ctx):\n    return eval('1')\n").unwrap();
+    let refused = home.run(["executor".as_ref(), "check".as_ref(), folder.as_os_str()]);
+    plain(&refused, &[1]);
+    assert!(refused.err.contains("eval"), "{}", refused.err);
+    home.is_whole();
+}

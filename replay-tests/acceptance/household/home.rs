@@ -1,0 +1,203 @@
+//! A home of its own for each test, and the binary run in it.
+
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// A folder with a home, the person's own folder, and the user whose they are.
+pub(crate) struct Home {
+    folder: tempfile::TempDir,
+    user: User,
+    variables: Vec<(&'static str, String)>,
+}
+
+/// Who runs the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum User {
+    /// Whoever runs the tests.
+    Current,
+    /// An ordinary user, while the tests run as root.
+    Ordinary,
+}
+
+const ORDINARY: u32 = 65_534;
+
+/// What came of a command.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {} / {}", self.out, self.err))
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// Whether this process may run commands as another user.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The users that a test is repeated for.
+pub(crate) fn users() -> Vec<User> {
+    if is_root() {
+        vec![User::Current, User::Ordinary]
+    } else {
+        eprintln!("SKIPPED for root: these tests run as an ordinary user");
+        vec![User::Current]
+    }
+}
+
+/// The binary where every user can run it.
+pub(crate) fn binary() -> &'static Path {
+    static COPY: OnceLock<PathBuf> = OnceLock::new();
+    COPY.get_or_init(|| {
+        let folder = tempfile::Builder::new().prefix("metnos-bin-").tempdir().unwrap().keep();
+        open_to_all(&folder);
+        let copy = folder.join("metnos");
+        std::fs::copy(env!("CARGO_BIN_EXE_metnos"), &copy).unwrap();
+        copy
+    })
+}
+
+fn open_to_all(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A home after its first run, made once a user.
+fn template(user: User) -> &'static Home {
+    static CURRENT: OnceLock<Home> = OnceLock::new();
+    static SECOND: OnceLock<Home> = OnceLock::new();
+    let cell = if user == User::Current { &CURRENT } else { &SECOND };
+    cell.get_or_init(|| {
+        let home = Home::empty(user);
+        let ran = home.ask("che ore sono");
+        assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+        assert!(ran.err.contains('7'), "the seeds are not told: {}", ran.err);
+        home
+    })
+}
+
+impl Home {
+    /// A home that no command has seen yet.
+    pub(crate) fn empty(user: User) -> Self {
+        let folder = tempfile::Builder::new().prefix("metnos-test-").tempdir().unwrap();
+        open_to_all(folder.path());
+        let home = Self { folder, user, variables: Vec::new() };
+        std::fs::create_dir(home.files()).unwrap();
+        std::fs::create_dir(home.metnos()).unwrap();
+        home.own(&home.files());
+        home.own(&home.metnos());
+        home
+    }
+
+    /// A home after its first run.
+    pub(crate) fn new() -> Self {
+        Self::of(User::Current)
+    }
+
+    /// A home after its first run, of a user.
+    pub(crate) fn of(user: User) -> Self {
+        let home = Self::empty(user);
+        copy_tree(&template(user).metnos(), &home.metnos());
+        home.own(&home.metnos());
+        home
+    }
+
+    /// Sets a variable for every command.
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.variables.push((name, value.to_owned()));
+        self
+    }
+
+    /// Gives a tree to the home's user.
+    pub(crate) fn own(&self, path: &Path) {
+        if self.user == User::Ordinary {
+            let given = Command::new("chown").arg("-R").arg(format!("{ORDINARY}:{ORDINARY}")).arg(path).status().unwrap();
+            assert!(given.success());
+        }
+    }
+
+    /// The folder of the instance.
+    pub(crate) fn metnos(&self) -> PathBuf {
+        self.folder.path().join("metnos")
+    }
+
+    /// The person's own folder.
+    pub(crate) fn files(&self) -> PathBuf {
+        self.folder.path().join("files")
+    }
+
+    /// Lays a file for the person; returns its path.
+    pub(crate) fn file(&self, name: impl AsRef<OsStr>, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.files().join(name.as_ref());
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        self.own(&self.files());
+        path
+    }
+
+    /// The command, ready to get arguments.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(binary());
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.files()).env("TZ", "Europe/Rome");
+        command.env("METNOS_HOME", self.metnos()).envs(self.variables.iter().map(|(name, value)| (*name, value)));
+        command.current_dir(self.files()).stdin(Stdio::null());
+        if self.user == User::Ordinary {
+            command.uid(ORDINARY).gid(ORDINARY);
+        }
+        command
+    }
+
+    /// Runs the binary.
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
+        self.command().args(args).output().unwrap().into()
+    }
+
+    /// One sentence.
+    pub(crate) fn ask(&self, sentence: &str) -> Ran {
+        self.run(["ask", sentence])
+    }
+
+    /// One sentence, everything approved.
+    pub(crate) fn ask_approved(&self, sentence: &str) -> Ran {
+        self.run(["ask", "--approve", "all", sentence])
+    }
+
+    /// Asserts that the log and the replay of this home are whole.
+    #[track_caller]
+    pub(crate) fn is_whole(&self) {
+        let verified = self.run(["log", "verify"]);
+        assert_eq!(verified.code, 0, "{} {}", verified.out, verified.err);
+        let replayed = self.run(["replay", "check"]);
+        assert_eq!(replayed.code, 0, "{} {}", replayed.out, replayed.err);
+    }
+}
+
+pub(crate) fn copy_tree(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().unwrap().is_dir() {
+            copy_tree(&path, &copy);
+        } else {
+            std::fs::copy(&path, &copy).unwrap();
+        }
+    }
+}

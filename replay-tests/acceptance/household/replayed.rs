@@ -1,0 +1,151 @@
+//! The history decides the same again, projections come back equal, and a changed history or a changed rule shows.
+
+use std::path::{Path, PathBuf};
+
+use metnos_projections::replay::Checker;
+use metnos_projections::rules::Rules;
+use metnos_projections::rules::simple::Lexicons;
+use metnos_projections::rules::vaglio::Laws;
+
+use super::home::Home;
+
+/// A home with a few turns of each kind.
+fn lived_in() -> Home {
+    let home = Home::new();
+    home.file("a.txt", "1\n2\n3\n4\n");
+    for sentence in [
+        "read the file a.txt and tell me the last three lines",
+        "leggi il file a.txt e dimmi le prime due righe",
+        "write \"hello\" to b.txt",
+        "play some jazz in the kitchen",
+        "read the file nowhere.txt",
+    ] {
+        home.ask_approved(sentence);
+    }
+    home
+}
+
+fn history(home: &Home) -> Vec<String> {
+    let exported = home.run(["log", "export"]);
+    assert_eq!(exported.code, 0, "{}", exported.err);
+    exported.out.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn deleted_projections_and_exports_come_back_the_same() {
+    let home = lived_in();
+    let digests = |home: &Home| home.run(["--json", "replay", "check"]).json()["projections"].to_string();
+    let first = home.run(["audit", "export"]);
+    assert_eq!(first.code, 0, "{}", first.err);
+    let before = (digests(&home), tree(&home.metnos().join("workspace/.audit")));
+    assert!(!before.1.is_empty());
+    for folder in ["data/projections", "workspace/.audit", "workspace/executors"] {
+        std::fs::remove_dir_all(home.metnos().join(folder)).unwrap();
+    }
+    let again = home.run(["audit", "export"]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    let after = (digests(&home), tree(&home.metnos().join("workspace/.audit")));
+    let strip = |text: &str| text.replace("\"checkpoint\":null", "").split("\"checkpoint\"").count();
+    assert!(strip(&before.0) > 0);
+    let only = |text: &str| -> Vec<String> {
+        serde_json::from_str::<Vec<serde_json::Value>>(text).unwrap().iter().map(|line| line["digest"].to_string()).collect()
+    };
+    assert_eq!(only(&before.0), only(&after.0));
+    assert_eq!(before.1, after.1);
+    assert_eq!(home.ask("read the file a.txt and tell me the last three lines").out, "2\n3\n4\n");
+    home.is_whole();
+}
+
+/// Every file below a folder with its bytes.
+fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(tree(&path)) } else { files.push((path.clone(), std::fs::read(&path).unwrap())) }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_changed_decision_is_reported_with_seq_recorded_and_computed() {
+    let home = lived_in();
+    let lines = history(&home);
+    let whole = home.files().join("whole.jsonl");
+    std::fs::write(&whole, lines.join("\n")).unwrap();
+    let check = |file: &Path| home.run(["--json".as_ref(), "replay".as_ref(), "check".as_ref(), "--history".as_ref(), file.as_os_str()]);
+    assert_eq!(check(&whole).code, 0, "{}", check(&whole).out);
+    let changes: [(&str, &str, &str); 4] = [
+        ("plan_proposed", "tail_lines\\\":3", "tail_lines\\\":2"),
+        ("verdict_given", "\"approved\":true", "\"approved\":false"),
+        ("turn_closed", "\"final_kind\":\"answer\"", "\"final_kind\":\"ask\""),
+        ("effects_planned", "\\\"bytes\\\":5", "\\\"bytes\\\":6"),
+    ];
+    for (kind, from, to) in changes {
+        let at = lines.iter().position(|line| line.contains(&format!("\"kind\":\"{kind}\"")) && line.contains(from));
+        let at = at.unwrap_or_else(|| panic!("no {kind} with {from}"));
+        let mut changed = lines.clone();
+        changed[at] = changed[at].replace(from, to);
+        let file = home.files().join("changed.jsonl");
+        std::fs::write(&file, changed.join("\n")).unwrap();
+        let ran = check(&file);
+        let report = ran.json();
+        let seq = serde_json::from_str::<serde_json::Value>(&lines[at]).unwrap()["seq"].clone();
+        assert_eq!(ran.code, 1, "{kind}: {report}");
+        let difference = &report["differences"][0];
+        assert_eq!(difference["seq"], seq, "{kind}: {report}");
+        assert_eq!(difference["recorded"]["kind"], kind, "{report}");
+        assert_eq!(difference["computed"]["kind"], kind, "{report}");
+        assert_ne!(difference["recorded"], difference["computed"]);
+    }
+}
+
+#[test]
+fn a_missing_decision_is_reported() {
+    let home = lived_in();
+    let mut lines = history(&home);
+    let at = lines.iter().rposition(|line| line.contains("\"kind\":\"turn_closed\"")).unwrap();
+    lines.remove(at);
+    let file = home.files().join("cut.jsonl");
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let ran = home.run(["replay".as_ref(), "check".as_ref(), "--history".as_ref(), file.as_os_str()]);
+    assert_eq!(ran.code, 1, "{}", ran.out);
+}
+
+/// How many turns of a history are decided otherwise by some rules.
+fn differences(lines: &[String], rules: &Rules) -> usize {
+    let mut checker = Checker::new(rules, true);
+    for line in lines {
+        checker.take(&metnos::export::history::read_line(line).unwrap());
+    }
+    checker.finish().0.differences.len()
+}
+
+#[test]
+fn a_changed_lexicon_entry_turns_the_replay_red() {
+    let lines = history(&lived_in());
+    let mut rules = Rules::embedded();
+    assert_eq!(differences(&lines, &rules), 0);
+    let read = |language: &str| {
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts").join(language).join("lexicon.toml")).unwrap()
+    };
+    let (english, italian) = (read("en"), read("it"));
+    assert!(english.contains("\"three\""), "the lexicon names numbers in another way");
+    let changed = english.replace("\"three\"", "\"threx\"");
+    let lexicons = Lexicons::parse(&changed, &italian).unwrap();
+    rules.lexicons = lexicons;
+    assert!(differences(&lines, &rules) > 0);
+}
+
+#[test]
+fn a_changed_guard_rule_turns_the_replay_red() {
+    let lines = history(&lived_in());
+    let mut rules = Rules::embedded();
+    let laws = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts/laws.toml")).unwrap();
+    let changed = format!(
+        "{laws}\n[[law]]\nname = \"perimeter\"\nrule = \"no_text\"\ncheck = \"match\"\nabout = [\"call\"]\ntargets = [\"**/*.txt\"]\n[law.reason]\nen = \"{{{{ target }}}}\"\nit = \"{{{{ target }}}}\"\n"
+    );
+    let laws = Laws::parse(&changed).unwrap();
+    rules.laws = laws;
+    assert!(differences(&lines, &rules) > 0);
+}

@@ -1,0 +1,134 @@
+//! The sentences that every home must be able to carry out, in both languages, as root and as an ordinary user.
+
+use super::home::{Home, users};
+use super::server::{Server, UUID_BODY};
+
+#[test]
+fn the_last_three_lines_of_any_text_file() {
+    for user in users() {
+        let home = Home::of(user);
+        let file = home.file("diary.md", "one\ntwo\nthree\nfour\nfive\n");
+        for sentence in [
+            format!("read the file {} and tell me the last three lines", file.display()),
+            "read the file diary.md and tell me the last three lines".to_owned(),
+            format!("leggi il file {} e dimmi le ultime tre righe", file.display()),
+        ] {
+            let ran = home.ask(&sentence);
+            assert_eq!((ran.code, ran.out.as_str()), (0, "three\nfour\nfive\n"), "{user:?} {sentence}: {}", ran.err);
+        }
+        home.is_whole();
+    }
+}
+
+#[test]
+fn how_many_files_subfolders_included() {
+    let home = Home::new();
+    for name in ["d/a.md", "d/b.md", "d/deep/er/c.md", "d/no.txt", "d/deep/d.MD"] {
+        home.file(name, "x");
+    }
+    let folder = home.files().join("d");
+    for sentence in [
+        format!("how many .md files are in {}, subfolders included", folder.display()),
+        format!("quanti file .md ci sono in {}, sottocartelle comprese", folder.display()),
+    ] {
+        let ran = home.ask(&sentence);
+        assert_eq!(ran.code, 0, "{sentence}: {}", ran.err);
+        assert!(ran.out.contains('4') && !ran.out.contains('5'), "{sentence}: {}", ran.out);
+    }
+}
+
+#[test]
+fn only_the_uuid_of_a_page() {
+    let server = Server::start();
+    for user in users() {
+        let home = Home::of(user);
+        for sentence in [
+            format!("fetch {} and tell me only the UUID", server.url("/uuid")),
+            format!("scarica {} e dimmi solo l'UUID", server.url("/uuid")),
+        ] {
+            let ran = home.ask(&sentence);
+            assert_eq!((ran.code, ran.out.trim()), (0, "7c089d54-1f6e-4b0a-9a55-0f0e2a2c9d10"), "{user:?} {sentence}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn a_page_saved_to_a_file_with_its_bytes_counted() {
+    let server = Server::start();
+    for user in users() {
+        let home = Home::of(user);
+        let english = home.files().join("page.json");
+        let italian = home.files().join("pagina.json");
+        for (sentence, file) in [
+            (format!("fetch {}, save it to a file {} and tell me how many bytes you wrote", server.url("/uuid"), english.display()), &english),
+            (format!("scarica {}, salvalo in un file {} e dimmi quanti byte hai scritto", server.url("/uuid"), italian.display()), &italian),
+        ] {
+            let refused = home.ask(&sentence);
+            assert_eq!(refused.code, 3, "{sentence}: {} {}", refused.out, refused.err);
+            assert!(refused.err.contains(&*file.to_string_lossy()) && !file.exists(), "{}", refused.err);
+            let ran = home.ask_approved(&sentence);
+            assert_eq!(ran.code, 0, "{user:?} {sentence}: {}", ran.err);
+            assert!(ran.out.contains(&UUID_BODY.len().to_string()), "{}", ran.out);
+            assert_eq!(std::fs::read_to_string(file).unwrap(), UUID_BODY);
+        }
+        home.is_whole();
+    }
+}
+
+#[test]
+fn a_plan_shows_what_would_run_and_runs_nothing() {
+    let home = Home::new();
+    let file = home.files().join("new.txt");
+    let before = home.run(["--json", "log", "status"]).json()["events"].clone();
+    let ran = home.run(["--json", "plan", &format!("write \"hello\" to {}", file.display())]);
+    let plan = ran.json();
+    assert_eq!(plan["abstained"], false, "{plan}");
+    assert_eq!(plan["steps"][0]["tool"], "write_files");
+    assert!(!file.exists());
+    assert_eq!(home.run(["--json", "log", "status"]).json()["events"], before);
+}
+
+#[test]
+fn at_the_landlock_level_it_works_and_says_so() {
+    let home = Home::new().with("METNOS_SANDBOX_BACKEND", "landlock");
+    home.file("a.txt", "1\n2\n3\n4\n");
+    let ran = home.run(["--json", "ask", "read the file a.txt and tell me the last three lines"]);
+    let record = ran.json();
+    if record["steps"][0]["error_class"] == "cage_refused" && !std::path::Path::new("/sys/kernel/security").exists() {
+        eprintln!("SKIPPED: this kernel has no landlock");
+        return;
+    }
+    assert_eq!((ran.code, record["final_message"].as_str()), (0, Some("2\n3\n4")), "{record}");
+    assert_eq!(record["steps"][0]["cage"]["level"], "partial");
+    let doctor = home.run(["doctor"]);
+    assert!(doctor.out.contains("partial"), "{}", doctor.out);
+}
+
+#[test]
+fn a_write_is_refused_where_nobody_answers_and_where_nobody_may() {
+    let home = Home::new();
+    let ran = home.ask_approved("save \"root:x\" to /etc/passwd");
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    let ran = home.ask_approved("save \"x\" to /usr/lib/metnos-test");
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    assert!(!std::path::Path::new("/usr/lib/metnos-test").exists());
+    home.file(".ssh/id_test", "secret");
+    let ran = home.ask("read the file .ssh/id_test");
+    assert_eq!(ran.code, 1);
+    assert!(!ran.out.contains("secret") && !ran.err.contains("secret"));
+    let own = home.metnos().join("config/keys/instance.ed25519");
+    let ran = home.ask(&format!("read the file {}", own.display()));
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    home.is_whole();
+}
+
+#[test]
+fn a_page_that_leads_elsewhere_is_not_followed() {
+    let server = Server::start();
+    let home = Home::new();
+    let ran = home.ask(&format!("fetch {}", server.url("/away")));
+    assert_ne!(ran.code, 0, "{}", ran.out);
+    let turn = home.run(["--json", "turn", "show"]).json();
+    let connections = turn["steps"][0]["connections"].to_string();
+    assert!(connections.contains("169.254.169.254") && !connections.contains("\"host\":\"169.254.169.254\",\"method\":\"GET\",\"port\":80,\"status\":200"), "{connections}");
+}

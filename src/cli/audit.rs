@@ -1,0 +1,39 @@
+//! `metnos audit`: exported lines, the same bytes for the same log.
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::{Context, Failure, output};
+use crate::export::audit;
+
+/// Export audit lines.
+#[derive(Subcommand, Debug)]
+pub(super) enum Audit {
+    /// Write the files below the workspace; with --json print every line instead.
+    Export {
+        /// Only this kind: executors or turns.
+        #[arg(long)]
+        kind: Option<String>,
+    },
+}
+
+pub(super) fn run(context: &Context, command: &Audit) -> Result<u8, Failure> {
+    let Audit::Export { kind } = command;
+    let instance = context.instance()?;
+    if let Some(kind) = kind.as_deref().filter(|kind| !matches!(*kind, "executors" | "turns")) {
+        return Err(Failure::usage(format!("there is no audit of the kind {kind}"), "use executors or turns"));
+    }
+    let reader = instance.log.reader();
+    if context.global.json {
+        for line in audit::lines(&reader)? {
+            if kind.as_deref().is_none_or(|kind| kind == line.kind) {
+                output::result(&line.text);
+            }
+        }
+        return Ok(0);
+    }
+    let folder = instance.dirs.workspace.join(".audit");
+    let count = audit::write(&reader, &folder)?;
+    output::result(&context.text(&instance, "audit.exported", &json!({ "count": count, "folder": folder })));
+    Ok(0)
+}

@@ -1,0 +1,60 @@
+//! `metnos config`: every setting with where it came from.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::{Context, Failure, output};
+use crate::config::{Dirs, Settings, settings};
+use crate::instance::InstanceError;
+
+/// Show, check or change settings.
+#[derive(Subcommand, Debug)]
+pub(super) enum Config {
+    /// Every setting, its value and where it came from.
+    Show,
+    /// Say whether metnos.toml is right.
+    Check,
+    /// Change one setting in metnos.toml.
+    Set {
+        /// Its name.
+        key: String,
+        /// Its value; lists are separated by commas.
+        value: String,
+    },
+}
+
+pub(super) fn run(context: &Context, command: &Config) -> Result<u8, Failure> {
+    let dirs = Dirs::resolve(context.global.home.as_deref(), &context.variables).map_err(InstanceError::from)?;
+    let path = dirs.config.join("metnos.toml");
+    match command {
+        Config::Check => {
+            Settings::resolve(&path, &context.flags(), &context.variables)?;
+            let there = path.exists();
+            let text = if there { format!("{} is right", path.display()) } else { format!("{} does not exist; the defaults hold", path.display()) };
+            if context.global.json { output::result_json(&json!({ "ok": true, "file": path, "exists": there })) } else { output::result(&text) }
+            Ok(0)
+        }
+        Config::Set { key, value } => {
+            dirs.create().map_err(InstanceError::from)?;
+            settings::set(&path, key, value)?;
+            // Opening records the new value, so that replay knows it.
+            drop(context.instance()?);
+            show(context, &path)
+        }
+        Config::Show => show(context, &path),
+    }
+}
+
+fn show(context: &Context, path: &std::path::Path) -> Result<u8, Failure> {
+    let settings = Settings::resolve(path, &context.flags(), &context.variables)?;
+    let listed = settings.listed();
+    if context.global.json {
+        let values: Value = listed.iter().map(|(key, value, source)| ((*key).to_owned(), json!({ "value": value, "from": source }))).collect();
+        output::result_json(&values);
+        return Ok(0);
+    }
+    let rows: Vec<Vec<String>> =
+        listed.into_iter().map(|(key, value, source)| vec![key.to_owned(), value, source.to_string()]).collect();
+    output::result(&output::table(&["setting", "value", "from"], &rows));
+    Ok(0)
+}

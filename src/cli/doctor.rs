@@ -1,0 +1,50 @@
+//! `metnos doctor`: what this machine gives, what is missing, and the command that mends it.
+
+use serde_json::{Value, json};
+
+use super::{Context, Failure, output};
+use crate::sandbox::Level;
+
+pub(super) fn run(context: &Context) -> Result<u8, Failure> {
+    let instance = context.instance()?;
+    let mut findings: Vec<(bool, String, Option<String>)> = Vec::new();
+    let say = |key: &str, values: Value| context.text(&instance, key, &values);
+    let report = match instance.sandbox() {
+        Ok(sandbox) => {
+            let interpreter = sandbox.interpreter();
+            let values = json!({ "path": interpreter.path(), "version": interpreter.version });
+            findings.push((true, say("doctor.python", values), None));
+            let report = sandbox.capabilities().clone();
+            let values = json!({ "backend": report.backend.name(), "level": report.level, "layers": report.layers, "missing": report.missing });
+            let full = report.level == Level::Full;
+            let hint = (!full).then(|| say("doctor.mend_cage", json!({})));
+            findings.push((full, say("doctor.cage", values), hint));
+            Some(report)
+        }
+        Err(error) => {
+            findings.push((false, say("doctor.no_cage", json!({ "reason": error.to_string() })), Some(say("doctor.mend_cage", json!({})))));
+            None
+        }
+    };
+    let space = rustix::fs::statvfs(&instance.dirs.data).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
+    findings.push((space > 1 << 30, say("doctor.disk", json!({ "mib": space >> 20, "folder": instance.dirs.data })), None));
+    findings.push((true, say("doctor.log", json!({ "events": instance.log.head().size })), None));
+    for (name, reason) in crate::loader::check::quarantined(&instance) {
+        let hint = format!("metnos executor show {name}");
+        findings.push((false, say("notice.quarantined", json!({ "name": name, "reason": reason })), Some(hint)));
+    }
+    findings.push((false, say("first_run.no_model", json!({})), None));
+    findings.push((false, say("first_run.no_telegram", json!({})), None));
+    if context.global.json {
+        let findings: Vec<Value> = findings.iter().map(|(good, text, hint)| json!({ "ok": good, "text": text, "hint": hint })).collect();
+        output::result_json(&json!({ "findings": findings, "cage": report }));
+        return Ok(0);
+    }
+    for (good, text, hint) in findings {
+        output::result(&format!("{} {text}", if good { "ok  " } else { "note" }));
+        if let Some(hint) = hint {
+            output::result(&format!("       {hint}"));
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,263 @@
+//! `metnos executor`: look at executors, run one, check and add a folder.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use metnos_log::event::executor::LifeCycle;
+use metnos_projections::machines::turn::Turn;
+use metnos_log::TurnId;
+use serde_json::{Value, json};
+
+use super::{Context, Failure, output, terminal};
+use crate::engine;
+use crate::gateway::call::{Around, PreparedCall};
+use crate::gateway::{LoadError, Loaded};
+use crate::instance::{Instance, now, random};
+use crate::loader::{self, Source, check};
+use crate::sandbox::{CageReport, Progress};
+use crate::signing::hex;
+
+/// Look at, run, check and add executors.
+#[derive(Subcommand, Debug)]
+pub(super) enum Executor {
+    /// All executors with version, state and description.
+    List,
+    /// One executor: manifest, signature, lock, birth tests, life cycle.
+    Show {
+        /// Its name.
+        name: String,
+    },
+    /// Call one executor that only looks or computes, outside of a turn.
+    Run {
+        /// Its name.
+        name: String,
+        /// Its arguments, a JSON object.
+        #[arg(long, default_value = "{}")]
+        args: String,
+    },
+    /// Check a folder as `add` would, birth tests included; nothing is signed.
+    Check {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// Check, birth-test, lock, sign and activate a folder.
+    Add {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// Compare every active executor with what was signed.
+    Verify,
+}
+
+pub(super) fn run(context: &Context, command: &Executor) -> Result<u8, Failure> {
+    match command {
+        Executor::List => list(context),
+        Executor::Show { name } => show(context, name),
+        Executor::Run { name, args } => call(context, name, args),
+        Executor::Check { dir } => check_folder(context, dir),
+        Executor::Add { dir } => add(context, dir),
+        Executor::Verify => verify(context),
+    }
+}
+
+fn state(life: LifeCycle) -> String {
+    output::plain(&json!(life))
+}
+
+fn list(context: &Context) -> Result<u8, Failure> {
+    let instance = context.ready(&context.flags())?;
+    let mut rows = Vec::new();
+    for (name, entry) in &instance.catalog.executors {
+        let current = entry.current.clone().unwrap_or_default();
+        let manifest = entry.versions.get(&current).and_then(metnos_projections::machines::catalog::Version::manifest);
+        let description = manifest.map(|manifest| match context.language(&instance) {
+            metnos_projections::messages::Language::En => manifest.description.en,
+            metnos_projections::messages::Language::It => manifest.description.it,
+        });
+        if context.global.json {
+            output::result_json(&json!({ "name": name, "version": current, "state": entry.life, "reason": entry.reason, "description": description }));
+        }
+        rows.push(vec![name.clone(), current, state(entry.life), output::short(&description.unwrap_or_default(), 70)]);
+    }
+    if !context.global.json {
+        output::result(&output::table(&["executor", "version", "state", "what it does"], &rows));
+    }
+    Ok(0)
+}
+
+fn show(context: &Context, name: &str) -> Result<u8, Failure> {
+    let instance = context.instance()?;
+    let found = instance.catalog.find(name);
+    let (name, entry) =
+        found.ok_or_else(|| Failure::refused(format!("there is no executor {name}"), "metnos executor list shows them"))?;
+    let current = entry.current.clone().unwrap_or_default();
+    let version = entry.versions.get(&current);
+    let signed = version.and_then(|version| version.signed.as_ref());
+    let birth = version.and_then(|version| version.birth.as_ref());
+    if context.global.json {
+        let manifest = version.and_then(|version| version.installed.as_ref()).map(|installed| &installed.manifest.0);
+        output::result_json(&json!({ "name": name, "version": current, "state": entry.life, "reason": entry.reason, "signed": signed, "birth": birth, "manifest": manifest }));
+        return Ok(0);
+    }
+    let manifest = version.and_then(metnos_projections::machines::catalog::Version::manifest);
+    let mut lines = vec![format!("{name} {current} · {} ({})", state(entry.life), entry.reason)];
+    if let Some(manifest) = manifest {
+        lines.push(match context.language(&instance) {
+            metnos_projections::messages::Language::En => manifest.description.en.clone(),
+            metnos_projections::messages::Language::It => manifest.description.it.clone(),
+        });
+        let capabilities: Vec<&str> = manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect();
+        lines.push(format!("capabilities  {}", capabilities.join(", ")));
+        let limits = &manifest.contract;
+        lines.push(format!("limits        {} s, {} MiB, {} bytes of reply", limits.timeout_s, limits.memory_mb, limits.output_bytes_max));
+    }
+    if let Some(signed) = signed {
+        lines.push(format!("signed by     {}", signed.key_id));
+        lines.push(format!("lock          {}", signed.lock));
+    }
+    if let Some(birth) = birth {
+        let passed = birth.cases.iter().filter(|case| case.passed).count();
+        lines.push(format!("birth tests   {passed} of {} passed on {}, cage {}", birth.cases.len(), birth.interpreter, birth.cage));
+    }
+    output::result(&lines.join("\n"));
+    Ok(0)
+}
+
+/// One call outside of a turn: only executors without side effects, on what the person typed.
+fn call(context: &Context, name: &str, args: &str) -> Result<u8, Failure> {
+    let args: Value = serde_json::from_str(args).ok().filter(Value::is_object).ok_or_else(|| {
+        Failure::usage("--args is no JSON object", "metnos executor run get_now --args '{\"timezone\": \"Europe/Rome\"}'")
+    })?;
+    let instance = context.ready(&context.flags())?;
+    let loaded = Loaded::from_catalog(&instance.catalog, &instance.log.reader(), name).map_err(|error| refused(&error))?;
+    if loaded.manifest.contract.side_effects {
+        return Err(Failure::refused(format!("{name} changes things; it runs only in a turn, where consent is asked"), "metnos ask \"…\""));
+    }
+    let (result, report, duration_ms, trace_id) = caged(&instance, loaded, args)?;
+    let good = result.get("ok") == Some(&Value::Bool(true));
+    if context.global.json {
+        let mut line = json!({ "ok": good, "cage": report, "duration_ms": duration_ms, "trace_id": trace_id });
+        if good {
+            line["result"] = result;
+        } else {
+            line["error"] = result.get("error").cloned().unwrap_or_default();
+            line["error_class"] = result.get("error_class").cloned().unwrap_or_default();
+        }
+        output::result_json(&line);
+    } else if good {
+        output::result(&serde_json::to_string_pretty(&result).unwrap_or_default());
+    } else {
+        let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        return Err(Failure::refused(format!("{}: {}", text("error_class"), text("error")), "metnos executor show NAME says what it takes"));
+    }
+    Ok(u8::from(!good))
+}
+
+fn refused(error: &LoadError) -> Failure {
+    Failure::refused(format!("{}: {error}", error.class()), "metnos executor list shows the executors")
+}
+
+fn caged(instance: &Instance, loaded: Loaded, args: Value) -> Result<(Value, Option<CageReport>, u64, String), Failure> {
+    use metnos_projections::rules::vaglio::Subject;
+    let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
+    let mut caller = engine::caller(instance, &Turn::default(), TurnId::new(now(), random()));
+    caller.folder = folder;
+    caller.zone.clone_from(&instance.settings.zone);
+    let tool = loaded.name.clone();
+    let prepared = PreparedCall::new(1, Ok::<_, LoadError>(loaded), args, &caller);
+    let trace_id = hex(&random::<13>());
+    let failure = |class: &str, reason: &str| json!({ "ok": false, "error_class": class, "error": reason });
+    let troubles = prepared.facts.targets.iter().filter_map(|target| target.trouble.clone());
+    let checks = prepared.facts.checks.iter().filter_map(|check| check.failure.clone());
+    if let Some((class, reason)) = troubles.chain(checks).next() {
+        return Ok((failure(&class, &reason), None, 0, trace_id));
+    }
+    let paths: Vec<String> = prepared.facts.targets.iter().filter(|target| target.role != "url").map(|target| target.canonical.clone()).collect();
+    let home = caller.home.to_string_lossy().into_owned();
+    let subject = Subject { about: "call", tool: &tool, paths: &paths, home: &home, own: &caller.own };
+    if let Some(blocked) = instance.rules.laws.guard(subject, instance.settings.language.unwrap_or_default()) {
+        return Ok((failure("vaglio_guard", &blocked.reason), None, 0, trace_id));
+    }
+    let cancel = terminal::cancel_on_interrupt().map_err(|error| Failure::internal(error.to_string()))?;
+    let progress = |_: Progress| {};
+    let around = Around { caller: &caller, trace_id: &trace_id, typed: &|_| true, cancel, progress: &progress, canned: None };
+    match prepared.run(instance.sandbox()?, &around) {
+        Ok(returned) => {
+            let duration = u64::try_from(returned.outcome.duration.as_millis()).unwrap_or(u64::MAX);
+            Ok((returned.result, Some(returned.outcome.report), duration, trace_id))
+        }
+        Err(error) => Ok((failure(error.class, &error.message), None, 0, trace_id)),
+    }
+}
+
+fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
+    let instance = context.instance()?;
+    let source = Source::read(dir).map_err(loader::InstallError::from)?;
+    let candidate = loader::candidate(source)?;
+    let birth = loader::birth::run(&instance, &candidate)?;
+    let failed: Vec<_> = birth.cases.iter().filter(|case| !case.passed).collect();
+    if context.global.json {
+        output::result_json(&json!({ "ok": failed.is_empty(), "name": birth.name, "version": birth.version, "lock": candidate.loaded.declared.digest(), "cases": birth.cases }));
+    } else {
+        for case in &birth.cases {
+            let reason = case.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            output::result(&format!("{} {}{reason}", if case.passed { "ok    " } else { "failed" }, case.name));
+        }
+        output::result(&format!("{} {}: {} of {} birth cases pass", birth.name, birth.version, birth.cases.len() - failed.len(), birth.cases.len()));
+    }
+    Ok(u8::from(!failed.is_empty()))
+}
+
+fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
+    let mut instance = context.ready(&context.flags())?;
+    let source = Source::read(dir).map_err(loader::InstallError::from)?;
+    let candidate = loader::candidate(source.clone())?;
+    let capabilities: Vec<String> = candidate.loaded.manifest.capabilities.iter().map(|capability| capability.name.clone()).collect();
+    if !context.global.yes {
+        let values = json!({ "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities });
+        let text = context.text(&instance, "consent.add_executor", &values);
+        let person = terminal::Terminal::new(&instance.rules.messages, true);
+        match engine::Person::consent(&person, "call", &text, context.language(&instance)) {
+            engine::Answer::Yes(_) => {}
+            engine::Answer::No(_) => return Err(Failure::refused("it was not added", "run it again when you are sure")),
+            engine::Answer::Nobody => {
+                return Err(Failure::needs_person(text, "answer at a terminal, or give --yes as the host's own user"));
+            }
+        }
+    }
+    let birth = loader::install(&mut instance, source, "owner")?;
+    super::ask::follow(&instance);
+    if context.global.json {
+        output::result_json(&json!({ "ok": true, "name": birth.name, "version": birth.version, "cases": birth.cases.len() }));
+    } else {
+        output::result(&format!("{} {} is signed and active; {} birth cases passed", birth.name, birth.version, birth.cases.len()));
+    }
+    Ok(0)
+}
+
+fn verify(context: &Context) -> Result<u8, Failure> {
+    let mut instance = context.instance()?;
+    let notices = check::all(&mut instance)?;
+    let mut bad: Vec<(String, String)> = check::quarantined(&instance);
+    let active: Vec<String> = instance.catalog.all_active().map(|(name, _, _)| name.to_owned()).collect();
+    for name in &active {
+        if let Err(error) = Loaded::from_catalog(&instance.catalog, &instance.log.reader(), name) {
+            bad.push((name.clone(), error.to_string()));
+        }
+    }
+    for notice in &notices {
+        if let check::Notice::Restored { .. } = notice {
+            context.say(&context.notice(&instance, notice));
+        }
+    }
+    if context.global.json {
+        let bad: Vec<Value> = bad.iter().map(|(name, reason)| json!({ "name": name, "reason": reason })).collect();
+        output::result_json(&json!({ "ok": bad.is_empty(), "active": active, "quarantined": bad }));
+    } else {
+        for (name, reason) in &bad {
+            output::result(&context.text(&instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
+        }
+        output::result(&format!("{} active, each as it was signed; {} quarantined", active.len(), bad.len()));
+    }
+    Ok(u8::from(!bad.is_empty()))
+}

@@ -1,0 +1,186 @@
+//! `metnos log`: the record itself.
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use metnos_log::Recorded;
+use metnos_log::envelope::Body;
+use metnos_log::store::Damage;
+use serde_json::{Value, json};
+
+use super::{Context, Failure, output};
+use crate::instance::Instance;
+use crate::signing::hex;
+
+/// Look at the log and verify it.
+#[derive(Subcommand, Debug)]
+pub(super) enum Log {
+    /// Size, head and file.
+    Status,
+    /// The newest events.
+    Tail {
+        /// How many.
+        #[arg(short = 'n', long, default_value_t = 20)]
+        count: u64,
+        /// Go on with what is appended, until Ctrl-C.
+        #[arg(short, long)]
+        follow: bool,
+    },
+    /// One event, whole.
+    Show {
+        /// Its number.
+        seq: u64,
+    },
+    /// Check every stored byte against the chain.
+    Verify,
+    /// The whole history as JSON lines, readable without this home; input of replay check --history.
+    Export,
+}
+
+pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {
+    let instance = context.unfolded()?;
+    match command {
+        Log::Export => export(&instance),
+        Log::Status => status(context, &instance),
+        Log::Tail { count, follow } => tail(context, &instance, *count, *follow),
+        Log::Show { seq } => show(context, &instance, *seq),
+        Log::Verify => verify(context, &instance),
+    }
+}
+
+fn status(context: &Context, instance: &Instance) -> Result<u8, Failure> {
+    let head = instance.log.head();
+    let bytes = std::fs::metadata(instance.dirs.log()).map_or(0, |metadata| metadata.len());
+    let first = instance.log.reader().event(1)?.map(|event| event.time.0);
+    if context.global.json {
+        output::result_json(&json!({ "id": instance.log.id(), "events": head.size, "head": hex(&head.head), "file": instance.dirs.log(), "file_bytes": bytes, "format": metnos_log::store::FORMAT }));
+    } else {
+        let since = first.map(|first| output::moment(first, &instance.settings.zone)).unwrap_or_default();
+        output::result(&format!(
+            "log      {}\nevents   {} since {since}\nhead     {}\nfile     {} ({} KiB, format {})",
+            instance.log.id(),
+            head.size,
+            hex(&head.head),
+            instance.dirs.log().display(),
+            bytes.div_ceil(1024),
+            metnos_log::store::FORMAT
+        ));
+    }
+    Ok(0)
+}
+
+fn tail(context: &Context, instance: &Instance, count: u64, follow: bool) -> Result<u8, Failure> {
+    let reader = instance.log.reader();
+    let mut next = instance.log.head().size.saturating_sub(count) + 1;
+    loop {
+        reader.each(next, |recorded| {
+            next = recorded.seq + 1;
+            if context.global.json { output::result_json(&as_json(&recorded)) } else { output::result(&line(&recorded, instance)) }
+            Ok::<bool, Failure>(true)
+        })?;
+        if !follow {
+            return Ok(0);
+        }
+        // This process holds the log, so nothing is appended by others; a running daemon serves followers itself.
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn line(recorded: &Recorded, instance: &Instance) -> String {
+    let what = match &recorded.body {
+        Body::Known(event) => gist(&event.to_json()),
+        Body::Unknown(_) => "(of a kind that this program does not know)".to_owned(),
+        Body::Erased => "(erased)".to_owned(),
+    };
+    let time = output::moment(recorded.time.0, &instance.settings.zone);
+    format!("{:>6}  {time}  {:<22} {}", recorded.seq, recorded.kind, output::short(&what, 90))
+}
+
+/// The short values of a payload.
+fn gist(payload: &Value) -> String {
+    let parts = payload.as_object().into_iter().flatten().filter_map(|(key, value)| match value {
+        Value::String(text) if !text.is_empty() => Some(format!("{key}={}", output::short(text, 40))),
+        Value::Number(_) | Value::Bool(_) => Some(format!("{key}={value}")),
+        Value::Object(kept) => kept.get("inline").and_then(Value::as_str).map(|text| format!("{key}={}", output::short(text, 60))),
+        _ => None,
+    });
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+/// An event for programs; also a line of an exported history.
+pub(super) fn as_json(recorded: &Recorded) -> Value {
+    let payload = match &recorded.body {
+        Body::Known(event) => event.to_json(),
+        Body::Unknown(bytes) => json!({ "unknown": hex(bytes) }),
+        Body::Erased => json!({ "erased": true }),
+    };
+    json!({
+        "seq": recorded.seq, "id": recorded.id, "time": recorded.time, "stream": recorded.stream, "version": recorded.version,
+        "kind": recorded.kind, "schema": recorded.schema, "actor": recorded.actor, "turn": recorded.turn, "cause": recorded.cause,
+        "payload": payload,
+    })
+}
+
+/// Every event, texts taken in from their blobs.
+fn export(instance: &Instance) -> Result<u8, Failure> {
+    let reader = instance.log.reader();
+    reader.each(1, |recorded| {
+        let mut recorded = reader.rehydrated(recorded)?;
+        if let Body::Known(event) = &mut recorded.body {
+            event.kept().into_iter().for_each(metnos_log::Kept::settle_inline);
+        }
+        output::result_json(&as_json(&recorded));
+        Ok::<bool, Failure>(true)
+    })?;
+    Ok(0)
+}
+
+fn show(context: &Context, instance: &Instance, seq: u64) -> Result<u8, Failure> {
+    let reader = instance.log.reader();
+    let found = reader.event(seq)?.ok_or_else(|| {
+        Failure::refused(format!("there is no event {seq}"), format!("the log has events 1 to {}", instance.log.head().size))
+    })?;
+    let recorded = reader.rehydrated(found)?;
+    let value = as_json(&recorded);
+    if context.global.json {
+        output::result_json(&value);
+    } else {
+        output::result(&serde_json::to_string_pretty(&value).unwrap_or_default());
+    }
+    Ok(0)
+}
+
+fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
+    match instance.log.reader().verify(|done, total| tracing::info!(done, total, "verified")) {
+        Ok(verified) => {
+            if context.global.json {
+                output::result_json(&json!({
+                    "ok": true, "events": verified.head.size, "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
+                    "blobs": verified.blobs, "erased": verified.erased,
+                    "unknown": verified.unknown.iter().map(|(seq, kind)| json!({ "seq": seq, "kind": kind })).collect::<Vec<_>>(),
+                }));
+            } else {
+                let mut text = format!(
+                    "good: {} events, {} blobs, {} erased\nhead        {}\nrange root  {}",
+                    verified.head.size, verified.blobs, verified.erased, hex(&verified.head.head), hex(&verified.range_root)
+                );
+                for (seq, kind) in &verified.unknown {
+                    text.push_str(&format!("\nnote: event {seq} is of the kind {kind}, which this program does not know"));
+                }
+                output::result(&text);
+            }
+            Ok(0)
+        }
+        Err(damage) => {
+            let seq = match &damage {
+                Damage::Event { seq, .. } | Damage::Index { seq, .. } => Some(*seq),
+                Damage::End { .. } | Damage::Blob { .. } | Damage::File(_) => None,
+            };
+            if context.global.json {
+                output::result_json(&json!({ "ok": false, "seq": seq, "error": damage.to_string() }));
+                return Ok(1);
+            }
+            Err(Failure::refused(format!("the log is damaged: {damage}"), "keep the file as it is and copy it before anything else"))
+        }
+    }
+}

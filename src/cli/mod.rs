@@ -1,0 +1,234 @@
+//! The command line (design cli): one file a command, results on stdout, everything else on stderr.
+//!
+//! Exit: 0 done · 1 refused or not found · 2 failed or wrong usage · 3 needs a person and none is there.
+
+mod ask;
+mod audit;
+mod chat;
+mod config;
+mod credential;
+mod demo;
+mod doctor;
+mod executor;
+mod log;
+mod output;
+mod plan;
+mod replay;
+mod status;
+mod terminal;
+mod turn;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use metnos_projections::messages::Language;
+
+use crate::config::{Flags, Variables};
+use crate::instance::Instance;
+use crate::loader::{check, seeds};
+use output::Failure;
+pub(crate) use output::aside;
+
+/// A household assistant whose every act is signed, caged, recorded and replayable.
+#[derive(Parser, Debug)]
+#[command(name = "metnos", version, max_term_width = 100, arg_required_else_help = true)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Args, Debug, Clone)]
+struct Global {
+    /// Keep configuration, data and workspace in this folder (also METNOS_HOME).
+    #[arg(long, global = true, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// Print one JSON object, or JSON lines, on stdout.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Say nothing on stderr but errors.
+    #[arg(long, global = true)]
+    quiet: bool,
+    /// Take the host user's own consent as given, for scripts.
+    #[arg(long, global = true)]
+    yes: bool,
+    /// Answer in this language: en or it.
+    #[arg(long, global = true, value_name = "LANG", value_parser = language)]
+    lang: Option<Language>,
+}
+
+fn language(text: &str) -> Result<Language, String> {
+    match text {
+        "en" => Ok(Language::En),
+        "it" => Ok(Language::It),
+        _ => Err("it is en or it".to_owned()),
+    }
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Carry out one sentence and print the answer.
+    Ask(ask::Ask),
+    /// Show what a sentence would run; nothing runs.
+    Plan(plan::Plan),
+    /// Talk, one sentence a line.
+    Chat(chat::Chat),
+    /// Say how the instance is.
+    Status,
+    /// Say what this machine gives and what is missing, with the command that mends it.
+    Doctor,
+    /// Play a few sentences in a throw-away home and show what was recorded.
+    Demo,
+    /// Show, check or change settings.
+    #[command(subcommand)]
+    Config(config::Config),
+    /// Keep credentials for executors that name them.
+    #[command(subcommand)]
+    Credential(credential::Credential),
+    /// Look at past turns.
+    #[command(subcommand)]
+    Turn(turn::Turn),
+    /// Look at, run, check and add executors.
+    #[command(subcommand)]
+    Executor(executor::Executor),
+    /// Look at the log and verify it.
+    #[command(subcommand)]
+    Log(log::Log),
+    /// Replay the history and compare.
+    #[command(subcommand)]
+    Replay(replay::Replay),
+    /// Export audit lines.
+    #[command(subcommand)]
+    Audit(audit::Audit),
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let variables = Variables::read();
+    let context = Context { global: cli.global, variables };
+    let outcome = context.start(&cli.command).and_then(|()| context.dispatch(cli.command));
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            failure.print(context.global.json);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// What every command works with.
+struct Context {
+    global: Global,
+    variables: Variables,
+}
+
+impl Context {
+    fn dispatch(&self, command: Command) -> Result<u8, Failure> {
+        match command {
+            Command::Ask(ask) => ask::run(self, &ask),
+            Command::Plan(plan) => plan::run(self, &plan),
+            Command::Chat(chat) => chat::run(self, &chat),
+            Command::Status => status::run(self),
+            Command::Doctor => doctor::run(self),
+            Command::Demo => demo::run(self),
+            Command::Config(command) => config::run(self, &command),
+            Command::Credential(command) => credential::run(self, &command),
+            Command::Turn(command) => turn::run(self, &command),
+            Command::Executor(command) => executor::run(self, &command),
+            Command::Log(command) => log::run(self, &command),
+            Command::Replay(command) => replay::run(self, &command),
+            Command::Audit(command) => audit::run(self, &command),
+        }
+    }
+
+    fn start(&self, command: &Command) -> Result<(), Failure> {
+        let level = self.variables.log_level.clone().unwrap_or_else(|| "warn".to_owned());
+        let filter = tracing_subscriber::EnvFilter::try_new(format!("metnos={level}"))
+            .map_err(|_| Failure::usage(format!("METNOS_LOG_LEVEL = «{level}» is not possible"), "use error, warn, info, debug or trace"))?;
+        let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time();
+        subscriber.try_init().map_err(|error| Failure::internal(error.to_string()))?;
+        tracing::debug!(?command, "started");
+        Ok(())
+    }
+
+    fn flags(&self) -> Flags {
+        Flags { language: self.global.lang, engine: None }
+    }
+
+    /// Opens the instance as it is; creates it, without executors, if there is none.
+    fn instance(&self) -> Result<Instance, Failure> {
+        Ok(Instance::open(self.global.home.as_deref(), &self.flags(), &self.variables)?)
+    }
+
+    /// Opens the instance without reading its events: for a log that may be damaged.
+    fn unfolded(&self) -> Result<Instance, Failure> {
+        Ok(Instance::open_unfolded(self.global.home.as_deref(), &self.flags(), &self.variables)?)
+    }
+
+    /// Opens the instance ready to run executors: seeds laid out, files compared, interrupted turns settled.
+    fn ready(&self, flags: &Flags) -> Result<Instance, Failure> {
+        let mut instance = Instance::open(self.global.home.as_deref(), flags, &self.variables)?;
+        self.prepare(&mut instance)?;
+        Ok(instance)
+    }
+
+    fn prepare(&self, instance: &mut Instance) -> Result<(), Failure> {
+        let is_new = instance.is_new;
+        if is_new {
+            self.say(&self.text(instance, "first_run.created", &serde_json::json!({ "workspace": instance.dirs.workspace })));
+        }
+        let laid = seeds::install_missing(instance);
+        self.tell_seeds(instance, &laid, is_new);
+        for notice in check::all(instance)? {
+            self.say(&self.notice(instance, &notice));
+        }
+        if is_new {
+            for (key, values) in crate::instance::missing(instance) {
+                self.say(&self.text(instance, key, &values));
+            }
+        }
+        ask::settle_interrupted(self, instance)
+    }
+
+    fn tell_seeds(&self, instance: &Instance, laid: &[seeds::Laid], is_new: bool) {
+        let born: usize = laid.iter().filter_map(|seed| seed.outcome.as_ref().ok()).sum();
+        let active = laid.iter().filter(|seed| seed.outcome.is_ok()).count();
+        if is_new || active > 0 {
+            self.say(&self.text(instance, "first_run.seeds", &serde_json::json!({ "active": active, "cases": born })));
+        }
+        for seed in laid {
+            if let Err(error) = &seed.outcome {
+                let values = serde_json::json!({ "name": seed.name, "reason": error.to_string() });
+                self.say(&self.text(instance, "first_run.seed_failed", &values));
+            }
+        }
+    }
+
+    fn notice(&self, instance: &Instance, notice: &check::Notice) -> String {
+        match notice {
+            check::Notice::Quarantined { name, reason } => {
+                self.text(instance, "notice.quarantined", &serde_json::json!({ "name": name, "reason": reason }))
+            }
+            check::Notice::Restored { name } => self.text(instance, "notice.restored", &serde_json::json!({ "name": name })),
+        }
+    }
+
+    fn text(&self, instance: &Instance, key: &str, values: &serde_json::Value) -> String {
+        instance.rules.messages.say(self.language(instance), key, values)
+    }
+
+    fn language(&self, instance: &Instance) -> Language {
+        self.global.lang.or(instance.settings.language).unwrap_or_default()
+    }
+
+    /// Tells the person something that is not the result.
+    fn say(&self, text: &str) {
+        if !self.global.quiet {
+            output::aside(text);
+        }
+    }
+}

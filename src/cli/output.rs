@@ -1,0 +1,201 @@
+//! What commands print: results on stdout, the rest on stderr, errors as `error:` and `hint:`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the one file that prints for commands")]
+
+use std::error::Error;
+use std::io::Write;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::config::ConfigError;
+use crate::config::credentials::CredentialError;
+use crate::engine::EngineError;
+use crate::export::audit::ExportError;
+use crate::instance::InstanceError;
+use crate::loader::InstallError;
+use crate::sandbox::SandboxError;
+use metnos_log::OpenError;
+use metnos_log::store::ReadError;
+
+/// Why a command ends otherwise than well.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// The exit code.
+    pub code: u8,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// Refused or not found.
+    pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { code: 1, message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// Wrong usage.
+    pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { code: 2, message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// Something failed that the person cannot mend by another command.
+    pub(super) fn internal(message: impl Into<String>) -> Self {
+        Self { code: 2, message: message.into(), hint: None }
+    }
+
+    /// A person is needed and none is there.
+    pub(super) fn needs_person(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { code: 3, message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// An error with its causes.
+    fn of(error: &dyn Error, hint: Option<&str>) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !message.contains(&text) {
+                message.push_str(": ");
+                message.push_str(&text);
+            }
+            cause = error.source();
+        }
+        Self { code: 2, message, hint: hint.map(str::to_owned) }
+    }
+
+    /// Prints it on stderr; with `json` also as an object on stdout.
+    pub(super) fn print(&self, json: bool) {
+        eprintln!("error: {}", self.message);
+        if let Some(hint) = &self.hint {
+            eprintln!("hint: {hint}");
+        }
+        if json {
+            result_json(&json!({ "ok": false, "error": self.message, "hint": self.hint, "exit": self.code }));
+        }
+    }
+}
+
+impl From<InstanceError> for Failure {
+    fn from(error: InstanceError) -> Self {
+        let hint = match &error {
+            InstanceError::Log(OpenError::Busy { .. }) => "wait for the other command to finish, then run this again",
+            InstanceError::Log(OpenError::Newer { .. }) => "run the newer metnos that wrote this log; nothing was changed",
+            InstanceError::Log(OpenError::Damaged { .. }) => "keep the file; nothing was changed. Copy it elsewhere before you try anything",
+            InstanceError::Log(OpenError::Io { .. }) | InstanceError::Dirs(_) => {
+                "choose a folder that you can write to: metnos --home DIR …, or see metnos doctor"
+            }
+            InstanceError::Config(_) => "correct the file, then run metnos config check",
+            InstanceError::Key(crate::signing::KeyError::Exposed { .. }) => "make it private: chmod 600 on that file",
+            InstanceError::Key(_) => "restore the key from your backup; without it this instance cannot sign",
+            InstanceError::Credentials(_) => "restore the file that belongs to this instance's key",
+            InstanceError::DiskFull { .. } => "free some space; nothing was lost",
+            InstanceError::Read(_) => "run metnos log verify",
+            InstanceError::Append(_) => "run the command again: what is on disk is known after reopening",
+        };
+        Self::of(&error, Some(hint))
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Instance(error) => error.into(),
+            other => Self::of(&other, Some("run metnos log verify; what was acknowledged is not lost")),
+        }
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        Self::of(&error, Some("run metnos log verify"))
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::of(&error, Some("metnos config show lists every setting"))
+    }
+}
+
+impl From<CredentialError> for Failure {
+    fn from(error: CredentialError) -> Self {
+        Self::of(&error, None)
+    }
+}
+
+impl From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        Self::of(&error, Some("metnos doctor says what is missing"))
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        Self::of(&error, None)
+    }
+}
+
+impl From<InstallError> for Failure {
+    fn from(error: InstallError) -> Self {
+        let code = if matches!(error, InstallError::Instance(_) | InstallError::Sandbox(_)) { 2 } else { 1 };
+        Self { code, ..Self::of(&error, Some("mend the executor's files, then run metnos executor check DIR")) }
+    }
+}
+
+/// A result for people.
+pub(super) fn result(text: &str) {
+    write_line(text);
+}
+
+/// A result for programs: one JSON value on a line.
+pub(super) fn result_json(value: &impl Serialize) {
+    let text = serde_json::to_string(value).unwrap_or_else(|error| json!({ "ok": false, "error": error.to_string() }).to_string());
+    write_line(&text);
+}
+
+/// Something that is not the result.
+pub(crate) fn aside(text: &str) {
+    eprintln!("{text}");
+}
+
+/// A reader that went away (`| head`) is no error of ours.
+fn write_line(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
+    if written.and_then(|()| stdout.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// Rows under headings, padded to the widest cell of each column.
+pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        cells.chain([headings[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+    let line = |cells: Vec<&str>| {
+        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let mut lines = vec![line(headings.to_vec())];
+    lines.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect())));
+    lines.join("\n")
+}
+
+/// A moment for people: local to the zone, to the second.
+pub(super) fn moment(micros: i64, zone: &str) -> String {
+    let time = jiff::Timestamp::from_microsecond(micros).unwrap_or_default();
+    let zone = jiff::tz::TimeZone::get(zone).unwrap_or(jiff::tz::TimeZone::UTC);
+    time.to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// One line of a value, cut for people.
+pub(super) fn short(text: &str, characters: usize) -> String {
+    let line = text.replace(['\n', '\r', '\t'], " ");
+    if line.chars().count() <= characters { line } else { line.chars().take(characters.saturating_sub(1)).chain("…".chars()).collect() }
+}
+
+/// A value as a person reads it: a text bare, the rest as JSON.
+pub(super) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

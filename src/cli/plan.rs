@@ -1,0 +1,117 @@
+//! `metnos plan`: what a sentence would run. Looks up what it names and asks guard and policy, but runs nothing and
+//! records nothing.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use metnos_log::{Event, TurnId};
+use metnos_projections::machines::turn::command::Command;
+use metnos_projections::machines::turn::{Context as TurnContext, Effect, Turn, decide, react};
+use metnos_projections::plan::Origin;
+use serde_json::{Value, json};
+
+use super::{Context, Failure, ask, output};
+use crate::engine::{self, Request};
+use crate::gateway::Loaded;
+use crate::gateway::call::PreparedCall;
+use crate::instance::{Instance, now};
+
+/// Show what a sentence would run.
+#[derive(Args, Debug)]
+pub(super) struct Plan {
+    /// The sentence, in English or Italian.
+    text: OsString,
+}
+
+pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
+    let text = ask::sentence(&plan.text)?;
+    let instance = context.ready(&context.flags())?;
+    let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
+    let request = Request { text, approve: "none".to_owned(), folder, channel: "console".to_owned() };
+    let turn = rehearse(&instance, &request)?;
+    let shown = shown(&turn);
+    if context.global.json {
+        output::result_json(&shown);
+    } else {
+        output::result(&for_people(context, &instance, &turn, &shown));
+    }
+    ask::follow(&instance);
+    Ok(if shown["abstained"] == true { 1 } else { 0 })
+}
+
+/// Decides the opening and the first step without running anything.
+fn rehearse(instance: &Instance, request: &Request) -> Result<Turn, Failure> {
+    let id = TurnId::new(now(), [0; 10]);
+    let mut turn = Turn::default();
+    let take = |turn: &mut Turn, command: Command| -> Result<Vec<Event>, Failure> {
+        let context =
+            TurnContext { rules: &instance.rules, catalog: &instance.catalog, tools: instance.tools(), time: now() };
+        let events = decide(turn, id, context, command).map_err(|error| Failure::internal(error.to_string()))?;
+        for event in &events {
+            turn.apply(id, now(), event);
+        }
+        Ok(events)
+    };
+    take(&mut turn, Command::Open(Box::new(engine::opened(instance, request))))?;
+    if let Some(Effect::Prepare { step, tool, args }) = react(&turn) {
+        let loaded = Loaded::from_catalog(&instance.catalog, &instance.log.reader(), &tool);
+        let caller = engine::caller(instance, &turn, id);
+        let prepared = PreparedCall::new(step, loaded, args.unwrap_or(Value::Null), &caller);
+        take(&mut turn, Command::Prepared(prepared.facts))?;
+    }
+    Ok(turn)
+}
+
+/// `{"engine","confidence","steps","abstained","question"?}`; what guard or policy forbid counts as abstained.
+fn shown(turn: &Turn) -> Value {
+    let Some(plan) = &turn.plan else { return json!({ "steps": [], "abstained": true }) };
+    let forbidden = matches!(turn.final_class.as_deref(), Some("vaglio_guard" | "vaglio_judge" | "policy_violation"));
+    let steps: Vec<Value> = plan.steps.iter().map(|step| json!({ "tool": step.tool, "args": step.args })).collect();
+    let mut shown = json!({
+        "engine": plan.engine,
+        "confidence": f64::from(plan.confidence_permille) / 1000.0,
+        "steps": if forbidden { Vec::new() } else { steps },
+        "abstained": forbidden || plan.abstention.is_some(),
+        "tell": plan.answer,
+    });
+    if let Some(abstention) = &plan.abstention {
+        let key = if turn.final_kind.as_deref() == Some("ask") { "question" } else { "reason" };
+        shown[key] = abstention.message.clone().into();
+        shown["candidates"] = json!(abstention.candidates);
+    }
+    if forbidden || (turn.final_kind.as_deref() == Some("error") && plan.abstention.is_none()) {
+        shown["reason"] = json!(turn.message);
+        shown["error_class"] = json!(turn.final_class);
+    }
+    shown
+}
+
+fn for_people(context: &Context, instance: &Instance, turn: &Turn, shown: &Value) -> String {
+    if let Some(text) = shown.get("question").or_else(|| shown.get("reason")).and_then(Value::as_str) {
+        if shown["steps"].as_array().is_none_or(Vec::is_empty) {
+            return text.to_owned();
+        }
+    }
+    let mut lines = Vec::new();
+    for (number, step) in (1..).zip(turn.plan.iter().flat_map(|plan| &plan.steps)) {
+        let args = step.args.as_object().into_iter().flatten().map(|(name, value)| {
+            let prefix = format!("/{name}");
+            let below = |at: &str| at == prefix || at.starts_with(&format!("{prefix}/"));
+            let origin = match step.provenance.iter().find(|(at, _)| below(at)).map(|(_, origin)| origin) {
+                Some(Origin::Words { .. }) => "words",
+                Some(Origin::Step { .. }) => "step",
+                Some(Origin::Configuration) => "configuration",
+                Some(Origin::Default) | None => "default",
+                Some(Origin::Model) => "model",
+            };
+            format!("{name} = {} ({})", output::plain(value), context.text(instance, &format!("plan.from_{origin}"), &json!({})))
+        });
+        lines.push(format!("{number}. {}  {}", step.tool, args.collect::<Vec<_>>().join(", ")));
+    }
+    let confidence = turn.plan.as_ref().map_or(0, |plan| plan.confidence_permille / 10);
+    lines.push(context.text(instance, "plan.footer", &json!({ "confidence": confidence })));
+    if let Some(reason) = shown.get("reason").and_then(Value::as_str) {
+        lines.push(context.text(instance, "plan.would_stop", &json!({ "reason": reason })));
+    }
+    lines.join("\n")
+}

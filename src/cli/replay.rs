@@ -1,0 +1,229 @@
+//! `metnos replay`: folds and decides the history again, with every effect left out, and compares.
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use metnos_log::{Event, Recorded};
+use metnos_projections::machines::catalog::Catalog;
+use metnos_projections::projection::Projection;
+use metnos_projections::replay::{Checker, Difference, Report};
+use metnos_projections::views::configuration::Configuration;
+use metnos_projections::views::turns::Turns;
+use serde_json::{Value, json};
+
+use super::{Context, Failure, output};
+use crate::instance::Instance;
+use crate::projector;
+
+/// Replay the history and compare.
+#[derive(Subcommand, Debug)]
+pub(super) enum Replay {
+    /// Rebuild every projection from event 1, decide every turn again, compare both.
+    Check {
+        /// An exported history (metnos log export) instead of this home.
+        #[arg(long, value_name = "FILE")]
+        history: Option<PathBuf>,
+        /// Compare turns that were decided by other rules too.
+        #[arg(long)]
+        strict: bool,
+    },
+    /// One turn as a timeline.
+    Turn {
+        /// Its id, or «last».
+        #[arg(default_value = "last")]
+        id: String,
+    },
+}
+
+pub(super) fn run(context: &Context, command: &Replay) -> Result<u8, Failure> {
+    match command {
+        Replay::Check { history: Some(file), strict } => check_history(context, file, *strict),
+        Replay::Check { history: None, strict } => check_home(context, *strict),
+        Replay::Turn { id } => {
+            let instance = context.instance()?;
+            let (id, events) = super::turn::events(&instance, id)?;
+            if context.global.json {
+                output::result_json(&super::turn::record(id, &events));
+            } else {
+                output::result(&timeline(&instance, &events));
+            }
+            Ok(0)
+        }
+    }
+}
+
+/// The projections as a fold from event 1 gives them.
+#[derive(Default)]
+struct Rebuilt {
+    turns: Turns,
+    configuration: Configuration,
+}
+
+fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
+    let instance = context.instance()?;
+    let reader = instance.log.reader();
+    let mut checker = Checker::new(&instance.rules, strict);
+    let mut rebuilt = Rebuilt::default();
+    reader.each(1, |recorded| {
+        rebuilt.turns.evolve(&recorded);
+        rebuilt.configuration.evolve(&recorded);
+        checker.take(&reader.rehydrated(recorded)?);
+        Ok::<bool, Failure>(true)
+    })?;
+    let (report, catalog) = checker.finish();
+    let digests = [
+        (Catalog::NAME, catalog.digest(), instance.catalog.digest()),
+        (Turns::NAME, rebuilt.turns.digest(), instance.turns.digest()),
+        (Configuration::NAME, rebuilt.configuration.digest(), instance.recorded_settings.digest()),
+    ];
+    let head = instance.log.head().size;
+    let stored = projector::digests(&instance.dirs.data.join("projections"));
+    let mut lines = Vec::new();
+    let mut equal = true;
+    for (name, computed, live) in digests {
+        let file = stored.iter().find(|(stored, position, _)| *stored == name && *position == head).map(|(_, _, digest)| digest);
+        let same = computed == live && file.is_none_or(|file| *file == computed);
+        equal &= same;
+        lines.push(json!({ "projection": name, "digest": computed, "live": live, "checkpoint": file, "equal": same }));
+    }
+    finish(context, &report, equal, &lines)
+}
+
+fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::usage(format!("{} cannot be read: {error}", file.display()), "metnos log export > FILE writes a history")
+    })?;
+    let rules = metnos_projections::rules::Rules::embedded();
+    let mut checker = Checker::new(&rules, strict);
+    let mut rebuilt = Rebuilt::default();
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        let recorded = crate::export::history::read_line(line).map_err(|error| {
+            Failure::usage(format!("{}:{number}: {error}", file.display()), "metnos log export > FILE writes a history")
+        })?;
+        rebuilt.turns.evolve(&recorded);
+        rebuilt.configuration.evolve(&recorded);
+        checker.take(&recorded);
+    }
+    let (report, catalog) = checker.finish();
+    let digests = [
+        (Catalog::NAME, catalog.digest()),
+        (Turns::NAME, rebuilt.turns.digest()),
+        (Configuration::NAME, rebuilt.configuration.digest()),
+    ];
+    let lines: Vec<Value> = digests.into_iter().map(|(name, digest)| json!({ "projection": name, "digest": digest, "equal": true })).collect();
+    finish(context, &report, true, &lines)
+}
+
+fn finish(context: &Context, report: &Report, equal: bool, digests: &[Value]) -> Result<u8, Failure> {
+    let good = equal && report.differences.is_empty();
+    if context.global.json {
+        output::result_json(&json!({
+            "ok": good, "events": report.events, "turns": report.turns, "by_other_rules": report.by_other_rules,
+            "not_decidable": report.not_decidable, "open": report.open, "projections": digests,
+            "differences": report.differences.iter().map(difference_json).collect::<Vec<_>>(),
+        }));
+        return Ok(u8::from(!good));
+    }
+    let decided = report.turns - report.by_other_rules;
+    output::result(&format!("{} events folded, {decided} turns decided again, {} by other rules, {} not decidable, {} open", report.events, report.by_other_rules, report.not_decidable, report.open));
+    for line in digests {
+        let mark = if line["equal"] == true { "equal " } else { "DIFFERS" };
+        output::result(&format!("{mark} {:<14} {}", line["projection"].as_str().unwrap_or_default(), line["digest"].as_str().unwrap_or_default()));
+        if line["equal"] != true {
+            output::result(&format!("        live {} checkpoint {}", line["live"], line["checkpoint"]));
+        }
+    }
+    for difference in &report.differences {
+        output::result(&difference_text(difference));
+    }
+    output::result(if good { "good: the history decides the same again" } else { "NOT good: the history and the rules part" });
+    Ok(u8::from(!good))
+}
+
+fn said(event: Option<&(String, Value)>) -> Value {
+    event.map_or(Value::Null, |(label, payload)| json!({ "kind": label, "payload": payload }))
+}
+
+fn difference_json(difference: &Difference) -> Value {
+    json!({
+        "seq": difference.seq, "turn": difference.turn, "recorded": said(difference.recorded.as_ref()),
+        "computed": said(difference.computed.as_ref()), "note": difference.note,
+    })
+}
+
+fn difference_text(difference: &Difference) -> String {
+    let line = |event: &Option<(String, Value)>| match event {
+        Some((label, payload)) => format!("{label} {}", output::short(&payload.to_string(), 400)),
+        None => "nothing".to_owned(),
+    };
+    let note = difference.note.as_ref().map(|note| format!("\n  note      {note}")).unwrap_or_default();
+    format!(
+        "seq {} of turn {}\n  recorded  {}\n  computed  {}{note}",
+        difference.seq,
+        difference.turn,
+        line(&difference.recorded),
+        line(&difference.computed)
+    )
+}
+
+/// A turn's events, one a line, for people.
+pub(super) fn timeline(instance: &Instance, events: &[Recorded]) -> String {
+    let start = events.first().map_or(0, |event| event.time.0);
+    let line = |recorded: &Recorded| {
+        let milliseconds = (recorded.time.0 - start) / 1000;
+        let (what, detail) = recorded.event().map_or_else(|| ("erased".to_owned(), String::new()), told);
+        let detail = detail.lines().map(|line| format!("\n{:>26}{line}", "")).collect::<String>();
+        format!("{:>6} {milliseconds:>6} ms  {:<9} {what}{detail}", recorded.seq, "")
+    };
+    let when = output::moment(start, &instance.settings.zone);
+    let lines: Vec<String> = events.iter().map(line).collect();
+    format!("{when}\n{}", lines.join("\n"))
+}
+
+/// One event in words: what happened, and details below it.
+fn told(event: &Event) -> (String, String) {
+    match event {
+        Event::TurnOpened(opened) => (format!("sentence   {}", opened.text), String::new()),
+        Event::CandidatesRanked(ranked) => {
+            let best: Vec<String> = ranked.tools.iter().take(5).map(|(tool, score)| format!("{tool} {score}")).collect();
+            (format!("candidates {}", best.join(", ")), String::new())
+        }
+        Event::PlanProposed(proposed) => (format!("plan       by {} ({})", proposed.engine, proposed.source), String::new()),
+        Event::StepProposed(proposed) => {
+            (format!("step {}     {} {}", proposed.step, proposed.tool, output::short(proposed.args.get().unwrap_or("(in a blob)"), 200)), String::new())
+        }
+        Event::ArgumentsResolved(resolved) => {
+            let targets = resolved.targets.iter().map(|target| format!("{} {} → {} ({})", target.pointer, target.given, target.canonical, target.kind));
+            let checks = resolved.checks.iter().map(|check| match &check.failure {
+                None => format!("{} ok", check.step),
+                Some((class, reason)) => format!("{} FAILED {class}: {reason}", check.step),
+            });
+            let detail = targets.chain([checks.collect::<Vec<_>>().join(", ")]).collect::<Vec<_>>().join("\n");
+            (format!("resolved   version {} plan {}", resolved.version, output::short(&resolved.plan_digest, 24)), detail)
+        }
+        Event::VerdictGiven(verdict) => {
+            let word = if verdict.approved { "approved" } else { "blocked" };
+            (format!("verdict    {} {word}, policy {}, score {}", verdict.about, verdict.policy, verdict.score_permille), verdict.blocked_by.clone().unwrap_or_default())
+        }
+        Event::ConsentAsked(asked) => ("asked".to_owned(), asked.text.get().unwrap_or_default().to_owned()),
+        Event::ConsentGiven(given) => (format!("consent    given by {}", given.by), String::new()),
+        Event::ConsentDenied(denied) => (format!("consent    denied by {}", denied.by), String::new()),
+        Event::ConsentExpired(expired) => (format!("consent    nobody answered ({})", expired.why), String::new()),
+        Event::StepRefused(refused) => (format!("refused    by {}: {} {}", refused.by, refused.class, refused.reason), String::new()),
+        Event::InvocationStarted(started) => (format!("call       {} {} trace {}", started.tool, started.version, started.trace_id), String::new()),
+        Event::InvocationFinished(finished) => {
+            let outcome = finished.class.clone().unwrap_or_else(|| "ok".to_owned());
+            let cage = finished.cage.0.get("level").and_then(Value::as_str).unwrap_or("no cage");
+            let detail = output::short(finished.result.get().unwrap_or("(in a blob)"), 300);
+            (format!("returned   {outcome} in {} ms, cage {cage}", finished.duration_us / 1000), detail)
+        }
+        Event::EffectsPlanned(_) => ("changes    planned, intent is on disk".to_owned(), String::new()),
+        Event::EffectCommitted(committed) => (format!("change {}   {}", committed.index, committed.outcome), String::new()),
+        Event::TurnCancelled(cancelled) => (format!("cancelled  by {}", cancelled.by), String::new()),
+        Event::TurnClosed(closed) => {
+            let class = closed.class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();
+            (format!("closed     {}{class}", closed.final_kind), closed.message.get().unwrap_or_default().to_owned())
+        }
+        other => (other.label().to_owned(), String::new()),
+    }
+}

@@ -1,0 +1,164 @@
+//! `metnos turn`: past turns, listed and shown.
+
+use clap::Subcommand;
+use metnos_log::{Event, Recorded, TurnId};
+use metnos_projections::machines::turn::stream;
+use serde_json::{Value, json};
+
+use super::{Context, Failure, output};
+
+/// Look at past turns.
+#[derive(Subcommand, Debug)]
+pub(super) enum Turn {
+    /// The latest turns, newest last.
+    List {
+        /// How many.
+        #[arg(long, default_value_t = 20)]
+        last: usize,
+    },
+    /// One turn as a record.
+    Show {
+        /// Its id, or «last».
+        #[arg(default_value = "last")]
+        id: String,
+    },
+}
+
+pub(super) fn run(context: &Context, command: &Turn) -> Result<u8, Failure> {
+    let instance = context.instance()?;
+    match command {
+        Turn::List { last } => list(context, &instance, *last),
+        Turn::Show { id } => {
+            let (id, events) = events(&instance, id)?;
+            let record = record(id, &events);
+            if context.global.json { output::result_json(&record) } else { output::result(&super::replay::timeline(&instance, &events)) }
+            Ok(0)
+        }
+    }
+}
+
+/// The events of a turn, blobs fetched.
+pub(super) fn events(instance: &crate::instance::Instance, name: &str) -> Result<(TurnId, Vec<Recorded>), Failure> {
+    let name = match name {
+        "last" => instance.turns.turns.keys().next_back().cloned().unwrap_or_default(),
+        other => other.to_owned(),
+    };
+    let missing = || Failure::refused(format!("there is no turn {name}"), "metnos turn list shows the turns");
+    let id: TurnId = name.parse().map_err(|_| missing())?;
+    let reader = instance.log.reader();
+    let events = reader.stream(&stream(id))?;
+    if events.is_empty() {
+        return Err(missing());
+    }
+    let events = events.into_iter().map(|recorded| reader.rehydrated(recorded)).collect::<Result<Vec<_>, _>>()?;
+    Ok((id, events))
+}
+
+fn list(context: &Context, instance: &crate::instance::Instance, last: usize) -> Result<u8, Failure> {
+    let reader = instance.log.reader();
+    let skipped = instance.turns.turns.len().saturating_sub(last);
+    let mut rows = Vec::new();
+    for (id, turn) in instance.turns.turns.iter().skip(skipped) {
+        let first = reader.event(turn.first_seq)?;
+        let text = match first.as_ref().and_then(Recorded::event) {
+            Some(Event::TurnOpened(opened)) => opened.text.clone(),
+            _ => "(erased)".to_owned(),
+        };
+        if context.global.json {
+            let mut line = serde_json::to_value(turn).unwrap_or_default();
+            if let Some(line) = line.as_object_mut() {
+                line.insert("turn_id".to_owned(), id.clone().into());
+                line.insert("user_query".to_owned(), text.into());
+            }
+            output::result_json(&line);
+            continue;
+        }
+        let ended = turn.final_kind.clone().unwrap_or_else(|| "open".to_owned());
+        let ended = turn.class.as_ref().map_or(ended.clone(), |class| format!("{ended}: {class}"));
+        rows.push(vec![id.clone(), output::moment(turn.opened_at, &instance.settings.zone), ended, output::short(&text, 60)]);
+    }
+    if !context.global.json {
+        let text = if rows.is_empty() { "no turns yet".to_owned() } else { output::table(&["turn", "when", "ended", "sentence"], &rows) };
+        output::result(&text);
+    }
+    Ok(0)
+}
+
+/// The turn record of one turn's events.
+pub(super) fn record(id: TurnId, events: &[Recorded]) -> Value {
+    let mut record = json!({ "turn_id": id.to_string(), "steps": [] });
+    for recorded in events {
+        let Some(event) = recorded.event() else { continue };
+        match event {
+            Event::TurnOpened(opened) => {
+                record["ts_start"] = timestamp(recorded.time.0);
+                record["actor"] = recorded.actor.clone().into();
+                record["channel"] = opened.channel.clone().into();
+                record["user_query"] = opened.text.clone().into();
+                record["mode"] = opened.mode.clone().into();
+            }
+            Event::CandidatesRanked(ranked) => record["candidates"] = json!(ranked.tools),
+            Event::PlanProposed(proposed) => {
+                record["engine"] = proposed.engine.clone().into();
+                record["plan"] = proposed.plan.value().unwrap_or_default();
+            }
+            Event::TurnClosed(closed) => {
+                record["ts_end"] = timestamp(recorded.time.0);
+                record["final_kind"] = closed.final_kind.clone().into();
+                record["error_class"] = json!(closed.class);
+                record["final_message"] = json!(closed.message.get());
+                record["counts"] = json!(closed.counts);
+            }
+            other => step_part(&mut record, other),
+        }
+    }
+    record["ok"] = json!(record["final_kind"] == "answer");
+    record
+}
+
+/// Adds what an event says about a step.
+fn step_part(record: &mut Value, event: &Event) {
+    let Some(steps) = record["steps"].as_array_mut() else { return };
+    if let Event::StepProposed(proposed) = event {
+        steps.push(json!({ "number": proposed.step, "tool": proposed.tool, "args": proposed.args.value() }));
+        return;
+    }
+    let Some(step) = steps.last_mut() else { return };
+    match event {
+        Event::ArgumentsResolved(resolved) => {
+            step["version"] = resolved.version.clone().into();
+            step["resolved"] = resolved.args.value().unwrap_or_default();
+            step["provenance"] = resolved.provenance.0.clone();
+            step["checks"] = json!(resolved.checks);
+        }
+        Event::VerdictGiven(verdict) => {
+            let verdict = json!(verdict);
+            match step.get_mut("verdicts").and_then(Value::as_array_mut) {
+                Some(verdicts) => verdicts.push(verdict),
+                None => step["verdicts"] = json!([verdict]),
+            }
+        }
+        Event::StepRefused(refused) => step["refused"] = json!(refused),
+        Event::InvocationFinished(finished) => {
+            step["ok"] = finished.ok.into();
+            step["error_class"] = json!(finished.class);
+            step["result"] = finished.result.value().unwrap_or_default();
+            step["cage"] = finished.cage.0.clone();
+            step["connections"] = finished.connections.0.clone();
+            step["duration_ms"] = (finished.duration_us / 1000).into();
+        }
+        Event::EffectsPlanned(planned) => step["effects"] = planned.ops.value().unwrap_or_default(),
+        Event::EffectCommitted(committed) => {
+            let outcome = json!({ "index": committed.index, "outcome": committed.outcome, "failure": committed.failure });
+            match step.get_mut("outcomes").and_then(Value::as_array_mut) {
+                Some(outcomes) => outcomes.push(outcome),
+                None => step["outcomes"] = json!([outcome]),
+            }
+        }
+        _ => {}
+    }
+}
+
+fn timestamp(micros: i64) -> Value {
+    jiff::Timestamp::from_microsecond(micros).map(|time| format!("{time:.3}").into()).unwrap_or_default()
+}

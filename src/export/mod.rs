@@ -1,0 +1,4 @@
+//! Exported views: files that others read, rebuilt from the log at any time.
+
+pub mod audit;
+pub mod history;
