@@ -3,19 +3,28 @@
 //! A leaf commits to an event's number, header and payload digest; the head chains the leaves; the Merkle mountain range
 //! over all leaves gives one root, so that a single event can be proved without showing the others.
 
+use std::sync::LazyLock;
+
+use blake3::hazmat::{ContextKey, HasherExt as _, hash_derive_key_context};
+
+/// Contexts are hashed once: an event needs four short hashes, and the context would double each.
+static PAYLOAD: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context("metnos log payload v1"));
+static LEAF: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context("metnos log leaf v1"));
+static NODE: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context("metnos log range node v1"));
+
 /// The head before the first event.
 pub const GENESIS: [u8; 32] = [0; 32];
 
 /// The digest of a payload under its salt. Salted, since the digest of a short text could be guessed.
 pub fn payload_digest(salt: &[u8; 16], payload: &[u8]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("metnos log payload v1");
+    let mut hasher = blake3::Hasher::new_from_context_key(&PAYLOAD);
     hasher.update(salt).update(payload);
     *hasher.finalize().as_bytes()
 }
 
 /// The leaf of one event.
 pub fn leaf(seq: u64, header: &[u8], payload_digest: &[u8; 32]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("metnos log leaf v1");
+    let mut hasher = blake3::Hasher::new_from_context_key(&LEAF);
     hasher.update(&seq.to_le_bytes()).update(header).update(payload_digest);
     *hasher.finalize().as_bytes()
 }
@@ -28,7 +37,7 @@ pub fn advance(head: &[u8; 32], leaf: &[u8; 32]) -> [u8; 32] {
 }
 
 fn parent(left: &[u8; 32], right: &[u8; 32]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("metnos log range node v1");
+    let mut hasher = blake3::Hasher::new_from_context_key(&NODE);
     hasher.update(left).update(right);
     *hasher.finalize().as_bytes()
 }
@@ -145,6 +154,22 @@ mod tests {
             assert_eq!(range.root(), root_of(&leaves[..=index]), "at {index}");
             assert_eq!(Range::from_bytes(&range.to_bytes()), Some(range.clone()));
         }
+    }
+
+    /// The kept contexts are those that the format names.
+    #[test]
+    fn the_hashes_are_derived_from_their_contexts() {
+        let derived = |context: &str, parts: &[&[u8]]| {
+            let mut hasher = blake3::Hasher::new_derive_key(context);
+            for part in parts {
+                hasher.update(part);
+            }
+            *hasher.finalize().as_bytes()
+        };
+        assert_eq!(payload_digest(&[5; 16], b"yes"), derived("metnos log payload v1", &[&[5; 16], b"yes"]));
+        let seq = 258_u64.to_le_bytes();
+        assert_eq!(leaf(258, b"header", &[3; 32]), derived("metnos log leaf v1", &[&seq, b"header", &[3; 32]]));
+        assert_eq!(parent(&[1; 32], &[2; 32]), derived("metnos log range node v1", &[&[1; 32], &[2; 32]]));
     }
 
     #[test]

@@ -6,6 +6,8 @@
 
 mod append;
 mod bursts;
+mod cage;
+mod cold_call;
 mod group;
 mod history;
 mod planner;
@@ -13,6 +15,7 @@ mod replay;
 mod sqlite;
 mod steps;
 mod table;
+mod turn;
 
 use std::time::Instant;
 
@@ -24,9 +27,15 @@ const SECTIONS: &[Section] = &[
     ("steps", steps::run),
     ("replay", replay::run),
     ("planner", planner::run),
+    ("cold_call", cold_call::run),
+    ("turn", turn::run),
 ];
 
 fn main() {
+    // Cages are built by a helper that is started anew: here that is this program.
+    if std::env::args_os().nth(1).is_some_and(|word| word == metnos::sandbox::HELPER_ARG) {
+        metnos::sandbox::helper_main();
+    }
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test --all-targets` starts benches too, without this flag.
     let Some(at) = arguments.iter().position(|argument| argument == "--bench") else { return };
