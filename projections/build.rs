@@ -1,5 +1,8 @@
 //! Hashes the sources and the data that decide turns into `METNOS_RULES_DIGEST`, which every turn records.
-#![expect(clippy::disallowed_methods, reason = "a build script reads this crate's own sources; the crate itself stays pure")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a build script reads this crate's own sources; the crate itself stays pure"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

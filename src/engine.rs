@@ -145,32 +145,36 @@ struct Run<'a> {
 }
 
 /// Carries a sentence to its end; when this returns, the end is on disk.
-pub fn run(instance: &Instance, person: &dyn Person, cancel: CancelFlag, request: &Request) -> Result<Turn, EngineError> {
+pub fn run(
+    instance: &Instance,
+    person: &dyn Person,
+    cancel: CancelFlag,
+    request: &Request,
+) -> Result<Turn, EngineError> {
     instance.refuse_full_disk()?;
     let opened = opened(instance, request);
     let id = TurnId::new(now(), random());
     let mut run = Run { instance, person, cancel, id, turn: Turn::default(), prepared: None, pending: Vec::new() };
     run.take(Command::Open(Box::new(opened)), Vec::new())?;
-    run.to_the_end()
+    run.until_closed()
 }
 
 /// Carries on a turn that a crash interrupted, from where its events leave it.
 pub fn resume(instance: &Instance, person: &dyn Person, id: TurnId, turn: Turn) -> Result<Turn, EngineError> {
-    let cancel = CancelFlag::new().map_err(|source| InstanceError::Dirs(crate::config::dirs::DirsError::Create {
-        path: instance.dirs.runtime.clone(),
-        source,
-    }))?;
+    let cancel = CancelFlag::new().map_err(|source| {
+        InstanceError::Dirs(crate::config::dirs::DirsError::Create { path: instance.dirs.runtime.clone(), source })
+    })?;
     let mut run = Run { instance, person, cancel, id, turn, prepared: None, pending: Vec::new() };
     let interrupted = !matches!(react(&run.turn), Some(Effect::Commit { .. } | Effect::Reply));
     if interrupted {
         // Nothing was changed and the one who asked is gone: the record says so and ends.
         run.take(Command::Cancel { by: "restart".to_owned() }, Vec::new())?;
     }
-    run.to_the_end()
+    run.until_closed()
 }
 
 impl Run<'_> {
-    fn to_the_end(mut self) -> Result<Turn, EngineError> {
+    fn until_closed(mut self) -> Result<Turn, EngineError> {
         loop {
             match react(&self.turn) {
                 Some(Effect::Reply) | None => {
@@ -189,8 +193,12 @@ impl Run<'_> {
     /// Decides a command, hands its events to the log, folds them.
     fn take(&mut self, command: Command, blobs: Vec<(BlobHash, Vec<u8>)>) -> Result<(), EngineError> {
         let time = now();
-        let context =
-            Context { rules: &self.instance.rules, catalog: &self.instance.catalog, tools: self.instance.tools(), time };
+        let context = Context {
+            rules: &self.instance.rules,
+            catalog: &self.instance.catalog,
+            tools: self.instance.tools(),
+            time,
+        };
         let events = decide(&self.turn, self.id, context, command)?;
         let version = self.turn.version;
         for event in &events {
@@ -250,14 +258,23 @@ impl Run<'_> {
         let started = Instant::now();
         let caller = self.caller();
         let turn = &self.turn;
-        let typed = |target: &metnos_log::event::turn::Target| turn.step().is_some_and(|step| turn.is_granted(step, target));
+        let typed =
+            |target: &metnos_log::event::turn::Target| turn.step().is_some_and(|step| turn.is_granted(step, target));
         let person = self.person;
         let progress = |progress: Progress| person.progress(&progress);
-        let around =
-            Around { caller: &caller, trace_id, typed: &typed, cancel: self.cancel.clone(), progress: &progress, canned: None };
+        let around = Around {
+            caller: &caller,
+            trace_id,
+            typed: &typed,
+            cancel: self.cancel.clone(),
+            progress: &progress,
+            canned: None,
+        };
         let returned = match (self.prepared.take(), self.instance.sandbox()) {
             (Some(prepared), Ok(sandbox)) => prepared.run(sandbox, &around),
-            (None, _) => Err(CallFailure { class: "internal_error", message: "the call was never prepared".to_owned() }),
+            (None, _) => {
+                Err(CallFailure { class: "internal_error", message: "the call was never prepared".to_owned() })
+            }
             (_, Err(error)) => Err(no_cage(&error)),
         };
         let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -273,7 +290,13 @@ impl Run<'_> {
     }
 
     /// The record of a call: its result without `effects`, what it wants changed, the cage that it had.
-    fn finished(&self, step: u32, trace_id: &str, returned: call::Returned, duration_us: u64) -> (InvocationFinished, Vec<(BlobHash, Vec<u8>)>) {
+    fn finished(
+        &self,
+        step: u32,
+        trace_id: &str,
+        returned: call::Returned,
+        duration_us: u64,
+    ) -> (InvocationFinished, Vec<(BlobHash, Vec<u8>)>) {
         let call::Returned { ok, class, mut result, mut checks, outcome } = returned;
         let targets = self.turn.step().map(|step| step.targets.clone()).unwrap_or_default();
         let planned = if ok {
@@ -312,7 +335,10 @@ impl Run<'_> {
         for (index, op) in ops {
             let content = match op.content.map(|hash| reader.blob(hash)).transpose()?.flatten() {
                 Some(content) => commit::commit(&op, &content, &commit::key(&trace_id, index)),
-                None => commit::Outcome::Failed("internal_error".to_owned(), "system: the new bytes are not in the log".to_owned()),
+                None => commit::Outcome::Failed(
+                    "internal_error".to_owned(),
+                    "system: the new bytes are not in the log".to_owned(),
+                ),
             };
             let failure = match &content {
                 commit::Outcome::Failed(class, reason) => Some((class.clone(), reason.clone())),
@@ -329,7 +355,8 @@ impl Run<'_> {
 }
 
 fn no_cage(error: &SandboxError) -> CallFailure {
-    let class = if matches!(error, SandboxError::NoInterpreter { .. }) { "dependency_unavailable" } else { "cage_refused" };
+    let class =
+        if matches!(error, SandboxError::NoInterpreter { .. }) { "dependency_unavailable" } else { "cage_refused" };
     CallFailure { class, message: error.to_string() }
 }
 
@@ -353,7 +380,9 @@ fn never_ran(step: u32, trace_id: &str, failure: &CallFailure, duration_us: u64)
 /// What an executor printed and logged, each under its name; empty when it was silent.
 fn diagnostics(stdout: &str, stderr: &str, log: &[String]) -> String {
     let log = log.join("\n");
-    let parts: BTreeMap<&str, &str> =
-        [("stdout", stdout), ("stderr", stderr), ("log", log.as_str())].into_iter().filter(|(_, text)| !text.is_empty()).collect();
+    let parts: BTreeMap<&str, &str> = [("stdout", stdout), ("stderr", stderr), ("log", log.as_str())]
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .collect();
     if parts.is_empty() { String::new() } else { json!(parts).to_string() }
 }

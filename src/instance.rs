@@ -202,7 +202,9 @@ impl Instance {
         for (key, value) in now {
             let old = self.recorded_settings.values.get(key).cloned();
             if old.as_ref() != Some(&value) {
-                events.push(ConfigurationChanged { key: key.to_owned(), old: old.map(Into::into), new: value.into() }.into());
+                events.push(
+                    ConfigurationChanged { key: key.to_owned(), old: old.map(Into::into), new: value.into() }.into(),
+                );
             }
         }
         if !events.is_empty() {
@@ -212,7 +214,12 @@ impl Instance {
     }
 
     /// Appends events of one stream by the owner, waits until they are on disk, and folds them.
-    pub fn record(&mut self, stream: &str, events: Vec<Event>, blobs: Vec<(BlobHash, Vec<u8>)>) -> Result<(), InstanceError> {
+    pub fn record(
+        &mut self,
+        stream: &str,
+        events: Vec<Event>,
+        blobs: Vec<(BlobHash, Vec<u8>)>,
+    ) -> Result<(), InstanceError> {
         let time = now();
         let mut drafts: Vec<Draft> = events.into_iter().map(|event| draft(stream, None, time, event)).collect();
         if let Some(first) = drafts.first_mut() {
@@ -224,7 +231,14 @@ impl Instance {
     }
 
     /// Hands events of one turn to the log; the caller waits for the acknowledgement where it matters.
-    pub fn submit_turn(&self, id: TurnId, version: u64, time: Micros, events: Vec<Event>, blobs: Vec<(BlobHash, Vec<u8>)>) -> Pending {
+    pub fn submit_turn(
+        &self,
+        id: TurnId,
+        version: u64,
+        time: Micros,
+        events: Vec<Event>,
+        blobs: Vec<(BlobHash, Vec<u8>)>,
+    ) -> Pending {
         let own = metnos_projections::machines::turn::stream(id);
         let mut drafts: Vec<Draft> = events
             .into_iter()
@@ -254,8 +268,8 @@ impl Instance {
     /// The sandbox, found and tried at its first use.
     pub fn sandbox(&self) -> Result<&Sandbox, SandboxError> {
         if self.sandbox.get().is_none() {
-            let helper = std::env::current_exe()
-                .map_err(|source| SandboxError::Runtime { path: "/proc/self/exe".into(), source })?;
+            // The running image itself, whatever stands at its path by now.
+            let helper = "/proc/self/exe".into();
             let settings = sandbox::Settings::new(helper, self.dirs.runtime.clone())
                 .with_variables(self.variables.sandbox.as_deref(), self.variables.sandbox_backend.as_deref())?;
             let opened = Sandbox::open(&settings)?;
@@ -283,7 +297,11 @@ impl Instance {
 fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {
     let Ok(space) = rustix::fs::statvfs(&dirs.data) else { return Ok(()) };
     let free = space.f_bavail.saturating_mul(space.f_frsize);
-    if free >= FREE_BYTES_MIN { Ok(()) } else { Err(InstanceError::DiskFull { path: dirs.data.display().to_string(), free }) }
+    if free >= FREE_BYTES_MIN {
+        Ok(())
+    } else {
+        Err(InstanceError::DiskFull { path: dirs.data.display().to_string(), free })
+    }
 }
 
 fn redactor(keys: &Keys, credentials: &Credentials) -> Redactor {

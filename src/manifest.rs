@@ -7,13 +7,51 @@ use metnos_projections::rules::{policy, shape};
 
 /// The closed list of error classes (design 3-executors, «Host protocol»).
 pub const ERROR_CLASSES: &[&str] = &[
-    "invalid_args", "not_found", "permission_denied", "policy_violation", "vaglio_guard", "vaglio_judge", "consent_denied",
-    "consent_expired", "too_large", "timeout", "cancelled", "budget_exceeded", "network", "dns_error", "forbidden", "rate_limited",
-    "unauthorized", "no_credentials", "auth_required", "missing_input", "wrong_type", "unparseable", "resource_unavailable",
-    "dependency_unavailable", "binary_missing", "operation_failed", "contract_violation", "non_json", "crashed", "cage_refused",
-    "signature_invalid", "lock_mismatch", "quarantined", "archived", "idempotency_conflict", "target_changed", "not_applicable",
-    "not_reversible", "device_offline", "tool_unknown", "internal_error", "needs_data_source", "needs_action_target",
-    "needs_content_fetch", "pipeline_already_closed",
+    "invalid_args",
+    "not_found",
+    "permission_denied",
+    "policy_violation",
+    "vaglio_guard",
+    "vaglio_judge",
+    "consent_denied",
+    "consent_expired",
+    "too_large",
+    "timeout",
+    "cancelled",
+    "budget_exceeded",
+    "network",
+    "dns_error",
+    "forbidden",
+    "rate_limited",
+    "unauthorized",
+    "no_credentials",
+    "auth_required",
+    "missing_input",
+    "wrong_type",
+    "unparseable",
+    "resource_unavailable",
+    "dependency_unavailable",
+    "binary_missing",
+    "operation_failed",
+    "contract_violation",
+    "non_json",
+    "crashed",
+    "cage_refused",
+    "signature_invalid",
+    "lock_mismatch",
+    "quarantined",
+    "archived",
+    "idempotency_conflict",
+    "target_changed",
+    "not_applicable",
+    "not_reversible",
+    "device_offline",
+    "tool_unknown",
+    "internal_error",
+    "needs_data_source",
+    "needs_action_target",
+    "needs_content_fetch",
+    "pipeline_already_closed",
 ];
 
 /// A manifest that is refused, and where.
@@ -47,16 +85,16 @@ impl fmt::Display for ManifestError {
 pub fn parse(file: &str, text: &str) -> Result<Manifest, ManifestError> {
     let manifest: Manifest = toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
-        at(file, text, start, error.message().to_owned())
+        at(file, text, start, error.message())
     })?;
     match fault(&manifest) {
         None => Ok(manifest),
-        Some((section, key, message)) => Err(at(file, text, locate(text, section, key), message)),
+        Some((section, key, message)) => Err(at(file, text, locate(text, section, key), &message)),
     }
 }
 
 /// The error at a byte of the text.
-fn at(file: &str, text: &str, offset: usize, message: String) -> ManifestError {
+fn at(file: &str, text: &str, offset: usize, message: &str) -> ManifestError {
     let offset = (0..=offset.min(text.len())).rev().find(|&offset| text.is_char_boundary(offset)).unwrap_or(0);
     let before = &text[..offset];
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -97,17 +135,29 @@ fn fault(manifest: &Manifest) -> Option<Fault<'_>> {
 fn identity_fault(manifest: &Manifest) -> Option<Fault<'_>> {
     let identity = &manifest.executor;
     if !shape::in_vocabulary(&identity.name) {
-        return Some(("executor", "name", format!("`{}` is not verb_object[_qualifier] from the vocabulary", identity.name)));
+        return Some((
+            "executor",
+            "name",
+            format!("`{}` is not verb_object[_qualifier] from the vocabulary", identity.name),
+        ));
     }
     let parts: Vec<&str> = identity.version.split('.').collect();
     if parts.len() != 3 || parts.iter().any(|part| part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit())) {
         return Some(("executor", "version", format!("`{}` is not a version like 1.0.0", identity.version)));
     }
     if identity.created_at.parse::<jiff::Timestamp>().is_err() {
-        return Some(("executor", "created_at", format!("`{}` is not a time like 2026-11-21T00:00:00Z", identity.created_at)));
+        return Some((
+            "executor",
+            "created_at",
+            format!("`{}` is not a time like 2026-11-21T00:00:00Z", identity.created_at),
+        ));
     }
     if !matches!(identity.created_by.as_str(), "seed" | "owner") && !identity.created_by.starts_with("synt:") {
-        return Some(("executor", "created_by", format!("`{}` is none of seed, owner, synt:<run id>", identity.created_by)));
+        return Some((
+            "executor",
+            "created_by",
+            format!("`{}` is none of seed, owner, synt:<run id>", identity.created_by),
+        ));
     }
     for (key, text) in [("en", &manifest.description.en), ("it", &manifest.description.it)] {
         if text.trim().is_empty() {
@@ -139,10 +189,18 @@ fn contract_fault(manifest: &Manifest) -> Option<Fault<'_>> {
 fn capability_fault(manifest: &Manifest) -> Option<Fault<'_>> {
     for capability in &manifest.capabilities {
         if policy::registered(&capability.name).is_none() {
-            return Some(("capabilities", "name", format!("`{}` is not a capability of the registry", capability.name)));
+            return Some((
+                "capabilities",
+                "name",
+                format!("`{}` is not a capability of the registry", capability.name),
+            ));
         }
         if let Some(unknown) = capability.from_args.iter().find(|name| !manifest.arguments.contains_key(*name)) {
-            return Some(("capabilities", "from_args", format!("argument `{unknown}` has no [arguments.{unknown}] table")));
+            return Some((
+                "capabilities",
+                "from_args",
+                format!("argument `{unknown}` has no [arguments.{unknown}] table"),
+            ));
         }
     }
     if manifest.sandbox.profile != "declared" {

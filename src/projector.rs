@@ -6,9 +6,9 @@
 use std::io;
 use std::path::Path;
 
+use metnos_log::Reader;
 use metnos_log::chain;
 use metnos_log::store::{Head, ReadError};
-use metnos_log::Reader;
 use metnos_projections::machines::catalog::Catalog;
 use metnos_projections::projection::Projection;
 use metnos_projections::views::configuration::Configuration;
@@ -60,7 +60,13 @@ fn read<P: Projection>(folder: &Path) -> Option<(u64, String, P)> {
 }
 
 /// Writes every checkpoint.
-pub fn save(folder: &Path, head: &Head, catalog: &Catalog, turns: &Turns, configuration: &Configuration) -> io::Result<()> {
+pub fn save(
+    folder: &Path,
+    head: &Head,
+    catalog: &Catalog,
+    turns: &Turns,
+    configuration: &Configuration,
+) -> io::Result<()> {
     write(folder, head, catalog)?;
     write(folder, head, turns)?;
     write(folder, head, configuration)
@@ -69,7 +75,9 @@ pub fn save(folder: &Path, head: &Head, catalog: &Catalog, turns: &Turns, config
 /// Reads the checkpoints; `None` when any is missing, differs from the others, or does not fit the log.
 pub fn load(folder: &Path, reader: &Reader, head: &Head) -> Result<Option<Projected>, ReadError> {
     let parts = (read::<Catalog>(folder), read::<Turns>(folder), read::<Configuration>(folder));
-    let (Some((position, at, catalog)), Some((second, at_second, turns)), Some((third, at_third, configuration))) = parts else {
+    let (Some((position, at, catalog)), Some((second, at_second, turns)), Some((third, at_third, configuration))) =
+        parts
+    else {
         return Ok(None);
     };
     if (position, &at) != (second, &at_second) || (position, &at) != (third, &at_third) || position > head.size {

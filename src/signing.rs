@@ -57,7 +57,9 @@ impl Keys {
                 let seed = unhex(text.trim()).ok_or(KeyError::Malformed { path })?;
                 Ok((Self { signing: SigningKey::from_bytes(&seed) }, false))
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(folder, path).map(|keys| (keys, true)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Self::create(folder, path).map(|keys| (keys, true))
+            }
             Err(source) => Err(KeyError::Io { path, source }),
         }
     }
@@ -69,7 +71,8 @@ impl Keys {
         let text = Zeroizing::new(format!("{}\n", hex(seed.as_ref())));
         write_private(&path, text.as_bytes()).map_err(|source| KeyError::Io { path, source })?;
         let public = folder.join("instance.pub");
-        fs::write(&public, format!("{}\n", keys.public_hex())).map_err(|source| KeyError::Io { path: public, source })?;
+        fs::write(&public, format!("{}\n", keys.public_hex()))
+            .map_err(|source| KeyError::Io { path: public, source })?;
         Ok(keys)
     }
 
@@ -146,7 +149,9 @@ pub fn key_id(public_hex: &str) -> String {
 
 /// Lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value & 0xf)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
@@ -173,7 +178,7 @@ fn refuse_exposed(path: &Path) -> Result<(), KeyError> {
     use std::os::unix::fs::PermissionsExt;
     let metadata = fs::metadata(path).map_err(|source| KeyError::Io { path: path.to_owned(), source })?;
     let mode = metadata.permissions().mode() & 0o7777;
-    if mode & 0o077 == 0 { Ok(()) } else { Err(KeyError::Exposed { path: path.to_owned(), mode }) }
+    if mode.trailing_zeros() >= 6 { Ok(()) } else { Err(KeyError::Exposed { path: path.to_owned(), mode }) }
 }
 
 #[cfg(test)]

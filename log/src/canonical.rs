@@ -89,7 +89,11 @@ impl fmt::Debug for Json {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if serializer.is_human_readable() { self.0.serialize(serializer) } else { serializer.serialize_str(&to_string(&self.0)) }
+        if serializer.is_human_readable() {
+            self.0.serialize(serializer)
+        } else {
+            serializer.serialize_str(&to_string(&self.0))
+        }
     }
 }
 

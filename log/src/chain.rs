@@ -88,7 +88,8 @@ impl Range {
         let (size, rest) = bytes.split_first_chunk::<8>()?;
         let size = u64::from_le_bytes(*size);
         let (peaks, tail) = rest.as_chunks::<32>();
-        (tail.is_empty() && u32::try_from(peaks.len()) == Ok(size.count_ones())).then(|| Self { size, peaks: peaks.to_vec() })
+        (tail.is_empty() && u32::try_from(peaks.len()) == Ok(size.count_ones()))
+            .then(|| Self { size, peaks: peaks.to_vec() })
     }
 }
 

@@ -209,7 +209,8 @@ mod tests {
         let (header, event) = example();
         let (bytes, leaf) = frame(1, &header, &[9; 16], &event.encode());
         let pinned = include_str!("../pinned/frame.hex").trim();
-        let pinned: Vec<u8> = (0..pinned.len()).step_by(2).map(|at| u8::from_str_radix(&pinned[at..at + 2], 16).unwrap()).collect();
+        let pinned: Vec<u8> =
+            (0..pinned.len()).step_by(2).map(|at| u8::from_str_radix(&pinned[at..at + 2], 16).unwrap()).collect();
         assert_eq!(bytes, pinned);
         assert_eq!(bytes[2..10], leaf[..8]);
     }

@@ -83,7 +83,10 @@ pub struct Recorded {
 
 /// The payload of a recorded event, as far as it can be read.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "nearly every event is known; boxing it would cost each of them an allocation")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every event is known; boxing it would cost each of them an allocation"
+)]
 pub enum Body {
     /// A kind that this build knows.
     Known(Event),

@@ -26,7 +26,10 @@ const FORMS: &[(&str, &str)] = &[
     ("web_token", r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
     ("bearer_token", r"(?i)\bbearer\s+([A-Za-z0-9._~+/-]{20,}=*)"),
     ("url_password", r"\b[a-z][a-z0-9+.-]*://[^\s/:@]+:([^\s/@]+)@"),
-    ("password", r#"(?i)\b(?:password|passwd|passphrase|api[_-]?key|secret[_-]?key|access[_-]?token)\\?["']?\s*[:=]\s*\\?["']?([^\s"'\\,;<>{}]{6,})"#),
+    (
+        "password",
+        r#"(?i)\b(?:password|passwd|passphrase|api[_-]?key|secret[_-]?key|access[_-]?token)\\?["']?\s*[:=]\s*\\?["']?([^\s"'\\,;<>{}]{6,})"#,
+    ),
 ];
 
 /// The length below which a stored credential is not searched for: it would hit ordinary words.

@@ -154,7 +154,13 @@ impl<'r> Checker<'r> {
         });
     }
 
-    fn decided(&mut self, id: TurnId, turn: &Turn, recorded: &Recorded, command: Command) -> Result<Vec<Event>, String> {
+    fn decided(
+        &mut self,
+        id: TurnId,
+        turn: &Turn,
+        recorded: &Recorded,
+        command: Command,
+    ) -> Result<Vec<Event>, String> {
         if self.tools.as_ref().is_none_or(|(generation, _)| *generation != self.catalog.generation) {
             self.tools = Some((self.catalog.generation, tools(&self.catalog)));
         }

@@ -85,15 +85,31 @@ fn check_sentence(seed: &Seed, template: &SentenceTemplate) {
         match sign {
             '(' | '[' | '{' => open.push((sign, at)),
             ')' | ']' | '}' => {
-                let (opened, start) = open.pop().unwrap_or_else(|| panic!("{}: {sign} alone: {}", seed.name, template.text));
-                assert!(matches!((opened, sign), ('(', ')') | ('[', ']') | ('{', '}')), "{}: {}", seed.name, template.text);
+                let (opened, start) =
+                    open.pop().unwrap_or_else(|| panic!("{}: {sign} alone: {}", seed.name, template.text));
+                assert!(
+                    matches!((opened, sign), ('(', ')') | ('[', ']') | ('{', '}')),
+                    "{}: {}",
+                    seed.name,
+                    template.text
+                );
                 let inside = &template.text[start + 1..at];
-                assert!(!inside.trim().is_empty() && !inside.ends_with('|'), "{}: empty choice: {}", seed.name, template.text);
+                assert!(
+                    !inside.trim().is_empty() && !inside.ends_with('|'),
+                    "{}: empty choice: {}",
+                    seed.name,
+                    template.text
+                );
                 if sign == '}' {
                     assert!(inputs.iter().any(|name| name == inside), "{}: no argument {inside}", seed.name);
                 }
             }
-            '|' => assert!(matches!(open.last(), Some(('(' | '[', _))), "{}: | outside of a choice: {}", seed.name, template.text),
+            '|' => assert!(
+                matches!(open.last(), Some(('(' | '[', _))),
+                "{}: | outside of a choice: {}",
+                seed.name,
+                template.text
+            ),
             _ => {}
         }
     }
@@ -135,7 +151,8 @@ fn the_time_is_said_with_its_zone() {
 }
 
 fn found(count: u32, shown: usize, links: u32) -> Value {
-    let entries: Vec<Value> = (0..shown).map(|n| json!({"path": format!("/d/{n}"), "name": n.to_string(), "kind": "file"})).collect();
+    let entries: Vec<Value> =
+        (0..shown).map(|n| json!({"path": format!("/d/{n}"), "name": n.to_string(), "kind": "file"})).collect();
     let metadata = json!({"base_path": "/d", "count": count, "shown": shown, "truncated": false, "unreadable": 0, "links": links, "total_size": 1});
     json!({"ok": true, "entries": entries, "metadata": metadata})
 }
@@ -199,7 +216,13 @@ fn lines_are_said_alone() {
     check_said("filter_texts_lines", &json!({}), &result(2, "b\nc"), "b\nc", "b\nc");
     let empty = json!({"ok": true, "content": "", "entries": [], "metadata": {"count": 0, "total_lines": 0, "numbered": 0, "truncated": false}});
     check_said("filter_texts_lines", &json!({}), &empty, "The text is empty.", "Il testo è vuoto.");
-    check_said("filter_texts_lines", &json!({}), &result(0, ""), "None of the 3 lines matches.", "Nessuna delle 3 righe corrisponde.");
+    check_said(
+        "filter_texts_lines",
+        &json!({}),
+        &result(0, ""),
+        "None of the 3 lines matches.",
+        "Nessuna delle 3 righe corrisponde.",
+    );
 }
 
 #[test]

@@ -57,7 +57,9 @@ fn answer(stream: TcpStream, seen: &Mutex<Vec<String>>) -> std::io::Result<()> {
     seen.lock().unwrap().push(head);
     let mut stream = stream;
     match path.split_once("?to=") {
-        Some((_, to)) => write!(stream, "HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
+        Some((_, to)) => {
+            write!(stream, "HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        }
         None if path == "/large" => {
             write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", 4 << 20)?;
             stream.write_all(&vec![b'x'; 4 << 20])
@@ -66,8 +68,13 @@ fn answer(stream: TcpStream, seen: &Mutex<Vec<String>>) -> std::io::Result<()> {
             std::thread::sleep(Duration::from_secs(20));
             Ok(())
         }
-        None if path == "/missing" => write!(stream, "HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno"),
-        None => write!(stream, "HTTP/1.1 200 OK\r\nX-Kind: a\r\nx-kind: b\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello"),
+        None if path == "/missing" => {
+            write!(stream, "HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno")
+        }
+        None => write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nX-Kind: a\r\nx-kind: b\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello"
+        ),
     }
 }
 
@@ -79,7 +86,12 @@ def run(args, ctx):
 
 /// A grant for exactly these addresses, as the person typed them.
 fn typed(urls: &[String]) -> Grants {
-    Grants { hosts: urls.iter().map(|url| target::grant_for(url, true).unwrap()).collect(), read_only: true, max_body_bytes: 1 << 20, ..Grants::nothing() }
+    Grants {
+        hosts: urls.iter().map(|url| target::grant_for(url, true).unwrap()).collect(),
+        read_only: true,
+        max_body_bytes: 1 << 20,
+        ..Grants::nothing()
+    }
 }
 
 fn fetch(bench: &Bench, grants: Grants, args: Value) -> Outcome {
@@ -99,9 +111,15 @@ fn a_granted_address_is_fetched() {
         let bench = Bench::open(backend, &[]);
         let url = server.url("/x?y=1");
         let outcome = fetch(&bench, typed(std::slice::from_ref(&url)), json!({"url": url, "headers": {"X-Test": "1"}}));
-        assert_eq!(*ok(&outcome), json!({"ok": true, "status": 200, "content": "hello", "bytes": 5, "url": url, "truncated": false, "kind": "a, b"}));
+        assert_eq!(
+            *ok(&outcome),
+            json!({"ok": true, "status": 200, "content": "hello", "bytes": 5, "url": url, "truncated": false, "kind": "a, b"})
+        );
         let connection = &outcome.connections[0];
-        assert_eq!((connection.host.as_str(), connection.port, connection.method.as_str(), connection.status), ("127.0.0.1", server.address.port(), "GET", Some(200)));
+        assert_eq!(
+            (connection.host.as_str(), connection.port, connection.method.as_str(), connection.status),
+            ("127.0.0.1", server.address.port(), "GET", Some(200))
+        );
         assert_eq!((connection.bytes, connection.verdict.as_str(), outcome.connections.len()), (5, "allowed", 1));
     }
     assert!(server.seen.lock().unwrap().iter().all(|head| head.contains("x-test: 1")));
@@ -136,17 +154,30 @@ fn what_was_not_granted_is_refused_and_recorded() {
 fn each_redirect_is_a_request_of_its_own() {
     let (server, other) = (Server::start(), Server::start());
     let bench = Bench::native();
-    let there = fetch(&bench, typed(&[server.url("/"), other.url("/")]), json!({"url": server.url(&format!("/?to={}", other.url("/end")))}));
+    let there = fetch(
+        &bench,
+        typed(&[server.url("/"), other.url("/")]),
+        json!({"url": server.url(&format!("/?to={}", other.url("/end")))}),
+    );
     assert_eq!((&ok(&there)["url"], there.connections.len()), (&json!(other.url("/end")), 2));
     other.seen.lock().unwrap().clear();
-    let elsewhere = fetch(&bench, typed(&[server.url("/")]), json!({"url": server.url(&format!("/?to={}", other.url("/end")))}));
+    let elsewhere =
+        fetch(&bench, typed(&[server.url("/")]), json!({"url": server.url(&format!("/?to={}", other.url("/end")))}));
     refused(&elsewhere, "policy_violation");
     assert_eq!((elsewhere.connections.len(), other.seen.lock().unwrap().len()), (2, 0));
     for to in ["file:///etc/passwd", "http://169.254.169.254/", "gopher://x/", "http://u:p@127.0.0.1/"] {
-        assert_eq!(ok(&fetch(&bench, typed(&[server.url("/")]), json!({"url": server.url(&format!("/?to={to}"))})))["ok"], false, "{to}");
+        assert_eq!(
+            ok(&fetch(&bench, typed(&[server.url("/")]), json!({"url": server.url(&format!("/?to={to}"))})))["ok"],
+            false,
+            "{to}"
+        );
     }
     let round = server.url("/?to=/?to=/?to=/");
-    assert_eq!(ok(&fetch(&bench, typed(&[server.url("/")]), json!({"url": round})))["ok"], true, "a redirect within the host");
+    assert_eq!(
+        ok(&fetch(&bench, typed(&[server.url("/")]), json!({"url": round})))["ok"],
+        true,
+        "a redirect within the host"
+    );
 }
 
 #[test]
@@ -170,7 +201,10 @@ fn methods_bodies_and_headers_are_bounded() {
     ok(&fetch(&bench, acting(), post.clone()));
     assert!(server.seen.lock().unwrap()[0].ends_with("sent"));
     refused(&fetch(&bench, Grants { max_request_bytes: 3, ..acting() }, post), "too_large");
-    refused(&fetch(&bench, acting(), json!({"url": server.url("/"), "headers": {"Host": "other.example"}})), "policy_violation");
+    refused(
+        &fetch(&bench, acting(), json!({"url": server.url("/"), "headers": {"Host": "other.example"}})),
+        "policy_violation",
+    );
     let large = fetch(&bench, acting(), json!({"url": server.url("/large")}));
     assert_eq!((&ok(&large)["bytes"], &ok(&large)["truncated"]), (&json!(1 << 20), &json!(true)));
     assert_eq!(large.connections[0].bytes, 1 << 20);
@@ -190,5 +224,8 @@ fn silence_is_a_timeout_and_no_one_waits_for_it() {
     assert_eq!(late.connections[0].verdict, "unfinished", "what was sent is on the record");
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     bench.limits.wall_ms = 10_000;
-    refused(&fetch(&bench, typed(&[format!("http://{closed}/")]), json!({"url": format!("http://{closed}/")})), "network");
+    refused(
+        &fetch(&bench, typed(&[format!("http://{closed}/")]), json!({"url": format!("http://{closed}/")})),
+        "network",
+    );
 }

@@ -2,6 +2,12 @@
 //!
 //! The home of each test is a copy of one that went through a real first run, so that birth tests run once.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops at the first surprise and says aloud what it skips"
+)]
+
 #[path = "household/bad_input.rs"]
 mod bad_input;
 #[path = "household/home.rs"]

@@ -59,7 +59,15 @@ def run(args, ctx):
 
 #[test]
 fn names_of_every_kind_are_read() {
-    let names: [&[u8]; 7] = [b"plain.txt", b"with space", b"quo'te\"s", b"new\nline", "emoji 🦀".as_bytes(), b"not utf-8 \xff\xfe", b"-dash"];
+    let names: [&[u8]; 7] = [
+        b"plain.txt",
+        b"with space",
+        b"quo'te\"s",
+        b"new\nline",
+        "emoji 🦀".as_bytes(),
+        b"not utf-8 \xff\xfe",
+        b"-dash",
+    ];
     let code = "def run(args, ctx):\n    import base64, os\n    path = base64.b64decode(args['path'])\n    open(path).close()\n    return {'ok': True, 'listed': len(os.listdir(os.path.dirname(path)))}\n";
     let alone = "def run(args, ctx):\n    import base64\n    path = base64.b64decode(args['path'])\n    return {'ok': True, 'content': base64.b64encode(open(path, 'rb').read()).decode()}\n";
     for backend in [Backend::Native, Backend::Landlock] {
@@ -90,7 +98,8 @@ fn hundreds_of_files_are_granted_one_by_one() {
             std::fs::write(file, "x").unwrap();
         }
         let code = "def run(args, ctx):\n    return {'ok': True, 'n': sum(len(open(path).read()) for path in args['paths'])}\n";
-        let outcome = bench.run_with(code, json!({"paths": files}), files.iter().map(|file| grant(file, false)).collect());
+        let outcome =
+            bench.run_with(code, json!({"paths": files}), files.iter().map(|file| grant(file, false)).collect());
         assert_eq!(ok(&outcome)["n"], 300);
     }
 }
@@ -103,14 +112,16 @@ fn a_single_file_is_shown_alone() {
     std::fs::write(folder.join("granted"), "yes").unwrap();
     std::fs::write(folder.join("other"), "no").unwrap();
     let code = "def run(args, ctx):\n    import os\n    return {'ok': True, 'content': open(args['path']).read(), 'listed': os.listdir(os.path.dirname(args['path'])) }\n";
-    let outcome = bench.run_with(code, json!({"path": folder.join("granted")}), vec![grant(&folder.join("granted"), false)]);
+    let outcome =
+        bench.run_with(code, json!({"path": folder.join("granted")}), vec![grant(&folder.join("granted"), false)]);
     // Without a right to list, the folder that merely leads to the file is opaque.
     match &outcome.reply {
         Ok(reply) => assert_eq!(reply["listed"], json!(["granted"])),
         Err(failure) => assert!(failure.message.contains("Permission"), "{failure:?}"),
     }
     let code = "def run(args, ctx):\n    return {'ok': True, 'content': open(args['path']).read()}\n";
-    let outcome = bench.run_with(code, json!({"path": folder.join("granted")}), vec![grant(&folder.join("granted"), false)]);
+    let outcome =
+        bench.run_with(code, json!({"path": folder.join("granted")}), vec![grant(&folder.join("granted"), false)]);
     assert_eq!(ok(&outcome)["content"], "yes");
 }
 
@@ -121,7 +132,8 @@ fn nested_grants_and_a_write_grant() {
     std::fs::create_dir_all(&inner).unwrap();
     std::fs::write(outer.join("a"), "a").unwrap();
     let code = "def run(args, ctx):\n    content = open(args['outer'] + '/a').read()\n    open(args['inner'] + '/b', 'w').write('written')\n    try:\n        open(args['outer'] + '/c', 'w'); extra = True\n    except OSError: extra = False\n    return {'ok': True, 'content': content, 'extra': extra}\n";
-    let outcome = bench.run_with(code, json!({"outer": outer, "inner": inner}), vec![grant(&inner, true), grant(&outer, false)]);
+    let outcome =
+        bench.run_with(code, json!({"outer": outer, "inner": inner}), vec![grant(&inner, true), grant(&outer, false)]);
     assert_eq!(*ok(&outcome), json!({"ok": true, "content": "a", "extra": false}));
     assert_eq!(std::fs::read_to_string(inner.join("b")).unwrap(), "written");
 }
@@ -130,14 +142,20 @@ fn nested_grants_and_a_write_grant() {
 fn the_stage_outlives_the_cage() {
     for backend in [Backend::Native, Backend::Landlock] {
         let bench = Bench::open(backend, &[]);
-        let code = "def run(args, ctx):\n    open(ctx.stage + '/0', 'wb').write(b'new bytes')\n    return {'ok': True}\n";
+        let code =
+            "def run(args, ctx):\n    open(ctx.stage + '/0', 'wb').write(b'new bytes')\n    return {'ok': True}\n";
         let outcome = bench.run(code, json!({}));
         ok(&outcome);
         let stage = outcome.stage.expect("a stage");
         assert_eq!(stage.list().unwrap(), [("0".to_owned(), 9)]);
         assert_eq!(stage.read("0", 100).unwrap(), b"new bytes");
         drop(stage);
-        let left: Vec<_> = std::fs::read_dir(bench.path("runtime")).unwrap().flatten().map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().starts_with("cage-")).collect();
+        let left: Vec<_> = std::fs::read_dir(bench.path("runtime"))
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.file_name())
+            .filter(|name| name.to_string_lossy().starts_with("cage-"))
+            .collect();
         assert_eq!(left, Vec::<std::ffi::OsString>::new(), "{backend:?}");
     }
 }
@@ -154,10 +172,16 @@ fn the_whole_root_can_be_looked_at() {
 fn large_arguments_and_results_pass() {
     let bench = Bench::native();
     let text = "é🦀\\\"\n".repeat(60_000);
-    let outcome = bench.run("def run(args, ctx):\n    return {'ok': True, 'n': len(args['text']), 'back': args['text'][:1000]}\n", json!({"text": text}));
+    let outcome = bench.run(
+        "def run(args, ctx):\n    return {'ok': True, 'n': len(args['text']), 'back': args['text'][:1000]}\n",
+        json!({"text": text}),
+    );
     assert_eq!(ok(&outcome)["n"], text.chars().count());
     assert_eq!(ok(&outcome)["back"], text.chars().take(1000).collect::<String>());
-    let outcome = bench.run("def run(args, ctx):\n    return {'ok': True, 'name': b'\\xff.txt'.decode('utf-8', 'surrogateescape')}\n", json!({}));
+    let outcome = bench.run(
+        "def run(args, ctx):\n    return {'ok': True, 'name': b'\\xff.txt'.decode('utf-8', 'surrogateescape')}\n",
+        json!({}),
+    );
     assert_eq!(ok(&outcome)["name"], "\\udcff.txt");
 }
 
@@ -230,7 +254,14 @@ fn forty_calls() {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
         tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap()).collect::<String>()
     };
-    let state = || (count("/proc/self/fd"), std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count(), children(), count("/proc/self/task"));
+    let state = || {
+        (
+            count("/proc/self/fd"),
+            std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count(),
+            children(),
+            count("/proc/self/task"),
+        )
+    };
     ok(&bench.run(good, json!({})));
     let before = state();
     for _ in 0..20 {
@@ -245,7 +276,11 @@ fn forty_calls() {
 #[test]
 fn without_user_namespaces_landlock_remains() {
     let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" --exact --ignored --nocapture works::the_step_below_native";
-    let unshared = Command::new("unshare").args(["-Ur", "sh", "-c", script]).arg(std::env::current_exe().unwrap()).stdin(std::process::Stdio::null()).output();
+    let unshared = Command::new("unshare")
+        .args(["-Ur", "sh", "-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .stdin(std::process::Stdio::null())
+        .output();
     match unshared {
         Ok(output) if output.status.success() => assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed")),
         Ok(output) if !String::from_utf8_lossy(&output.stdout).contains("running 1 test") => {
@@ -280,7 +315,8 @@ fn measure_a_cold_call() {
     let (caged, bare) = (Bench::native(), Bench::open(Backend::None, &[]));
     let code = "def run(args, ctx):\n    import json\n    return {'ok': True, 'content': json.dumps(args)}\n";
     let python = caged.sandbox.interpreter().path();
-    let alone = format!("{code}\nimport sys, json\nsys.stdout.write(json.dumps(run(json.loads('{{\"a\": 1}}'), None)))");
+    let alone =
+        format!("{code}\nimport sys, json\nsys.stdout.write(json.dumps(run(json.loads('{{\"a\": 1}}'), None)))");
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
     let mut ticks = [0; 3];
     let spent = || {
@@ -291,7 +327,12 @@ fn measure_a_cold_call() {
     for _ in 0..101 {
         let before = spent();
         let began = std::time::Instant::now();
-        let output = Command::new(&python).args(["-I", "-S", "-c", &alone]).env_clear().stdin(std::process::Stdio::null()).output().unwrap();
+        let output = Command::new(&python)
+            .args(["-I", "-S", "-c", &alone])
+            .env_clear()
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
         times[0].push(began.elapsed());
         ticks[0] += spent() - before;
         assert!(output.status.success());
@@ -315,7 +356,13 @@ fn measure_a_cold_call() {
         })
         .collect();
     late.sort_by(f64::total_cmp);
-    println!("from the call to the dead tree beyond a deadline of 150 ms, start of the cage included: median {:.1} ms, worst of 30 {:.1} ms", late[15], late[29]);
+    println!(
+        "from the call to the dead tree beyond a deadline of 150 ms, start of the cage included: median {:.1} ms, worst of 30 {:.1} ms",
+        late[15], late[29]
+    );
     println!("CPU of 101 calls in ticks of 10 ms: bare {}, host {}, caged {}", ticks[0], ticks[1], ticks[2]);
-    println!("bare python3 -I -S {python:.2} ms, our host without a cage {uncaged:.2} ms, native cage {caged:.2} ms: {:.2} x bare", caged / python);
+    println!(
+        "bare python3 -I -S {python:.2} ms, our host without a cage {uncaged:.2} ms, native cage {caged:.2} ms: {:.2} x bare",
+        caged / python
+    );
 }

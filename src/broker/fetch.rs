@@ -16,7 +16,8 @@ use super::{Canned, Connection, Grants, Record};
 
 const HOPS: usize = 10;
 /// Headers that frame a message or speak to proxies: they are not the executor's to set.
-const KEPT_BACK: &[&str] = &["host", "content-length", "connection", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive"];
+const KEPT_BACK: &[&str] =
+    &["host", "content-length", "connection", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive"];
 /// Headers that are for the first host only.
 const FOR_ONE_HOST: &[&str] = &["authorization", "cookie"];
 
@@ -120,12 +121,20 @@ impl Fetcher {
     }
 
     fn first(&mut self, request: Request) -> Result<Hop, Refusal> {
-        let method = Method::from_bytes(request.method.to_ascii_uppercase().as_bytes()).map_err(|_| Refusal::new("invalid_args", "this is no method"))?;
+        let method = Method::from_bytes(request.method.to_ascii_uppercase().as_bytes())
+            .map_err(|_| Refusal::new("invalid_args", "this is no method"))?;
         let target = match Target::parse(&request.url) {
             Ok(target) => target,
             Err(refusal) => {
                 let host = request.url.chars().take(200).collect();
-                self.record.begin(Connection { host, port: 0, method: method.to_string(), status: None, bytes: 0, verdict: refusal.message.clone() });
+                self.record.begin(Connection {
+                    host,
+                    port: 0,
+                    method: method.to_string(),
+                    status: None,
+                    bytes: 0,
+                    verdict: refusal.message.clone(),
+                });
                 return Err(refusal);
             }
         };
@@ -134,7 +143,10 @@ impl Fetcher {
             let bad = |_| Refusal::new("invalid_args", format!("the header «{name}» is none"));
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| bad(error.to_string()))?;
             if KEPT_BACK.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
-                return Err(Refusal::new("policy_violation", format!("the header «{name}» is not an executor's to set")));
+                return Err(Refusal::new(
+                    "policy_violation",
+                    format!("the header «{name}» is not an executor's to set"),
+                ));
             }
             headers.append(name, HeaderValue::from_str(value).map_err(|error| bad(error.to_string()))?);
         }
@@ -144,7 +156,14 @@ impl Fetcher {
     /// Judges, dials and sends one hop.
     async fn step(&mut self, hop: &Hop) -> Result<(usize, Response), Refusal> {
         let (host, port) = (hop.target.host.clone(), hop.target.port);
-        let number = self.record.begin(Connection { host, port, method: hop.method.to_string(), status: None, bytes: 0, verdict: "unfinished".to_owned() });
+        let number = self.record.begin(Connection {
+            host,
+            port,
+            method: hop.method.to_string(),
+            status: None,
+            bytes: 0,
+            verdict: "unfinished".to_owned(),
+        });
         let result = self.send(hop).await;
         self.record.update(number, |connection| match &result {
             Ok(response) => {
@@ -159,10 +178,16 @@ impl Fetcher {
     async fn send(&mut self, hop: &Hop) -> Result<Response, Refusal> {
         self.requests += 1;
         if self.requests > self.grants.max_requests {
-            return Err(Refusal::new("policy_violation", format!("more than {} requests in one call", self.grants.max_requests)));
+            return Err(Refusal::new(
+                "policy_violation",
+                format!("more than {} requests in one call", self.grants.max_requests),
+            ));
         }
         if self.grants.read_only && !matches!(hop.method, Method::GET | Method::HEAD) {
-            return Err(Refusal::new("policy_violation", format!("{} is refused: only GET and HEAD were granted", hop.method)));
+            return Err(Refusal::new(
+                "policy_violation",
+                format!("{} is refused: only GET and HEAD were granted", hop.method),
+            ));
         }
         let grants = matching(&hop.target, &self.grants.hosts);
         if grants.is_empty() {
@@ -204,7 +229,10 @@ impl Fetcher {
     }
 
     async fn collect(&self, number: usize, mut response: Response, hop: &Hop) -> Result<Answer, Refusal> {
-        let named = response.headers().iter().map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+        let named = response
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
         let headers = named.collect();
         let status = response.status().as_u16();
         let max = usize::try_from(self.grants.max_body_bytes).unwrap_or(usize::MAX);
@@ -227,7 +255,11 @@ fn next(hop: &Hop, response: &Response) -> Result<Option<Hop>, Refusal> {
     let status = response.status().as_u16();
     let place = response.headers().get("location").and_then(|place| place.to_str().ok());
     let (Some(place), 301 | 302 | 303 | 307 | 308) = (place, status) else { return Ok(None) };
-    let joined = hop.target.url.join(place).map_err(|error| Refusal::new("operation_failed", format!("it redirects to no address: {error}")))?;
+    let joined = hop
+        .target
+        .url
+        .join(place)
+        .map_err(|error| Refusal::new("operation_failed", format!("it redirects to no address: {error}")))?;
     let target = Target::parse(joined.as_str())?;
     let mut headers = hop.headers.clone();
     if (target.host.as_str(), target.port) != (hop.target.host.as_str(), hop.target.port) {

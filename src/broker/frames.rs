@@ -56,7 +56,10 @@ async fn read_request(socket: &mut UnixStream, body_max: u64) -> std::io::Result
     if body_length > body_max {
         // Read past it, so that the next request is found, and keep none of it.
         tokio::io::copy(&mut socket.take(body_length), &mut tokio::io::sink()).await?;
-        return Ok(Some(Err(Refusal::new("too_large", format!("a request of {body_length} bytes is more than the {body_max} that are allowed")))));
+        return Ok(Some(Err(Refusal::new(
+            "too_large",
+            format!("a request of {body_length} bytes is more than the {body_max} that are allowed"),
+        ))));
     }
     let mut body = vec![0; usize::try_from(body_length).map_err(std::io::Error::other)?];
     socket.read_exact(&mut body).await?;
@@ -68,7 +71,10 @@ async fn read_request(socket: &mut UnixStream, body_max: u64) -> std::io::Result
 
 async fn write_answer(socket: &mut UnixStream, answer: Result<Answer, Refusal>) -> std::io::Result<()> {
     let (head, body) = match answer {
-        Ok(answer) => (json!({"status": answer.status, "url": answer.url, "headers": answer.headers, "truncated": answer.truncated}), answer.body),
+        Ok(answer) => (
+            json!({"status": answer.status, "url": answer.url, "headers": answer.headers, "truncated": answer.truncated}),
+            answer.body,
+        ),
         Err(refusal) => (json!({"error_class": refusal.class, "error": refusal.message}), Vec::new()),
     };
     let head = head.to_string();

@@ -83,7 +83,15 @@ pub struct Connection {
 impl Grants {
     /// Nothing may be fetched.
     pub fn nothing() -> Self {
-        Self { hosts: Vec::new(), read_only: true, max_body_bytes: 2 << 20, max_request_bytes: 1 << 20, max_requests: 64, timeout: Duration::from_secs(15) , canned: None }
+        Self {
+            hosts: Vec::new(),
+            read_only: true,
+            max_body_bytes: 2 << 20,
+            max_request_bytes: 1 << 20,
+            max_requests: 64,
+            timeout: Duration::from_secs(15),
+            canned: None,
+        }
     }
 }
 

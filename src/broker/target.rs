@@ -41,7 +41,9 @@ impl Target {
     /// # Errors
     /// It is none, is not of the web, holds a user's name or password, or names no host.
     pub fn parse(address: &str) -> Result<Self, Refusal> {
-        let bad = |why: &str| Refusal::new("invalid_args", format!("«{}» {why}", address.chars().take(200).collect::<String>()));
+        let bad = |why: &str| {
+            Refusal::new("invalid_args", format!("«{}» {why}", address.chars().take(200).collect::<String>()))
+        };
         let mut url = Url::parse(address).map_err(|error| bad(&format!("is no address: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(bad("is not of http or https"));
@@ -103,7 +105,8 @@ pub(super) fn matching<'a>(target: &Target, hosts: &'a [HostGrant]) -> Vec<&'a H
 
 fn names_host(grant: &HostGrant, target: &Target) -> bool {
     if let Some(suffix) = grant.pattern.strip_prefix("*.") {
-        return target.literal().is_none() && target.host.strip_suffix(suffix).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'));
+        return target.literal().is_none()
+            && target.host.strip_suffix(suffix).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'));
     }
     match (target.literal(), grant.pattern.parse::<IpAddr>()) {
         (Some(address), Ok(granted)) => address == granted,
@@ -113,7 +116,9 @@ fn names_host(grant: &HostGrant, target: &Target) -> bool {
 
 fn names_port(grant: &HostGrant, target: &Target) -> bool {
     match grant.ports {
-        Ports::Web => (target.url.scheme(), target.port) == ("http", 80) || (target.url.scheme(), target.port) == ("https", 443),
+        Ports::Web => {
+            (target.url.scheme(), target.port) == ("http", 80) || (target.url.scheme(), target.port) == ("https", 443)
+        }
         Ports::Exact(port) => target.port == port,
     }
 }
@@ -121,7 +126,12 @@ fn names_port(grant: &HostGrant, target: &Target) -> bool {
 /// Judges all addresses that a target resolved to. One that is not allowed refuses the target.
 ///
 /// `from_public` says that a public host redirected here: then nothing but a public address will do.
-pub(super) fn judge(target: &Target, grants: &[&HostGrant], addresses: &[SocketAddr], from_public: bool) -> Result<(), Refusal> {
+pub(super) fn judge(
+    target: &Target,
+    grants: &[&HostGrant],
+    addresses: &[SocketAddr],
+    from_public: bool,
+) -> Result<(), Refusal> {
     if grants.is_empty() {
         return Err(Refusal::new("policy_violation", format!("{}:{} was not granted", target.host, target.port)));
     }
@@ -133,7 +143,10 @@ pub(super) fn judge(target: &Target, grants: &[&HostGrant], addresses: &[SocketA
         let allowed = kind == Kind::Public || (!from_public && grants.iter().any(|grant| meant(target, grant, kind)));
         if !allowed {
             let how = if from_public { "a public address redirects to" } else { "it leads to" };
-            return Err(Refusal::new("policy_violation", format!("{} is refused: {how} a {} address", target.host, kind.name())));
+            return Err(Refusal::new(
+                "policy_violation",
+                format!("{} is refused: {how} a {} address", target.host, kind.name()),
+            ));
         }
     }
     Ok(())
@@ -155,7 +168,8 @@ fn meant(target: &Target, grant: &HostGrant, kind: Kind) -> bool {
 
 /// Names that public name servers do not hand out.
 fn is_local_name(host: &str) -> bool {
-    !host.contains('.') || [".local", ".lan", ".home", ".internal", ".home.arpa"].iter().any(|suffix| host.ends_with(suffix))
+    !host.contains('.')
+        || [".local", ".lan", ".home", ".internal", ".home.arpa"].iter().any(|suffix| host.ends_with(suffix))
 }
 
 #[cfg(test)]

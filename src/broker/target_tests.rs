@@ -113,7 +113,18 @@ fn a_granted_host_is_reached_however_it_is_spelled() {
 fn a_granted_name_that_leads_inside_is_refused() {
     let hosts = granted(&["good.example", "*.suffix.example"]);
     let typed = vec![grant_for("http://good.example/", true).unwrap()];
-    for inside in ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "fe80::1", "fd00::1", "0.0.0.0", "224.0.0.1"] {
+    for inside in [
+        "127.0.0.1",
+        "10.1.2.3",
+        "169.254.169.254",
+        "::1",
+        "::ffff:127.0.0.1",
+        "64:ff9b::7f00:1",
+        "fe80::1",
+        "fd00::1",
+        "0.0.0.0",
+        "224.0.0.1",
+    ] {
         for url in ["http://good.example/", "http://a.suffix.example/"] {
             assert!(verdict(url, &hosts, &[inside], false).is_err(), "{url} {inside}");
             assert!(verdict(url, &hosts, &["8.8.8.8", inside], false).is_err(), "{url} {inside} beside a public one");
@@ -126,16 +137,32 @@ fn a_granted_name_that_leads_inside_is_refused() {
 fn what_the_person_typed_may_be_local_and_nothing_beside_it() {
     let typed = |url: &str| vec![grant_for(url, true).unwrap()];
     assert_eq!(verdict("http://127.0.0.1:8080/x", &typed("http://127.0.0.1:8080/"), &[], false), Ok(()));
-    assert_eq!(verdict("http://localhost:8080/x", &typed("http://localhost:8080/"), &["127.0.0.1", "::1"], false), Ok(()));
+    assert_eq!(
+        verdict("http://localhost:8080/x", &typed("http://localhost:8080/"), &["127.0.0.1", "::1"], false),
+        Ok(())
+    );
     assert_eq!(verdict("http://nas.lan/", &typed("http://nas.lan/"), &["192.168.1.9"], false), Ok(()));
     assert!(verdict("http://127.0.0.1:8081/", &typed("http://127.0.0.1:8080/"), &[], false).is_err(), "another port");
-    assert!(verdict("http://127.0.0.2:8080/", &typed("http://127.0.0.1:8080/"), &[], false).is_err(), "another address");
-    assert!(verdict("http://localhost:8080/", &typed("http://127.0.0.1:8080/"), &["127.0.0.1"], false).is_err(), "another name");
-    assert!(verdict("http://nas.lan/", &typed("http://nas.lan/"), &["127.0.0.1"], false).is_err(), "a home name is not this machine");
+    assert!(
+        verdict("http://127.0.0.2:8080/", &typed("http://127.0.0.1:8080/"), &[], false).is_err(),
+        "another address"
+    );
+    assert!(
+        verdict("http://localhost:8080/", &typed("http://127.0.0.1:8080/"), &["127.0.0.1"], false).is_err(),
+        "another name"
+    );
+    assert!(
+        verdict("http://nas.lan/", &typed("http://nas.lan/"), &["127.0.0.1"], false).is_err(),
+        "a home name is not this machine"
+    );
     let untyped = vec![grant_for("http://127.0.0.1:8080/", false).unwrap()];
     assert!(verdict("http://127.0.0.1:8080/", &untyped, &[], false).is_err(), "loopback is granted by typing only");
     let untyped = vec![grant_for("http://192.168.1.9/", false).unwrap()];
-    assert_eq!(verdict("http://192.168.1.9/", &untyped, &[], false), Ok(()), "a private address that was granted literally");
+    assert_eq!(
+        verdict("http://192.168.1.9/", &untyped, &[], false),
+        Ok(()),
+        "a private address that was granted literally"
+    );
 }
 
 #[test]

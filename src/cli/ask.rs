@@ -65,7 +65,11 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
         output::result_json(&record(&instance, &turn)?);
     } else {
         let message = turn.message.clone().unwrap_or_default();
-        if turn.final_kind.as_deref() == Some("answer") { output::result(&message) } else { output::aside(&message) }
+        if turn.final_kind.as_deref() == Some("answer") {
+            output::result(&message);
+        } else {
+            output::aside(&message);
+        }
         if code == 3 && turn.final_class.as_deref() == Some("consent_expired") {
             let asked = turn.asked.as_ref().map(|asked| asked.text.clone());
             context.say(&asked.unwrap_or_default());
@@ -114,8 +118,17 @@ pub(super) fn exit_code(turn: &Turn) -> u8 {
 
 /// Classes that mean that something failed, rather than that it was refused or is not there.
 const FAILURES: &[&str] = &[
-    "timeout", "crashed", "non_json", "contract_violation", "cage_refused", "internal_error", "operation_failed",
-    "resource_unavailable", "dependency_unavailable", "network", "dns_error",
+    "timeout",
+    "crashed",
+    "non_json",
+    "contract_violation",
+    "cage_refused",
+    "internal_error",
+    "operation_failed",
+    "resource_unavailable",
+    "dependency_unavailable",
+    "network",
+    "dns_error",
 ];
 
 /// Settles turns that a crash interrupted: planned changes are finished, everything else ends with a plain record.

@@ -30,8 +30,16 @@ pub(super) fn run(context: &Context, command: &Config) -> Result<u8, Failure> {
         Config::Check => {
             Settings::resolve(&path, &context.flags(), &context.variables)?;
             let there = path.exists();
-            let text = if there { format!("{} is right", path.display()) } else { format!("{} does not exist; the defaults hold", path.display()) };
-            if context.global.json { output::result_json(&json!({ "ok": true, "file": path, "exists": there })) } else { output::result(&text) }
+            let text = if there {
+                format!("{} is right", path.display())
+            } else {
+                format!("{} does not exist; the defaults hold", path.display())
+            };
+            if context.global.json {
+                output::result_json(&json!({ "ok": true, "file": path, "exists": there }));
+            } else {
+                output::result(&text);
+            }
             Ok(0)
         }
         Config::Set { key, value } => {
@@ -49,7 +57,10 @@ fn show(context: &Context, path: &std::path::Path) -> Result<u8, Failure> {
     let settings = Settings::resolve(path, &context.flags(), &context.variables)?;
     let listed = settings.listed();
     if context.global.json {
-        let values: Value = listed.iter().map(|(key, value, source)| ((*key).to_owned(), json!({ "value": value, "from": source }))).collect();
+        let values: Value = listed
+            .iter()
+            .map(|(key, value, source)| ((*key).to_owned(), json!({ "value": value, "from": source })))
+            .collect();
         output::result_json(&values);
         return Ok(0);
     }

@@ -54,7 +54,10 @@ pub(super) fn run(context: &Context, command: &Credential) -> Result<u8, Failure
         }
         Credential::Remove { name } => {
             if !instance.credentials.remove(name, &instance.keys)? {
-                return Err(Failure::refused(format!("there is no credential {name}"), "metnos credential list shows the names"));
+                return Err(Failure::refused(
+                    format!("there is no credential {name}"),
+                    "metnos credential list shows the names",
+                ));
             }
             instance.refresh_redactor();
             instance.record("instance", vec![CredentialRemoved { name: name.clone() }.into()], Vec::new())?;
@@ -70,7 +73,9 @@ fn read_value(name: &str) -> Result<Secret, Failure> {
     }
     let mut text = Zeroizing::new(String::new());
     let read = std::io::stdin().lock().take(64 << 10).read_to_string(&mut text);
-    read.map_err(|error| Failure::usage(format!("the value cannot be read: {error}"), "printf %s VALUE | metnos credential set NAME"))?;
+    read.map_err(|error| {
+        Failure::usage(format!("the value cannot be read: {error}"), "printf %s VALUE | metnos credential set NAME")
+    })?;
     let value = text.trim_end_matches(['\n', '\r']);
     if value.is_empty() {
         return Err(Failure::usage("the value is empty", "printf %s VALUE | metnos credential set NAME"));

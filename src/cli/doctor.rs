@@ -22,12 +22,21 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
             Some(report)
         }
         Err(error) => {
-            findings.push((false, say("doctor.no_cage", json!({ "reason": error.to_string() })), Some(say("doctor.mend_cage", json!({})))));
+            findings.push((
+                false,
+                say("doctor.no_cage", json!({ "reason": error.to_string() })),
+                Some(say("doctor.mend_cage", json!({}))),
+            ));
             None
         }
     };
-    let space = rustix::fs::statvfs(&instance.dirs.data).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
-    findings.push((space > 1 << 30, say("doctor.disk", json!({ "mib": space >> 20, "folder": instance.dirs.data })), None));
+    let space =
+        rustix::fs::statvfs(&instance.dirs.data).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
+    findings.push((
+        space > 1 << 30,
+        say("doctor.disk", json!({ "mib": space >> 20, "folder": instance.dirs.data })),
+        None,
+    ));
     findings.push((true, say("doctor.log", json!({ "events": instance.log.head().size })), None));
     for (name, reason) in crate::loader::check::quarantined(&instance) {
         let hint = format!("metnos executor show {name}");
@@ -36,7 +45,8 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     findings.push((false, say("first_run.no_model", json!({})), None));
     findings.push((false, say("first_run.no_telegram", json!({})), None));
     if context.global.json {
-        let findings: Vec<Value> = findings.iter().map(|(good, text, hint)| json!({ "ok": good, "text": text, "hint": hint })).collect();
+        let findings: Vec<Value> =
+            findings.iter().map(|(good, text, hint)| json!({ "ok": good, "text": text, "hint": hint })).collect();
         output::result_json(&json!({ "findings": findings, "cage": report }));
         return Ok(0);
     }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use metnos_log::TurnId;
 use metnos_log::event::executor::LifeCycle;
 use metnos_projections::machines::turn::Turn;
 use metnos_projections::machines::turn::decide::trouble;
-use metnos_log::TurnId;
 use serde_json::{Value, json};
 
 use super::{Context, Failure, output, terminal};
@@ -76,7 +76,9 @@ fn list(context: &Context) -> Result<u8, Failure> {
             metnos_projections::messages::Language::It => manifest.description.it,
         });
         if context.global.json {
-            output::result_json(&json!({ "name": name, "version": current, "state": entry.life, "reason": entry.reason, "description": description }));
+            output::result_json(
+                &json!({ "name": name, "version": current, "state": entry.life, "reason": entry.reason, "description": description }),
+            );
         }
         rows.push(vec![name.clone(), current, state(entry.life), output::short(&description.unwrap_or_default(), 70)]);
     }
@@ -89,15 +91,17 @@ fn list(context: &Context) -> Result<u8, Failure> {
 fn show(context: &Context, name: &str) -> Result<u8, Failure> {
     let instance = context.instance()?;
     let found = instance.catalog.find(name);
-    let (name, entry) =
-        found.ok_or_else(|| Failure::refused(format!("there is no executor {name}"), "metnos executor list shows them"))?;
+    let (name, entry) = found
+        .ok_or_else(|| Failure::refused(format!("there is no executor {name}"), "metnos executor list shows them"))?;
     let current = entry.current.clone().unwrap_or_default();
     let version = entry.versions.get(&current);
     let signed = version.and_then(|version| version.signed.as_ref());
     let birth = version.and_then(|version| version.birth.as_ref());
     if context.global.json {
         let manifest = version.and_then(|version| version.installed.as_ref()).map(|installed| &installed.manifest.0);
-        output::result_json(&json!({ "name": name, "version": current, "state": entry.life, "reason": entry.reason, "signed": signed, "birth": birth, "manifest": manifest }));
+        output::result_json(
+            &json!({ "name": name, "version": current, "state": entry.life, "reason": entry.reason, "signed": signed, "birth": birth, "manifest": manifest }),
+        );
         return Ok(0);
     }
     let manifest = version.and_then(metnos_projections::machines::catalog::Version::manifest);
@@ -110,7 +114,10 @@ fn show(context: &Context, name: &str) -> Result<u8, Failure> {
         let capabilities: Vec<&str> = manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect();
         lines.push(format!("capabilities  {}", capabilities.join(", ")));
         let limits = &manifest.contract;
-        lines.push(format!("limits        {} s, {} MiB, {} bytes of reply", limits.timeout_s, limits.memory_mb, limits.output_bytes_max));
+        lines.push(format!(
+            "limits        {} s, {} MiB, {} bytes of reply",
+            limits.timeout_s, limits.memory_mb, limits.output_bytes_max
+        ));
     }
     if let Some(signed) = signed {
         lines.push(format!("signed by     {}", signed.key_id));
@@ -118,7 +125,12 @@ fn show(context: &Context, name: &str) -> Result<u8, Failure> {
     }
     if let Some(birth) = birth {
         let passed = birth.cases.iter().filter(|case| case.passed).count();
-        lines.push(format!("birth tests   {passed} of {} passed on {}, cage {}", birth.cases.len(), birth.interpreter, birth.cage));
+        lines.push(format!(
+            "birth tests   {passed} of {} passed on {}, cage {}",
+            birth.cases.len(),
+            birth.interpreter,
+            birth.cage
+        ));
     }
     output::result(&lines.join("\n"));
     Ok(0)
@@ -127,12 +139,19 @@ fn show(context: &Context, name: &str) -> Result<u8, Failure> {
 /// One call outside of a turn: only executors without side effects, on what the person typed.
 fn call(context: &Context, name: &str, args: &str) -> Result<u8, Failure> {
     let args: Value = serde_json::from_str(args).ok().filter(Value::is_object).ok_or_else(|| {
-        Failure::usage("--args is no JSON object", "metnos executor run get_now --args '{\"timezone\": \"Europe/Rome\"}'")
+        Failure::usage(
+            "--args is no JSON object",
+            "metnos executor run get_now --args '{\"timezone\": \"Europe/Rome\"}'",
+        )
     })?;
     let instance = context.ready(&context.flags())?;
-    let loaded = Loaded::from_catalog(&instance.catalog, &instance.log.reader(), name).map_err(|error| refused(&error))?;
+    let loaded =
+        Loaded::from_catalog(&instance.catalog, &instance.log.reader(), name).map_err(|error| refused(&error))?;
     if loaded.manifest.contract.side_effects {
-        return Err(Failure::refused(format!("{name} changes things; it runs only in a turn, where consent is asked"), "metnos ask \"…\""));
+        return Err(Failure::refused(
+            format!("{name} changes things; it runs only in a turn, where consent is asked"),
+            "metnos ask \"…\"",
+        ));
     }
     let (result, report, duration_ms, trace_id) = caged(&instance, loaded, args)?;
     let good = result.get("ok") == Some(&Value::Bool(true));
@@ -149,7 +168,10 @@ fn call(context: &Context, name: &str, args: &str) -> Result<u8, Failure> {
         output::result(&serde_json::to_string_pretty(&result).unwrap_or_default());
     } else {
         let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        return Err(Failure::refused(format!("{}: {}", text("error_class"), text("error")), "metnos executor show NAME says what it takes"));
+        return Err(Failure::refused(
+            format!("{}: {}", text("error_class"), text("error")),
+            "metnos executor show NAME says what it takes",
+        ));
     }
     Ok(u8::from(!good))
 }
@@ -158,7 +180,11 @@ fn refused(error: &LoadError) -> Failure {
     Failure::refused(format!("{}: {error}", error.class()), "metnos executor list shows the executors")
 }
 
-fn caged(instance: &Instance, loaded: Loaded, args: Value) -> Result<(Value, Option<CageReport>, u64, String), Failure> {
+fn caged(
+    instance: &Instance,
+    loaded: Loaded,
+    args: Value,
+) -> Result<(Value, Option<CageReport>, u64, String), Failure> {
     use metnos_projections::rules::vaglio::Subject;
     let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
     let mut caller = engine::caller(instance, &Turn::default(), TurnId::new(now(), random()));
@@ -179,7 +205,13 @@ fn caged(instance: &Instance, loaded: Loaded, args: Value) -> Result<(Value, Opt
     if let Some((class, reason)) = troubles.chain(checks).next() {
         return Ok((failure(&class, &reason), None, 0, trace_id));
     }
-    let paths: Vec<String> = prepared.facts.targets.iter().filter(|target| target.role != "url").map(|target| target.canonical.clone()).collect();
+    let paths: Vec<String> = prepared
+        .facts
+        .targets
+        .iter()
+        .filter(|target| target.role != "url")
+        .map(|target| target.canonical.clone())
+        .collect();
     let home = caller.home.to_string_lossy().into_owned();
     let subject = Subject { about: "call", tool: &tool, paths: &paths, home: &home, own: &caller.own };
     if let Some(blocked) = instance.rules.laws.guard(subject, language) {
@@ -187,7 +219,8 @@ fn caged(instance: &Instance, loaded: Loaded, args: Value) -> Result<(Value, Opt
     }
     let cancel = terminal::cancel_on_interrupt().map_err(|error| Failure::internal(error.to_string()))?;
     let progress = |_: Progress| {};
-    let around = Around { caller: &caller, trace_id: &trace_id, typed: &|_| true, cancel, progress: &progress, canned: None };
+    let around =
+        Around { caller: &caller, trace_id: &trace_id, typed: &|_| true, cancel, progress: &progress, canned: None };
     match prepared.run(instance.sandbox()?, &around) {
         Ok(returned) => {
             let duration = u64::try_from(returned.outcome.duration.as_millis()).unwrap_or(u64::MAX);
@@ -204,13 +237,21 @@ fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure>
     let birth = loader::birth::run(&instance, &candidate)?;
     let failed: Vec<_> = birth.cases.iter().filter(|case| !case.passed).collect();
     if context.global.json {
-        output::result_json(&json!({ "ok": failed.is_empty(), "name": birth.name, "version": birth.version, "lock": candidate.loaded.declared.digest(), "cases": birth.cases }));
+        output::result_json(
+            &json!({ "ok": failed.is_empty(), "name": birth.name, "version": birth.version, "lock": candidate.loaded.declared.digest(), "cases": birth.cases }),
+        );
     } else {
         for case in &birth.cases {
             let reason = case.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             output::result(&format!("{} {}{reason}", if case.passed { "ok    " } else { "failed" }, case.name));
         }
-        output::result(&format!("{} {}: {} of {} birth cases pass", birth.name, birth.version, birth.cases.len() - failed.len(), birth.cases.len()));
+        output::result(&format!(
+            "{} {}: {} of {} birth cases pass",
+            birth.name,
+            birth.version,
+            birth.cases.len() - failed.len(),
+            birth.cases.len()
+        ));
     }
     Ok(u8::from(!failed.is_empty()))
 }
@@ -219,14 +260,18 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let mut instance = context.ready(&context.flags())?;
     let source = Source::read(dir).map_err(loader::InstallError::from)?;
     let candidate = loader::candidate(source.clone())?;
-    let capabilities: Vec<String> = candidate.loaded.manifest.capabilities.iter().map(|capability| capability.name.clone()).collect();
+    let capabilities: Vec<String> =
+        candidate.loaded.manifest.capabilities.iter().map(|capability| capability.name.clone()).collect();
     if !context.global.yes {
-        let values = json!({ "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities });
+        let values =
+            json!({ "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities });
         let text = context.text(&instance, "consent.add_executor", &values);
         let person = terminal::Terminal::new(&instance.rules.messages, true);
         match engine::Person::consent(&person, "call", &text, context.language(&instance)) {
             engine::Answer::Yes(_) => {}
-            engine::Answer::No(_) => return Err(Failure::refused("it was not added", "run it again when you are sure")),
+            engine::Answer::No(_) => {
+                return Err(Failure::refused("it was not added", "run it again when you are sure"));
+            }
             engine::Answer::Nobody => {
                 return Err(Failure::needs_person(text, "answer at a terminal, or give --yes as the host's own user"));
             }
@@ -235,9 +280,16 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let birth = loader::install(&mut instance, source, "owner")?;
     super::ask::follow(&instance);
     if context.global.json {
-        output::result_json(&json!({ "ok": true, "name": birth.name, "version": birth.version, "cases": birth.cases.len() }));
+        output::result_json(
+            &json!({ "ok": true, "name": birth.name, "version": birth.version, "cases": birth.cases.len() }),
+        );
     } else {
-        output::result(&format!("{} {} is signed and active; {} birth cases passed", birth.name, birth.version, birth.cases.len()));
+        output::result(&format!(
+            "{} {} is signed and active; {} birth cases passed",
+            birth.name,
+            birth.version,
+            birth.cases.len()
+        ));
     }
     Ok(0)
 }

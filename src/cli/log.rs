@@ -53,7 +53,9 @@ fn status(context: &Context, instance: &Instance) -> Result<u8, Failure> {
     let bytes = std::fs::metadata(instance.dirs.log()).map_or(0, |metadata| metadata.len());
     let first = instance.log.reader().event(1)?.map(|event| event.time.0);
     if context.global.json {
-        output::result_json(&json!({ "id": instance.log.id(), "events": head.size, "head": hex(&head.head), "file": instance.dirs.log(), "file_bytes": bytes, "format": metnos_log::store::FORMAT }));
+        output::result_json(
+            &json!({ "id": instance.log.id(), "events": head.size, "head": hex(&head.head), "file": instance.dirs.log(), "file_bytes": bytes, "format": metnos_log::store::FORMAT }),
+        );
     } else {
         let since = first.map(|first| output::moment(first, &instance.settings.zone)).unwrap_or_default();
         output::result(&format!(
@@ -75,7 +77,11 @@ fn tail(context: &Context, instance: &Instance, count: u64, follow: bool) -> Res
     loop {
         reader.each(next, |recorded| {
             next = recorded.seq + 1;
-            if context.global.json { output::result_json(&as_json(&recorded)) } else { output::result(&line(&recorded, instance)) }
+            if context.global.json {
+                output::result_json(&as_json(&recorded));
+            } else {
+                output::result(&line(&recorded, instance));
+            }
             Ok::<bool, Failure>(true)
         })?;
         if !follow {
@@ -101,7 +107,9 @@ fn gist(payload: &Value) -> String {
     let parts = payload.as_object().into_iter().flatten().filter_map(|(key, value)| match value {
         Value::String(text) if !text.is_empty() => Some(format!("{key}={}", output::short(text, 40))),
         Value::Number(_) | Value::Bool(_) => Some(format!("{key}={value}")),
-        Value::Object(kept) => kept.get("inline").and_then(Value::as_str).map(|text| format!("{key}={}", output::short(text, 60))),
+        Value::Object(kept) => {
+            kept.get("inline").and_then(Value::as_str).map(|text| format!("{key}={}", output::short(text, 60)))
+        }
         _ => None,
     });
     parts.collect::<Vec<_>>().join(" ")
@@ -138,7 +146,10 @@ fn export(instance: &Instance) -> Result<u8, Failure> {
 fn show(context: &Context, instance: &Instance, seq: u64) -> Result<u8, Failure> {
     let reader = instance.log.reader();
     let found = reader.event(seq)?.ok_or_else(|| {
-        Failure::refused(format!("there is no event {seq}"), format!("the log has events 1 to {}", instance.log.head().size))
+        Failure::refused(
+            format!("there is no event {seq}"),
+            format!("the log has events 1 to {}", instance.log.head().size),
+        )
     })?;
     let recorded = reader.rehydrated(found)?;
     let value = as_json(&recorded);
@@ -148,6 +159,10 @@ fn show(context: &Context, instance: &Instance, seq: u64) -> Result<u8, Failure>
         output::result(&serde_json::to_string_pretty(&value).unwrap_or_default());
     }
     Ok(0)
+}
+
+fn format_unknown(seq: u64, kind: &str) -> String {
+    format!("{seq} is of the kind {kind}, which this program does not know")
 }
 
 fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
@@ -162,10 +177,15 @@ fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
             } else {
                 let mut text = format!(
                     "good: {} events, {} blobs, {} erased\nhead        {}\nrange root  {}",
-                    verified.head.size, verified.blobs, verified.erased, hex(&verified.head.head), hex(&verified.range_root)
+                    verified.head.size,
+                    verified.blobs,
+                    verified.erased,
+                    hex(&verified.head.head),
+                    hex(&verified.range_root)
                 );
                 for (seq, kind) in &verified.unknown {
-                    text.push_str(&format!("\nnote: event {seq} is of the kind {kind}, which this program does not know"));
+                    text.push_str("\nnote: event ");
+                    text.push_str(&format_unknown(*seq, kind));
                 }
                 output::result(&text);
             }
@@ -180,7 +200,10 @@ fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
                 output::result_json(&json!({ "ok": false, "seq": seq, "error": damage.to_string() }));
                 return Ok(1);
             }
-            Err(Failure::refused(format!("the log is damaged: {damage}"), "keep the file as it is and copy it before anything else"))
+            Err(Failure::refused(
+                format!("the log is damaged: {damage}"),
+                "keep the file as it is and copy it before anything else",
+            ))
         }
     }
 }

@@ -152,8 +152,12 @@ impl Context {
 
     fn start(&self, command: &Command) -> Result<(), Failure> {
         let level = self.variables.log_level.clone().unwrap_or_else(|| "warn".to_owned());
-        let filter = tracing_subscriber::EnvFilter::try_new(format!("metnos={level}"))
-            .map_err(|_| Failure::usage(format!("METNOS_LOG_LEVEL = «{level}» is not possible"), "use error, warn, info, debug or trace"))?;
+        let filter = tracing_subscriber::EnvFilter::try_new(format!("metnos={level}")).map_err(|_| {
+            Failure::usage(
+                format!("METNOS_LOG_LEVEL = «{level}» is not possible"),
+                "use error, warn, info, debug or trace",
+            )
+        })?;
         let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time();
         subscriber.try_init().map_err(|error| Failure::internal(error.to_string()))?;
         tracing::debug!(?command, "started");
@@ -182,10 +186,14 @@ impl Context {
     }
 
     fn prepare(&self, instance: &mut Instance) -> Result<(), Failure> {
-        self.wait_for_cages(instance)?;
+        Self::wait_for_cages(instance)?;
         let is_new = instance.is_new;
         if is_new {
-            self.say(&self.text(instance, "first_run.created", &serde_json::json!({ "workspace": instance.dirs.workspace })));
+            self.say(&self.text(
+                instance,
+                "first_run.created",
+                &serde_json::json!({ "workspace": instance.dirs.workspace }),
+            ));
         }
         let laid = seeds::install_missing(instance);
         self.tell_seeds(instance, &laid, is_new);
@@ -201,11 +209,14 @@ impl Context {
     }
 
     /// Waits until no cage of a killed command is alive: what it might still do must be over before anything is settled.
-    fn wait_for_cages(&self, instance: &Instance) -> Result<(), Failure> {
+    fn wait_for_cages(instance: &Instance) -> Result<(), Failure> {
         let alive = lock::settle(&instance.dirs.data.join("cages"), CAGE_PATIENCE);
         match alive {
             Ok(alive) if alive.is_empty() => Ok(()),
-            Ok(alive) => Err(Failure::internal(format!("{} executors of an earlier command still run; try again in a moment", alive.len()))),
+            Ok(alive) => Err(Failure::internal(format!(
+                "{} executors of an earlier command still run; try again in a moment",
+                alive.len()
+            ))),
             Err(error) => Err(Failure::internal(format!("the cages of earlier commands cannot be looked at: {error}"))),
         }
     }
@@ -229,7 +240,9 @@ impl Context {
             check::Notice::Quarantined { name, reason } => {
                 self.text(instance, "notice.quarantined", &serde_json::json!({ "name": name, "reason": reason }))
             }
-            check::Notice::Restored { name } => self.text(instance, "notice.restored", &serde_json::json!({ "name": name })),
+            check::Notice::Restored { name } => {
+                self.text(instance, "notice.restored", &serde_json::json!({ "name": name }))
+            }
         }
     }
 

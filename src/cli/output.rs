@@ -1,5 +1,5 @@
 //! What commands print: results on stdout, the rest on stderr, errors as `error:` and `hint:`.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the one file that prints for commands")]
+#![expect(clippy::print_stderr, reason = "this is the one file that prints for commands")]
 
 use std::error::Error;
 use std::io::Write;
@@ -78,8 +78,12 @@ impl From<InstanceError> for Failure {
     fn from(error: InstanceError) -> Self {
         let hint = match &error {
             InstanceError::Log(OpenError::Busy { .. }) => "wait for the other command to finish, then run this again",
-            InstanceError::Log(OpenError::Newer { .. }) => "run the newer metnos that wrote this log; nothing was changed",
-            InstanceError::Log(OpenError::Damaged { .. }) => "keep the file; nothing was changed. Copy it elsewhere before you try anything",
+            InstanceError::Log(OpenError::Newer { .. }) => {
+                "run the newer metnos that wrote this log; nothing was changed"
+            }
+            InstanceError::Log(OpenError::Damaged { .. }) => {
+                "keep the file; nothing was changed. Copy it elsewhere before you try anything"
+            }
             InstanceError::Log(OpenError::Io { .. }) | InstanceError::Dirs(_) => {
                 "choose a folder that you can write to: metnos --home DIR …, or see metnos doctor"
             }
@@ -148,7 +152,8 @@ pub(super) fn result(text: &str) {
 
 /// A result for programs: one JSON value on a line.
 pub(super) fn result_json(value: &impl Serialize) {
-    let text = serde_json::to_string(value).unwrap_or_else(|error| json!({ "ok": false, "error": error.to_string() }).to_string());
+    let text = serde_json::to_string(value)
+        .unwrap_or_else(|error| json!({ "ok": false, "error": error.to_string() }).to_string());
     write_line(&text);
 }
 
@@ -160,7 +165,9 @@ pub(crate) fn aside(text: &str) {
 /// A reader that went away (`| head`) is no error of ours.
 fn write_line(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
     if written.and_then(|()| stdout.flush()).is_err() {
         std::process::exit(0);
     }
@@ -192,7 +199,11 @@ pub(super) fn moment(micros: i64, zone: &str) -> String {
 /// One line of a value, cut for people.
 pub(super) fn short(text: &str, characters: usize) -> String {
     let line = text.replace(['\n', '\r', '\t'], " ");
-    if line.chars().count() <= characters { line } else { line.chars().take(characters.saturating_sub(1)).chain("…".chars()).collect() }
+    if line.chars().count() <= characters {
+        line
+    } else {
+        line.chars().take(characters.saturating_sub(1)).chain("…".chars()).collect()
+    }
 }
 
 /// A value as a person reads it: a text bare, the rest as JSON.

@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
         output::result(&for_people(context, &instance, &turn, &shown));
     }
     ask::follow(&instance);
-    Ok(if shown["abstained"] == true { 1 } else { 0 })
+    Ok(u8::from(shown["abstained"] == true))
 }
 
 /// Decides the opening and the first step without running anything.
@@ -87,10 +87,10 @@ fn shown(turn: &Turn) -> Value {
 }
 
 fn for_people(context: &Context, instance: &Instance, turn: &Turn, shown: &Value) -> String {
-    if let Some(text) = shown.get("question").or_else(|| shown.get("reason")).and_then(Value::as_str) {
-        if shown["steps"].as_array().is_none_or(Vec::is_empty) {
-            return text.to_owned();
-        }
+    if let Some(text) = shown.get("question").or_else(|| shown.get("reason")).and_then(Value::as_str)
+        && shown["steps"].as_array().is_none_or(Vec::is_empty)
+    {
+        return text.to_owned();
     }
     let mut lines = Vec::new();
     for (number, step) in (1..).zip(turn.plan.iter().flat_map(|plan| &plan.steps)) {
@@ -104,7 +104,11 @@ fn for_people(context: &Context, instance: &Instance, turn: &Turn, shown: &Value
                 Some(Origin::Default) | None => "default",
                 Some(Origin::Model) => "model",
             };
-            format!("{name} = {} ({})", output::plain(value), context.text(instance, &format!("plan.from_{origin}"), &json!({})))
+            format!(
+                "{name} = {} ({})",
+                output::plain(value),
+                context.text(instance, &format!("plan.from_{origin}"), &json!({}))
+            )
         });
         lines.push(format!("{number}. {}  {}", step.tool, args.collect::<Vec<_>>().join(", ")));
     }

@@ -81,17 +81,23 @@ fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
     let mut lines = Vec::new();
     let mut equal = true;
     for (name, computed, live) in digests {
-        let file = stored.iter().find(|(stored, position, _)| *stored == name && *position == head).map(|(_, _, digest)| digest);
+        let file = stored
+            .iter()
+            .find(|(stored, position, _)| *stored == name && *position == head)
+            .map(|(_, _, digest)| digest);
         let same = computed == live && file.is_none_or(|file| *file == computed);
         equal &= same;
         lines.push(json!({ "projection": name, "digest": computed, "live": live, "checkpoint": file, "equal": same }));
     }
-    finish(context, &report, equal, &lines)
+    Ok(finish(context, &report, equal, &lines))
 }
 
 fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
-        Failure::usage(format!("{} cannot be read: {error}", file.display()), "metnos log export > FILE writes a history")
+        Failure::usage(
+            format!("{} cannot be read: {error}", file.display()),
+            "metnos log export > FILE writes a history",
+        )
     })?;
     let rules = metnos_projections::rules::Rules::embedded();
     let mut checker = Checker::new(&rules, strict);
@@ -110,11 +116,14 @@ fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Fai
         (Turns::NAME, rebuilt.turns.digest()),
         (Configuration::NAME, rebuilt.configuration.digest()),
     ];
-    let lines: Vec<Value> = digests.into_iter().map(|(name, digest)| json!({ "projection": name, "digest": digest, "equal": true })).collect();
-    finish(context, &report, true, &lines)
+    let lines: Vec<Value> = digests
+        .into_iter()
+        .map(|(name, digest)| json!({ "projection": name, "digest": digest, "equal": true }))
+        .collect();
+    Ok(finish(context, &report, true, &lines))
 }
 
-fn finish(context: &Context, report: &Report, equal: bool, digests: &[Value]) -> Result<u8, Failure> {
+fn finish(context: &Context, report: &Report, equal: bool, digests: &[Value]) -> u8 {
     let good = equal && report.differences.is_empty();
     if context.global.json {
         output::result_json(&json!({
@@ -122,13 +131,20 @@ fn finish(context: &Context, report: &Report, equal: bool, digests: &[Value]) ->
             "not_decidable": report.not_decidable, "open": report.open, "projections": digests,
             "differences": report.differences.iter().map(difference_json).collect::<Vec<_>>(),
         }));
-        return Ok(u8::from(!good));
+        return u8::from(!good);
     }
     let decided = report.turns - report.by_other_rules;
-    output::result(&format!("{} events folded, {decided} turns decided again, {} by other rules, {} not decidable, {} open", report.events, report.by_other_rules, report.not_decidable, report.open));
+    output::result(&format!(
+        "{} events folded, {decided} turns decided again, {} by other rules, {} not decidable, {} open",
+        report.events, report.by_other_rules, report.not_decidable, report.open
+    ));
     for line in digests {
         let mark = if line["equal"] == true { "equal " } else { "DIFFERS" };
-        output::result(&format!("{mark} {:<14} {}", line["projection"].as_str().unwrap_or_default(), line["digest"].as_str().unwrap_or_default()));
+        output::result(&format!(
+            "{mark} {:<14} {}",
+            line["projection"].as_str().unwrap_or_default(),
+            line["digest"].as_str().unwrap_or_default()
+        ));
         if line["equal"] != true {
             output::result(&format!("        live {} checkpoint {}", line["live"], line["checkpoint"]));
         }
@@ -136,8 +152,12 @@ fn finish(context: &Context, report: &Report, equal: bool, digests: &[Value]) ->
     for difference in &report.differences {
         output::result(&difference_text(difference));
     }
-    output::result(if good { "good: the history decides the same again" } else { "NOT good: the history and the rules part" });
-    Ok(u8::from(!good))
+    output::result(if good {
+        "good: the history decides the same again"
+    } else {
+        "NOT good: the history and the rules part"
+    });
+    u8::from(!good)
 }
 
 fn said(event: Option<&(String, Value)>) -> Value {
@@ -166,13 +186,16 @@ fn difference_text(difference: &Difference) -> String {
     )
 }
 
+/// What stands before the details of an event.
+const DETAIL_INDENT: &str = "                          ";
+
 /// A turn's events, one a line, for people.
 pub(super) fn timeline(instance: &Instance, events: &[Recorded]) -> String {
     let start = events.first().map_or(0, |event| event.time.0);
     let line = |recorded: &Recorded| {
         let milliseconds = (recorded.time.0 - start) / 1000;
         let (what, detail) = recorded.event().map_or_else(|| ("erased".to_owned(), String::new()), told);
-        let detail = detail.lines().map(|line| format!("\n{:>26}{line}", "")).collect::<String>();
+        let detail = detail.lines().fold(String::new(), |all, line| all + "\n" + DETAIL_INDENT + line);
         format!("{:>6} {milliseconds:>6} ms  {:<9} {what}{detail}", recorded.seq, "")
     };
     let when = output::moment(start, &instance.settings.zone);
@@ -185,40 +208,62 @@ fn told(event: &Event) -> (String, String) {
     match event {
         Event::TurnOpened(opened) => (format!("sentence   {}", opened.text), String::new()),
         Event::CandidatesRanked(ranked) => {
-            let best: Vec<String> = ranked.tools.iter().take(5).map(|(tool, score)| format!("{tool} {score}")).collect();
+            let best: Vec<String> =
+                ranked.tools.iter().take(5).map(|(tool, score)| format!("{tool} {score}")).collect();
             (format!("candidates {}", best.join(", ")), String::new())
         }
-        Event::PlanProposed(proposed) => (format!("plan       by {} ({})", proposed.engine, proposed.source), String::new()),
-        Event::StepProposed(proposed) => {
-            (format!("step {}     {} {}", proposed.step, proposed.tool, output::short(proposed.args.get().unwrap_or("(in a blob)"), 200)), String::new())
+        Event::PlanProposed(proposed) => {
+            (format!("plan       by {} ({})", proposed.engine, proposed.source), String::new())
         }
+        Event::StepProposed(proposed) => (
+            format!(
+                "step {}     {} {}",
+                proposed.step,
+                proposed.tool,
+                output::short(proposed.args.get().unwrap_or("(in a blob)"), 200)
+            ),
+            String::new(),
+        ),
         Event::ArgumentsResolved(resolved) => {
-            let targets = resolved.targets.iter().map(|target| format!("{} {} → {} ({})", target.pointer, target.given, target.canonical, target.kind));
+            let targets = resolved
+                .targets
+                .iter()
+                .map(|target| format!("{} {} → {} ({})", target.pointer, target.given, target.canonical, target.kind));
             let checks = resolved.checks.iter().map(|check| match &check.failure {
                 None => format!("{} ok", check.step),
                 Some((class, reason)) => format!("{} FAILED {class}: {reason}", check.step),
             });
             let detail = targets.chain([checks.collect::<Vec<_>>().join(", ")]).collect::<Vec<_>>().join("\n");
-            (format!("resolved   version {} plan {}", resolved.version, output::short(&resolved.plan_digest, 24)), detail)
+            (
+                format!("resolved   version {} plan {}", resolved.version, output::short(&resolved.plan_digest, 24)),
+                detail,
+            )
         }
         Event::VerdictGiven(verdict) => {
             let word = if verdict.approved { "approved" } else { "blocked" };
-            (format!("verdict    {} {word}, policy {}, score {}", verdict.about, verdict.policy, verdict.score_permille), verdict.blocked_by.clone().unwrap_or_default())
+            (
+                format!(
+                    "verdict    {} {word}, policy {}, score {}",
+                    verdict.about, verdict.policy, verdict.score_permille
+                ),
+                verdict.blocked_by.clone().unwrap_or_default(),
+            )
         }
         Event::ConsentAsked(asked) => ("asked".to_owned(), asked.text.get().unwrap_or_default().to_owned()),
         Event::ConsentGiven(given) => (format!("consent    given by {}", given.by), String::new()),
         Event::ConsentDenied(denied) => (format!("consent    denied by {}", denied.by), String::new()),
         Event::ConsentExpired(expired) => (format!("consent    nobody answered ({})", expired.why), String::new()),
-        Event::StepRefused(refused) => (format!("refused    by {}: {} {}", refused.by, refused.class, refused.reason), String::new()),
-        Event::InvocationStarted(started) => (format!("call       {} {} trace {}", started.tool, started.version, started.trace_id), String::new()),
-        Event::InvocationFinished(finished) => {
-            let outcome = finished.class.clone().unwrap_or_else(|| "ok".to_owned());
-            let cage = finished.cage.0.get("level").and_then(Value::as_str).unwrap_or("no cage");
-            let detail = output::short(finished.result.get().unwrap_or("(in a blob)"), 300);
-            (format!("returned   {outcome} in {} ms, cage {cage}", finished.duration_us / 1000), detail)
+        Event::StepRefused(refused) => {
+            (format!("refused    by {}: {} {}", refused.by, refused.class, refused.reason), String::new())
         }
+        Event::InvocationStarted(started) => {
+            (format!("call       {} {} trace {}", started.tool, started.version, started.trace_id), String::new())
+        }
+        Event::InvocationFinished(finished) => returned(finished),
         Event::EffectsPlanned(_) => ("changes    planned, intent is on disk".to_owned(), String::new()),
-        Event::EffectCommitted(committed) => (format!("change {}   {}", committed.index, committed.outcome), String::new()),
+        Event::EffectCommitted(committed) => {
+            (format!("change {}   {}", committed.index, committed.outcome), String::new())
+        }
         Event::TurnCancelled(cancelled) => (format!("cancelled  by {}", cancelled.by), String::new()),
         Event::TurnClosed(closed) => {
             let class = closed.class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();
@@ -226,4 +271,12 @@ fn told(event: &Event) -> (String, String) {
         }
         other => (other.label().to_owned(), String::new()),
     }
+}
+
+/// What came back from a call.
+fn returned(finished: &metnos_log::event::turn::InvocationFinished) -> (String, String) {
+    let outcome = finished.class.clone().unwrap_or_else(|| "ok".to_owned());
+    let cage = finished.cage.0.get("level").and_then(Value::as_str).unwrap_or("no cage");
+    let detail = output::short(finished.result.get().unwrap_or("(in a blob)"), 300);
+    (format!("returned   {outcome} in {} ms, cage {cage}", finished.duration_us / 1000), detail)
 }

@@ -67,7 +67,11 @@ impl Person for Terminal<'_> {
             return;
         }
         self.shown.store(true, Ordering::Relaxed);
-        let part = if progress.total > 0.0 { format!(" {:.0} %", 100.0 * progress.done / progress.total) } else { String::new() };
+        let part = if progress.total > 0.0 {
+            format!(" {:.0} %", 100.0 * progress.done / progress.total)
+        } else {
+            String::new()
+        };
         write_aside(&format!("\r\u{1b}[K{}{part}", super::output::short(&progress.text, 70)));
     }
 }
@@ -79,7 +83,8 @@ pub(super) fn cancel_on_interrupt() -> std::io::Result<CancelFlag> {
     if let Some(flag) = CANCEL.get() {
         return Ok(flag.clone());
     }
-    let flag = CANCEL.get_or_init(|| CancelFlag::new().expect("a process that just started has descriptors left")).clone();
+    let flag =
+        CANCEL.get_or_init(|| CancelFlag::new().expect("a process that just started has descriptors left")).clone();
     let raised = flag.clone();
     std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || wait_for_interrupts(&raised))?;
     Ok(flag)

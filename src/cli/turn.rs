@@ -31,7 +31,11 @@ pub(super) fn run(context: &Context, command: &Turn) -> Result<u8, Failure> {
         Turn::Show { id } => {
             let (id, events) = events(&instance, id)?;
             let record = record(id, &events);
-            if context.global.json { output::result_json(&record) } else { output::result(&super::replay::timeline(&instance, &events)) }
+            if context.global.json {
+                output::result_json(&record);
+            } else {
+                output::result(&super::replay::timeline(&instance, &events));
+            }
             Ok(0)
         }
     }
@@ -75,10 +79,19 @@ fn list(context: &Context, instance: &crate::instance::Instance, last: usize) ->
         }
         let ended = turn.final_kind.clone().unwrap_or_else(|| "open".to_owned());
         let ended = turn.class.as_ref().map_or(ended.clone(), |class| format!("{ended}: {class}"));
-        rows.push(vec![id.clone(), output::moment(turn.opened_at, &instance.settings.zone), ended, output::short(&text, 60)]);
+        rows.push(vec![
+            id.clone(),
+            output::moment(turn.opened_at, &instance.settings.zone),
+            ended,
+            output::short(&text, 60),
+        ]);
     }
     if !context.global.json {
-        let text = if rows.is_empty() { "no turns yet".to_owned() } else { output::table(&["turn", "when", "ended", "sentence"], &rows) };
+        let text = if rows.is_empty() {
+            "no turns yet".to_owned()
+        } else {
+            output::table(&["turn", "when", "ended", "sentence"], &rows)
+        };
         output::result(&text);
     }
     Ok(0)
@@ -149,7 +162,8 @@ fn step_part(record: &mut Value, event: &Event) {
         }
         Event::EffectsPlanned(planned) => step["effects"] = planned.ops.value().unwrap_or_default(),
         Event::EffectCommitted(committed) => {
-            let outcome = json!({ "index": committed.index, "outcome": committed.outcome, "failure": committed.failure });
+            let outcome =
+                json!({ "index": committed.index, "outcome": committed.outcome, "failure": committed.failure });
             match step.get_mut("outcomes").and_then(Value::as_array_mut) {
                 Some(outcomes) => outcomes.push(outcome),
                 None => step["outcomes"] = json!([outcome]),

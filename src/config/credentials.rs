@@ -80,7 +80,8 @@ impl Credentials {
         let plain: BTreeMap<&str, &str> =
             self.values.iter().map(|(name, value)| (name.as_str(), value.expose_secret())).collect();
         let plain = Zeroizing::new(serde_json::to_vec(&plain).expect("text by text is JSON"));
-        write_private(&self.path, &keys.seal(&plain)).map_err(|source| CredentialError::Io { path: self.path.clone(), source })
+        write_private(&self.path, &keys.seal(&plain))
+            .map_err(|source| CredentialError::Io { path: self.path.clone(), source })
     }
 }
 

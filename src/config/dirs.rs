@@ -45,7 +45,8 @@ impl Dirs {
     pub fn resolve(home: Option<&Path>, variables: &Variables) -> Result<Self, DirsError> {
         let user_home = variables.user_home.clone().or_else(account_home).unwrap_or_else(|| PathBuf::from("/"));
         if let Some(home) = home.or(variables.home.as_deref()) {
-            let home = std::path::absolute(home).map_err(|source| DirsError::Create { path: home.to_owned(), source })?;
+            let home =
+                std::path::absolute(home).map_err(|source| DirsError::Create { path: home.to_owned(), source })?;
             // The folder may be named through links; what is compared with canonical paths must be canonical.
             let home = home.canonicalize().unwrap_or(home);
             return Ok(Self {
@@ -60,10 +61,9 @@ impl Dirs {
             return Err(DirsError::NoHome);
         }
         let config = variables.xdg_config.clone().unwrap_or_else(|| user_home.join(".config")).join("metnos");
-        let data = variables
-            .user_data
-            .clone()
-            .unwrap_or_else(|| variables.xdg_data.clone().unwrap_or_else(|| user_home.join(".local/share")).join("metnos"));
+        let data = variables.user_data.clone().unwrap_or_else(|| {
+            variables.xdg_data.clone().unwrap_or_else(|| user_home.join(".local/share")).join("metnos")
+        });
         let runtime = variables.xdg_runtime.as_ref().map_or_else(|| data.join("run"), |runtime| runtime.join("metnos"));
         Ok(Self { config, data, workspace: user_home.join("metnos"), runtime, user_home })
     }

@@ -178,7 +178,11 @@ impl Settings {
             if allowed.contains(&value) {
                 return Ok(());
             }
-            Err(ConfigError::Value { key, value: value.to_owned(), allowed: format!("it is one of {}", allowed.join(", ")) })
+            Err(ConfigError::Value {
+                key,
+                value: value.to_owned(),
+                allowed: format!("it is one of {}", allowed.join(", ")),
+            })
         };
         one_of("language", language, &["en", "it"])?;
         one_of("autonomy", &self.autonomy, &["read_only", "supervised", "full"])?;
@@ -201,7 +205,9 @@ impl Settings {
             "log_level" => self.log_level.clone(),
             _ => self.network_allow.join(", "),
         };
-        KEYS.iter().map(|(key, _)| (*key, value(key), self.sources.get(key).copied().unwrap_or(Source::Default))).collect()
+        KEYS.iter()
+            .map(|(key, _)| (*key, value(key), self.sources.get(key).copied().unwrap_or(Source::Default)))
+            .collect()
     }
 }
 
@@ -256,14 +262,15 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
     let text = document.to_string();
     parse(&path.to_string_lossy(), &text)?;
     let fresh = path.with_extension("toml.new");
-    std::fs::write(&fresh, text).and_then(|()| Settings::resolve(&fresh, &Flags::default(), &Variables::default()).map(drop).or_else(
-        |error| {
-            std::fs::remove_file(&fresh)?;
-            Err(std::io::Error::other(error.to_string()))
-        },
-    ))
-    .and_then(|()| std::fs::rename(&fresh, path))
-    .map_err(io)
+    std::fs::write(&fresh, text)
+        .and_then(|()| {
+            Settings::resolve(&fresh, &Flags::default(), &Variables::default()).map(drop).or_else(|error| {
+                std::fs::remove_file(&fresh)?;
+                Err(std::io::Error::other(error.to_string()))
+            })
+        })
+        .and_then(|()| std::fs::rename(&fresh, path))
+        .map_err(io)
 }
 
 #[cfg(test)]
@@ -278,7 +285,8 @@ mod tests {
         let flags = Flags { language: Some(Language::En), engine: None };
         let variables = Variables { autonomy: Some("read_only".to_owned()), ..Variables::default() };
         let settings = Settings::resolve(&path, &flags, &variables).unwrap();
-        let listed: BTreeMap<_, _> = settings.listed().into_iter().map(|(key, value, source)| (key, (value, source))).collect();
+        let listed: BTreeMap<_, _> =
+            settings.listed().into_iter().map(|(key, value, source)| (key, (value, source))).collect();
         assert_eq!(listed["language"], ("en".to_owned(), Source::Flag));
         assert_eq!(listed["autonomy"], ("read_only".to_owned(), Source::Environment));
         assert_eq!(listed["engine"], ("auto".to_owned(), Source::Default));
@@ -287,7 +295,10 @@ mod tests {
     #[test]
     fn an_unknown_setting_names_line_and_column() {
         let error = parse("metnos.toml", "language = \"en\"\nlanguag = \"it\"\n").unwrap_err();
-        assert!(matches!(&error, ConfigError::File { line: 2, column: 1, text, .. } if text.starts_with("languag ")), "{error}");
+        assert!(
+            matches!(&error, ConfigError::File { line: 2, column: 1, text, .. } if text.starts_with("languag ")),
+            "{error}"
+        );
     }
 
     #[test]

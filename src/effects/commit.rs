@@ -183,7 +183,10 @@ mod tests {
         }
 
         fn leftovers(&self) -> usize {
-            std::fs::read_dir(self.0.path()).unwrap().filter(|entry| entry.as_ref().unwrap().file_name() != "f.txt").count()
+            std::fs::read_dir(self.0.path())
+                .unwrap()
+                .filter(|entry| entry.as_ref().unwrap().file_name() != "f.txt")
+                .count()
         }
     }
 
@@ -231,7 +234,12 @@ mod tests {
         let root = scratch.0.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("real")).unwrap();
         symlink(root.join("real"), root.join("way")).unwrap();
-        let op = op(&root.join("way/f.txt"), "write", BeforeImage { kind: "absent".to_owned(), ..BeforeImage::default() }, b"x");
+        let op = op(
+            &root.join("way/f.txt"),
+            "write",
+            BeforeImage { kind: "absent".to_owned(), ..BeforeImage::default() },
+            b"x",
+        );
         assert!(matches!(commit(&op, b"x", "k"), Outcome::Failed(..)));
         assert!(!root.join("real/f.txt").exists());
     }

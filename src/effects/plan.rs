@@ -40,10 +40,10 @@ pub fn plan(result: &Value, stage: Option<&Stage>, targets: &[Target], log: &Log
         let op = one(effect, stage, targets, log, keys, &mut planned.blobs);
         planned.ops.push(op);
     }
-    if effects.len() > OPS_MAX {
-        if let Some(op) = planned.ops.last_mut() {
-    op.trouble = Some(("too_large".to_owned(), format!("too_many_changes: {OPS_MAX}")));
-        }
+    if effects.len() > OPS_MAX
+        && let Some(op) = planned.ops.last_mut()
+    {
+        op.trouble = Some(("too_large".to_owned(), format!("too_many_changes: {OPS_MAX}")));
     }
     planned
 }
@@ -124,15 +124,14 @@ fn after(op: &PlannedOp, content: &[u8], before: Option<&[u8]>) -> Result<BlobHa
         return Ok(plain_blob_hash(content));
     }
     let mut hasher = blake3::Hasher::new();
-    match before {
-        Some(bytes) => drop(hasher.update(bytes)),
-        None => {
-            let file = std::fs::File::open(target_path(op));
-            match file.and_then(|file| hasher.update_reader(file).map(drop)) {
-                Ok(()) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(("operation_failed", format!("system: {error}"))),
-            }
+    if let Some(bytes) = before {
+        hasher.update(bytes);
+    } else {
+        let file = std::fs::File::open(target_path(op));
+        match file.and_then(|file| hasher.update_reader(file).map(drop)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(("operation_failed", format!("system: {error}"))),
         }
     }
     hasher.update(content);
@@ -170,8 +169,13 @@ pub fn look(path: &Path) -> std::io::Result<Now> {
     } else {
         "other"
     };
-    let mut image =
-        BeforeImage { kind: kind.to_owned(), bytes: metadata.len(), mode: metadata.mode() & 0o7777, hash: None, image: None };
+    let mut image = BeforeImage {
+        kind: kind.to_owned(),
+        bytes: metadata.len(),
+        mode: metadata.mode() & 0o7777,
+        hash: None,
+        image: None,
+    };
     if kind != "file" {
         return Ok(Now { image, bytes: None });
     }

@@ -53,7 +53,11 @@ pub fn write(reader: &Reader, folder: &Path) -> Result<usize, ExportError> {
     for ((kind, day), text) in files {
         let path = folder.join(kind).join(format!("{day}.jsonl"));
         let written = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.join(kind)).and_then(|()| {
-            if std::fs::read(&path).ok().as_deref() == Some(text.as_bytes()) { Ok(()) } else { write_private(&path, text.as_bytes()) }
+            if std::fs::read(&path).ok().as_deref() == Some(text.as_bytes()) {
+                Ok(())
+            } else {
+                write_private(&path, text.as_bytes())
+            }
         });
         written.map_err(|source| ExportError::Io { path: folder.to_owned(), source })?;
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use metnos_log::event::turn::{Check, Target};
 use metnos_projections::machines::turn::command::Prepared;
 use metnos_projections::machines::turn::react::wanted;
-use metnos_projections::rules::cage_plan::{self, Autonomy, CallGrants, CagePlan, Places};
+use metnos_projections::rules::cage_plan::{self, Autonomy, CagePlan, CallGrants, Places};
 use metnos_projections::rules::core_paths::OwnDirs;
 use serde_json::{Value, json};
 
@@ -114,10 +114,13 @@ impl PreparedCall {
         let loaded = self.loaded.ok_or_else(|| refused("the executor was not verified"))?;
         let plan = self.plan.ok_or_else(|| refused("the call has no plan"))?;
         if !cage_plan::is_subset(&plan, &loaded.declared) {
-            return Err(CallFailure { class: "lock_mismatch", message: "the call asks for more than was signed".to_owned() });
+            return Err(CallFailure {
+                class: "lock_mismatch",
+                message: "the call asks for more than was signed".to_owned(),
+            });
         }
         let net = network(&plan, &self.looked, around);
-        let grants = grants(self.looked, around.caller);
+        let grants = grants(self.looked, &plan, around.caller);
         let context = json!({
             "workspace": around.caller.places.workspace,
             "turn_id": around.caller.turn_id,
@@ -162,9 +165,10 @@ pub struct Around<'a> {
 fn judged(loaded: &Loaded, outcome: Outcome) -> Returned {
     let failure = |class: &str, message: &str| json!({ "ok": false, "error_class": class, "error": message });
     let (result, checks) = match &outcome.reply {
-        Err(refused) if refused.class == "cage_refused" => {
-            (failure(refused.class, &refused.message), vec![failed("open_cage", refused.class, refused.message.clone())])
-        }
+        Err(refused) if refused.class == "cage_refused" => (
+            failure(refused.class, &refused.message),
+            vec![failed("open_cage", refused.class, refused.message.clone())],
+        ),
         Err(other) => {
             let checks = vec![passed("open_cage"), failed("run", other.class, other.message.clone())];
             (failure(other.class, &other.message), checks)
@@ -179,7 +183,8 @@ fn judged(loaded: &Loaded, outcome: Outcome) -> Returned {
         },
     };
     let ok = result.get("ok").and_then(Value::as_bool).unwrap_or(false);
-    let class = (!ok).then(|| result.get("error_class").and_then(Value::as_str).unwrap_or("contract_violation").to_owned());
+    let class =
+        (!ok).then(|| result.get("error_class").and_then(Value::as_str).unwrap_or("contract_violation").to_owned());
     Returned { ok, class, result, checks, outcome }
 }
 
@@ -188,10 +193,10 @@ fn with_targets(mut args: Value, looked: &[Looked]) -> Value {
         if let Some(place) = args.pointer_mut(&target.pointer).filter(|place| place.is_string()) {
             *place = target.canonical.clone().into();
         }
-        if let (Some(bytes), Some((parent, "path"))) = (&target.canonical_b64, target.pointer.rsplit_once('/')) {
-            if let Some(Value::Object(entry)) = args.pointer_mut(parent) {
-                entry.insert("path_b64".to_owned(), bytes.clone().into());
-            }
+        if let (Some(bytes), Some((parent, "path"))) = (&target.canonical_b64, target.pointer.rsplit_once('/'))
+            && let Some(Value::Object(entry)) = args.pointer_mut(parent)
+        {
+            entry.insert("path_b64".to_owned(), bytes.clone().into());
         }
     }
     args
@@ -213,12 +218,15 @@ fn host(address: &str) -> Option<String> {
     reqwest::Url::parse(address).ok()?.host_str().map(str::to_owned)
 }
 
-fn grants(looked: Vec<Looked>, caller: &Caller) -> Vec<Grant> {
+fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
     let home = caller.home.to_string_lossy();
+    let except: Vec<String> =
+        plan.mounts.iter().flat_map(|mount| &mount.except).map(|glob| caller.places.resolve(glob)).collect();
     let grant = |looked: Looked| {
         let (fd, at) = looked.held.filter(|_| looked.target.role == "path")?;
         let is_dir = looked.target.kind == "folder";
-        let masks = if is_dir { masks::below(&at, &home, &caller.own) } else { Vec::new() };
+        let mut masks = if is_dir { masks::below(&at, &home, &caller.own) } else { Vec::new() };
+        masks.extend(masks::excepted(&at, &except));
         Some(Grant { fd, at, write: false, is_dir, masks })
     };
     looked.into_iter().filter_map(grant).collect()
@@ -247,7 +255,9 @@ fn network(plan: &CagePlan, looked: &[Looked], around: &Around<'_>) -> Option<br
 }
 
 fn allows(pattern: &str, host: &str) -> bool {
-    pattern == "*" || pattern == host || pattern.strip_prefix('*').is_some_and(|suffix| suffix.starts_with('.') && host.ends_with(suffix))
+    pattern == "*"
+        || pattern == host
+        || pattern.strip_prefix('*').is_some_and(|suffix| suffix.starts_with('.') && host.ends_with(suffix))
 }
 
 /// The folder of a path's lock file is made once; this names it.

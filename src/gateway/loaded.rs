@@ -63,7 +63,8 @@ impl Loaded {
         if declared.digest() != signed.lock {
             return Err(verify("the cage that it declares is not the one that was locked", "lock_mismatch"));
         }
-        let artefact = |hash: BlobHash| reader.blob(hash).ok().flatten().filter(|bytes| *blake3::hash(bytes).as_bytes() == hash.0);
+        let artefact =
+            |hash: BlobHash| reader.blob(hash).ok().flatten().filter(|bytes| *blake3::hash(bytes).as_bytes() == hash.0);
         let code = artefact(signed.code).ok_or_else(|| verify("its code is not in the log", "signature_invalid"))?;
         let schema = schema_of(version).ok_or_else(|| verify("its schema cannot be read", "signature_invalid"))?;
         Self::new(manifest, &schema, code).map_err(|what| verify(&what, "signature_invalid"))

@@ -40,7 +40,8 @@ pub struct Base<'a> {
 
 /// Looks every wanted target up.
 pub fn look_up(wanted: &[Wanted], base: Base<'_>) -> Vec<Looked> {
-    let (listed, others): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|wanted| wanted.pointer.starts_with("/entries/"));
+    let (listed, others): (Vec<&Wanted>, Vec<&Wanted>) =
+        wanted.iter().partition(|wanted| wanted.pointer.starts_with("/entries/"));
     let mut looked: Vec<Looked> = others.into_iter().map(|wanted| one(wanted, base)).collect();
     match common_folder(&listed) {
         Some(folder) => {
@@ -240,13 +241,10 @@ pub fn said(error: Errno) -> (&'static str, String) {
 
 /// An address in normal form; one without a scheme means https, on loopback http.
 fn address(mut target: Target) -> Target {
-    let parsed = reqwest::Url::parse(&target.given)
-        .ok()
-        .filter(|url| url.has_host())
-        .or_else(|| {
-            let local = ["localhost", "127.", "[::1]"].iter().any(|prefix| target.given.starts_with(prefix));
-            reqwest::Url::parse(&format!("{}://{}", if local { "http" } else { "https" }, target.given)).ok()
-        });
+    let parsed = reqwest::Url::parse(&target.given).ok().filter(reqwest::Url::has_host).or_else(|| {
+        let local = ["localhost", "127.", "[::1]"].iter().any(|prefix| target.given.starts_with(prefix));
+        reqwest::Url::parse(&format!("{}://{}", if local { "http" } else { "https" }, target.given)).ok()
+    });
     match parsed {
         Some(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
             target.canonical = url.to_string();

@@ -88,8 +88,12 @@ pub fn run(instance: &Instance, candidate: &Candidate) -> Result<BirthTestsRun, 
     let cases = inspect(instance, sandbox, &candidate.source)?;
     let mut verdicts = Vec::new();
     for case in cases {
-        let case: Case = serde_json::from_value(case)
-            .map_err(|error| InstallError::Content(format!("{}: a case cannot be read: {error}", candidate.source.label("tests/birth.py"))))?;
+        let case: Case = serde_json::from_value(case).map_err(|error| {
+            InstallError::Content(format!(
+                "{}: a case cannot be read: {error}",
+                candidate.source.label("tests/birth.py")
+            ))
+        })?;
         verdicts.push(one(instance, sandbox, candidate, case)?);
     }
     Ok(BirthTestsRun {
@@ -97,7 +101,10 @@ pub fn run(instance: &Instance, candidate: &Candidate) -> Result<BirthTestsRun, 
         version: candidate.loaded.version.clone(),
         content: content_key(&candidate.source, &interpreter),
         interpreter,
-        cage: serde_json::to_value(sandbox.capabilities().level).ok().and_then(|level| level.as_str().map(str::to_owned)).unwrap_or_default(),
+        cage: serde_json::to_value(sandbox.capabilities().level)
+            .ok()
+            .and_then(|level| level.as_str().map(str::to_owned))
+            .unwrap_or_default(),
         cases: verdicts,
     })
 }
@@ -123,7 +130,9 @@ fn inspect(instance: &Instance, sandbox: &Sandbox, source: &Source) -> Result<Ve
         cancel: no_cancel()?,
         progress: &progress,
     });
-    let reply = outcome.reply.map_err(|failure| InstallError::Content(format!("its code could not be looked through: {}", failure.message)))?;
+    let reply = outcome.reply.map_err(|failure| {
+        InstallError::Content(format!("its code could not be looked through: {}", failure.message))
+    })?;
     if let Some(fault) = reply.get("fault").and_then(Value::as_str) {
         return Err(InstallError::Content(format!("{}: {fault}", source.label(""))));
     }
@@ -133,7 +142,8 @@ fn inspect(instance: &Instance, sandbox: &Sandbox, source: &Source) -> Result<Ve
 /// The plan of something that computes and sees nothing.
 fn inspector_plan() -> cage_plan::CagePlan {
     let manifest = include_str!("../../executors/filter_texts_lines/manifest.toml");
-    let manifest = crate::manifest::parse("manifest.toml", manifest).expect("the seeds' manifests are parsed by a test");
+    let manifest =
+        crate::manifest::parse("manifest.toml", manifest).expect("the seeds' manifests are parsed by a test");
     let mut plan = cage_plan::declared(&manifest);
     plan.mounts.clear();
     plan.net = cage_plan::Net::None;
@@ -147,7 +157,8 @@ fn no_cancel() -> Result<CancelFlag, InstallError> {
 }
 
 fn one(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate, case: Case) -> Result<CaseVerdict, InstallError> {
-    let scratch = Scratch::make(&instance.dirs.runtime).map_err(|error| InstallError::Content(format!("no scratch folder: {error}")))?;
+    let scratch = Scratch::make(&instance.dirs.runtime)
+        .map_err(|error| InstallError::Content(format!("no scratch folder: {error}")))?;
     scratch.lay(&case).map_err(|error| InstallError::Content(format!("case «{}»: {error}", case.name)))?;
     let root = scratch.0.to_string_lossy().into_owned();
     let args = with_root(case.args, &root);
@@ -173,7 +184,9 @@ fn one(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate, case: Case
         typed: &|_| true,
         cancel: no_cancel()?,
         progress: &progress,
-        canned: Some(case.http.into_iter().map(|(url, answer)| (with_root_text(&url, &root), answer.canned())).collect()),
+        canned: Some(
+            case.http.into_iter().map(|(url, answer)| (with_root_text(&url, &root), answer.canned())).collect(),
+        ),
     };
     let fault = prepared.facts.checks.iter().find_map(|check| check.failure.clone());
     let expect = with_root(case.expect, &root);
@@ -258,7 +271,9 @@ fn with_root(value: Value, root: &str) -> Value {
     match value {
         Value::String(text) => Value::String(with_root_text(&text, root)),
         Value::Array(items) => items.into_iter().map(|item| with_root(item, root)).collect(),
-        Value::Object(map) => map.into_iter().map(|(key, item)| (with_root_text(&key, root), with_root(item, root))).collect(),
+        Value::Object(map) => {
+            map.into_iter().map(|(key, item)| (with_root_text(&key, root), with_root(item, root))).collect()
+        }
         other => other,
     }
 }
@@ -267,7 +282,13 @@ fn with_root(value: Value, root: &str) -> Value {
 fn contains(expected: &Value, found: &Value, at: &str) -> Result<(), String> {
     let differs = || Err(format!("at {}: expected {expected}, found {found}", if at.is_empty() { "/" } else { at }));
     match expected {
-        Value::String(any) if any == "$any" => if found.is_null() { differs() } else { Ok(()) },
+        Value::String(any) if any == "$any" => {
+            if found.is_null() {
+                differs()
+            } else {
+                Ok(())
+            }
+        }
         Value::Object(map) if map.len() == 1 && map.contains_key("$type") => {
             let integer = map["$type"] == "integer" && (found.is_i64() || found.is_u64());
             if integer || map["$type"] == type_name(found) { Ok(()) } else { differs() }
@@ -277,13 +298,15 @@ fn contains(expected: &Value, found: &Value, at: &str) -> Result<(), String> {
             let matched = pattern.is_some_and(|pattern| found.as_str().is_some_and(|text| pattern.is_match(text)));
             if matched { Ok(()) } else { differs() }
         }
-        Value::Object(map) => map.iter().try_for_each(|(key, item)| {
-            contains(item, found.get(key).unwrap_or(&Value::Null), &format!("{at}/{key}"))
-        }),
+        Value::Object(map) => map
+            .iter()
+            .try_for_each(|(key, item)| contains(item, found.get(key).unwrap_or(&Value::Null), &format!("{at}/{key}"))),
         Value::Array(items) => match found.as_array() {
-            Some(there) if there.len() == items.len() => {
-                items.iter().zip(there).enumerate().try_for_each(|(index, (item, there))| contains(item, there, &format!("{at}/{index}")))
-            }
+            Some(there) if there.len() == items.len() => items
+                .iter()
+                .zip(there)
+                .enumerate()
+                .try_for_each(|(index, (item, there))| contains(item, there, &format!("{at}/{index}"))),
             _ => differs(),
         },
         Value::Number(number) if number.as_f64() == found.as_f64() => Ok(()),
@@ -319,7 +342,11 @@ pub fn stale(instance: &mut Instance, name: &str) -> Result<Option<String>, Inst
         Ok(birth) => birth,
         Err(error) => return Ok(Some(format!("its birth tests could not run again: {error}"))),
     };
-    let failed = birth.cases.iter().find(|case| !case.passed).map(|case| format!("birth case «{}» fails on {}", case.name, birth.interpreter));
+    let failed = birth
+        .cases
+        .iter()
+        .find(|case| !case.passed)
+        .map(|case| format!("birth case «{}» fails on {}", case.name, birth.interpreter));
     if let Ok(events) = decide(&instance.catalog, Command::RecordBirth(birth)) {
         instance.record(&format!("executor/{name}"), events, Vec::new())?;
     }

@@ -48,10 +48,10 @@ pub fn all(instance: &mut Instance) -> Result<Vec<Notice>, InstanceError> {
             None => birth::stale(instance, &name)?,
             found => found,
         };
-        if let Some(reason) = found {
-            if quarantine(instance, &name, &reason, "loader")? {
-                notices.push(Notice::Quarantined { name, reason });
-            }
+        if let Some(reason) = found
+            && quarantine(instance, &name, &reason, "loader")?
+        {
+            notices.push(Notice::Quarantined { name, reason });
         }
     }
     Ok(notices)
@@ -60,7 +60,9 @@ pub fn all(instance: &mut Instance) -> Result<Vec<Notice>, InstanceError> {
 /// The first file that is not what the log holds.
 fn difference(entry: &Entry, folder: &Path) -> io::Result<Option<String>> {
     let Some(current) = entry.current.as_deref() else { return Ok(None) };
-    let Some(installed) = entry.versions.get(current).and_then(|version| version.installed.as_ref()) else { return Ok(None) };
+    let Some(installed) = entry.versions.get(current).and_then(|version| version.installed.as_ref()) else {
+        return Ok(None);
+    };
     if !folder.exists() {
         return Err(io::ErrorKind::NotFound.into());
     }

@@ -63,11 +63,15 @@ pub struct Candidate {
 /// Reads and checks a version's files: manifest, schema, declared cage. Runs nothing.
 pub fn candidate(source: Source) -> Result<Candidate, InstallError> {
     let manifest = crate::manifest::parse(&source.label("manifest.toml"), &source.manifest)?;
-    let schema: serde_json::Value = serde_json::from_slice(&source.schema)
-        .map_err(|error| InstallError::Content(format!("{}:{}:{}: {error}", source.label("schema.json"), error.line(), error.column())))?;
+    let schema: serde_json::Value = serde_json::from_slice(&source.schema).map_err(|error| {
+        InstallError::Content(format!("{}:{}:{}: {error}", source.label("schema.json"), error.line(), error.column()))
+    })?;
     let places = cage_plan::Places { home: "/home".to_owned(), workspace: "/w".to_owned(), runtime: "/r".to_owned() };
     let declared = cage_plan::declared(&manifest);
-    if let Some((path, rule)) = cage_plan::forbidden_mounts(&declared, &places, &metnos_projections::rules::core_paths::OwnDirs::default()).first() {
+    if let Some((path, rule)) =
+        cage_plan::forbidden_mounts(&declared, &places, &metnos_projections::rules::core_paths::OwnDirs::default())
+            .first()
+    {
         let message = format!("{}: it asks for {path}, which no executor gets ({rule})", source.label("manifest.toml"));
         return Err(InstallError::Content(message));
     }
@@ -121,7 +125,11 @@ fn sign(instance: &mut Instance, candidate: Candidate, birth: BirthTestsRun, by:
     ];
     let artefacts = files
         .iter()
-        .map(|(file, bytes)| Artefact { file: (*file).to_owned(), blob: plain_blob_hash(bytes), bytes: bytes.len() as u64 })
+        .map(|(file, bytes)| Artefact {
+            file: (*file).to_owned(),
+            blob: plain_blob_hash(bytes),
+            bytes: bytes.len() as u64,
+        })
         .collect();
     let manifest = serde_json::to_value(&manifest).expect("a manifest is plain data");
     let installed = ExecutorInstalled {

@@ -83,7 +83,8 @@ fn help() -> io::Result<()> {
 fn serve(control: BorrowedFd<'_>) -> Result<(), BuildError> {
     // A call may bring more descriptors than a process has by default; the interpreter gets a limit of its own.
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
-    rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard }).step("make room for descriptors")?;
+    rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })
+        .step("make room for descriptors")?;
     let Some(job) = wire::receive::<Job>(control).step("take the job")? else { return Ok(()) };
     let descriptors = sort(&job, control).step("take the descriptors")?;
     supervise(&job, descriptors, control)
@@ -131,7 +132,12 @@ fn become_interpreter(job: &Job, descriptors: &Descriptors, control: BorrowedFd<
     std::process::exit(71)
 }
 
-fn build(job: &Job, descriptors: &Descriptors, control: BorrowedFd<'_>, ids: &native::Ids) -> Result<Option<Command>, BuildError> {
+fn build(
+    job: &Job,
+    descriptors: &Descriptors,
+    control: BorrowedFd<'_>,
+    ids: &native::Ids,
+) -> Result<Option<Command>, BuildError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).step("tie life to the helper")?;
     rustix::process::setsid().step("start a session")?;
     let mut report = CageReport { backend: job.backend, ..CageReport::none() };
@@ -202,9 +208,11 @@ fn conclude(job: &Job, report: &mut CageReport) {
         _ => "adopted orphans are killed".to_owned(),
     };
     if job.has(Layer::Watchdog) && tree::available() {
-        report.memory_cap = if job.has(Layer::Limits) { "rlimit and watchdog".to_owned() } else { "watchdog".to_owned() };
+        report.memory_cap =
+            if job.has(Layer::Limits) { "rlimit and watchdog".to_owned() } else { "watchdog".to_owned() };
     } else {
-        report.memory_cap = if job.has(Layer::Limits) { "rlimit of each process".to_owned() } else { "none".to_owned() };
+        report.memory_cap =
+            if job.has(Layer::Limits) { "rlimit of each process".to_owned() } else { "none".to_owned() };
         report.missing.push("a watchdog over the memory of the whole tree".to_owned());
     }
     if job.backend == Backend::None {

@@ -77,7 +77,11 @@ pub struct Interpreter {
 impl Interpreter {
     /// The host script's code object, as Python's `marshal` writes it.
     pub(super) fn host(&self) -> Vec<u8> {
-        let digits = self.host.as_bytes().chunks_exact(2).map(|pair| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()));
+        let digits = self
+            .host
+            .as_bytes()
+            .chunks_exact(2)
+            .map(|pair| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()));
         digits.map(Option::unwrap_or_default).collect()
     }
 
@@ -90,10 +94,13 @@ impl Interpreter {
 /// Finds the interpreter of these settings.
 pub(super) fn find(settings: &Settings) -> Result<Interpreter, SandboxError> {
     let mut tried = Vec::new();
-    let cached = fs::read(settings.runtime_dir.join(CACHE)).ok().and_then(|bytes| serde_json::from_slice::<Interpreter>(&bytes).ok());
+    let cached = fs::read(settings.runtime_dir.join(CACHE))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Interpreter>(&bytes).ok());
     let (binaries, shims): (Vec<_>, Vec<_>) = candidates(settings).into_iter().partition(|path| is_elf(path));
     // Shims are slow to ask, so they come last and only as far as needed.
-    for (path, shim) in binaries.into_iter().map(|path| (path, false)).chain(shims.into_iter().map(|path| (path, true))) {
+    for (path, shim) in binaries.into_iter().map(|path| (path, false)).chain(shims.into_iter().map(|path| (path, true)))
+    {
         let found = if shim { which(&path) } else { Ok(path.clone()) }.and_then(|binary| match &cached {
             Some(cached) if cached.path() == binary && still_holds(cached) => Ok((cached.clone(), true)),
             _ => survey(&binary).map(|found| (found, false)),
@@ -108,7 +115,9 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, SandboxError> {
             Err(why) => tried.push(format!("{}: {why}", path.display())),
         }
     }
-    Err(SandboxError::NoInterpreter { tried: if tried.is_empty() { "none on the path".to_owned() } else { tried.join("; ") } })
+    Err(SandboxError::NoInterpreter {
+        tried: if tried.is_empty() { "none on the path".to_owned() } else { tried.join("; ") },
+    })
 }
 
 fn candidates(settings: &Settings) -> Vec<PathBuf> {
@@ -116,10 +125,13 @@ fn candidates(settings: &Settings) -> Vec<PathBuf> {
         return fs::canonicalize(python).into_iter().collect();
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(FALLBACKS.iter().map(PathBuf::from)).filter(|folder| folder.is_absolute());
+    let folders =
+        std::env::split_paths(&path).chain(FALLBACKS.iter().map(PathBuf::from)).filter(|folder| folder.is_absolute());
     let mut seen = BTreeSet::new();
     let all = folders.flat_map(|folder| NAMES.iter().map(move |name| folder.join(name)));
-    all.filter_map(|path| fs::canonicalize(path).ok()).filter(|path| path.is_file() && seen.insert(path.clone())).collect()
+    all.filter_map(|path| fs::canonicalize(path).ok())
+        .filter(|path| path.is_file() && seen.insert(path.clone()))
+        .collect()
 }
 
 fn is_elf(path: &Path) -> bool {
@@ -147,7 +159,8 @@ fn survey(path: &Path) -> Result<Interpreter, String> {
     let mut lines = output.split(|&byte| byte == b'\n');
     let version = String::from_utf8_lossy(lines.next().unwrap_or_default()).into_owned();
     let host = String::from_utf8_lossy(lines.next().unwrap_or_default()).into_owned();
-    let minor = version.strip_prefix("3.").and_then(|rest| rest.split('.').next()).and_then(|minor| minor.parse::<u32>().ok());
+    let minor =
+        version.strip_prefix("3.").and_then(|rest| rest.split('.').next()).and_then(|minor| minor.parse::<u32>().ok());
     if minor.is_none_or(|minor| minor < OLDEST_MINOR) {
         return Err(format!("version {version} is older than 3.{OLDEST_MINOR}"));
     }
@@ -162,8 +175,10 @@ fn survey(path: &Path) -> Result<Interpreter, String> {
         }
     }
     needed.extend(loader_folders());
-    let needed: BTreeSet<PathBuf> = needed.iter().filter_map(|path| fs::canonicalize(path).ok()).filter(|path| path != Path::new("/")).collect();
-    let top: Vec<&PathBuf> = needed.iter().filter(|path| !needed.iter().any(|other| other != *path && path.starts_with(other))).collect();
+    let needed: BTreeSet<PathBuf> =
+        needed.iter().filter_map(|path| fs::canonicalize(path).ok()).filter(|path| path != Path::new("/")).collect();
+    let top: Vec<&PathBuf> =
+        needed.iter().filter(|path| !needed.iter().any(|other| other != *path && path.starts_with(other))).collect();
     let runtime = top.into_iter().map(|path| RuntimeMount { at: RawPath::new(path), is_dir: path.is_dir() }).collect();
     let identity = identity(path).ok_or("it is gone")?;
     Ok(Interpreter { path: RawPath::new(path), version, runtime, host, host_source: host_source(), identity })
@@ -188,7 +203,10 @@ fn identity(path: &Path) -> Option<(u64, u64, u64, i64, i64)> {
 
 fn still_holds(cached: &Interpreter) -> bool {
     let same = identity(&cached.path()) == Some(cached.identity) && cached.host_source == host_source();
-    same && cached.runtime.iter().all(|mount| fs::metadata(mount.path()).is_ok_and(|meta| meta.is_dir() == mount.is_dir))
+    same && cached
+        .runtime
+        .iter()
+        .all(|mount| fs::metadata(mount.path()).is_ok_and(|meta| meta.is_dir() == mount.is_dir))
 }
 
 fn remember(settings: &Settings, found: &Interpreter) {

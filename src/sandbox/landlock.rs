@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated,
-    RulesetCreatedAttr, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
 };
 use rustix::fs::{Mode, OFlags};
 
@@ -76,7 +76,8 @@ fn restrict(job: &Job, grants: &[OwnedFd], view: &View) -> io::Result<Restrictio
     for device in ["null", "zero", "full", "random", "urandom"] {
         rules.path(&Path::new("/dev").join(device), AccessFs::ReadFile | AccessFs::WriteFile)?;
     }
-    let scratch = (AccessFs::from_all(NEWEST) & !(AccessFs::Execute | AccessFs::MakeBlock | AccessFs::MakeChar)) | AccessFs::Refer;
+    let scratch = (AccessFs::from_all(NEWEST) & !(AccessFs::Execute | AccessFs::MakeBlock | AccessFs::MakeChar))
+        | AccessFs::Refer;
     rules.path(&job.stage.path(), scratch)?;
     rules.path(&job.tmp.path(), scratch)?;
     if view.private {

@@ -53,7 +53,12 @@ pub(super) fn probe_job(interpreter: &Interpreter, limits: metnos_projections::r
 }
 
 /// Starts a call's cage.
-pub(super) fn launch(settings: &Settings, interpreter: &Interpreter, backend: Backend, call: &Call<'_>) -> io::Result<Launched> {
+pub(super) fn launch(
+    settings: &Settings,
+    interpreter: &Interpreter,
+    backend: Backend,
+    call: &Call<'_>,
+) -> io::Result<Launched> {
     let mut job = probe_job(interpreter, call.plan.limits);
     job.probe = false;
     job.backend = backend;
@@ -71,18 +76,29 @@ pub(super) fn launch(settings: &Settings, interpreter: &Interpreter, backend: Ba
 }
 
 fn grant_job(grant: &Grant) -> GrantJob {
-    GrantJob { at: RawPath::new(&grant.at), write: grant.write, is_dir: grant.is_dir, masks: grant.masks.iter().map(|mask| RawPath::new(mask)).collect() }
+    GrantJob {
+        at: RawPath::new(&grant.at),
+        write: grant.write,
+        is_dir: grant.is_dir,
+        masks: grant.masks.iter().map(|mask| RawPath::new(mask)).collect(),
+    }
 }
 
 /// Places the scratch folders, starts the helper and sends it everything.
-pub(super) fn start(settings: &Settings, mut job: Job, grants: &[Grant], lock: Option<&OwnedFd>) -> io::Result<Launched> {
+pub(super) fn start(
+    settings: &Settings,
+    mut job: Job,
+    grants: &[Grant],
+    lock: Option<&OwnedFd>,
+) -> io::Result<Launched> {
     let scratch = place(settings, &mut job, grants)?;
     let stage = job.stage.path();
     let (control, theirs) = wire::socket_pair()?;
     let (channel, their_channel) = wire::socket_pair()?;
     let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
-    let (broker, their_broker) = if job.broker { wire::socket_pair().map(|(ours, theirs)| (Some(ours), Some(theirs)))? } else { (None, None) };
+    let (broker, their_broker) =
+        if job.broker { wire::socket_pair().map(|(ours, theirs)| (Some(ours), Some(theirs)))? } else { (None, None) };
     let mut sent: Vec<BorrowedFd<'_>> = vec![their_channel.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
     job.lock = lock.is_some();
     sent.extend(lock.map(AsFd::as_fd));
@@ -91,7 +107,8 @@ pub(super) fn start(settings: &Settings, mut job: Job, grants: &[Grant], lock: O
     job.descriptors = sent.len();
     let child = spawn(settings, theirs)?;
     let mut launched = Launched { child, control, channel, stdout, stderr, broker, scratch, stage };
-    let told = wire::send(launched.control.as_fd(), &job).and_then(|()| wire::send_descriptors(launched.control.as_fd(), &sent));
+    let told = wire::send(launched.control.as_fd(), &job)
+        .and_then(|()| wire::send_descriptors(launched.control.as_fd(), &sent));
     if let Err(error) = told {
         launched.child.kill()?;
         launched.child.wait()?;
@@ -119,9 +136,16 @@ fn spawn(settings: &Settings, socket: OwnedFd) -> io::Result<Child> {
 fn place(settings: &Settings, job: &mut Job, grants: &[Grant]) -> io::Result<Option<Scratch>> {
     if job.backend == Backend::Native && job.has(Layer::PrivateRoot) {
         let whole = grants.iter().any(|grant| grant.at == Path::new("/"));
-        let free = |path: &Path| !grants.iter().any(|grant| (path.starts_with(&grant.at) && grant.at != Path::new("/")) || grant.at.starts_with(path));
+        let free = |path: &Path| {
+            !grants
+                .iter()
+                .any(|grant| (path.starts_with(&grant.at) && grant.at != Path::new("/")) || grant.at.starts_with(path))
+        };
         let places = ["/stage", "/run/stage", "/mnt/stage", "/tmp/stage"].map(Path::new);
-        let stage = places.into_iter().find(|path| free(path)).ok_or_else(|| io::Error::other("the grants leave no place for the stage"))?;
+        let stage = places
+            .into_iter()
+            .find(|path| free(path))
+            .ok_or_else(|| io::Error::other("the grants leave no place for the stage"))?;
         job.stage = RawPath::new(stage);
         job.tmp = RawPath::new(if free(Path::new("/tmp/x")) && !whole { Path::new("/tmp") } else { stage });
         return Ok(None);

@@ -54,7 +54,8 @@ pub(super) fn bound_descriptors(job: &Job) -> Result<(), BuildError> {
 
 fn bound(resource: Resource, value: u64) -> Result<(), BuildError> {
     let hard = rustix::process::getrlimit(resource).maximum.map_or(value, |hard| hard.min(value));
-    rustix::process::setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) }).step(format!("limit {resource:?}"))
+    rustix::process::setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) })
+        .step(format!("limit {resource:?}"))
 }
 
 /// Bounds the number of processes in this process's own pid namespace, where the kernel keeps that bound for each.

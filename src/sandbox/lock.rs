@@ -53,7 +53,9 @@ fn released(path: &Path, deadline: Instant) -> io::Result<bool> {
                 std::fs::remove_file(path)?;
                 return Ok(true);
             }
-            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
             Err(error) => return Err(error.into()),
         }

@@ -20,7 +20,8 @@ pub fn excepted(folder: &Path, globs: &[String]) -> Vec<PathBuf> {
     if globs.is_empty() {
         return Vec::new();
     }
-    let globs: Vec<Vec<&str>> = globs.iter().map(|glob| glob.strip_suffix("/**").unwrap_or(glob).split('/').collect()).collect();
+    let globs: Vec<Vec<&str>> =
+        globs.iter().map(|glob| glob.strip_suffix("/**").unwrap_or(glob).split('/').collect()).collect();
     find(folder, |path| {
         let path = path.to_string_lossy();
         let segments: Vec<&str> = path.split('/').collect();

@@ -11,18 +11,18 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount,
-    fsopen, mount_change, move_mount, open_tree, unmount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+    fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_change, move_mount, open_tree, unmount,
 };
 use rustix::process::{getgid, getuid};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::child::{BuildError, Step};
 use super::interpreter::RuntimeMount;
+use super::limits;
 use super::report::CageReport;
 use super::sys::{NODEV, NOEXEC, NOSUID, RDONLY, set_mount_attributes};
 use super::wire::{GrantJob, Job, Layer};
-use super::limits;
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 /// Folders that root often has as links (`/bin` → `usr/bin`); the loader's path goes through one of them.
@@ -62,7 +62,8 @@ impl View {
 
 /// The namespaces of a job, as flags of clone.
 pub(super) fn namespaces(job: &Job) -> libc::c_int {
-    let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+    let mut flags =
+        libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
     if job.has(Layer::PidNamespace) {
         flags |= libc::CLONE_NEWPID;
     }
@@ -117,7 +118,8 @@ fn tmpfs(size: &str, inodes: &str, mode: &str) -> io::Result<OwnedFd> {
         fsconfig_set_string(context.as_fd(), key, value)?;
     }
     fsconfig_create(context.as_fd())?;
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let attributes =
+        MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
@@ -126,7 +128,8 @@ fn own_proc() -> io::Result<OwnedFd> {
     // Only processes, nothing of the machine; a kernel that lacks the option gives the whole of it.
     fsconfig_set_string(context.as_fd(), "subset", "pid").ok();
     fsconfig_create(context.as_fd())?;
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let attributes =
+        MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
@@ -175,7 +178,9 @@ fn same_object(grant: &GrantJob, granted: BorrowedFd<'_>) -> io::Result<OwnedFd>
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let found = rustix::fs::openat2(CWD, grant.at.path(), PATH, Mode::empty(), resolve)?;
     let (wanted, seen) = (rustix::fs::fstat(granted)?, rustix::fs::fstat(&found)?);
-    if (wanted.st_dev, wanted.st_ino, wanted.st_mode & 0o170_000) == (seen.st_dev, seen.st_ino, seen.st_mode & 0o170_000) {
+    if (wanted.st_dev, wanted.st_ino, wanted.st_mode & 0o170_000)
+        == (seen.st_dev, seen.st_ino, seen.st_mode & 0o170_000)
+    {
         Ok(found)
     } else {
         Err(io::Error::other("it was replaced after it was granted"))
@@ -183,7 +188,10 @@ fn same_object(grant: &GrantJob, granted: BorrowedFd<'_>) -> io::Result<OwnedFd>
 }
 
 fn copy(object: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::AT_RECURSIVE;
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
     Ok(open_tree(object, "", flags)?)
 }
 
@@ -205,7 +213,9 @@ fn top_folders(job: &Job) -> Result<Vec<Tree>, BuildError> {
             continue;
         }
         let object = rustix::fs::open(&path, PATH, Mode::empty()).step(format!("open {}", path.display()))?;
-        found.push(data_tree(job, object.as_fd(), &path, false, kind.is_dir()).step(format!("bind {}", path.display()))?);
+        found.push(
+            data_tree(job, object.as_fd(), &path, false, kind.is_dir()).step(format!("bind {}", path.display()))?,
+        );
     }
     Ok(found)
 }
@@ -289,7 +299,11 @@ impl Root {
         };
         let is_dir = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&target)?.st_mode).is_dir();
         // A device on a mount without devices cannot be opened: the plainest unreadable file that exists everywhere.
-        let cover = if is_dir { tmpfs("4k", "4", "0000")? } else { copy(rustix::fs::open("/dev/null", PATH, Mode::empty())?.as_fd())? };
+        let cover = if is_dir {
+            tmpfs("4k", "4", "0000")?
+        } else {
+            copy(rustix::fs::open("/dev/null", PATH, Mode::empty())?.as_fd())?
+        };
         set_mount_attributes(cover.as_fd(), NOSUID | NODEV | NOEXEC | RDONLY, false)?;
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
         Ok(move_mount(&cover, "", &target, "", flags)?)
@@ -313,7 +327,12 @@ impl Root {
             self.make_dir(parent, name.as_bytes())?;
         } else {
             let parent = self.inside(parent, OFlags::PATH | OFlags::DIRECTORY)?;
-            drop(rustix::fs::openat(&parent, name, OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR)?);
+            drop(rustix::fs::openat(
+                &parent,
+                name,
+                OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC,
+                Mode::RUSR,
+            )?);
         }
         self.inside(at, OFlags::PATH)
     }
@@ -334,7 +353,12 @@ impl Root {
 }
 
 fn open_dir(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
-    Ok(rustix::fs::openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?)
+    Ok(rustix::fs::openat(
+        at,
+        path,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        Mode::empty(),
+    )?)
 }
 
 /// Gives up every capability, for good.
@@ -352,7 +376,8 @@ pub(super) fn drop_capabilities(job: &Job, report: &mut CageReport) -> Result<()
     }
     rustix::thread::clear_ambient_capability_set().step("drop ambient capabilities")?;
     let none = CapabilitySet::empty();
-    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none }).step("drop capabilities")?;
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+        .step("drop capabilities")?;
     report.layers.push("no capabilities".to_owned());
     Ok(())
 }

@@ -64,14 +64,19 @@ fn choose(settings: &Settings, interpreter: &Interpreter) -> Result<CageReport, 
 }
 
 fn uncaged(missing: Vec<String>) -> CageReport {
-    CageReport { level: Level::None, missing: [missing, vec!["every layer: whoever started Metnos chose to run without a cage".to_owned()]].concat(), ..CageReport::none() }
+    CageReport {
+        level: Level::None,
+        missing: [missing, vec!["every layer: whoever started Metnos chose to run without a cage".to_owned()]].concat(),
+        ..CageReport::none()
+    }
 }
 
 fn probe(settings: &Settings, interpreter: &Interpreter, backend: Backend) -> Result<CageReport, String> {
     let mut job = launch::probe_job(interpreter, LIMITS);
     job.backend = backend;
     job.without.clone_from(&settings.without);
-    let mut launched = launch::start(settings, job, &[], None).map_err(|error| format!("the helper does not start: {error}"))?;
+    let mut launched =
+        launch::start(settings, job, &[], None).map_err(|error| format!("the helper does not start: {error}"))?;
     let mut verdict = Err("the helper said nothing".to_owned());
     while let Ok(Some(said)) = wire::receive::<Said>(launched.control.as_fd()) {
         match said {

@@ -82,7 +82,10 @@ impl Inbox {
             let Some(head) = self.buffer.get(start..start + 4) else { break };
             let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
             if length as u64 > self.output_bytes_max + SLACK {
-                self.broken = Some(failure("too_large", format!("an answer of {length} bytes is more than the {} that are allowed", self.output_bytes_max)));
+                self.broken = Some(failure(
+                    "too_large",
+                    format!("an answer of {length} bytes is more than the {} that are allowed", self.output_bytes_max),
+                ));
                 break;
             }
             let Some(body) = self.buffer.get(start + 4..start + 4 + length) else { break };
@@ -101,8 +104,12 @@ impl Inbox {
 
     fn frame(&mut self, body: &[u8], progress: &dyn Fn(Progress)) {
         match read(body) {
-            Ok(Frame::Progress(done, total, text)) => progress(Progress { done, total, text: text.chars().take(PROGRESS_CHARS).collect() }),
-            Ok(Frame::Log(text)) if self.log.len() < LOG_LINES => self.log.push(text.chars().take(LOG_LINE_CHARS).collect()),
+            Ok(Frame::Progress(done, total, text)) => {
+                progress(Progress { done, total, text: text.chars().take(PROGRESS_CHARS).collect() });
+            }
+            Ok(Frame::Log(text)) if self.log.len() < LOG_LINES => {
+                self.log.push(text.chars().take(LOG_LINE_CHARS).collect());
+            }
             Ok(Frame::Log(_)) => self.dropped_lines += 1,
             Ok(Frame::Reply(_) | Frame::Failed(..)) if self.reply.is_some() => {
                 self.broken = Some(failure("contract_violation", "it answered twice".to_owned()));
@@ -122,7 +129,10 @@ impl Inbox {
             return Some(Err(broken));
         }
         if self.reply.is_some() && !self.buffer.is_empty() {
-            return Some(Err(failure("contract_violation", "it went on after its answer with a frame that never ended".to_owned())));
+            return Some(Err(failure(
+                "contract_violation",
+                "it went on after its answer with a frame that never ended".to_owned(),
+            )));
         }
         self.reply.take()
     }
@@ -153,7 +163,9 @@ fn read(body: &[u8]) -> Result<Frame, CallFailure> {
     }
     match serde_json::from_slice::<Frame>(body) {
         Ok(frame) => Ok(frame),
-        Err(error) if error.is_data() => Err(failure("contract_violation", format!("a frame of an unknown kind: {error}"))),
+        Err(error) if error.is_data() => {
+            Err(failure("contract_violation", format!("a frame of an unknown kind: {error}")))
+        }
         Err(error) => Err(failure("non_json", format!("the answer is no JSON: {error}"))),
     }
 }
@@ -176,7 +188,10 @@ fn oversized_integer(json: &[u8]) -> Option<String> {
         match json[at] {
             b'"' => at = end_of_string(json, at),
             b'-' | b'0'..=b'9' => {
-                let end = json[at..].iter().position(|byte| !matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9')).map_or(json.len(), |length| at + length);
+                let end = json[at..]
+                    .iter()
+                    .position(|byte| !matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9'))
+                    .map_or(json.len(), |length| at + length);
                 let number = std::str::from_utf8(&json[at..end]).unwrap_or_default();
                 let whole = !number.contains(['.', 'e', 'E']);
                 if whole && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
@@ -225,7 +240,11 @@ mod tests {
 
     #[test]
     fn takes_one_reply_in_any_pieces() {
-        let bytes = framed(&[r#"{"log":"a"}"#, r#"{"progress":[1.0,2.0,"half"]}"#, r#"{"reply":{"ok":true,"n":18446744073709551615,"s":"99999999999999999999999"}}"#]);
+        let bytes = framed(&[
+            r#"{"log":"a"}"#,
+            r#"{"progress":[1.0,2.0,"half"]}"#,
+            r#"{"reply":{"ok":true,"n":18446744073709551615,"s":"99999999999999999999999"}}"#,
+        ]);
         let seen = std::cell::Cell::new(0.0);
         let mut inbox = Inbox::new(100);
         for byte in &bytes {

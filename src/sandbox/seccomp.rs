@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, apply_filter, sock_filter,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch, apply_filter, sock_filter,
 };
 
 use super::child::{BuildError, Step};
@@ -103,7 +104,14 @@ const DENIED: &[libc::c_long] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const DENIED_HERE: &[libc::c_long] = &[libc::SYS_kexec_file_load, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt, libc::SYS_lookup_dcookie, libc::SYS_uselib];
+const DENIED_HERE: &[libc::c_long] = &[
+    libc::SYS_kexec_file_load,
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_uselib,
+];
 #[cfg(not(target_arch = "x86_64"))]
 const DENIED_HERE: &[libc::c_long] = &[];
 
@@ -136,8 +144,16 @@ const DENIED_ALONE: &[libc::c_long] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const DENIED_ALONE_HERE: &[libc::c_long] =
-    &[libc::SYS_fork, libc::SYS_vfork, libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+const DENIED_ALONE_HERE: &[libc::c_long] = &[
+    libc::SYS_fork,
+    libc::SYS_vfork,
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
 #[cfg(not(target_arch = "x86_64"))]
 const DENIED_ALONE_HERE: &[libc::c_long] = &[];
 
@@ -166,12 +182,21 @@ fn numbers() -> BpfProgram {
     let answer = |k| sock_filter { code: 0x06, jt: 0, jf: 0, k };
     let clone3 = u32::try_from(libc::SYS_clone3).expect("a syscall number is small");
     let absent = ERRNO | u32::try_from(libc::ENOSYS).expect("an errno is small");
-    vec![LOAD_NUMBER, at_least(X32, 4, 0), more_than(NEWEST, 2, 0), equal(clone3, 1, 0), answer(ALLOW), answer(absent), answer(KILL)]
+    vec![
+        LOAD_NUMBER,
+        at_least(X32, 4, 0),
+        more_than(NEWEST, 2, 0),
+        equal(clone3, 1, 0),
+        answer(ALLOW),
+        answer(absent),
+        answer(KILL),
+    ]
 }
 
 fn filter(alone: bool, own: u64) -> io::Result<BpfProgram> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().chain(DENIED_HERE).map(|&number| (number, Vec::new())).collect();
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        DENIED.iter().chain(DENIED_HERE).map(|&number| (number, Vec::new())).collect();
     let mut clone = namespace_flags()?;
     if alone {
         rules.extend(DENIED_ALONE.iter().chain(DENIED_ALONE_HERE).map(|&number| (number, Vec::new())));
@@ -190,7 +215,9 @@ fn filter(alone: bool, own: u64) -> io::Result<BpfProgram> {
     rules.insert(libc::SYS_ioctl, one_of(1, &[libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSCTTY, FIOSETOWN, SIOCSPGRP])?);
     rules.insert(libc::SYS_fcntl, one_of(1, &[F_SETOWN, F_SETOWN_EX])?);
     let denied = SeccompAction::Errno(u32::try_from(libc::EPERM).expect("an errno is small"));
-    SeccompFilter::new(rules, SeccompAction::Allow, denied, arch).and_then(BpfProgram::try_from).map_err(io::Error::other)
+    SeccompFilter::new(rules, SeccompAction::Allow, denied, arch)
+        .and_then(BpfProgram::try_from)
+        .map_err(io::Error::other)
 }
 
 const PR_SET_PDEATHSIG: u64 = 1;
@@ -215,8 +242,15 @@ fn stream_pairs_only() -> io::Result<Vec<SeccompRule>> {
 
 /// One rule for each flag that would make a namespace.
 fn namespace_flags() -> io::Result<Vec<SeccompRule>> {
-    const FLAGS: [libc::c_int; 7] =
-        [libc::CLONE_NEWUSER, libc::CLONE_NEWNS, libc::CLONE_NEWPID, libc::CLONE_NEWNET, libc::CLONE_NEWIPC, libc::CLONE_NEWUTS, libc::CLONE_NEWCGROUP];
+    const FLAGS: [libc::c_int; 7] = [
+        libc::CLONE_NEWUSER,
+        libc::CLONE_NEWNS,
+        libc::CLONE_NEWPID,
+        libc::CLONE_NEWNET,
+        libc::CLONE_NEWIPC,
+        libc::CLONE_NEWUTS,
+        libc::CLONE_NEWCGROUP,
+    ];
     let flags = FLAGS.iter().map(|&flag| u64::try_from(flag).expect("a flag is positive"));
     flags.map(|flag| rule(vec![condition(0, SeccompCmpOp::MaskedEq(flag), flag)?])).collect()
 }

@@ -14,7 +14,7 @@ use super::launch::{self, Launched};
 use super::protocol::{self, Inbox, failure};
 use super::stage::{Scratch, Stage};
 use super::wire::{self, Exit, Said, Why};
-use super::{Call, CallFailure, CageReport, Captured, Outcome, Sandbox};
+use super::{CageReport, Call, CallFailure, Captured, Outcome, Sandbox};
 use crate::broker;
 
 const KEPT: usize = 64 * 1024;
@@ -27,7 +27,8 @@ const HELPER_GRACE: Duration = Duration::from_secs(2);
 /// Runs one call to its end.
 pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
     let began = Instant::now();
-    let mut outcome = match launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call) {
+    let mut outcome = match launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call)
+    {
         Ok(launched) => attend(launched, &sandbox.host, call),
         Err(error) => refused(format!("the cage could not be started: {error}")),
     };
@@ -160,7 +161,9 @@ impl Session {
         loop {
             if self.control.is_none() {
                 let last = *last.get_or_insert_with(|| Instant::now() + GRACE);
-                if Instant::now() >= last || (self.channel.is_none() && self.stdout.source.is_none() && self.stderr.source.is_none()) {
+                if Instant::now() >= last
+                    || (self.channel.is_none() && self.stdout.source.is_none() && self.stderr.source.is_none())
+                {
                     break;
                 }
             } else if Instant::now() >= hard + GRACE {
@@ -208,11 +211,21 @@ impl Session {
         ];
         let (sources, mut waiting): (Vec<Source>, Vec<PollFd<'_>>) = all
             .into_iter()
-            .filter_map(|(source, descriptor, flags)| descriptor.map(|descriptor| (source, PollFd::from_borrowed_fd(descriptor, flags))))
+            .filter_map(|(source, descriptor, flags)| {
+                descriptor.map(|descriptor| (source, PollFd::from_borrowed_fd(descriptor, flags)))
+            })
             .unzip();
-        let timeout = Timespec { tv_sec: 0, tv_nsec: if self.answered.is_some() || self.control.is_none() { 20_000_000 } else { 200_000_000 } };
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: if self.answered.is_some() || self.control.is_none() { 20_000_000 } else { 200_000_000 },
+        };
         match poll(&mut waiting, Some(&timeout)) {
-            Ok(_) => sources.into_iter().zip(waiting).filter(|(_, found)| !found.revents().is_empty()).map(|(source, _)| source).collect(),
+            Ok(_) => sources
+                .into_iter()
+                .zip(waiting)
+                .filter(|(_, found)| !found.revents().is_empty())
+                .map(|(source, _)| source)
+                .collect(),
             Err(_) => Vec::new(),
         }
     }
@@ -248,7 +261,8 @@ impl Session {
             Ok(Some(Said::Started { report, stage })) => {
                 self.report = Some(report);
                 if stage {
-                    self.stage = wire::receive_descriptors(control.as_fd(), 1).ok().and_then(|mut received| received.pop());
+                    self.stage =
+                        wire::receive_descriptors(control.as_fd(), 1).ok().and_then(|mut received| received.pop());
                 }
             }
             Ok(Some(Said::Refused { message })) => self.refusal = Some(message),
@@ -315,19 +329,33 @@ impl Session {
             return reply;
         }
         match self.end {
-            _ if self.cut == Some(Cut::Helper) => Err(failure("timeout", "it did not end at its deadline and was killed".to_owned())),
-            Some((_, Some(Why::Deadline))) => Err(failure("timeout", format!("it ran longer than {} ms", limits.wall_ms))),
-            Some((_, Some(Why::Memory))) => Err(failure("crashed", format!("it used more than {} MiB of memory", limits.memory_mb))),
-            Some((_, Some(Why::Processes))) => Err(failure("crashed", format!("it started more than {} processes", limits.processes))),
+            _ if self.cut == Some(Cut::Helper) => {
+                Err(failure("timeout", "it did not end at its deadline and was killed".to_owned()))
+            }
+            Some((_, Some(Why::Deadline))) => {
+                Err(failure("timeout", format!("it ran longer than {} ms", limits.wall_ms)))
+            }
+            Some((_, Some(Why::Memory))) => {
+                Err(failure("crashed", format!("it used more than {} MiB of memory", limits.memory_mb)))
+            }
+            Some((_, Some(Why::Processes))) => {
+                Err(failure("crashed", format!("it started more than {} processes", limits.processes)))
+            }
             Some(_) if torn => Err(failure("contract_violation", "it ended in the middle of an answer".to_owned())),
-            Some((Exit::Code(code), _)) => Err(failure("crashed", format!("it ended with code {code} and no answer{}", self.last_words()))),
-            Some((Exit::Signal(signal), _)) => Err(failure("crashed", format!("it was ended by signal {signal}{}", self.last_words()))),
+            Some((Exit::Code(code), _)) => {
+                Err(failure("crashed", format!("it ended with code {code} and no answer{}", self.last_words())))
+            }
+            Some((Exit::Signal(signal), _)) => {
+                Err(failure("crashed", format!("it was ended by signal {signal}{}", self.last_words())))
+            }
             None => Err(failure("cage_refused", "the helper ended before the cage did".to_owned())),
         }
     }
 
     fn last_words(&self) -> String {
         let text = self.stderr.kept.text();
-        text.lines().rfind(|line| !line.trim().is_empty()).map_or_else(String::new, |line| format!(": {}", line.chars().take(300).collect::<String>()))
+        text.lines()
+            .rfind(|line| !line.trim().is_empty())
+            .map_or_else(String::new, |line| format!(": {}", line.chars().take(300).collect::<String>()))
     }
 }

@@ -72,7 +72,8 @@ impl Stage {
             let entry = entry?;
             let stat = rustix::fs::statat(&self.folder, entry.file_name(), rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
             if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-                found.push((entry.file_name().to_string_lossy().into_owned(), u64::try_from(stat.st_size).unwrap_or(0)));
+                found
+                    .push((entry.file_name().to_string_lossy().into_owned(), u64::try_from(stat.st_size).unwrap_or(0)));
             }
         }
         found.sort();

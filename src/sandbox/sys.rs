@@ -45,7 +45,14 @@ pub(super) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: u64, recur
     let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the path is a NUL-terminated empty string, the attributes live across the call and their size is passed.
     let result = unsafe {
-        libc::syscall(libc::SYS_mount_setattr, mount.as_raw_fd(), c"".as_ptr(), flags, &raw const attr, size_of::<MountAttr>())
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attr,
+            size_of::<MountAttr>(),
+        )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -6,17 +6,18 @@ use serde_json::json;
 
 use super::Event;
 use super::executor::{
-    Artefact, BirthTestsRun, CaseVerdict, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged, VersionPromoted,
+    Artefact, BirthTestsRun, CaseVerdict, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged,
+    VersionPromoted,
 };
 use super::instance::{
     CageDowngradeAccepted, ConfigurationChanged, CredentialRemoved, CredentialSet, InstanceCreated, KeyAdmitted,
 };
 use super::mnestome::PassingObserved;
 use super::turn::{
-    ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied, ConsentExpired,
-    EffectCommitted, EffectsPlanned, InvocationFinished, InvocationInDoubt, InvocationSettled, InvocationStarted,
-    PlanProposed, PlannedOp, StepProposed, StepRefused, Target, TurnCancelled, TurnClosed, TurnOpened, TurnResumed,
-    TurnSuspended, VerdictGiven,
+    ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied,
+    ConsentExpired, EffectCommitted, EffectsPlanned, InvocationFinished, InvocationInDoubt, InvocationSettled,
+    InvocationStarted, PlanProposed, PlannedOp, StepProposed, StepRefused, Target, TurnCancelled, TurnClosed,
+    TurnOpened, TurnResumed, TurnSuspended, VerdictGiven,
 };
 use crate::canonical::Json;
 use crate::id::TurnId;
@@ -49,8 +50,14 @@ fn trouble() -> (String, String) {
 fn instance() -> Vec<Event> {
     vec![
         InstanceCreated { log_id: "04".repeat(16), version: text("0.1.0"), public_key: "ab".repeat(32) }.into(),
-        ConfigurationChanged { key: text("language"), old: Some(Json(json!("en"))), new: Json(json!({ "b": 0.5, "a": 1 })) }.into(),
-        KeyAdmitted { key_id: "ab".repeat(8), public_key: "ab".repeat(32), role: text("instance"), by: text("init") }.into(),
+        ConfigurationChanged {
+            key: text("language"),
+            old: Some(Json(json!("en"))),
+            new: Json(json!({ "b": 0.5, "a": 1 })),
+        }
+        .into(),
+        KeyAdmitted { key_id: "ab".repeat(8), public_key: "ab".repeat(32), role: text("instance"), by: text("init") }
+            .into(),
         CageDowngradeAccepted { level: text("none"), reason: text("flag") }.into(),
         CredentialSet { name: text("weather"), keyed_hash: text("00112233") }.into(),
         CredentialRemoved { name: text("weather") }.into(),
@@ -138,8 +145,13 @@ fn decisions() -> Vec<Event> {
             catalog_digest: text("0b"),
         }
         .into(),
-        PlanProposed { source: text("L3"), engine: text("simple"), language: text("it"), plan: Kept::json(&json!({ "steps": [] })) }
-            .into(),
+        PlanProposed {
+            source: text("L3"),
+            engine: text("simple"),
+            language: text("it"),
+            plan: Kept::json(&json!({ "steps": [] })),
+        }
+        .into(),
         StepProposed { step: 1, tool: text("get_now"), args: Kept::json(&json!({ "timezone": "UTC" })) }.into(),
         ArgumentsResolved {
             step: 1,
@@ -155,7 +167,10 @@ fn decisions() -> Vec<Event> {
             }],
             provenance: Json(json!({ "/path": { "from": "text" } })),
             version: text("1.0.0"),
-            checks: vec![Check { step: text("receive"), failure: None }, Check { step: text("verify"), failure: Some(trouble()) }],
+            checks: vec![
+                Check { step: text("receive"), failure: None },
+                Check { step: text("verify"), failure: Some(trouble()) },
+            ],
             plan_digest: text("0c"),
         }
         .into(),
@@ -176,7 +191,14 @@ fn decisions() -> Vec<Event> {
 
 fn consents() -> Vec<Event> {
     vec![
-        ConsentAsked { step: 2, about: text("effects"), digest: text("0d"), text: Kept::text("May it?"), expires_s: 600 }.into(),
+        ConsentAsked {
+            step: 2,
+            about: text("effects"),
+            digest: text("0d"),
+            text: Kept::text("May it?"),
+            expires_s: 600,
+        }
+        .into(),
         Event::ConsentGiven(ConsentAnswered { step: 2, digest: text("0d"), by: text("terminal") }),
         ConsentDenied { step: 2, digest: text("0d"), by: text("terminal") }.into(),
         ConsentExpired { step: 2, digest: text("0d"), why: text("no_terminal") }.into(),

@@ -145,8 +145,11 @@ macro_rules! events {
 
 fn strict<T: DeserializeOwned>(label: &str, schema: u16, bytes: &[u8]) -> Result<T, DecodeError> {
     let mut decoder = rmp_serde::Deserializer::new(Cursor::new(bytes));
-    let payload = T::deserialize(&mut decoder)
-        .map_err(|source| DecodeError::Payload { label: label.to_owned(), schema, source })?;
+    let payload = T::deserialize(&mut decoder).map_err(|source| DecodeError::Payload {
+        label: label.to_owned(),
+        schema,
+        source,
+    })?;
     let extra = bytes.len() as u64 - decoder.get_ref().position();
     if extra > 0 {
         return Err(DecodeError::Trailing { label: label.to_owned(), extra });

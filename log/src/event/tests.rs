@@ -15,7 +15,11 @@ use super::*;
 const PINNED: &str = include_str!("../../pinned/payloads.txt");
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
 
 fn unhex(text: &str) -> Vec<u8> {
@@ -131,7 +135,11 @@ fn a_missing_field_is_an_error_or_reads_as_absent() {
                 Err(DecodeError::Payload { .. }) => demanded += 1,
                 Ok(Some(read)) => {
                     let value = map(&read).into_iter().find(|(name, _)| *name == key).map(|(_, value)| value);
-                    assert!(matches!(value, None | Some(Value::Nil)), "{} reads without {key} as {value:?}", event.label());
+                    assert!(
+                        matches!(value, None | Some(Value::Nil)),
+                        "{} reads without {key} as {value:?}",
+                        event.label()
+                    );
                 }
                 other => panic!("{} without {key}: {other:?}", event.label()),
             }

@@ -9,8 +9,8 @@ use redb::{Database, DatabaseError, ReadableDatabase};
 use tokio::sync::{mpsc, watch};
 
 use super::tables::{
-    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, FORMAT, META, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS, STREAMS,
-    TAIL,
+    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, FORMAT, META, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS,
+    STREAMS, TAIL,
 };
 use super::{Head, Log, writer};
 use crate::chain::{Chain, Range};
@@ -166,14 +166,16 @@ fn stored_format(database: &Database) -> Result<Option<u64>, Fault> {
     let Some(stored) = meta.get(META_FORMAT)? else {
         return Err(Fault::Damaged("it does not say its format".to_owned()));
     };
-    let bytes = <[u8; 8]>::try_from(stored.value()).map_err(|_| Fault::Damaged("its format is no number".to_owned()))?;
+    let bytes =
+        <[u8; 8]>::try_from(stored.value()).map_err(|_| Fault::Damaged("its format is no number".to_owned()))?;
     Ok(Some(u64::from_le_bytes(bytes)))
 }
 
 fn log_id(database: &Database) -> Result<String, Fault> {
     let meta = database.begin_read()?.open_table(META)?;
     let stored = meta.get(META_LOG_ID)?.ok_or_else(|| Fault::Damaged("it has no name of its own".to_owned()))?;
-    let bytes = <[u8; 16]>::try_from(stored.value()).map_err(|_| Fault::Damaged("its name is not of 16 bytes".to_owned()))?;
+    let bytes =
+        <[u8; 16]>::try_from(stored.value()).map_err(|_| Fault::Damaged("its name is not of 16 bytes".to_owned()))?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
@@ -184,6 +186,7 @@ pub(super) fn chain(database: &Database) -> Result<Chain, Fault> {
         return Ok(Chain::default());
     };
     let head = <[u8; 32]>::try_from(head.value()).map_err(|_| Fault::Damaged("its head is no hash".to_owned()))?;
-    let range = Range::from_bytes(range.value()).ok_or_else(|| Fault::Damaged("its range has a wrong shape".to_owned()))?;
+    let range =
+        Range::from_bytes(range.value()).ok_or_else(|| Fault::Damaged("its range has a wrong shape".to_owned()))?;
     Ok(Chain { head, range })
 }

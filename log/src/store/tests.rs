@@ -91,11 +91,10 @@ fn a_stream_that_moved_on_refuses_and_keeps_no_trace() {
     log.append(one(draft(2, "a"), Expect::Exact(1))).unwrap();
     let stale = log.append(one(draft(3, "a"), Expect::Exact(1)));
     assert_eq!(stale, Err(AppendError::Conflict { stream: "a".to_owned(), found: 2, expected: 1 }));
-    assert_eq!(log.append(one(draft(3, "a"), Expect::NoStream)).unwrap_err(), AppendError::Conflict {
-        stream: "a".to_owned(),
-        found: 2,
-        expected: 0
-    });
+    assert_eq!(
+        log.append(one(draft(3, "a"), Expect::NoStream)).unwrap_err(),
+        AppendError::Conflict { stream: "a".to_owned(), found: 2, expected: 0 }
+    );
     log.append(one(draft(3, "b"), Expect::NoStream)).unwrap();
     assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 3);
 }
@@ -181,7 +180,10 @@ fn a_flipped_byte_of_an_event_is_found_with_its_seq() {
             flipped[index] ^= 0x10;
             put(&home.file(), seq, &flipped);
             let found = home.log().reader().verify(|_, _| {});
-            assert!(matches!(found, Err(Damage::Event { seq: at, .. }) if at == seq), "byte {index} of {seq}: {found:?}");
+            assert!(
+                matches!(found, Err(Damage::Event { seq: at, .. }) if at == seq),
+                "byte {index} of {seq}: {found:?}"
+            );
         }
         put(&home.file(), seq, &bytes);
     }

@@ -102,7 +102,8 @@ impl Reader {
             progress(next - 1, total);
         }
         if pass.chain != stored {
-            let what = if pass.chain.range.size() == total { "the head or the range differs" } else { "events are missing" };
+            let what =
+                if pass.chain.range.size() == total { "the head or the range differs" } else { "events are missing" };
             return Err(Damage::End { seq: pass.chain.range.size(), what });
         }
         self.verify_counts(total)?;
@@ -164,7 +165,9 @@ impl Reader {
             }
         }
         if later > 0 {
-            return Err(Damage::File("tables segments and checkpoints hold rows that this program does not write".to_owned()));
+            return Err(Damage::File(
+                "tables segments and checkpoints hold rows that this program does not write".to_owned(),
+            ));
         }
         Ok(())
     }

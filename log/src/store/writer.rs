@@ -166,7 +166,9 @@ fn reply(acknowledge: Acknowledge, answer: Result<Appended, AppendError>) {
 }
 
 fn drain(first: Request, inbox: &mut mpsc::Receiver<Request>) -> Vec<Request> {
-    let weigh = |request: &Request| request.append.events.iter().flat_map(|draft| &draft.blobs).map(|(_, bytes)| bytes.len()).sum::<usize>();
+    let weigh = |request: &Request| {
+        request.append.events.iter().flat_map(|draft| &draft.blobs).map(|(_, bytes)| bytes.len()).sum::<usize>()
+    };
     let mut events = first.append.events.len();
     let mut bytes = weigh(&first);
     let mut batch = vec![first];

@@ -78,7 +78,8 @@ impl Catalog {
         }
         let named = |entry: &Entry| {
             let current = entry.current.as_deref().and_then(|current| entry.versions.get(current));
-            let aliases = current.and_then(|version| version.installed.as_ref()?.manifest.0.pointer("/executor/aliases"));
+            let aliases =
+                current.and_then(|version| version.installed.as_ref()?.manifest.0.pointer("/executor/aliases"));
             aliases.and_then(Value::as_array).is_some_and(|aliases| aliases.iter().any(|alias| alias == name))
         };
         self.executors.iter().find(|(_, entry)| named(entry)).map(|(name, entry)| (name.as_str(), entry))
@@ -266,7 +267,13 @@ fn install(
     Ok(events)
 }
 
-fn quarantine(catalog: &Catalog, name: String, version: String, reason: String, by: String) -> Result<Vec<Event>, Rejection> {
+fn quarantine(
+    catalog: &Catalog,
+    name: String,
+    version: String,
+    reason: String,
+    by: String,
+) -> Result<Vec<Event>, Rejection> {
     let Some(entry) = catalog.executors.get(&name) else { return Err(Rejection::Unknown { name }) };
     if entry.life == LifeCycle::Quarantined {
         return Err(Rejection::AlreadyQuarantined { name, reason: entry.reason.clone() });

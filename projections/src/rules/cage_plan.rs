@@ -159,7 +159,9 @@ impl Places {
 
     /// Turns symbols (and `~`) into an absolute path.
     pub fn resolve(&self, symbolic: &str) -> String {
-        for (symbol, folder) in [("{home}", &self.home), ("~", &self.home), ("{workspace}", &self.workspace), ("{runtime}", &self.runtime)] {
+        for (symbol, folder) in
+            [("{home}", &self.home), ("~", &self.home), ("{workspace}", &self.workspace), ("{runtime}", &self.runtime)]
+        {
             if let Some(rest) = symbolic.strip_prefix(symbol)
                 && (rest.is_empty() || rest.starts_with('/'))
             {
@@ -188,7 +190,10 @@ pub fn declared(manifest: &Manifest) -> CagePlan {
     let many = !binaries.is_empty();
     CagePlan {
         mounts: mounts.into_iter().collect(),
-        net: hosts.map_or(Net::None, |hosts| Net::Brokered { hosts: hosts.into_iter().collect(), read_only: !contract.side_effects }),
+        net: hosts.map_or(Net::None, |hosts| Net::Brokered {
+            hosts: hosts.into_iter().collect(),
+            read_only: !contract.side_effects,
+        }),
         env: ENV.iter().map(|&name| name.to_owned()).collect(),
         syscalls: SyscallProfile::Standard,
         limits: Limits {
@@ -207,7 +212,8 @@ pub fn declared(manifest: &Manifest) -> CagePlan {
 }
 
 fn mounts_of(capability: &Capability, access: Access) -> Vec<Mount> {
-    let sorted = |list: &[String]| list.iter().map(|glob| symbolic_home(glob)).collect::<BTreeSet<_>>().into_iter().collect();
+    let sorted =
+        |list: &[String]| list.iter().map(|glob| symbolic_home(glob)).collect::<BTreeSet<_>>().into_iter().collect();
     capability
         .hint
         .iter()
@@ -269,13 +275,18 @@ pub fn narrow(declared: &CagePlan, autonomy: Autonomy, grants: &CallGrants) -> C
 
 /// The mount of a granted path: the narrowest declared one that covers it lends capability and exceptions.
 fn granted(declared: &CagePlan, path: &str, access: Access) -> Option<Mount> {
-    let cover = declared.mounts.iter().filter(|mount| mount.access >= access && covers(&mount.path, path)).max_by_key(|mount| mount.path.len())?;
+    let cover = declared
+        .mounts
+        .iter()
+        .filter(|mount| mount.access >= access && covers(&mount.path, path))
+        .max_by_key(|mount| mount.path.len())?;
     Some(Mount { path: path.to_owned(), access, ..cover.clone() })
 }
 
 fn narrow_net(declared: &Net, autonomy: Autonomy, granted: &[String]) -> Net {
     let Net::Brokered { hosts, read_only } = declared else { return Net::None };
-    let mut kept: BTreeSet<String> = granted.iter().filter(|host| hosts.iter().any(|pattern| host_covers(pattern, host))).cloned().collect();
+    let mut kept: BTreeSet<String> =
+        granted.iter().filter(|host| hosts.iter().any(|pattern| host_covers(pattern, host))).cloned().collect();
     if autonomy == Autonomy::Full {
         kept.extend(hosts.iter().filter(|host| *host != ARGS).cloned());
     }
@@ -286,12 +297,19 @@ fn narrow_net(declared: &Net, autonomy: Autonomy, granted: &[String]) -> Net {
 pub fn is_subset(call: &CagePlan, declared: &CagePlan) -> bool {
     let mounts = call.mounts.iter().all(|mount| {
         declared.mounts.iter().any(|wide| {
-            wide.access >= mount.access && covers(&wide.path, &mount.path) && wide.except.iter().all(|glob| mount.except.contains(glob))
+            wide.access >= mount.access
+                && covers(&wide.path, &mount.path)
+                && wide.except.iter().all(|glob| mount.except.contains(glob))
         })
     });
     let binaries = call.binaries.iter().all(|binary| declared.binaries.contains(binary));
     let env = call.env.iter().all(|name| declared.env.contains(name));
-    mounts && binaries && env && call.syscalls <= declared.syscalls && net_within(&call.net, &declared.net) && limits_within(&call.limits, &declared.limits)
+    mounts
+        && binaries
+        && env
+        && call.syscalls <= declared.syscalls
+        && net_within(&call.net, &declared.net)
+        && limits_within(&call.limits, &declared.limits)
 }
 
 fn net_within(call: &Net, declared: &Net) -> bool {
@@ -299,7 +317,8 @@ fn net_within(call: &Net, declared: &Net) -> bool {
         (Net::None, _) => true,
         (Net::Brokered { hosts, .. }, Net::None) => hosts.is_empty(),
         (Net::Brokered { hosts, read_only }, Net::Brokered { hosts: wide, read_only: wide_read_only }) => {
-            (*read_only || !wide_read_only) && hosts.iter().all(|host| wide.iter().any(|pattern| host_covers(pattern, host)))
+            (*read_only || !wide_read_only)
+                && hosts.iter().all(|host| wide.iter().any(|pattern| host_covers(pattern, host)))
         }
     }
 }
@@ -342,7 +361,9 @@ pub fn forbidden_mounts(plan: &CagePlan, places: &Places, own: &OwnDirs) -> Vec<
         .filter_map(|mount| {
             let path = places.resolve(&mount.path);
             let rule = core_paths::forbidden(&path, &places.home, own);
-            let rule = rule.or_else(|| if mount.access == Access::Write { core_paths::protected_from_change(&path) } else { None });
+            let rule = rule.or_else(|| {
+                if mount.access == Access::Write { core_paths::protected_from_change(&path) } else { None }
+            });
             rule.map(|rule| (mount.path.clone(), rule))
         })
         .collect()
@@ -351,7 +372,10 @@ pub fn forbidden_mounts(plan: &CagePlan, places: &Places, own: &OwnDirs) -> Vec<
 /// Takes out of a plan every mount that a core rule forbids.
 pub fn without_forbidden(plan: &CagePlan, places: &Places, own: &OwnDirs) -> CagePlan {
     let refused: BTreeSet<String> = forbidden_mounts(plan, places, own).into_iter().map(|(path, _)| path).collect();
-    CagePlan { mounts: plan.mounts.iter().filter(|mount| !refused.contains(&mount.path)).cloned().collect(), ..plan.clone() }
+    CagePlan {
+        mounts: plan.mounts.iter().filter(|mount| !refused.contains(&mount.path)).cloned().collect(),
+        ..plan.clone()
+    }
 }
 
 impl CagePlan {

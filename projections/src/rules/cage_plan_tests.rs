@@ -16,7 +16,14 @@ fn plan(mounts: Vec<Mount>, net: Net) -> CagePlan {
         stage_bytes: 16 * MIB,
         tmp_bytes: 32 * MIB,
     };
-    CagePlan { mounts, binaries: vec!["pdftotext".to_owned()], net, env: vec!["LANG".to_owned()], syscalls: SyscallProfile::Standard, limits }
+    CagePlan {
+        mounts,
+        binaries: vec!["pdftotext".to_owned()],
+        net,
+        env: vec!["LANG".to_owned()],
+        syscalls: SyscallProfile::Standard,
+        limits,
+    }
 }
 
 fn mount(path: &str, access: Access) -> Mount {
@@ -24,16 +31,29 @@ fn mount(path: &str, access: Access) -> Mount {
 }
 
 fn places() -> Places {
-    Places { home: "/home/a".to_owned(), workspace: "/home/a/metnos".to_owned(), runtime: "/run/user/1/metnos".to_owned() }
+    Places {
+        home: "/home/a".to_owned(),
+        workspace: "/home/a/metnos".to_owned(),
+        runtime: "/run/user/1/metnos".to_owned(),
+    }
 }
 
 fn own() -> OwnDirs {
-    OwnDirs { config: "/home/a/.config/metnos".to_owned(), data: "/home/a/.local/share/metnos".to_owned(), audit: "/home/a/metnos/.audit".to_owned() }
+    OwnDirs {
+        config: "/home/a/.config/metnos".to_owned(),
+        data: "/home/a/.local/share/metnos".to_owned(),
+        audit: "/home/a/metnos/.audit".to_owned(),
+    }
 }
 
 #[test]
 fn symbols_go_both_ways() {
-    for (path, symbolic) in [("/home/a/x", "{home}/x"), ("/home/a", "{home}"), ("/home/a/metnos/in", "{workspace}/in"), ("/home/ab", "/home/ab")] {
+    for (path, symbolic) in [
+        ("/home/a/x", "{home}/x"),
+        ("/home/a", "{home}"),
+        ("/home/a/metnos/in", "{workspace}/in"),
+        ("/home/ab", "/home/ab"),
+    ] {
         assert_eq!(places().symbolise(path), symbolic);
         assert_eq!(places().resolve(symbolic), path);
     }
@@ -51,7 +71,10 @@ fn a_hint_ends_at_its_first_glob() {
 
 #[test]
 fn a_grant_outside_of_the_declaration_is_dropped() {
-    let declared = plan(vec![mount("{home}/notes", Access::Read)], Net::Brokered { hosts: vec!["*.example.org".to_owned()], read_only: false });
+    let declared = plan(
+        vec![mount("{home}/notes", Access::Read)],
+        Net::Brokered { hosts: vec!["*.example.org".to_owned()], read_only: false },
+    );
     let grants = CallGrants {
         read: vec!["{home}/notes/a.txt".to_owned(), "{home}/other".to_owned(), "{home}/notes/../other".to_owned()],
         write: vec!["{home}/notes/b.txt".to_owned()],
@@ -86,7 +109,20 @@ fn the_digest_is_pinned_and_sees_every_field() {
 }
 
 fn any_path() -> impl Strategy<Value = String> {
-    let segment = prop::sample::select(vec!["notes", "x", ".ssh", "private", "deep", ".config", "tool", "credentials", "sub", "..", "etc", "passwd"]);
+    let segment = prop::sample::select(vec![
+        "notes",
+        "x",
+        ".ssh",
+        "private",
+        "deep",
+        ".config",
+        "tool",
+        "credentials",
+        "sub",
+        "..",
+        "etc",
+        "passwd",
+    ]);
     let start = prop::sample::select(vec!["{home}", "{workspace}", "/srv", "/etc", "", "{runtime}", "/proc", "/root"]);
     (start, prop::collection::vec(segment, 0..4)).prop_map(|(start, segments)| match (start, segments.is_empty()) {
         ("", true) => "/".to_owned(),
@@ -96,32 +132,36 @@ fn any_path() -> impl Strategy<Value = String> {
 }
 
 fn any_mount() -> impl Strategy<Value = Mount> {
-    (prop_oneof![4 => any_path(), 1 => Just(ARGS.to_owned())], any::<bool>(), prop::collection::vec("[a-c]{1}", 0..2)).prop_map(|(path, write, except)| Mount {
-        access: if write { Access::Write } else { Access::Read },
-        except,
-        ..mount(&path, Access::Read)
-    })
+    (prop_oneof![4 => any_path(), 1 => Just(ARGS.to_owned())], any::<bool>(), prop::collection::vec("[a-c]{1}", 0..2))
+        .prop_map(|(path, write, except)| Mount {
+            access: if write { Access::Write } else { Access::Read },
+            except,
+            ..mount(&path, Access::Read)
+        })
 }
 
 fn any_net() -> impl Strategy<Value = Net> {
     let host = prop::sample::select(vec!["a.org", "*.a.org", "b.a.org", "{args}", "c.net"]);
-    prop_oneof![Just(Net::None), (prop::collection::btree_set(host, 0..4), any::<bool>()).prop_map(|(hosts, read_only)| Net::Brokered {
-        hosts: hosts.into_iter().map(str::to_owned).collect(),
-        read_only
-    })]
+    prop_oneof![
+        Just(Net::None),
+        (prop::collection::btree_set(host, 0..4), any::<bool>()).prop_map(|(hosts, read_only)| Net::Brokered {
+            hosts: hosts.into_iter().map(str::to_owned).collect(),
+            read_only
+        })
+    ]
 }
 
 fn any_plan() -> impl Strategy<Value = CagePlan> {
-    (prop::collection::btree_set(any_mount(), 0..5), any_net()).prop_map(|(mounts, net)| plan(mounts.into_iter().collect(), net))
+    (prop::collection::btree_set(any_mount(), 0..5), any_net())
+        .prop_map(|(mounts, net)| plan(mounts.into_iter().collect(), net))
 }
 
 fn any_grants() -> impl Strategy<Value = CallGrants> {
-    let hosts = prop::collection::vec(prop::sample::select(vec!["a.org", "x.a.org", "b.a.org", "c.net", "d.net"]), 0..4);
-    (prop::collection::vec(any_path(), 0..5), prop::collection::vec(any_path(), 0..5), hosts).prop_map(|(read, write, hosts)| CallGrants {
-        read,
-        write,
-        hosts: hosts.into_iter().map(str::to_owned).collect(),
-    })
+    let hosts =
+        prop::collection::vec(prop::sample::select(vec!["a.org", "x.a.org", "b.a.org", "c.net", "d.net"]), 0..4);
+    (prop::collection::vec(any_path(), 0..5), prop::collection::vec(any_path(), 0..5), hosts).prop_map(
+        |(read, write, hosts)| CallGrants { read, write, hosts: hosts.into_iter().map(str::to_owned).collect() },
+    )
 }
 
 proptest! {

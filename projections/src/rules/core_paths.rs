@@ -134,7 +134,10 @@ pub fn forbidden(path: &str, home: &str, own: &OwnDirs) -> Option<&'static str> 
         return Some(found.rule);
     }
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
-    ANYWHERE.iter().find(|rule| segments.windows(rule.segments.len()).any(|run| matches_run(run, rule.segments))).map(|rule| rule.rule)
+    ANYWHERE
+        .iter()
+        .find(|rule| segments.windows(rule.segments.len()).any(|run| matches_run(run, rule.segments)))
+        .map(|rule| rule.rule)
 }
 
 /// Says which system tree protects a path from any change, if one does. The root folder itself is protected too.
@@ -229,7 +232,9 @@ mod tests {
 
     #[test]
     fn protects_system_trees_from_change() {
-        for path in ["/", "/etc", "/usr/bin/env", "/var/log/x", "/dev/null", "/lib64/ld.so", "/bin/sh", "/sbin", "/opt/x"] {
+        for path in
+            ["/", "/etc", "/usr/bin/env", "/var/log/x", "/dev/null", "/lib64/ld.so", "/bin/sh", "/sbin", "/opt/x"]
+        {
             assert!(protected_from_change(path).is_some(), "{path}");
         }
         for path in ["/home/a/etc/x", "/tmp/usr", "/library/a", "/srv/x", "/etcetera"] {

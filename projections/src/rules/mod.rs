@@ -5,7 +5,10 @@ pub mod core_paths;
 pub mod policy;
 pub mod references;
 pub mod shape;
-#[expect(clippy::wildcard_enum_match_arm, reason = "a word has many senses; the planner looks for one of them at a time")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a word has many senses; the planner looks for one of them at a time"
+)]
 pub mod simple;
 pub mod vaglio;
 

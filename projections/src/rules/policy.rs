@@ -116,7 +116,8 @@ mod tests {
 
     #[track_caller]
     fn check(autonomy: Autonomy, capability: &str, granted: bool, expected: Decision) {
-        let what = Use { capability, granted, unrepeatable_act: registered(capability).is_some_and(|known| known.critical) };
+        let what =
+            Use { capability, granted, unrepeatable_act: registered(capability).is_some_and(|known| known.critical) };
         assert_eq!(decide(autonomy, what), expected, "{autonomy:?} {capability} granted={granted}");
     }
 

@@ -17,19 +17,54 @@ pub enum Category {
     Meta,
 }
 
-const EMIT: &[&str] = &["read", "find", "list", "get", "filter", "sort", "group", "classify", "compute", "compare", "extract"];
+const EMIT: &[&str] =
+    &["read", "find", "list", "get", "filter", "sort", "group", "classify", "compute", "compare", "extract"];
 const PRESENT: &[&str] = &["describe", "render"];
 const ACT: &[&str] = &[
-    "move", "delete", "send", "share", "write", "set", "create", "change", "order", "compress", "open", "login", "act", "install",
+    "move", "delete", "send", "share", "write", "set", "create", "change", "order", "compress", "open", "login", "act",
+    "install",
 ];
-const META: &[&str] =
-    &["final_answer", "undo_last_turn", "request_new_executor", "admin", "request_disambiguation_from_user", "get_inputs", "get_approval"];
+const META: &[&str] = &[
+    "final_answer",
+    "undo_last_turn",
+    "request_new_executor",
+    "admin",
+    "request_disambiguation_from_user",
+    "get_inputs",
+    "get_approval",
+];
 /// Verbs that only work on what an earlier step or a literal list gives them.
 const CONSUMERS: &[&str] = &["filter", "sort", "group", "classify", "compute", "compare", "extract"];
 const OBJECTS: &[&str] = &[
-    "files", "dirs", "packages", "messages", "events", "contacts", "places", "processes", "urls", "numbers", "images", "signatures",
-    "texts", "proposals", "persons", "tasks", "inputs", "approval", "credentials", "issues", "pulls", "calendars", "entries", "lists",
-    "skills", "sites", "preferences", "now", "location",
+    "files",
+    "dirs",
+    "packages",
+    "messages",
+    "events",
+    "contacts",
+    "places",
+    "processes",
+    "urls",
+    "numbers",
+    "images",
+    "signatures",
+    "texts",
+    "proposals",
+    "persons",
+    "tasks",
+    "inputs",
+    "approval",
+    "credentials",
+    "issues",
+    "pulls",
+    "calendars",
+    "entries",
+    "lists",
+    "skills",
+    "sites",
+    "preferences",
+    "now",
+    "location",
 ];
 
 /// The verb of an executor's name.
@@ -45,7 +80,9 @@ pub fn object(tool: &str) -> Option<&str> {
 /// Whether a name obeys the vocabulary: `verb_object[_qualifier]`, from closed lists.
 pub fn in_vocabulary(tool: &str) -> bool {
     let plain = tool.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    plain && category(tool).is_some_and(|category| category != Category::Meta) && object(tool).is_some_and(|object| OBJECTS.contains(&object))
+    plain
+        && category(tool).is_some_and(|category| category != Category::Meta)
+        && object(tool).is_some_and(|object| OBJECTS.contains(&object))
 }
 
 /// The category of an executor; `None` for a verb outside of the vocabulary.
@@ -103,7 +140,9 @@ pub fn next(state: State, tool: &str, args: &Value) -> Result<State, Violation> 
     match (state, category) {
         (state, Category::Meta) => Ok(state),
         (State::Terminal, _) => Err(Violation::PipelineAlreadyClosed),
-        (State::Start, Category::Emit | Category::Present) if consumes && !has_source(args) => Err(Violation::NeedsDataSource),
+        (State::Start, Category::Emit | Category::Present) if consumes && !has_source(args) => {
+            Err(Violation::NeedsDataSource)
+        }
         (State::Start, Category::Act) if !has_source(args) => Err(Violation::NeedsActionTarget),
         (_, Category::Emit) => Ok(State::Chain),
         (_, Category::Present | Category::Act) => Ok(State::Terminal),
@@ -148,6 +187,11 @@ mod tests {
     #[test]
     fn the_vocabulary_is_closed() {
         assert!(in_vocabulary("compute_entries_median"));
-        assert!(!in_vocabulary("frob_files") && !in_vocabulary("read_frobs") && !in_vocabulary("Read_files") && !in_vocabulary("read"));
+        assert!(
+            !in_vocabulary("frob_files")
+                && !in_vocabulary("read_frobs")
+                && !in_vocabulary("Read_files")
+                && !in_vocabulary("read")
+        );
     }
 }

@@ -104,7 +104,11 @@ impl Laws {
     /// Reads Laws.
     pub fn parse(text: &str) -> Result<Self, LawsError> {
         let file: File = toml::from_str(text).map_err(Box::new)?;
-        let globs = file.law.iter().map(|law| law.targets.iter().map(|glob| compile(glob)).collect()).collect::<Result<_, _>>()?;
+        let globs = file
+            .law
+            .iter()
+            .map(|law| law.targets.iter().map(|glob| compile(glob)).collect())
+            .collect::<Result<_, _>>()?;
         Ok(Self { laws: file.law, globs })
     }
 
@@ -119,8 +123,10 @@ impl Laws {
                 Language::En => &law.reason.en,
                 Language::It => &law.reason.it,
             };
-            let reason = messages::fill(template, serde_json::json!({ "target": target })).unwrap_or_else(|_| law.rule.clone());
-            let rule = format!("{}.{}{}", law.name, law.rule, detail.map(|detail| format!(".{detail}")).unwrap_or_default());
+            let reason =
+                messages::fill(template, serde_json::json!({ "target": target })).unwrap_or_else(|_| law.rule.clone());
+            let rule =
+                format!("{}.{}{}", law.name, law.rule, detail.map(|detail| format!(".{detail}")).unwrap_or_default());
             Some(Blocked { rule, reason })
         })
     }
@@ -145,16 +151,19 @@ impl Law {
                 .iter()
                 .find_map(|path| core_paths::protected_from_change(path).map(|rule| (path.as_str(), Some(rule)))),
             Test::Match if globs.is_empty() => Some((subject.tool, None)),
-            Test::Match => {
-                subject.paths.iter().find(|path| globs.iter().any(|glob| glob.is_match(path))).map(|path| (path.as_str(), None))
-            }
+            Test::Match => subject
+                .paths
+                .iter()
+                .find(|path| globs.iter().any(|glob| glob.is_match(path)))
+                .map(|path| (path.as_str(), None)),
         }
     }
 }
 
 /// `**` is any number of segments, `*` a part of one.
 fn compile(glob: &str) -> Result<Regex, LawsError> {
-    let pattern: String = regex::escape(glob).replace(r"\*\*/", "(?:.*/)?").replace(r"/\*\*", "(?:/.*)?").replace(r"\*", "[^/]*");
+    let pattern: String =
+        regex::escape(glob).replace(r"\*\*/", "(?:.*/)?").replace(r"/\*\*", "(?:/.*)?").replace(r"\*", "[^/]*");
     Regex::new(&format!("(?s)^{pattern}$")).map_err(|_| LawsError::Glob { glob: glob.to_owned() })
 }
 
@@ -200,7 +209,8 @@ mod tests {
     use super::*;
 
     fn guard(laws: &Laws, about: &str, path: &str) -> Option<String> {
-        let own = OwnDirs { config: "/h/m/config".into(), data: "/h/m/data".into(), audit: "/h/m/workspace/.audit".into() };
+        let own =
+            OwnDirs { config: "/h/m/config".into(), data: "/h/m/data".into(), audit: "/h/m/workspace/.audit".into() };
         let paths = [path.to_owned()];
         let subject = Subject { about, tool: "write_files", paths: &paths, home: "/h", own: &own };
         laws.guard(subject, Language::En).map(|blocked| blocked.rule)

@@ -10,9 +10,15 @@ use metnos::sandbox::Outcome;
 #[track_caller]
 fn escaped(outcome: &Outcome) -> bool {
     match &outcome.reply {
-        Ok(reply) => reply["escaped"].as_bool().unwrap_or_else(|| panic!("the attack does not say how it went: {reply}")),
+        Ok(reply) => {
+            reply["escaped"].as_bool().unwrap_or_else(|| panic!("the attack does not say how it went: {reply}"))
+        }
         Err(failure) => {
-            assert!(["crashed", "timeout", "contract_violation"].contains(&failure.class), "{failure:?} {}", outcome.stderr.text());
+            assert!(
+                ["crashed", "timeout", "contract_violation"].contains(&failure.class),
+                "{failure:?} {}",
+                outcome.stderr.text()
+            );
             false
         }
     }
@@ -21,12 +27,19 @@ fn escaped(outcome: &Outcome) -> bool {
 /// Checks one attack: it succeeds in the control and fails in the cage.
 #[track_caller]
 fn check(name: &str, control: &Outcome, caged: &Outcome) {
-    assert!(escaped(control), "{name}: the control must succeed, or the attack proves nothing: {:?} {}", control.reply, control.stderr.text());
+    assert!(
+        escaped(control),
+        "{name}: the control must succeed, or the attack proves nothing: {:?} {}",
+        control.reply,
+        control.stderr.text()
+    );
     assert!(!escaped(caged), "{name}: it escaped: {:?}", caged.reply);
 }
 
 /// Wraps an attack: whatever it raises is a refusal, with the reason in the answer.
 fn attack(body: &str) -> String {
     let body = body.lines().collect::<Vec<_>>().join("\n        ");
-    format!("import os, sys, time\ndef run(args, ctx):\n    escaped, why = False, ''\n    try:\n        {body}\n    except BaseException as error:\n        why = repr(error)\n    return {{'ok': True, 'escaped': bool(escaped), 'why': why}}\n")
+    format!(
+        "import os, sys, time\ndef run(args, ctx):\n    escaped, why = False, ''\n    try:\n        {body}\n    except BaseException as error:\n        why = repr(error)\n    return {{'ok': True, 'escaped': bool(escaped), 'why': why}}\n"
+    )
 }

@@ -31,7 +31,9 @@ impl Drop for Victim {
 fn listing_and_killing_processes_of_the_host() {
     let list = attack("escaped = str(args['pid']) in os.listdir('/proc')");
     let kill = attack("os.kill(args['pid'], 9)\nescaped = True");
-    let all = attack("import ctypes\nfor pid in range(2, 400000):\n    if pid == args['pid']:\n        os.kill(pid, 0)\n        escaped = True");
+    let all = attack(
+        "import ctypes\nfor pid in range(2, 400000):\n    if pid == args['pid']:\n        os.kill(pid, 0)\n        escaped = True",
+    );
     let limit = attack("import resource\nresource.prlimit(args['pid'], resource.RLIMIT_CPU, (1, 1))\nescaped = True");
     for (name, code) in [("list", &list), ("kill", &kill), ("look for", &all), ("limit", &limit)] {
         let run = |backend: Backend| {
@@ -66,7 +68,10 @@ if args['hang']: time.sleep(60)
 
 /// Whether any process of the host has a file open.
 fn holders(file: &Path) -> Vec<i32> {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let processes = std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     processes
         .filter(|pid| {
             let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
@@ -107,12 +112,18 @@ fn a_daemon_survives_a_bare_interpreter() {
     let beat = bench.path("beat");
     std::fs::write(&beat, "").unwrap();
     let code = format!("import os, time\nargs = {{'beat': {:?}, 'hang': False}}\n{DAEMON}", beat.to_str().unwrap());
-    let status = Command::new(bench.sandbox.interpreter().path()).args(["-I", "-S", "-c", &code]).stdin(Stdio::null()).process_group(0).status().unwrap();
+    let status = Command::new(bench.sandbox.interpreter().path())
+        .args(["-I", "-S", "-c", &code])
+        .stdin(Stdio::null())
+        .process_group(0)
+        .status()
+        .unwrap();
     assert!(status.success());
     let left = holders(&beat);
     assert_eq!(left.len(), 1, "the control: the daemon lives on");
     for pid in left {
-        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL)
+            .unwrap();
     }
 }
 
@@ -127,14 +138,18 @@ fn forks_without_end() {
         assert!(!super::escaped(&caged), "{caged:?}");
         assert!(began.elapsed() < Duration::from_secs(5));
     }
-    let many = attack("import signal\nfor n in range(60):\n    if os.fork() == 0:\n        time.sleep(30)\n        os._exit(0)\ntime.sleep(0.3)\nescaped = True");
+    let many = attack(
+        "import signal\nfor n in range(60):\n    if os.fork() == 0:\n        time.sleep(30)\n        os._exit(0)\ntime.sleep(0.3)\nescaped = True",
+    );
     let control = Bench::open(Backend::Native, &[Layer::Limits, Layer::Watchdog]).run(&many, json!({}));
     check("sixty processes", &control, &Bench::native().run(&many, json!({})));
 }
 
 #[test]
 fn threads_without_end() {
-    let many = attack("import _thread\nfor n in range(60): _thread.start_new_thread(time.sleep, (30,))\ntime.sleep(0.3)\nescaped = True");
+    let many = attack(
+        "import _thread\nfor n in range(60): _thread.start_new_thread(time.sleep, (30,))\ntime.sleep(0.3)\nescaped = True",
+    );
     for backend in [Backend::Native, Backend::Landlock] {
         let run = |without: &[Layer]| Bench::open(backend, without).run(&many, json!({}));
         check("sixty threads", &run(&[Layer::Limits, Layer::Watchdog]), &run(&[]));
@@ -154,7 +169,9 @@ fn a_helper_that_is_killed() {
     std::fs::create_dir(&folder).unwrap();
     let beat = folder.join("beat");
     std::fs::write(&beat, "").unwrap();
-    let code = attack("with open(args['beat'], 'a') as beat:\n    while True:\n        beat.write('x'); beat.flush(); time.sleep(0.005)");
+    let code = attack(
+        "with open(args['beat'], 'a') as beat:\n    while True:\n        beat.write('x'); beat.flush(); time.sleep(0.005)",
+    );
     let outcome = std::thread::scope(|scope| {
         let call = scope.spawn(|| bench.run_with(&code, json!({"beat": beat}), vec![grant(&folder, true)]));
         while std::fs::metadata(&beat).unwrap().len() == 0 {
@@ -163,7 +180,8 @@ fn a_helper_that_is_killed() {
         }
         assert_eq!(holders(&beat).len(), 1, "the control: it is seen while it lives");
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-        let helpers: String = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap()).collect();
+        let helpers: String =
+            tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap()).collect();
         let helper = rustix::process::Pid::from_raw(helpers.trim().parse().unwrap()).unwrap();
         rustix::process::kill_process(helper, rustix::process::Signal::KILL).unwrap();
         call.join().unwrap()
@@ -185,7 +203,9 @@ fn a_daemon_that_is_killed() {
     bench.limits.wall_ms = 30_000;
     bench.locks = Some(Path::new(&folder).join("locks"));
     let granted = Path::new(&folder).join("granted");
-    let code = attack("with open(args['beat'], 'a') as beat:\n    while True:\n        beat.write('x'); beat.flush(); time.sleep(0.005)");
+    let code = attack(
+        "with open(args['beat'], 'a') as beat:\n    while True:\n        beat.write('x'); beat.flush(); time.sleep(0.005)",
+    );
     bench.run_with(&code, json!({"beat": granted.join("beat")}), vec![grant(&granted, true)]);
 }
 

@@ -33,7 +33,10 @@ fn against_layer(name: &str, code: &str, backend: Backend, layers: &[Layer]) {
     check(name, &control, &caged);
     let report = &control.report;
     for layer in layers {
-        assert!(report.missing.iter().any(|missing| missing.contains(&format!("{layer:?}"))), "{name}: {layer:?} is not named in {report:?}");
+        assert!(
+            report.missing.iter().any(|missing| missing.contains(&format!("{layer:?}"))),
+            "{name}: {layer:?} is not named in {report:?}"
+        );
     }
 }
 
@@ -44,7 +47,8 @@ fn ssh_keys_that_were_not_granted() {
     std::fs::create_dir_all(secret.parent().unwrap()).unwrap();
     std::fs::write(&secret, "SECRET").unwrap();
     bare_against_caged("read a file", READ, &json!({"path": secret}));
-    let through = "os.symlink(args['path'], ctx.stage + '/link')\nescaped = 'SECRET' in open(ctx.stage + '/link').read()";
+    let through =
+        "os.symlink(args['path'], ctx.stage + '/link')\nescaped = 'SECRET' in open(ctx.stage + '/link').read()";
     bare_against_caged("read through a link", through, &json!({"path": secret}));
     let up = "escaped = 'SECRET' in open(ctx.stage + '/../../../../../../../../..' + args['path']).read()";
     bare_against_caged("read by going up", up, &json!({"path": secret}));
@@ -74,7 +78,11 @@ fn ssh_keys_inside_of_a_granted_folder() {
         }
         let mut granted = grant(&home, false);
         granted.masks = masks::below(&home, home.to_str().unwrap(), &OwnDirs::default());
-        let beside = bench.run_with(&attack("escaped = open(args['path']).read() == 'plain'"), json!({"path": home.join("old/note.txt")}), vec![granted]);
+        let beside = bench.run_with(
+            &attack("escaped = open(args['path']).read() == 'plain'"),
+            json!({"path": home.join("old/note.txt")}),
+            vec![granted],
+        );
         assert!(escaped(&beside), "what is beside a mask stays readable: {beside:?}");
     }
 }
@@ -112,11 +120,19 @@ fn sockets_of_every_kind() {
     let udp = "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', args['port']))\nescaped = True";
     bare_against_caged("udp", udp, &json!({"port": port}));
     if rustix::process::geteuid().is_root() {
-        bare_against_caged("packet", "import socket\nsocket.socket(socket.AF_PACKET, socket.SOCK_RAW)\nescaped = True", &json!({}));
+        bare_against_caged(
+            "packet",
+            "import socket\nsocket.socket(socket.AF_PACKET, socket.SOCK_RAW)\nescaped = True",
+            &json!({}),
+        );
     } else {
         eprintln!("SKIPPED packet socket: only root could open one without the cage");
     }
-    bare_against_caged("netlink", "import socket\nsocket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)\nescaped = True", &json!({}));
+    bare_against_caged(
+        "netlink",
+        "import socket\nsocket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)\nescaped = True",
+        &json!({}),
+    );
 }
 
 #[test]
@@ -136,7 +152,9 @@ fn a_socket_in_a_granted_folder() {
 
 #[test]
 fn a_datagram_from_half_of_a_pair() {
-    let code = attack("import socket\na, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\na.sendto(b'out', args['to'])\nescaped = True");
+    let code = attack(
+        "import socket\na, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\na.sendto(b'out', args['to'])\nescaped = True",
+    );
     for backend in [Backend::Native, Backend::Landlock] {
         let run = |without: &[Layer]| {
             let bench = Bench::open(backend, without);
@@ -145,7 +163,11 @@ fn a_datagram_from_half_of_a_pair() {
             let listener = std::os::unix::net::UnixDatagram::bind(folder.join("socket")).unwrap();
             listener.set_nonblocking(true).unwrap();
             let outcome = bench.run_with(&code, json!({"to": folder.join("socket")}), vec![grant(&folder, true)]);
-            assert_eq!(listener.recv(&mut [0; 8]).is_ok(), escaped(&outcome), "what arrived agrees with what was claimed");
+            assert_eq!(
+                listener.recv(&mut [0; 8]).is_ok(),
+                escaped(&outcome),
+                "what arrived agrees with what was claimed"
+            );
             outcome
         };
         // The newest landlock covers this as well; the filter stands on every kernel.
@@ -170,7 +192,9 @@ fn an_inherited_descriptor() {
 #[test]
 fn a_secret_in_the_environment() {
     let known = ["HOME", "LANG", "PATH", "TMPDIR"];
-    let (name, _) = std::env::vars().find(|(name, value)| !known.contains(&name.as_str()) && !value.is_empty()).expect("the test has an environment");
+    let (name, _) = std::env::vars()
+        .find(|(name, value)| !known.contains(&name.as_str()) && !value.is_empty())
+        .expect("the test has an environment");
     let code = "escaped = args['name'] in os.environ\nfor pid in [p for p in os.listdir('/proc') if p.isdigit()]:\n    escaped = escaped or (args['name'] + '=').encode() in open('/proc/%s/environ' % pid, 'rb').read()";
     let args = json!({"name": name});
     for backend in [Backend::Native, Backend::Landlock] {
@@ -205,7 +229,11 @@ fn changing_what_was_granted_for_reading() {
 
 #[test]
 fn kernel_surface() {
-    let call = |arguments: &str| format!("import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nescaped = libc.syscall({arguments}) >= 0\nwhy = str(ctypes.get_errno())");
+    let call = |arguments: &str| {
+        format!(
+            "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nescaped = libc.syscall({arguments}) >= 0\nwhy = str(ctypes.get_errno())"
+        )
+    };
     let cases = [
         ("ptrace", call(&format!("{}, 0, 0, 0, 0", libc::SYS_ptrace))),
         ("nested user namespace", call(&format!("{}, {}", libc::SYS_unshare, libc::CLONE_NEWUSER))),
@@ -214,7 +242,10 @@ fn kernel_surface() {
         ("personality", call(&format!("{}, 0xffffffff", libc::SYS_personality))),
         ("shared memory", call(&format!("{}, 0, 4096, 0o1600", libc::SYS_shmget))),
         ("shedding the tie to the helper", call(&format!("{}, 1, 0, 0, 0, 0", libc::SYS_prctl))),
-        ("set own handle", "import fcntl\nr, w = os.pipe()\nfcntl.fcntl(r, fcntl.F_SETOWN, os.getpid())\nescaped = True".to_owned()),
+        (
+            "set own handle",
+            "import fcntl\nr, w = os.pipe()\nfcntl.fcntl(r, fcntl.F_SETOWN, os.getpid())\nescaped = True".to_owned(),
+        ),
     ];
     for (name, code) in &cases {
         // Rings and handles need locked memory, which the limits forbid as well.
@@ -223,7 +254,9 @@ fn kernel_surface() {
     // Linux passes the flags of clone3 in memory; a child made by it ends at once.
     let clone3 = format!(
         "import ctypes, struct\nlibc = ctypes.CDLL(None, use_errno=True)\nflags = struct.pack('<11Q', {}, 0, 0, 0, {}, 0, 0, 0, 0, 0, 0)\npid = libc.syscall({}, flags, 88)\nif pid == 0: os._exit(0)\nescaped = pid > 0\nwhy = str(ctypes.get_errno())",
-        libc::CLONE_NEWUSER, libc::SIGCHLD, libc::SYS_clone3
+        libc::CLONE_NEWUSER,
+        libc::SIGCHLD,
+        libc::SYS_clone3
     );
     against_layer("clone3 into a user namespace", &clone3, Backend::Native, &[Layer::Seccomp]);
     let clone = format!(
@@ -237,12 +270,17 @@ fn kernel_surface() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn the_x32_numbers() {
-    let code = attack(&format!("import ctypes\nescaped = ctypes.CDLL(None).syscall({}) > 0", 0x4000_0000_i64 + libc::SYS_getpid));
+    let code = attack(&format!(
+        "import ctypes\nescaped = ctypes.CDLL(None).syscall({}) > 0",
+        0x4000_0000_i64 + libc::SYS_getpid
+    ));
     let caged = Bench::native().run(&code, json!({}));
     assert_eq!(crate::support::class(&caged), "crashed", "the filter kills it: {caged:?}");
     let control = Bench::open(Backend::Native, &[Layer::Seccomp]).run(&code, json!({}));
     if !escaped(&control) {
-        eprintln!("SKIPPED the control of x32: this kernel has no x32 calls, they fail without the filter too (but are not killed)");
+        eprintln!(
+            "SKIPPED the control of x32: this kernel has no x32 calls, they fail without the filter too (but are not killed)"
+        );
     }
 }
 
@@ -251,7 +289,8 @@ fn capabilities_and_mounts() {
     if rustix::process::geteuid().is_root() {
         let any = "status = open('/proc/self/status').read()\nescaped = any(int(line.split()[1], 16) for line in status.splitlines() if line.startswith('Cap'))";
         against_layer("capabilities", any, Backend::Native, &[Layer::Capabilities]);
-        let mount = "import ctypes\nescaped = ctypes.CDLL(None).mount(b'none', ctx.stage.encode(), b'tmpfs', 0, None) == 0";
+        let mount =
+            "import ctypes\nescaped = ctypes.CDLL(None).mount(b'none', ctx.stage.encode(), b'tmpfs', 0, None) == 0";
         against_layer("mount", mount, Backend::Native, &[Layer::Capabilities, Layer::Seccomp, Layer::Landlock]);
     } else {
         eprintln!("SKIPPED the controls of capabilities: an ordinary user's interpreter has none anyway");
@@ -259,5 +298,10 @@ fn capabilities_and_mounts() {
     let root = "escaped = bool(set(os.listdir('/')) & {'home', 'etc', 'var'} - {'etc'})";
     against_layer("the host's root", root, Backend::Native, &[Layer::PrivateRoot, Layer::Landlock]);
     let network = "escaped = open('/proc/self/net/dev').read().count(':') > 1";
-    against_layer("the host's network devices", network, Backend::Native, &[Layer::NetNamespace, Layer::PrivateRoot, Layer::Landlock]);
+    against_layer(
+        "the host's network devices",
+        network,
+        Backend::Native,
+        &[Layer::NetNamespace, Layer::PrivateRoot, Layer::Landlock],
+    );
 }

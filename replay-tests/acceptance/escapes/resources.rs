@@ -26,7 +26,11 @@ fn eight_gigabytes() {
         let taken = "block = bytearray(256 << 20)\nfor at in range(0, 256 << 20, 4096): block[at] = 1\nescaped = True";
         check("private memory", &control.run(&attack(taken), json!({})), &bench.run(&attack(taken), json!({})));
         let hold = format!("{shared}\ntime.sleep(0.1)");
-        check("shared memory", &control.run(&attack(&hold), json!({"mb": 256})), &bench.run(&attack(&hold), json!({"mb": 256})));
+        check(
+            "shared memory",
+            &control.run(&attack(&hold), json!({"mb": 256})),
+            &bench.run(&attack(&hold), json!({"mb": 256})),
+        );
     }
 }
 
@@ -55,7 +59,11 @@ fn half_a_gigabyte_on_stdout() {
     assert!(outcome.stderr.bytes.len() <= 64 * 1024);
     assert!(grown <= 4096, "the daemon grew by {grown} KiB");
     let code = "import os\nfor n in range(64): os.write(1, b'x' * (1 << 20))";
-    let control = Command::new(bench.sandbox.interpreter().path()).args(["-I", "-S", "-c", code]).stdin(Stdio::null()).output().unwrap();
+    let control = Command::new(bench.sandbox.interpreter().path())
+        .args(["-I", "-S", "-c", code])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     assert_eq!(control.stdout.len(), 64 << 20);
     assert!(resident_kib() - before > 32 * 1024, "the control: a plain reader grows with what it reads");
 }
@@ -91,7 +99,11 @@ fn cancelled_from_outside() {
     assert_eq!(class(&outcome), "cancelled");
     assert!(began.elapsed() < Duration::from_secs(3));
     waiting.join().unwrap();
-    assert_eq!(class(&bench.call(&attack("pass"), json!({}), Vec::new(), flag)), "cancelled", "a raised flag stays raised");
+    assert_eq!(
+        class(&bench.call(&attack("pass"), json!({}), Vec::new(), flag)),
+        "cancelled",
+        "a raised flag stays raised"
+    );
 }
 
 #[test]
@@ -139,14 +151,18 @@ fn answers_that_are_none() {
 #[test]
 fn more_than_the_stage_holds() {
     for place in ["ctx.stage", "os.environ['TMPDIR']"] {
-        let code = attack(&format!("with open({place} + '/x', 'wb') as file:\n    for n in range(6): file.write(b'x' * (1 << 20))\nescaped = True"));
+        let code = attack(&format!(
+            "with open({place} + '/x', 'wb') as file:\n    for n in range(6): file.write(b'x' * (1 << 20))\nescaped = True"
+        ));
         let caged = Bench::native();
         let mut control = Bench::native();
         control.limits.stage_bytes = 16 << 20;
         control.limits.tmp_bytes = 16 << 20;
         check(place, &control.run(&code, json!({})), &caged.run(&code, json!({})));
     }
-    let large = attack("with open(ctx.stage + '/x', 'wb') as file:\n    for n in range(12): file.write(b'x' * (1 << 20))\nescaped = True");
+    let large = attack(
+        "with open(ctx.stage + '/x', 'wb') as file:\n    for n in range(12): file.write(b'x' * (1 << 20))\nescaped = True",
+    );
     for backend in LEVELS {
         let mut bench = Bench::open(backend, &[]);
         bench.limits.stage_bytes = 32 << 20;

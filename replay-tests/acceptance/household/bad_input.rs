@@ -21,10 +21,13 @@ fn files_that_are_not_what_was_asked_for() {
     let home = Home::new();
     home.file("empty.txt", "");
     home.file("binary.bin", [0_u8, 159, 146, 150, 0, 1, 2, 3]);
-    home.file("utf16.txt", "one\ntwo\nthree\nfour\n".encode_utf16().fold(vec![0xff, 0xfe], |mut bytes, unit| {
-        bytes.extend(unit.to_le_bytes());
-        bytes
-    }));
+    home.file(
+        "utf16.txt",
+        "one\ntwo\nthree\nfour\n".encode_utf16().fold(vec![0xff, 0xfe], |mut bytes, unit| {
+            bytes.extend(unit.to_le_bytes());
+            bytes
+        }),
+    );
     home.file("latin.txt", b"uno\ncaff\xe8\ntre\nquattro\n");
     symlink("loop", home.files().join("loop")).unwrap();
     let tail = |name: &str| home.ask(&format!("read the file {name} and tell me the last three lines"));
@@ -133,7 +136,8 @@ fn a_full_disk_is_refused_before_it_hurts() {
     }
     let home = Home::new();
     let small = tempfile::tempdir().unwrap();
-    let mounted = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"]).arg(small.path()).status();
+    let mounted =
+        std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"]).arg(small.path()).status();
     if !mounted.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: no small disk can be mounted here");
         return;
@@ -165,7 +169,11 @@ fn a_manifest_that_is_wrong_names_file_line_and_column() {
     super::home::copy_tree(&source, &folder);
     let manifest = folder.join("manifest.toml");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    for (from, to, line) in [("summary =", "sumary =", "sumary ="), ("idempotent = true", "idempotent = 3", "idempotent = 3"), ("\"time:read\"", "\"time:travel\"", "\"time:travel\"")] {
+    for (from, to, line) in [
+        ("summary =", "sumary =", "sumary ="),
+        ("idempotent = true", "idempotent = 3", "idempotent = 3"),
+        ("\"time:read\"", "\"time:travel\"", "\"time:travel\""),
+    ] {
         std::fs::write(&manifest, text.replacen(from, to, 1)).unwrap();
         let ran = home.run(["executor".as_ref(), "check".as_ref(), folder.as_os_str()]);
         assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
@@ -180,7 +188,8 @@ fn an_executor_of_the_owner_is_checked_added_and_used() {
     let folder = home.files().join("mine");
     super::home::copy_tree(&source, &folder);
     let manifest = folder.join("manifest.toml");
-    let text = std::fs::read_to_string(&manifest).unwrap().replacen("1.0.0", "1.1.0", 1).replacen("\"seed\"", "\"owner\"", 1);
+    let text =
+        std::fs::read_to_string(&manifest).unwrap().replacen("1.0.0", "1.1.0", 1).replacen("\"seed\"", "\"owner\"", 1);
     std::fs::write(&manifest, text).unwrap();
     let refused = home.run(["executor".as_ref(), "add".as_ref(), folder.as_os_str()]);
     plain(&refused, &[3]);

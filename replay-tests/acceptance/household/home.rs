@@ -128,7 +128,8 @@ impl Home {
     /// Gives a tree to the home's user.
     pub(crate) fn own(&self, path: &Path) {
         if self.user == User::Ordinary {
-            let given = Command::new("chown").arg("-R").arg(format!("{ORDINARY}:{ORDINARY}")).arg(path).status().unwrap();
+            let given =
+                Command::new("chown").arg("-R").arg(format!("{ORDINARY}:{ORDINARY}")).arg(path).status().unwrap();
             assert!(given.success());
         }
     }
@@ -155,7 +156,11 @@ impl Home {
     /// The command, ready to get arguments.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(binary());
-        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.files()).env("TZ", "Europe/Rome");
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.files())
+            .env("TZ", "Europe/Rome");
         command.env("METNOS_HOME", self.metnos()).envs(self.variables.iter().map(|(name, value)| (*name, value)));
         command.current_dir(self.files()).stdin(Stdio::null());
         if self.user == User::Ordinary {

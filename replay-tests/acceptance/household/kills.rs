@@ -18,6 +18,7 @@ const POINTS: [&str; 4] = ["before_intent", "intent_to_effect", "effect_to_outco
 /// Kills at each point, and at random moments.
 const AIMED: usize = 40;
 const AT_RANDOM: usize = 40;
+const KILLS: usize = POINTS.len() * AIMED + AT_RANDOM;
 const EACH_MIN: usize = 20;
 
 /// What a killed loop said before it died.
@@ -35,7 +36,7 @@ fn two_hundred_kills_lose_nothing_and_double_nothing() {
         }
     }
     eprintln!("kills by phase: {phases:?}");
-    assert_eq!(phases.values().sum::<usize>(), POINTS.len() * AIMED + AT_RANDOM);
+    assert_eq!(phases.values().sum::<usize>(), KILLS);
     for point in POINTS {
         assert!(phases.get(point).is_some_and(|count| *count >= EACH_MIN), "{phases:?}");
     }
@@ -48,7 +49,7 @@ fn kills(half: usize) -> BTreeMap<&'static str, usize> {
     let mut phases = BTreeMap::new();
     let mut acknowledged = Vec::new();
     let mut chance = 0x9e37_79b9_7f4a_7c15_u64 ^ half as u64;
-    for round in 0..(POINTS.len() * AIMED + AT_RANDOM) / 2 {
+    for round in 0..KILLS / 2 {
         chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let point = POINTS.get(round % (POINTS.len() + 1)).copied();
         let killed = match point {
@@ -76,18 +77,25 @@ fn line(round: usize, number: u64) -> String {
 fn asking(home: &Home, round: usize, count: u64, point: Option<&str>) -> Child {
     let mut script = String::new();
     for number in 0..count {
-        let pause = point.filter(|_| number + 1 == count).map(|point| format!("METNOS_PAUSE_AT={point}:30000 ")).unwrap_or_default();
+        let pause = point
+            .filter(|_| number + 1 == count)
+            .map(|point| format!("METNOS_PAUSE_AT={point}:30000 "))
+            .unwrap_or_default();
         let line = line(round, number);
-        script.push_str(&format!(
-            "{pause}{} ask --approve all 'add the line \"{line}\" to log.txt' >/dev/null && echo 'acknowledged {line}'\n",
-            binary().display()
-        ));
+        let binary = binary().display();
+        let ask = format!("{pause}{binary} ask --approve all 'add the line \"{line}\" to log.txt' >/dev/null");
+        script += &format!("{ask} && echo 'acknowledged {line}'\n");
     }
     let mut command = Command::new("sh");
     let prototype = home.command();
     command.arg("-c").arg(script).env_clear();
     command.envs(prototype.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(home.files()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command
+        .current_dir(home.files())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
     command.spawn().unwrap()
 }
 
@@ -101,7 +109,8 @@ fn kill(mut child: Child) -> Killed {
 fn killed_at(home: &Home, round: usize, point: &str, before: u64) -> Killed {
     let mut child = asking(home, round, before + 1, Some(point));
     let waiting = format!("waiting at {point}");
-    let reached = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok).any(|line| line == waiting);
+    let reached =
+        BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok).any(|line| line == waiting);
     assert!(reached, "the turn never came to {point}");
     kill(child)
 }

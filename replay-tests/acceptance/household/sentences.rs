@@ -47,7 +47,12 @@ fn only_the_uuid_of_a_page() {
             format!("scarica {} e dimmi solo l'UUID", server.url("/uuid")),
         ] {
             let ran = home.ask(&sentence);
-            assert_eq!((ran.code, ran.out.trim()), (0, "7c089d54-1f6e-4b0a-9a55-0f0e2a2c9d10"), "{user:?} {sentence}: {}", ran.err);
+            assert_eq!(
+                (ran.code, ran.out.trim()),
+                (0, "7c089d54-1f6e-4b0a-9a55-0f0e2a2c9d10"),
+                "{user:?} {sentence}: {}",
+                ran.err
+            );
         }
     }
 }
@@ -60,8 +65,22 @@ fn a_page_saved_to_a_file_with_its_bytes_counted() {
         let english = home.files().join("page.json");
         let italian = home.files().join("pagina.json");
         for (sentence, file) in [
-            (format!("fetch {}, save it to a file {} and tell me how many bytes you wrote", server.url("/uuid"), english.display()), &english),
-            (format!("scarica {}, salvalo in un file {} e dimmi quanti byte hai scritto", server.url("/uuid"), italian.display()), &italian),
+            (
+                format!(
+                    "fetch {}, save it to a file {} and tell me how many bytes you wrote",
+                    server.url("/uuid"),
+                    english.display()
+                ),
+                &english,
+            ),
+            (
+                format!(
+                    "scarica {}, salvalo in un file {} e dimmi quanti byte hai scritto",
+                    server.url("/uuid"),
+                    italian.display()
+                ),
+                &italian,
+            ),
         ] {
             let refused = home.ask(&sentence);
             assert_eq!(refused.code, 3, "{sentence}: {} {}", refused.out, refused.err);
@@ -130,5 +149,9 @@ fn a_page_that_leads_elsewhere_is_not_followed() {
     assert_ne!(ran.code, 0, "{}", ran.out);
     let turn = home.run(["--json", "turn", "show"]).json();
     let connections = turn["steps"][0]["connections"].to_string();
-    assert!(connections.contains("169.254.169.254") && !connections.contains("\"host\":\"169.254.169.254\",\"method\":\"GET\",\"port\":80,\"status\":200"), "{connections}");
+    assert!(
+        connections.contains("169.254.169.254")
+            && !connections.contains("\"host\":\"169.254.169.254\",\"method\":\"GET\",\"port\":80,\"status\":200"),
+        "{connections}"
+    );
 }

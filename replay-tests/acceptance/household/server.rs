@@ -28,7 +28,10 @@ impl Server {
                 let routes = Router::new()
                     .route("/uuid", get(|| async { ([(CONTENT_TYPE, "application/json")], UUID_BODY) }))
                     .route("/empty", get(|| async { ([(CONTENT_TYPE, "text/plain")], "") }))
-                    .route("/away", get(|| async { axum::response::Redirect::temporary("http://169.254.169.254/latest") }));
+                    .route(
+                        "/away",
+                        get(|| async { axum::response::Redirect::temporary("http://169.254.169.254/latest") }),
+                    );
                 axum::serve(listener, routes)
                     .with_graceful_shutdown(async move {
                         stopped.await.ok();

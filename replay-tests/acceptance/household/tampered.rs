@@ -1,12 +1,18 @@
 //! A changed artefact quarantines its executor with the reason, and it never runs; a changed log is found.
 
-use std::path::Path;
-
 use super::home::Home;
 
 #[test]
 fn each_changed_artefact_quarantines_and_is_named() {
-    for artefact in ["1.0.0/main.py", "1.0.0/schema.json", "1.0.0/manifest.toml", "1.0.0/tests/birth.py", "1.0.0/profile.lock", "1.0.0/manifest.sig", "CURRENT"] {
+    for artefact in [
+        "1.0.0/main.py",
+        "1.0.0/schema.json",
+        "1.0.0/manifest.toml",
+        "1.0.0/tests/birth.py",
+        "1.0.0/profile.lock",
+        "1.0.0/manifest.sig",
+        "CURRENT",
+    ] {
         let home = Home::new();
         home.file("a.txt", "1\n2\n3\n4\n");
         let path = home.metnos().join("workspace/executors/read_files").join(artefact);
@@ -53,7 +59,8 @@ fn a_flipped_byte_in_the_file_is_found() {
     let path = home.metnos().join("data/log/events.redb");
     let needle = b"tell me the last three lines";
     let bytes = std::fs::read(&path).unwrap();
-    let places: Vec<usize> = bytes.windows(needle.len()).enumerate().filter(|(_, window)| *window == needle).map(|(at, _)| at).collect();
+    let places: Vec<usize> =
+        bytes.windows(needle.len()).enumerate().filter(|(_, window)| *window == needle).map(|(at, _)| at).collect();
     assert!(!places.is_empty());
     let mut found = 0;
     for at in places {
@@ -64,15 +71,10 @@ fn a_flipped_byte_in_the_file_is_found() {
         // Old pages that redb no longer uses may hold the text too; a flip there harms nothing.
         if ran.code != 0 {
             found += 1;
-            assert!(seq_of(&path, &home).is_some() || ran.out.contains("\"seq\":"), "{}", ran.out);
             assert!(ran.json()["seq"].as_u64().is_some_and(|seq| seq > 1), "{}", ran.out);
         }
     }
     assert!(found > 0, "no flipped byte was found");
     std::fs::write(&path, &bytes).unwrap();
     home.is_whole();
-}
-
-fn seq_of(_path: &Path, home: &Home) -> Option<u64> {
-    home.run(["--json", "log", "verify"]).json()["seq"].as_u64()
 }

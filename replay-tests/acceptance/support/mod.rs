@@ -68,9 +68,23 @@ impl Bench {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "arguments are written at the call")]
-    pub(crate) fn full(&self, code: &str, args: Value, grants: Vec<Grant>, cancel: CancelFlag, net: Option<broker::Grants>) -> Outcome {
+    pub(crate) fn full(
+        &self,
+        code: &str,
+        args: Value,
+        grants: Vec<Grant>,
+        cancel: CancelFlag,
+        net: Option<broker::Grants>,
+    ) -> Outcome {
         let env = ["HOME", "LANG", "PATH", "TMPDIR"].map(str::to_owned).to_vec();
-        let plan = CagePlan { mounts: Vec::new(), binaries: Vec::new(), net: Net::None, env, syscalls: SyscallProfile::Standard, limits: self.limits };
+        let plan = CagePlan {
+            mounts: Vec::new(),
+            binaries: Vec::new(),
+            net: Net::None,
+            env,
+            syscalls: SyscallProfile::Standard,
+            limits: self.limits,
+        };
         let locks = self.locks.clone().unwrap_or_else(|| self.path("cages"));
         let lock_file = locks.join(format!("{}.lock", self.calls.fetch_add(1, Ordering::Relaxed)));
         self.sandbox.call(Call {
@@ -94,7 +108,11 @@ impl Bench {
 /// Runs one ignored test of this target in a process of its own, where nothing else runs beside it.
 #[track_caller]
 pub(crate) fn alone(name: &str) {
-    let output = Command::new(std::env::current_exe().unwrap()).args(["--exact", "--ignored", "--nocapture", name]).stdin(Stdio::null()).output().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored", "--nocapture", name])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }

@@ -24,7 +24,11 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: Opti
         let capabilities: Vec<&str> = manifest
             .map(|manifest| manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect())
             .unwrap_or_default();
-        return messages.say(language, "consent.call", json!({ "tool": step.tool, "targets": targets, "capabilities": capabilities }));
+        return messages.say(
+            language,
+            "consent.call",
+            json!({ "tool": step.tool, "targets": targets, "capabilities": capabilities }),
+        );
     }
     let line = |op: &PlannedOp| {
         let values = json!({ "op": op.op, "path": op.path, "bytes": op.bytes, "before": op.before.kind, "before_bytes": op.before.bytes });

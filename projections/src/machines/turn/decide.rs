@@ -6,8 +6,8 @@ use metnos_log::canonical::{self, Json};
 use metnos_log::event::mnestome::PassingObserved;
 use metnos_log::event::turn::{
     ArgumentsResolved, CandidatesRanked, ConsentAnswered, ConsentAsked, ConsentDenied, ConsentExpired, EffectsPlanned,
-    InvocationFinished, InvocationStarted, PlanProposed, StepProposed, StepRefused, Target, TurnCancelled, TurnClosed, TurnOpened,
-    VerdictGiven,
+    InvocationFinished, InvocationStarted, PlanProposed, StepProposed, StepRefused, Target, TurnCancelled, TurnClosed,
+    TurnOpened, VerdictGiven,
 };
 use metnos_log::{Event, Kept, Micros, TurnId};
 use serde_json::{Value, json};
@@ -152,7 +152,9 @@ impl Decider<'_> {
             plan: Kept::json(&plan),
         });
         match &proposal.plan.abstention {
-            Some(abstention) if abstention.kind == AbstentionKind::Ask => self.close("ask", None, abstention.message.clone()),
+            Some(abstention) if abstention.kind == AbstentionKind::Ask => {
+                self.close("ask", None, abstention.message.clone());
+            }
             Some(abstention) => self.close("error", Some("not_applicable"), abstention.message.clone()),
             None => match self.fault_of(&proposal.plan) {
                 None => self.propose(1),
@@ -196,7 +198,9 @@ impl Decider<'_> {
     fn propose(&mut self, number: u32) {
         let planned = self.turn.plan.as_ref().and_then(|plan| plan.steps.get(number as usize - 1));
         match planned.cloned() {
-            Some(planned) => self.push(StepProposed { step: number, tool: planned.tool, args: Kept::json(&planned.args) }),
+            Some(planned) => {
+                self.push(StepProposed { step: number, tool: planned.tool, args: Kept::json(&planned.args) });
+            }
             None => self.answer(),
         }
     }
@@ -236,7 +240,8 @@ impl Decider<'_> {
             return self.block("call", &step, rule, reason);
         }
         let troubled = prepared.targets.iter().find_map(|target| Some((target, target.trouble.as_ref()?)));
-        let trouble = troubled.map(|(target, (class, key))| ("gateway", (class.clone(), self.trouble(key, &target.canonical))));
+        let trouble =
+            troubled.map(|(target, (class, key))| ("gateway", (class.clone(), self.trouble(key, &target.canonical))));
         let check = prepared.checks.iter().find_map(|check| {
             let by = if check.step == "validate_input" { "schema" } else { "gateway" };
             check.failure.clone().map(|why| (by, why))
@@ -281,9 +286,10 @@ impl Decider<'_> {
         let named = manifest.executor.affinity.iter().any(|word| text.contains(&word.to_lowercase()));
         let from_step = |origin: &Origin| matches!(origin, Origin::Step { .. } | Origin::Model);
         let target_roles = |name: &str| manifest.arguments.get(name).is_some_and(|argument| argument.role.is_target());
-        let untrusted = step.provenance.iter().any(|(pointer, origin)| {
-            from_step(origin) && pointer.split('/').nth(1).is_some_and(target_roles)
-        });
+        let untrusted = step
+            .provenance
+            .iter()
+            .any(|(pointer, origin)| from_step(origin) && pointer.split('/').nth(1).is_some_and(target_roles));
         Signs {
             named,
             harmless: !manifest.contract.side_effects,
@@ -319,7 +325,8 @@ impl Decider<'_> {
     /// The verdict on a call or on effects, and what follows from it.
     fn rule_on(&mut self, about: &str, step: &Step, decision: Decision, signs: Signs) {
         let score = vaglio::judge(signs);
-        let judged = vaglio::is_safe(&step.tool) && !signs.untrusted_target || score >= vaglio::JUDGE_THRESHOLD_PERMILLE;
+        let judged =
+            vaglio::is_safe(&step.tool) && !signs.untrusted_target || score >= vaglio::JUDGE_THRESHOLD_PERMILLE;
         let approved = judged && decision != Decision::Deny;
         let mut reasons = vec![format!("policy: {}", decision.name())];
         if !judged {
@@ -364,7 +371,10 @@ impl Decider<'_> {
         }
         let repeatable = self.manifest(&step.tool).is_some_and(|manifest| {
             // Effects are committed by the core: the call itself only looks, so it may run again.
-            !manifest.capabilities.iter().any(|capability| policy::registered(&capability.name).is_none_or(|known| known.critical))
+            !manifest
+                .capabilities
+                .iter()
+                .any(|capability| policy::registered(&capability.name).is_none_or(|known| known.critical))
         });
         self.push(InvocationStarted {
             trace_id: trace_id(self.id, step.number),
@@ -394,8 +404,10 @@ impl Decider<'_> {
         }
         let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
         let granted = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
-        let decision =
-            policy::decide(self.autonomy(), Use { capability: "fs:write", granted, unrepeatable_act: !manifest.contract.idempotent });
+        let decision = policy::decide(
+            self.autonomy(),
+            Use { capability: "fs:write", granted, unrepeatable_act: !manifest.contract.idempotent },
+        );
         let mut signs = self.signs(&step, &manifest);
         signs.harmless = false;
         self.rule_on("effects", &step, decision, signs);
@@ -465,8 +477,14 @@ impl Decider<'_> {
         for passing in self.passings() {
             self.push(passing);
         }
-        let ended = |ok: bool| self.turn.steps.iter().filter(|step| step.result.is_some() && step.ok == ok).count() as u64;
-        let changes: u64 = self.turn.steps.iter().map(|step| step.committed.values().filter(|failed| failed.is_none()).count() as u64).sum();
+        let ended =
+            |ok: bool| self.turn.steps.iter().filter(|step| step.result.is_some() && step.ok == ok).count() as u64;
+        let changes: u64 = self
+            .turn
+            .steps
+            .iter()
+            .map(|step| step.committed.values().filter(|failed| failed.is_none()).count() as u64)
+            .sum();
         let counts = [("calls_ok", ended(true)), ("calls_failed", ended(false)), ("changes", changes)];
         self.push(TurnClosed {
             final_kind: kind.to_owned(),

@@ -71,7 +71,8 @@ pub fn react(turn: &Turn) -> Option<Effect> {
     let step = turn.step()?;
     match turn.phase {
         Phase::Preparing => {
-            let args = references::resolve(&step.proposed, &turn.results()).map(|resolved| Value::Object(resolved.args));
+            let args =
+                references::resolve(&step.proposed, &turn.results()).map(|resolved| Value::Object(resolved.args));
             Some(Effect::Prepare { step: step.number, tool: step.tool.clone(), args })
         }
         Phase::Asking => Some(Effect::Ask { step: step.number, asked: turn.asked.clone()? }),

@@ -174,7 +174,10 @@ impl Turn {
 
     fn apply_to_step(&mut self, event: &Event) {
         let Some(step) = self.steps.last_mut() else { return };
-        #[expect(clippy::wildcard_enum_match_arm, reason = "refusals and verdicts change no state: the closing follows")]
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "refusals and verdicts change no state: the closing follows"
+        )]
         match event {
             Event::ArgumentsResolved(resolved) => {
                 step.args = resolved.args.value().unwrap_or(Value::Null);
@@ -234,7 +237,8 @@ impl Step {
                 ok_count += 1;
                 bytes_written += op.bytes;
             }
-            let mut line = json!({ "op": op.op, "path": op.path, "bytes": op.bytes, "ok": made, "before": op.before.kind });
+            let mut line =
+                json!({ "op": op.op, "path": op.path, "bytes": op.bytes, "ok": made, "before": op.before.kind });
             if let (Some((class, reason)), Some(line)) = (failure, line.as_object_mut()) {
                 line.insert("error_class".to_owned(), class.into());
                 line.insert("error".to_owned(), reason.into());

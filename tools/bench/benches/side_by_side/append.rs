@@ -13,7 +13,16 @@ const SIZES: [(u32, u32); 4] = [(1, 10), (8, 8), (64, 4), (512, 2)];
 const ROUNDS: usize = 15;
 
 pub(crate) fn run() -> Table {
-    let heading = ["events a commit", "file + fdatasync", "the log", "× file", "SQLite rows", "× file", "SQLite indexed", "× file"];
+    let heading = [
+        "events a commit",
+        "file + fdatasync",
+        "the log",
+        "× file",
+        "SQLite rows",
+        "× file",
+        "SQLite indexed",
+        "× file",
+    ];
     let mut table = Table::new(
         &heading,
         "median µs a commit; the log also redacts, hashes, chains and keeps three indexes; SQLite: WAL, synchronous = FULL",
@@ -27,7 +36,10 @@ pub(crate) fn run() -> Table {
         let mut indexed = (Store::open(indexed.path(), Layout::Indexed), indexed);
         let mut rivals: Vec<Rival<'_>> = vec![
             Box::new(|| {
-                let batches: Vec<Vec<u8>> = batches(events, commits).iter().map(|batch| vec![b'x'; batch.iter().map(Row::bytes).sum()]).collect();
+                let batches: Vec<Vec<u8>> = batches(events, commits)
+                    .iter()
+                    .map(|batch| vec![b'x'; batch.iter().map(Row::bytes).sum()])
+                    .collect();
                 timed(|| {
                     for batch in &batches {
                         file.write_all(batch).and_then(|()| file.sync_data()).expect("the disk takes bytes");

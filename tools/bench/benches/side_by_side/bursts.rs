@@ -28,7 +28,10 @@ pub(crate) fn take_turns(rounds: usize, rivals: &mut [Rival<'_>]) -> Vec<Figure>
     }
     let figure = |own: &Vec<Duration>| {
         let ratios = own.iter().zip(&times[0]).map(|(own, first)| own.as_secs_f64() / first.as_secs_f64()).collect();
-        Figure { median: Duration::from_secs_f64(median(own.iter().map(Duration::as_secs_f64).collect())), ratio: median(ratios) }
+        Figure {
+            median: Duration::from_secs_f64(median(own.iter().map(Duration::as_secs_f64).collect())),
+            ratio: median(ratios),
+        }
     };
     times.iter().map(figure).collect()
 }
@@ -48,7 +51,12 @@ pub(crate) fn median(values: Vec<f64>) -> f64 {
 /// The value that this share of the values does not exceed.
 pub(crate) fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index into a short list")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an index into a short list"
+    )]
     let index = ((values.len().max(1) - 1) as f64 * share).round() as usize;
     values.get(index).copied().unwrap_or(f64::NAN)
 }

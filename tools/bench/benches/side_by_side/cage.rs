@@ -53,8 +53,14 @@ pub(crate) fn bare(python: &Path, code: &str, args: &Value) -> Value {
 /// The same work in a cage without grants.
 pub(crate) fn caged(sandbox: &Sandbox, folder: &Path, code: &str, args: &Value) -> Value {
     let env = ["HOME", "LANG", "PATH", "TMPDIR"].map(str::to_owned).to_vec();
-    let plan =
-        CagePlan { mounts: Vec::new(), binaries: Vec::new(), net: Net::None, env, syscalls: SyscallProfile::Standard, limits: LIMITS };
+    let plan = CagePlan {
+        mounts: Vec::new(),
+        binaries: Vec::new(),
+        net: Net::None,
+        env,
+        syscalls: SyscallProfile::Standard,
+        limits: LIMITS,
+    };
     let outcome = sandbox.call(Call {
         plan: &plan,
         grants: Vec::new(),

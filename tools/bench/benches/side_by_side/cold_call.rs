@@ -14,12 +14,16 @@ pub(crate) fn run() -> Table {
     let folder = history::folder();
     let args = json!({ "n": 41 });
     let open = |backend| {
-        let mut settings = Settings::new(std::env::current_exe().expect("this program has a path"), folder.path().join("runtime"));
+        let mut settings =
+            Settings::new(std::env::current_exe().expect("this program has a path"), folder.path().join("runtime"));
         settings.forced = Some(backend);
         Sandbox::open(&settings)
     };
     std::fs::create_dir(folder.path().join("runtime")).expect("a new folder");
-    let mut table = Table::new(&["call", "p50 ms", "× bare", "isolation"], "the same small program, cold; bare takes and gives JSON as the cage does");
+    let mut table = Table::new(
+        &["call", "p50 ms", "× bare", "isolation"],
+        "the same small program, cold; bare takes and gives JSON as the cage does",
+    );
     let cages: Vec<(Backend, Sandbox)> = [Backend::Native, Backend::Landlock]
         .into_iter()
         .filter_map(|backend| match open(backend) {
@@ -36,7 +40,10 @@ pub(crate) fn run() -> Table {
         Box::new(|| timed(|| assert_eq!(cage::bare(&python, CODE, &args)["content"], 42))),
         Box::new(|| timed(|| cage::nothing(&python))),
     ];
-    let mut names = vec![("bare python3 -I -S".to_owned(), "none".to_owned()), ("python3 -I -S -c pass".to_owned(), "none".to_owned())];
+    let mut names = vec![
+        ("bare python3 -I -S".to_owned(), "none".to_owned()),
+        ("python3 -I -S -c pass".to_owned(), "none".to_owned()),
+    ];
     for (backend, sandbox) in &cages {
         rivals.push(Box::new(|| timed(|| assert_eq!(cage::caged(sandbox, folder.path(), CODE, &args)["content"], 42))));
         names.push((format!("cage: {}", backend.name()), format!("{:?}", sandbox.capabilities().level).to_lowercase()));

@@ -23,7 +23,8 @@ pub(crate) fn run() -> Table {
         for (place, producers) in PRODUCERS.into_iter().enumerate() {
             let start = Instant::now();
             let found: Vec<f64> = runtime.block_on(async {
-                let tasks: Vec<_> = (0..producers).map(|_| tokio::spawn(produce(Arc::clone(&log), start + ROUND))).collect();
+                let tasks: Vec<_> =
+                    (0..producers).map(|_| tokio::spawn(produce(Arc::clone(&log), start + ROUND))).collect();
                 let mut found = Vec::new();
                 for task in tasks {
                     found.extend(task.await.expect("no producer panics"));
@@ -35,7 +36,10 @@ pub(crate) fn run() -> Table {
             waits[place].extend(found);
         }
     }
-    let mut table = Table::new(&["producers", "events/s", "× one", "wait p50 µs", "wait p99 µs"], "one event a request; medians of interleaved rounds");
+    let mut table = Table::new(
+        &["producers", "events/s", "× one", "wait p50 µs", "wait p99 µs"],
+        "one event a request; medians of interleaved rounds",
+    );
     for (place, producers) in PRODUCERS.into_iter().enumerate() {
         let ratio = median(rates[place].iter().zip(&rates[0]).map(|(rate, one)| rate / one).collect());
         table.row(vec![

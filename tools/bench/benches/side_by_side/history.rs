@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use metnos_log::canonical::Json;
-use metnos_log::event::turn::{ArgumentsResolved, Check, InvocationFinished, InvocationStarted, StepProposed, TurnClosed};
+use metnos_log::event::turn::{
+    ArgumentsResolved, Check, InvocationFinished, InvocationStarted, StepProposed, TurnClosed,
+};
 use metnos_log::redact::Redactor;
 use metnos_log::store::LogKeys;
 use metnos_log::{Append, Draft, Event, EventId, Expect, Kept, Log, Micros, TurnId};

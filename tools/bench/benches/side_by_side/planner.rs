@@ -29,24 +29,46 @@ const SENTENCES: [&str; 10] = [
 pub(crate) fn run() -> Table {
     let (lexicons, messages) = (Lexicons::embedded(), Messages::embedded());
     let tools = Tools::new(seeds());
-    let facts = Facts { now_us: 1_790_000_000_000_000, zone: "Europe/Rome", home: "/home/owner", cwd: "/home/owner", language: None, existing: &[] };
+    let facts = Facts {
+        now_us: 1_790_000_000_000_000,
+        zone: "Europe/Rome",
+        home: "/home/owner",
+        cwd: "/home/owner",
+        language: None,
+        existing: &[],
+    };
     let mut table = Table::new(&["sentence", "µs p50", "µs p90", "outcome"], "");
     let mut all = Vec::new();
     for sentence in SENTENCES {
         let mut times = Vec::new();
         let mut proposal = propose(&lexicons, &tools, &messages, &facts, sentence);
         for _ in 0..ROUNDS {
-            times.push(timed(|| proposal = propose(&lexicons, &tools, &messages, &facts, sentence)).as_secs_f64() * 1e6);
+            times
+                .push(timed(|| proposal = propose(&lexicons, &tools, &messages, &facts, sentence)).as_secs_f64() * 1e6);
         }
         let outcome = match &proposal.plan.abstention {
             None => proposal.plan.steps.iter().map(|step| step.tool.as_str()).collect::<Vec<_>>().join(" → "),
             Some(_) => "asks".to_owned(),
         };
-        let short: String = if sentence.chars().count() > 48 { sentence.chars().take(47).chain(['…']).collect() } else { sentence.to_owned() };
-        table.row(vec![short, format!("{:.0}", median(times.clone())), format!("{:.0}", quantile(times.clone(), 0.9)), outcome]);
+        let short: String = if sentence.chars().count() > 48 {
+            sentence.chars().take(47).chain(['…']).collect()
+        } else {
+            sentence.to_owned()
+        };
+        table.row(vec![
+            short,
+            format!("{:.0}", median(times.clone())),
+            format!("{:.0}", quantile(times.clone(), 0.9)),
+            outcome,
+        ]);
         all.extend(times);
     }
-    table.row(vec!["all".to_owned(), format!("{:.0}", median(all.clone())), format!("{:.0}", quantile(all, 0.9)), String::new()]);
+    table.row(vec![
+        "all".to_owned(),
+        format!("{:.0}", median(all.clone())),
+        format!("{:.0}", quantile(all, 0.9)),
+        String::new(),
+    ]);
     table
 }
 

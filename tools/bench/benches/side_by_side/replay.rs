@@ -54,9 +54,13 @@ pub(crate) fn run() -> Table {
                 });
             })
         }),
-        Box::new(|| timed(|| sqlite.scan(|seq, stream, kind, payload| {
-                std::hint::black_box((seq, stream, kind, payload.len()));
-            }))),
+        Box::new(|| {
+            timed(|| {
+                sqlite.scan(|seq, stream, kind, payload| {
+                    std::hint::black_box((seq, stream, kind, payload.len()));
+                })
+            })
+        }),
         Box::new(|| timed(|| each(Box::new(|recorded| drop(std::hint::black_box(recorded)))))),
         Box::new(|| {
             timed(|| {
@@ -77,7 +81,9 @@ pub(crate) fn run() -> Table {
         "the log: verify (chain, range, indexes, decoding)",
     ];
     let figures = take_turns(ROUNDS, &mut rivals);
-    let size = |name: &str| std::fs::metadata(folder.path().join(name)).map_or(0, |metadata| metadata.len()) / u64::from(EVENTS);
+    let size = |name: &str| {
+        std::fs::metadata(folder.path().join(name)).map_or(0, |metadata| metadata.len()) / u64::from(EVENTS)
+    };
     let note = format!(
         "{EVENTS} events, one thread, warm; file bytes an event: log {}, SQLite {}",
         size("events.redb"),

@@ -46,14 +46,16 @@ pub(crate) struct Store(Connection);
 impl Store {
     pub(crate) fn open(folder: &Path, layout: Layout) -> Self {
         let connection = Connection::open(folder.join("events.sqlite")).expect("a database in a new folder");
-        let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).expect("WAL is built in");
+        let mode: String =
+            connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).expect("WAL is built in");
         assert_eq!(mode, "wal");
         connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA cache_size = -8192;").expect("known settings");
         let table = "CREATE TABLE events (seq INTEGER PRIMARY KEY, id BLOB NOT NULL, time INTEGER NOT NULL, stream TEXT NOT NULL,
                      version INTEGER NOT NULL, kind TEXT NOT NULL, payload BLOB NOT NULL)";
         connection.execute_batch(table).expect("a new table");
         if layout == Layout::Indexed {
-            let indexes = "CREATE UNIQUE INDEX by_id ON events (id); CREATE UNIQUE INDEX by_stream ON events (stream, version)";
+            let indexes =
+                "CREATE UNIQUE INDEX by_id ON events (id); CREATE UNIQUE INDEX by_stream ON events (stream, version)";
             connection.execute_batch(indexes).expect("new indexes");
         }
         Self(connection)
@@ -63,7 +65,8 @@ impl Store {
     pub(crate) fn append(&mut self, rows: &[Row]) {
         let transaction = self.0.transaction().expect("nobody else writes");
         {
-            let insert = "INSERT INTO events (id, time, stream, version, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            let insert =
+                "INSERT INTO events (id, time, stream, version, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
             let mut insert = transaction.prepare_cached(insert).expect("a valid statement");
             for Row { id, time, stream, version, kind, payload } in rows {
                 insert.execute(rusqlite::params![id, time, stream, version, kind, payload]).expect("a fresh row");
@@ -74,7 +77,10 @@ impl Store {
 
     /// Calls `each` with kind and payload of every row, in order.
     pub(crate) fn scan(&self, mut each: impl FnMut(i64, &str, &str, &[u8])) {
-        let mut select = self.0.prepare_cached("SELECT seq, stream, kind, payload FROM events ORDER BY seq").expect("a valid statement");
+        let mut select = self
+            .0
+            .prepare_cached("SELECT seq, stream, kind, payload FROM events ORDER BY seq")
+            .expect("a valid statement");
         let mut rows = select.query([]).expect("a table that exists");
         while let Some(row) = rows.next().expect("a sound file") {
             let value = |column: usize| row.get_ref(column).expect("four columns");

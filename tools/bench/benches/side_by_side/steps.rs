@@ -17,7 +17,9 @@ pub(crate) fn run() -> Table {
     let drafts = history::drafts(EVENTS);
     let headers: Vec<Header> = drafts.iter().map(header).collect();
     let payloads: Vec<Vec<u8>> = drafts.iter().map(|draft| draft.event.encode()).collect();
-    let make = || (1..).zip(headers.iter().zip(&payloads)).map(|(seq, (header, payload))| frame(seq, header, &[9; 16], payload));
+    let make = || {
+        (1..).zip(headers.iter().zip(&payloads)).map(|(seq, (header, payload))| frame(seq, header, &[9; 16], payload))
+    };
     let frames: Vec<(Vec<u8>, [u8; 32])> = make().collect();
     let redactor = Redactor::new([2; 32], Vec::new());
     let mut rivals: Vec<Rival<'_>> = vec![

@@ -29,16 +29,24 @@ pub(crate) fn run() -> Table {
     let folder = history::folder();
     let user_home = folder.path().join("person");
     std::fs::create_dir(&user_home).expect("a new folder");
-    let variables = Variables { user_home: Some(user_home.clone()), zone: Some("Europe/Rome".to_owned()), ..Variables::default() };
-    let mut instance = Instance::open(Some(&folder.path().join("instance")), &Flags::default(), &variables).expect("a new instance");
+    let variables =
+        Variables { user_home: Some(user_home.clone()), zone: Some("Europe/Rome".to_owned()), ..Variables::default() };
+    let mut instance =
+        Instance::open(Some(&folder.path().join("instance")), &Flags::default(), &variables).expect("a new instance");
     let laid = seeds::install_missing(&mut instance);
     let failed: Vec<&str> = laid.iter().filter(|seed| seed.outcome.is_err()).map(|seed| seed.name.as_str()).collect();
-    let code = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../executors/get_now/main.py")).expect("a seed");
+    let code = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../executors/get_now/main.py"))
+        .expect("a seed");
     let sandbox = instance.sandbox().expect("this machine gives a cage");
     let python = sandbox.interpreter().path();
     let args = json!({ "timezone": "UTC" });
     let turn = |text: &str| {
-        let request = Request { text: text.to_owned(), approve: "none".to_owned(), folder: user_home.clone(), channel: "console".to_owned() };
+        let request = Request {
+            text: text.to_owned(),
+            approve: "none".to_owned(),
+            folder: user_home.clone(),
+            channel: "console".to_owned(),
+        };
         let cancel = CancelFlag::new().expect("a descriptor is left");
         engine::run(&instance, &Nobody, cancel, &request).expect("a turn comes to its end").final_kind
     };
@@ -52,7 +60,12 @@ pub(crate) fn run() -> Table {
         Box::new(|| timed(|| drop(turn("please frobnicate the lighthouse")))),
     ];
     let figures = take_turns(ROUNDS, &mut rivals);
-    let names = ["get_now, caged call alone", "get_now, bare python3 -I -S", "the whole turn that calls it", "a turn that calls nothing"];
+    let names = [
+        "get_now, caged call alone",
+        "get_now, bare python3 -I -S",
+        "the whole turn that calls it",
+        "a turn that calls nothing",
+    ];
     let overhead = (figures[2].median.as_secs_f64() - figures[0].median.as_secs_f64()) * 1e3;
     let note = format!(
         "the turn ends as {}, {events} events; over its call it costs {overhead:.1} ms{}",
@@ -61,7 +74,11 @@ pub(crate) fn run() -> Table {
     );
     let mut table = Table::new(&["turn", "p50 ms", "× caged call"], &note);
     for (name, figure) in names.iter().zip(figures) {
-        table.row(vec![(*name).to_owned(), format!("{:.1}", figure.median.as_secs_f64() * 1e3), format!("{:.2}", figure.ratio)]);
+        table.row(vec![
+            (*name).to_owned(),
+            format!("{:.1}", figure.median.as_secs_f64() * 1e3),
+            format!("{:.2}", figure.ratio),
+        ]);
     }
     table
 }

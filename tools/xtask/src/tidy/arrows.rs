@@ -24,7 +24,11 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let Some((_, forbidden)) = FORBIDDEN.iter().find(|(name, _)| *name == room) else { continue };
         for (line, used) in rooms_used(inner, &file.text) {
             if forbidden.contains(&used.as_str()) {
-                findings.push(Finding::error(&file.path, line, format!("{room} may not use {used}: the arrow points the other way")));
+                findings.push(Finding::error(
+                    &file.path,
+                    line,
+                    format!("{room} may not use {used}: the arrow points the other way"),
+                ));
             }
         }
     }
@@ -53,7 +57,8 @@ fn rooms_used(inner: &str, text: &str) -> Vec<(usize, String)> {
 
 /// The first name of a path, or of each path in a `{…}` group.
 fn first_names(rest: &str) -> Vec<String> {
-    let identifier = |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let identifier =
+        |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
     let Some(group) = rest.strip_prefix('{') else { return vec![identifier(rest)] };
     let (mut names, mut depth, mut start) = (Vec::new(), 0_u32, 0);
     for (at, c) in group.char_indices() {

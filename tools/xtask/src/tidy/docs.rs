@@ -4,9 +4,11 @@ use super::{Finding, Tree};
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let rust = tree.with_extension("rs").filter(|file| !file.text.trim_start().starts_with("//!"));
-    let rust = rust.map(|file| Finding::error(&file.path, 1, "it begins with no `//!`: say what it is and what it is not for"));
+    let rust = rust
+        .map(|file| Finding::error(&file.path, 1, "it begins with no `//!`: say what it is and what it is not for"));
     let python = tree.with_extension("py").filter(|file| file.name() == "main.py" && !has_docstring(&file.text));
-    let python = python.map(|file| Finding::error(&file.path, 1, "it begins with no docstring: say what it does and does not"));
+    let python =
+        python.map(|file| Finding::error(&file.path, 1, "it begins with no docstring: say what it does and does not"));
     rust.chain(python).collect()
 }
 

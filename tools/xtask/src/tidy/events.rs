@@ -56,7 +56,8 @@ mod tests {
     #[test]
     fn both_directions_are_compared() {
         assert_eq!(compare(TABLE, &[("a", 1), ("b", 2)]), []);
-        let message = |kinds: &[(&str, u16)]| compare(TABLE, kinds).into_iter().map(|f| (f.line, f.message)).collect::<Vec<_>>();
+        let message =
+            |kinds: &[(&str, u16)]| compare(TABLE, kinds).into_iter().map(|f| (f.line, f.message)).collect::<Vec<_>>();
         assert_eq!(message(&[("a", 1)]), [(5, "the code knows no event b".to_owned())]);
         let lacks = "the table of events lacks c with schema 1".to_owned();
         assert_eq!(message(&[("a", 1), ("b", 2), ("c", 1)]), [(0, lacks)]);

@@ -13,8 +13,12 @@ const TABLES: [&str; 3] = ["description", "sentences", "presentation"];
 const LANGUAGES: [&str; 2] = ["en", "it"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let names: BTreeSet<&str> =
-        tree.files().iter().filter_map(|file| file.path.strip_prefix("executors/")?.split_once('/')).map(|(name, _)| name).collect();
+    let names: BTreeSet<&str> = tree
+        .files()
+        .iter()
+        .filter_map(|file| file.path.strip_prefix("executors/")?.split_once('/'))
+        .map(|(name, _)| name)
+        .collect();
     let mut findings = Vec::new();
     for name in names {
         let folder = format!("executors/{name}");

@@ -30,7 +30,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn check_manifest(path: &str, manifest: &Table) -> Vec<Finding> {
-    let name = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str).unwrap_or_default();
+    let name =
+        manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str).unwrap_or_default();
     let Some((_, _, allowed)) = FLOORS.iter().find(|(_, package, _)| *package == name) else { return Vec::new() };
     dependencies(manifest)
         .into_iter()
@@ -64,7 +65,9 @@ fn check_code(path: &str, text: &str, package: &str, allowed: &[&str]) -> Vec<Fi
     let mut findings = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
-        for other in ["metnos-log", "metnos-projections", "metnos", "metnos-replay-tests", "metnos-xtask", "metnos-bench"] {
+        for other in
+            ["metnos-log", "metnos-projections", "metnos", "metnos-replay-tests", "metnos-xtask", "metnos-bench"]
+        {
             let crate_name = other.replace('-', "_");
             if other != package && !allowed.contains(&other) && names_crate(code, &crate_name) {
                 findings.push(Finding::error(path, index + 1, format!("{package} may not use {crate_name}")));
@@ -94,9 +97,21 @@ mod tests {
     #[test]
     fn an_arrow_up_is_found() {
         check_one("log/Cargo.toml", "[package]\nname = 'metnos-log'\n[dependencies]\nserde = '1'\n", 0);
-        check_one("log/Cargo.toml", "[package]\nname = 'metnos-log'\n[dev-dependencies]\nmetnos-projections = '1'\n", 1);
-        check_one("projections/Cargo.toml", "[package]\nname = 'metnos-projections'\n[dependencies]\nm = { package = 'metnos' }\n", 1);
-        check_one("projections/Cargo.toml", "[package]\nname = 'metnos-projections'\n[target.'cfg(unix)'.dependencies]\nmetnos = '1'\n", 1);
+        check_one(
+            "log/Cargo.toml",
+            "[package]\nname = 'metnos-log'\n[dev-dependencies]\nmetnos-projections = '1'\n",
+            1,
+        );
+        check_one(
+            "projections/Cargo.toml",
+            "[package]\nname = 'metnos-projections'\n[dependencies]\nm = { package = 'metnos' }\n",
+            1,
+        );
+        check_one(
+            "projections/Cargo.toml",
+            "[package]\nname = 'metnos-projections'\n[target.'cfg(unix)'.dependencies]\nmetnos = '1'\n",
+            1,
+        );
         check_one("tools/bench/Cargo.toml", "[package]\nname = 'metnos-bench'\n[dependencies]\nmetnos = '1'\n", 0);
         check_one("log/src/a.rs", "use metnos_projections::Fold;", 1);
         check_one("projections/src/a.rs", "use metnos::engine;", 1);

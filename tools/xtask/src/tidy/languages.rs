@@ -15,7 +15,9 @@ const ALONE: [&str; 4] = ["elisions", "enclitics", "domain_endings", "file_exten
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let messages = compare(tree, "messages.toml", leaves);
-    let lexicons = compare(tree, "lexicon.toml", |table| table.keys().filter(|key| !ALONE.contains(&key.as_str())).cloned().collect());
+    let lexicons = compare(tree, "lexicon.toml", |table| {
+        table.keys().filter(|key| !ALONE.contains(&key.as_str())).cloned().collect()
+    });
     messages.into_iter().chain(lexicons).collect()
 }
 
@@ -45,7 +47,12 @@ fn leaves(table: &Table) -> BTreeSet<String> {
     for (key, value) in table {
         match value {
             Value::Table(inner) => found.extend(leaves(inner).into_iter().map(|rest| format!("{key}.{rest}"))),
-            Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) | Value::Array(_) => {
+            Value::String(_)
+            | Value::Integer(_)
+            | Value::Float(_)
+            | Value::Boolean(_)
+            | Value::Datetime(_)
+            | Value::Array(_) => {
                 found.insert(key.clone());
             }
         }
@@ -73,7 +80,10 @@ mod tests {
         assert_eq!(check(&tree(same, lexicon)), []);
         let found = check(&tree(["[a]\nb = 'x'\nc = 'x'", "[a]\nb = 'y'"], lexicon));
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].to_string(), "error: prompts/it/messages.toml: it lacks a.c, which prompts/en/messages.toml has");
+        assert_eq!(
+            found[0].to_string(),
+            "error: prompts/it/messages.toml: it lacks a.c, which prompts/en/messages.toml has"
+        );
         assert_eq!(check(&tree(same, ["[cues]", "[cues]\n[sizes]"])).len(), 1);
     }
 

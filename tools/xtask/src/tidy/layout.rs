@@ -2,7 +2,8 @@
 
 use super::{Finding, Tree};
 
-const NEEDED: [&str; 9] = ["Cargo.toml", "Cargo.lock", "src", "projections", "executors", "prompts", "log", "replay-tests", "tools"];
+const NEEDED: [&str; 9] =
+    ["Cargo.toml", "Cargo.lock", "src", "projections", "executors", "prompts", "log", "replay-tests", "tools"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let allowed = |name: &str| {

@@ -9,12 +9,18 @@ const CEILING: usize = 900;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let code = tree.files().iter().filter(|file| (file.has_extension("rs") || file.has_extension("py")) && !file.is_test());
+    let code =
+        tree.files().iter().filter(|file| (file.has_extension("rs") || file.has_extension("py")) && !file.is_test());
     for file in code {
         let lines = lines_of_code(file);
         if lines > THINK {
             let level = if lines > CEILING { Level::Error } else { Level::Warning };
-            findings.push(Finding { level, path: file.path.clone(), line: 0, message: format!("{lines} lines: split it by subject") });
+            findings.push(Finding {
+                level,
+                path: file.path.clone(),
+                line: 0,
+                message: format!("{lines} lines: split it by subject"),
+            });
         }
     }
     findings
@@ -23,7 +29,9 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 /// Lines before the file's own tests.
 fn lines_of_code(file: &Source) -> usize {
     let lines: Vec<&str> = file.text.lines().collect();
-    let tests = lines.windows(2).position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{'));
+    let tests = lines
+        .windows(2)
+        .position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{'));
     tests.unwrap_or(lines.len())
 }
 

@@ -102,7 +102,9 @@ mod tests {
     #[test]
     fn the_tree_was_really_read() {
         let tree = Tree::read(&repository()).unwrap();
-        for path in ["Cargo.toml", "log/FORMAT.md", "src/lib.rs", "projections/.clippy.toml", "prompts/it/messages.toml"] {
+        for path in
+            ["Cargo.toml", "log/FORMAT.md", "src/lib.rs", "projections/.clippy.toml", "prompts/it/messages.toml"]
+        {
             assert!(tree.get(path).is_some(), "{path}");
         }
         assert!(tree.files().len() > 100, "{}", tree.files().len());

@@ -54,7 +54,15 @@ mod tests {
 
     #[test]
     fn ordinary_words_are_not() {
-        for line in ["it issues a token", "a session of the cage", "/srv/work/notes", "network/a", "todo list", "README, TODO and NOTES", "/home/owner/notes"] {
+        for line in [
+            "it issues a token",
+            "a session of the cage",
+            "/srv/work/notes",
+            "network/a",
+            "todo list",
+            "README, TODO and NOTES",
+            "/home/owner/notes",
+        ] {
             let tree = Tree::of(&[("src/a.rs", line)]);
             assert_eq!(check(&tree), [], "{line}");
         }
