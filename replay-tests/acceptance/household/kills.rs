@@ -84,7 +84,7 @@ fn asking(home: &Home, round: usize, count: u64, point: Option<&str>) -> Child {
         let line = line(round, number);
         let binary = binary().display();
         let ask = format!("{pause}{binary} ask --approve all 'add the line \"{line}\" to log.txt' >/dev/null");
-        script += &format!("{ask} && echo 'acknowledged {line}'\n");
+        script.push_str(&[&ask, " && echo 'acknowledged ", &line, "'\n"].concat());
     }
     let mut command = Command::new("sh");
     let prototype = home.command();

@@ -79,10 +79,10 @@ fn a_changed_decision_is_reported_with_seq_recorded_and_computed() {
     let lines = history(&home);
     let whole = home.files().join("whole.jsonl");
     std::fs::write(&whole, lines.join("\n")).unwrap();
-    let replayed = |file: &Path| {
+    let report_of = |file: &Path| {
         home.run(["--json".as_ref(), "replay".as_ref(), "check".as_ref(), "--history".as_ref(), file.as_os_str()])
     };
-    assert_eq!(replayed(&whole).code, 0, "{}", replayed(&whole).out);
+    assert_eq!(report_of(&whole).code, 0, "{}", report_of(&whole).out);
     let changes: [(&str, &str, &str); 4] = [
         ("plan_proposed", "tail_lines\\\":3", "tail_lines\\\":2"),
         ("verdict_given", "\"approved\":true", "\"approved\":false"),
@@ -96,7 +96,7 @@ fn a_changed_decision_is_reported_with_seq_recorded_and_computed() {
         changed[at] = changed[at].replace(from, to);
         let file = home.files().join("changed.jsonl");
         std::fs::write(&file, changed.join("\n")).unwrap();
-        let ran = replayed(&file);
+        let ran = report_of(&file);
         let report = ran.json();
         let seq = serde_json::from_str::<serde_json::Value>(&lines[at]).unwrap()["seq"].clone();
         assert_eq!(ran.code, 1, "{kind}: {report}");

@@ -58,7 +58,7 @@ pub(crate) fn run() -> Table {
             timed(|| {
                 sqlite.scan(|seq, stream, kind, payload| {
                     std::hint::black_box((seq, stream, kind, payload.len()));
-                })
+                });
             })
         }),
         Box::new(|| timed(|| each(Box::new(|recorded| drop(std::hint::black_box(recorded)))))),
