@@ -83,13 +83,13 @@ fn a_changed_decision_is_reported_with_seq_recorded_and_computed() {
         home.run(["--json".as_ref(), "replay".as_ref(), "check".as_ref(), "--history".as_ref(), file.as_os_str()])
     };
     assert_eq!(report_of(&whole).code, 0, "{}", report_of(&whole).out);
-    let changes: [(&str, &str, &str); 4] = [
+    let falsified: [(&str, &str, &str); 4] = [
         ("plan_proposed", "tail_lines\\\":3", "tail_lines\\\":2"),
         ("verdict_given", "\"approved\":true", "\"approved\":false"),
         ("turn_closed", "\"final_kind\":\"answer\"", "\"final_kind\":\"ask\""),
         ("effects_planned", "\\\"bytes\\\":5", "\\\"bytes\\\":6"),
     ];
-    for (kind, from, to) in changes {
+    for (kind, from, to) in falsified {
         let at = lines.iter().position(|line| line.contains(&format!("\"kind\":\"{kind}\"")) && line.contains(from));
         let at = at.unwrap_or_else(|| panic!("no {kind} with {from}"));
         let mut changed = lines.clone();
@@ -97,13 +97,13 @@ fn a_changed_decision_is_reported_with_seq_recorded_and_computed() {
         let file = home.files().join("changed.jsonl");
         std::fs::write(&file, changed.join("\n")).unwrap();
         let ran = report_of(&file);
-        let report = ran.json();
+        let said = ran.json();
         let seq = serde_json::from_str::<serde_json::Value>(&lines[at]).unwrap()["seq"].clone();
-        assert_eq!(ran.code, 1, "{kind}: {report}");
-        let difference = &report["differences"][0];
-        assert_eq!(difference["seq"], seq, "{kind}: {report}");
-        assert_eq!(difference["recorded"]["kind"], kind, "{report}");
-        assert_eq!(difference["computed"]["kind"], kind, "{report}");
+        assert_eq!(ran.code, 1, "{kind}: {said}");
+        let difference = &said["differences"][0];
+        assert_eq!(difference["seq"], seq, "{kind}: {said}");
+        assert_eq!(difference["recorded"]["kind"], kind, "{said}");
+        assert_eq!(difference["computed"]["kind"], kind, "{said}");
         assert_ne!(difference["recorded"], difference["computed"]);
     }
 }

@@ -20,14 +20,10 @@ pub(crate) fn run() -> Table {
         Sandbox::open(&settings)
     };
     std::fs::create_dir(folder.path().join("runtime")).expect("a new folder");
-<<<<<<< HEAD
     let mut table = Table::new(
         &["call", "p50 ms", "× bare", "isolation"],
-        "the same small program, cold; bare takes and gives JSON as the cage does",
+        "the same small program, cold; bare takes and gives JSON by the module json, most of its time beyond -c pass",
     );
-=======
-    let mut table = Table::new(&["call", "p50 ms", "× bare", "isolation"], "the same small program, cold; bare takes and gives JSON by the module json, most of its time beyond -c pass");
->>>>>>> refs/heads/tools
     let cages: Vec<(Backend, Sandbox)> = [Backend::Native, Backend::Landlock]
         .into_iter()
         .filter_map(|backend| match open(backend) {
