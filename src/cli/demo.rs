@@ -12,21 +12,23 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let global = Global { home: Some(home), json: false, ..context.global.clone() };
     let inner = Context { global, variables: context.variables.clone() };
     let mut instance = inner.ready(&inner.flags())?;
-    let notes = scratch.0.join("diary.md");
+    let files = scratch.0.join("files");
+    std::fs::create_dir(&files).map_err(|error| Failure::internal(error.to_string()))?;
+    let notes = files.join("diary.md");
     let text = "Monday: planted tomatoes.\nTuesday: rain.\nWednesday: fixed the gate.\nThursday: first strawberries.\n";
     std::fs::write(&notes, text).map_err(|error| Failure::internal(error.to_string()))?;
     let file = notes.display();
     let sentences = match inner.language(&instance) {
         metnos_projections::messages::Language::En => [
             format!("read the file {file} and tell me the last three lines"),
-            format!("how many .md files are in {}, subfolders included", scratch.0.display()),
-            format!("write \"Friday: visitors.\" to {}", scratch.0.join("friday.md").display()),
+            format!("how many .md files are in {}, subfolders included", files.display()),
+            format!("write \"Friday: visitors.\" to {}", files.join("friday.md").display()),
             "what time is it in Tokyo".to_owned(),
         ],
         metnos_projections::messages::Language::It => [
             format!("leggi il file {file} e dimmi le ultime tre righe"),
-            format!("quanti file .md ci sono in {}, sottocartelle comprese", scratch.0.display()),
-            format!("scrivi \"Venerdì: ospiti.\" in {}", scratch.0.join("venerdi.md").display()),
+            format!("quanti file .md ci sono in {}, sottocartelle comprese", files.display()),
+            format!("scrivi \"Venerdì: ospiti.\" in {}", files.join("venerdi.md").display()),
             "che ore sono a Tokyo".to_owned(),
         ],
     };

@@ -198,7 +198,7 @@ fn caged(
     let said = |target: &metnos_log::event::turn::Target| {
         let (class, reason) = target.trouble.as_ref()?;
         let reason = trouble(&instance.rules.messages, language, reason, &target.canonical);
-        Some((class.clone(), if reason.is_empty() { format!("{class}: {}", target.canonical) } else { reason }))
+        Some((class.clone(), if reason.is_empty() { target.canonical.clone() } else { reason }))
     };
     let troubles = prepared.facts.targets.iter().filter_map(said);
     let checks = prepared.facts.checks.iter().filter_map(|check| check.failure.clone());

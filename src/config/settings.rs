@@ -262,15 +262,12 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
     let text = document.to_string();
     parse(&path.to_string_lossy(), &text)?;
     let fresh = path.with_extension("toml.new");
-    std::fs::write(&fresh, text)
-        .and_then(|()| {
-            Settings::resolve(&fresh, &Flags::default(), &Variables::default()).map(drop).or_else(|error| {
-                std::fs::remove_file(&fresh)?;
-                Err(std::io::Error::other(error.to_string()))
-            })
-        })
-        .and_then(|()| std::fs::rename(&fresh, path))
-        .map_err(io)
+    std::fs::write(&fresh, text).map_err(io)?;
+    if let Err(refused) = Settings::resolve(&fresh, &Flags::default(), &Variables::default()) {
+        std::fs::remove_file(&fresh).map_err(io)?;
+        return Err(refused);
+    }
+    std::fs::rename(&fresh, path).map_err(io)
 }
 
 #[cfg(test)]

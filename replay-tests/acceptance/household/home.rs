@@ -66,11 +66,29 @@ pub(crate) fn users() -> Vec<User> {
 pub(crate) fn binary() -> &'static Path {
     static COPY: OnceLock<PathBuf> = OnceLock::new();
     COPY.get_or_init(|| {
-        let folder = tempfile::Builder::new().prefix("metnos-bin-").tempdir().unwrap().keep();
-        open_to_all(&folder);
-        let copy = folder.join("metnos");
+        let copy = shared().join("metnos");
         std::fs::copy(env!("CARGO_BIN_EXE_metnos"), &copy).unwrap();
         copy
+    })
+}
+
+/// A folder for what all tests of this process share. Nothing runs after the last test, so the next run sweeps what
+/// processes that are gone have left.
+fn shared() -> &'static Path {
+    static SHARED: OnceLock<PathBuf> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        const PREFIX: &str = "metnos-acceptance-";
+        for entry in std::fs::read_dir(std::env::temp_dir()).unwrap().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let process = name.strip_prefix(PREFIX).and_then(|process| process.parse::<u32>().ok());
+            if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+                std::fs::remove_dir_all(entry.path()).ok();
+            }
+        }
+        let folder = std::env::temp_dir().join(format!("{PREFIX}{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        open_to_all(&folder);
+        folder
     })
 }
 
@@ -85,7 +103,7 @@ fn template(user: User) -> &'static Home {
     static SECOND: OnceLock<Home> = OnceLock::new();
     let cell = if user == User::Current { &CURRENT } else { &SECOND };
     cell.get_or_init(|| {
-        let home = Home::empty(user);
+        let home = Home::below(shared(), user);
         let ran = home.ask("che ore sono");
         assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
         assert!(ran.err.contains('7'), "the seeds are not told: {}", ran.err);
@@ -96,7 +114,11 @@ fn template(user: User) -> &'static Home {
 impl Home {
     /// A home that no command has seen yet.
     pub(crate) fn empty(user: User) -> Self {
-        let folder = tempfile::Builder::new().prefix("metnos-test-").tempdir().unwrap();
+        Self::below(&std::env::temp_dir(), user)
+    }
+
+    fn below(place: &Path, user: User) -> Self {
+        let folder = tempfile::Builder::new().prefix("metnos-test-").tempdir_in(place).unwrap();
         open_to_all(folder.path());
         let home = Self { folder, user, variables: Vec::new() };
         std::fs::create_dir(home.files()).unwrap();
