@@ -97,14 +97,3 @@ fn leads_to_head(reader: &Reader, position: u64, at: &str, head: &Head) -> Resul
     })?;
     Ok(chained == head.head)
 }
-
-/// The digests of checkpoints on disk, by name: what `replay check` compares with.
-pub fn digests(folder: &Path) -> Vec<(&'static str, u64, String)> {
-    let of = |name: &'static str| {
-        let text = std::fs::read(folder.join(format!("{name}.json"))).ok()?;
-        let checkpoint: Checkpoint = serde_json::from_slice(&text).ok()?;
-        let digest = blake3::hash(checkpoint.state.as_bytes()).to_hex().to_string();
-        Some((name, checkpoint.position, digest))
-    };
-    [Catalog::NAME, Turns::NAME, Configuration::NAME].into_iter().filter_map(of).collect()
-}

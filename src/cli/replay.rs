@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::{Context, Failure, output};
 use crate::instance::Instance;
-use crate::projector;
 
 /// Replay the history and compare.
 #[derive(Subcommand, Debug)]
@@ -76,18 +75,12 @@ fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
         (Turns::NAME, rebuilt.turns.digest(), instance.turns.digest()),
         (Configuration::NAME, rebuilt.configuration.digest(), instance.recorded_settings.digest()),
     ];
-    let head = instance.log.head().size;
-    let stored = projector::digests(&instance.dirs.data.join("projections"));
     let mut lines = Vec::new();
     let mut equal = true;
     for (name, computed, live) in digests {
-        let file = stored
-            .iter()
-            .find(|(stored, position, _)| *stored == name && *position == head)
-            .map(|(_, _, digest)| digest);
-        let same = computed == live && file.is_none_or(|file| *file == computed);
+        let same = computed == live;
         equal &= same;
-        lines.push(json!({ "projection": name, "digest": computed, "live": live, "checkpoint": file, "equal": same }));
+        lines.push(json!({ "projection": name, "digest": computed, "live": live, "equal": same }));
     }
     Ok(finish(context, &report, equal, &lines))
 }
@@ -146,7 +139,7 @@ fn finish(context: &Context, report: &Report, equal: bool, digests: &[Value]) ->
             line["digest"].as_str().unwrap_or_default()
         ));
         if line["equal"] != true {
-            output::result(&format!("        live {} checkpoint {}", line["live"], line["checkpoint"]));
+            output::result(&format!("        live {}", line["live"]));
         }
     }
     for difference in &report.differences {

@@ -8,6 +8,8 @@ mod consent;
 pub mod decide;
 pub mod react;
 pub mod state;
+#[cfg(test)]
+mod tests;
 
 pub use command::Command;
 pub use decide::{Context, Rejection, decide};

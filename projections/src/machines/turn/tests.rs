@@ -1,0 +1,315 @@
+//! The turn machine by given, when, then: no clock, no disk, no cage.
+
+use metnos_log::event::executor::{ExecutorInstalled, VersionPromoted};
+use metnos_log::event::executor::{LifeCycle, LifeCycleChanged};
+use metnos_log::event::turn::{BeforeImage, Check, EffectCommitted, InvocationFinished, PlannedOp, Target, TurnOpened};
+use metnos_log::{Event, Kept, Micros, TurnId};
+use serde_json::{Value, json};
+
+use super::command::Prepared;
+use super::{Command, Context, Effect, Phase, Rejection, Turn, decide, react};
+use crate::machines::catalog::Catalog;
+use crate::manifest::Manifest;
+use crate::replay;
+use crate::rules::Rules;
+use crate::rules::simple::Tools;
+
+const ID: TurnId = TurnId([7; 16]);
+const NOW: Micros = Micros(1_795_305_600_000_000);
+
+/// The seeds as a catalog, as if they had been installed.
+fn catalog() -> Catalog {
+    let seeds = [
+        (
+            include_str!("../../../../executors/read_files/manifest.toml"),
+            include_str!("../../../../executors/read_files/schema.json"),
+        ),
+        (
+            include_str!("../../../../executors/write_files/manifest.toml"),
+            include_str!("../../../../executors/write_files/schema.json"),
+        ),
+        (
+            include_str!("../../../../executors/get_urls/manifest.toml"),
+            include_str!("../../../../executors/get_urls/schema.json"),
+        ),
+        (
+            include_str!("../../../../executors/extract_entries/manifest.toml"),
+            include_str!("../../../../executors/extract_entries/schema.json"),
+        ),
+    ];
+    let mut catalog = Catalog::default();
+    for (manifest, schema) in seeds {
+        let manifest: Manifest = toml::from_str(manifest).unwrap();
+        let (name, version) = (manifest.executor.name.clone(), manifest.executor.version.clone());
+        let installed = ExecutorInstalled {
+            name: name.clone(),
+            version: version.clone(),
+            artefacts: Vec::new(),
+            manifest: serde_json::to_value(&manifest).unwrap().into(),
+            schema: serde_json::from_str::<Value>(schema).unwrap().into(),
+        };
+        catalog.apply(&installed.into());
+        catalog.apply(&VersionPromoted { name: name.clone(), version: version.clone() }.into());
+        let (reason, by) = ("test".to_owned(), "test".to_owned());
+        catalog.apply(&LifeCycleChanged { name, version, from: None, to: LifeCycle::Active, reason, by }.into());
+    }
+    catalog
+}
+
+struct World {
+    rules: Rules,
+    catalog: Catalog,
+    tools: Tools,
+}
+
+impl World {
+    fn new() -> Self {
+        let catalog = catalog();
+        Self { rules: Rules::embedded(), tools: replay::tools(&catalog), catalog }
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context { rules: &self.rules, catalog: &self.catalog, tools: &self.tools, time: NOW }
+    }
+
+    /// Takes a command in; the labels of what it leads to.
+    #[track_caller]
+    fn take(&self, turn: &mut Turn, command: Command) -> Vec<&'static str> {
+        let events = decide(turn, ID, self.context(), command).unwrap();
+        for event in &events {
+            turn.apply(ID, NOW, event);
+        }
+        events.iter().map(Event::label).collect()
+    }
+}
+
+fn open(text: &str, autonomy: &str) -> Command {
+    Command::Open(Box::new(TurnOpened {
+        text: text.to_owned(),
+        language: None,
+        channel: "console".to_owned(),
+        engine: "auto".to_owned(),
+        mode: "local".to_owned(),
+        autonomy: autonomy.to_owned(),
+        approve: "none".to_owned(),
+        home: "/home/o".to_owned(),
+        own: ["/m/config".to_owned(), "/m/data".to_owned(), "/m/workspace/.audit".to_owned()],
+        folder: "/home/o".to_owned(),
+        zone: "UTC".to_owned(),
+        existing: Vec::new(),
+        rules_digest: String::new(),
+    }))
+}
+
+fn target(pointer: &str, role: &str, path: &str, kind: &str) -> Target {
+    Target {
+        pointer: pointer.to_owned(),
+        role: role.to_owned(),
+        given: path.to_owned(),
+        canonical: path.to_owned(),
+        canonical_b64: None,
+        kind: kind.to_owned(),
+        trouble: None,
+    }
+}
+
+fn prepared(targets: Vec<Target>) -> Command {
+    let passed = |step: &str| Check { step: step.to_owned(), failure: None };
+    let checks = ["receive", "resolve", "verify", "validate_input"].map(passed).to_vec();
+    Command::Prepared(Prepared { step: 1, targets, version: "1.0.0".to_owned(), checks, plan_digest: "p".to_owned() })
+}
+
+fn returned(turn: &Turn, result: &Value, effects: Vec<PlannedOp>) -> Command {
+    let step = turn.step().unwrap();
+    let ok = result["ok"] == true;
+    Command::Returned(Box::new(InvocationFinished {
+        trace_id: step.trace_id.clone(),
+        step: step.number,
+        ok,
+        class: result["error_class"].as_str().map(str::to_owned),
+        result: Kept::json(result),
+        effects,
+        checks: Vec::new(),
+        duration_us: 1,
+        cage: Value::Null.into(),
+        connections: Value::Null.into(),
+        diagnostics: Kept::default(),
+    }))
+}
+
+fn write_op() -> PlannedOp {
+    PlannedOp {
+        op: "write".to_owned(),
+        path: "/home/o/b.txt".to_owned(),
+        path_b64: None,
+        content: None,
+        bytes: 5,
+        if_exists: "replace".to_owned(),
+        before: BeforeImage { kind: "absent".to_owned(), ..BeforeImage::default() },
+        after: None,
+        trouble: None,
+    }
+}
+
+/// A turn that reads a typed file, up to its running call.
+fn reading(world: &World) -> Turn {
+    let mut turn = Turn::default();
+    let opened = world.take(&mut turn, open("read the file a.txt and tell me the last three lines", "supervised"));
+    assert_eq!(opened, ["turn_opened", "candidates_ranked", "plan_proposed", "step_proposed"]);
+    let called = world.take(&mut turn, prepared(vec![target("/paths/0", "path", "/home/o/a.txt", "file")]));
+    assert_eq!(called, ["arguments_resolved", "verdict_given", "invocation_started"]);
+    turn
+}
+
+/// A turn that wants to write, up to the question.
+fn asking(world: &World) -> Turn {
+    let mut turn = Turn::default();
+    world.take(&mut turn, open("write \"hello\" to b.txt", "supervised"));
+    world.take(&mut turn, prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]));
+    let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
+    let command = returned(&turn, &result, vec![write_op()]);
+    assert_eq!(world.take(&mut turn, command), ["invocation_finished", "verdict_given", "consent_asked"]);
+    turn
+}
+
+#[test]
+fn a_typed_file_is_read_unasked_and_answered() {
+    let world = World::new();
+    let mut turn = reading(&world);
+    assert!(matches!(react(&turn), Some(Effect::Call { args, .. }) if args["paths"][0] == "/home/o/a.txt"));
+    let result = json!({ "ok": true, "content": "2\n3\n4", "metadata": { "lines": 3, "total_lines": 4, "truncated": false,
+        "binary": false, "lossy": false, "encoding": "utf-8", "size": 8, "path": "/home/o/a.txt" } });
+    let command = returned(&turn, &result, Vec::new());
+    assert_eq!(world.take(&mut turn, command), ["invocation_finished", "turn_closed"]);
+    assert_eq!((turn.final_kind.as_deref(), turn.message.as_deref()), (Some("answer"), Some("2\n3\n4")));
+    assert_eq!(react(&turn), Some(Effect::Reply));
+}
+
+#[test]
+fn a_forbidden_target_is_blocked_before_its_absence_is_told() {
+    let world = World::new();
+    let mut turn = Turn::default();
+    world.take(&mut turn, open("read the file ~/.ssh/id_rsa", "full"));
+    let mut absent = target("/paths/0", "path", "/home/o/.ssh/id_rsa", "absent");
+    absent.trouble = Some(("not_found".to_owned(), "absent".to_owned()));
+    let labels = world.take(&mut turn, prepared(vec![absent]));
+    assert_eq!(labels, ["arguments_resolved", "verdict_given", "step_refused", "turn_closed"]);
+    assert_eq!(turn.final_class.as_deref(), Some("vaglio_guard"));
+}
+
+#[test]
+fn a_write_is_asked_then_planned_then_committed_then_answered() {
+    let world = World::new();
+    let mut turn = asking(&world);
+    let asked = turn.asked.clone().unwrap();
+    assert!(asked.text.contains("/home/o/b.txt") && asked.text.contains('5'), "{}", asked.text);
+    let consent = Command::Consent { step: 1, digest: asked.digest, by: "terminal".to_owned() };
+    assert_eq!(world.take(&mut turn, consent), ["consent_given", "effects_planned"]);
+    assert!(matches!(react(&turn), Some(Effect::Commit { ops, .. }) if ops.len() == 1));
+    let done = EffectCommitted { step: 1, index: 0, outcome: "done".to_owned(), failure: None };
+    assert_eq!(world.take(&mut turn, Command::Effect(done)), ["effect_committed", "turn_closed"]);
+    assert_eq!(turn.step().unwrap().result.as_ref().unwrap()["bytes_written"], 5);
+    assert_eq!(turn.final_kind.as_deref(), Some("answer"));
+}
+
+#[test]
+fn a_change_that_failed_is_told_and_not_counted() {
+    let world = World::new();
+    let mut turn = asking(&world);
+    let digest = turn.asked.clone().unwrap().digest;
+    world.take(&mut turn, Command::Consent { step: 1, digest, by: "terminal".to_owned() });
+    let failure = Some(("target_changed".to_owned(), "changed".to_owned()));
+    let failed = EffectCommitted { step: 1, index: 0, outcome: "failed".to_owned(), failure };
+    world.take(&mut turn, Command::Effect(failed));
+    assert_eq!(turn.final_class.as_deref(), Some("target_changed"));
+    assert_eq!(turn.step().unwrap().result.as_ref().unwrap()["bytes_written"], 0);
+}
+
+#[test]
+fn another_consent_than_the_one_asked_for_does_not_count() {
+    let world = World::new();
+    let turn = asking(&world);
+    let other = Command::Consent { step: 1, digest: "another".to_owned(), by: "terminal".to_owned() };
+    assert_eq!(decide(&turn, ID, world.context(), other), Err(Rejection::OtherQuestion));
+}
+
+#[test]
+fn consent_binds_what_will_happen() {
+    let world = World::new();
+    let first = asking(&world).asked.unwrap().digest;
+    let mut turn = Turn::default();
+    world.take(&mut turn, open("write \"hello\" to b.txt", "supervised"));
+    world.take(&mut turn, prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]));
+    let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
+    let command = returned(&turn, &result, vec![PlannedOp { bytes: 6, ..write_op() }]);
+    world.take(&mut turn, command);
+    assert_ne!(turn.asked.unwrap().digest, first);
+}
+
+#[test]
+fn read_only_denies_a_write_and_full_still_asks_for_one() {
+    let world = World::new();
+    for (autonomy, expected) in [("read_only", "step_refused"), ("full", "consent_asked"), ("nonsense", "step_refused")]
+    {
+        let mut turn = Turn::default();
+        world.take(&mut turn, open("write \"hello\" to b.txt", autonomy));
+        world.take(&mut turn, prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]));
+        let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
+        let command = returned(&turn, &result, vec![write_op()]);
+        assert_eq!(world.take(&mut turn, command)[2], expected, "{autonomy}");
+    }
+}
+
+#[test]
+fn refusing_expiring_and_cancelling_close_the_turn() {
+    let world = World::new();
+    let digest = |turn: &Turn| turn.asked.clone().unwrap().digest;
+    let mut denied = asking(&world);
+    let command = Command::Deny { step: 1, digest: digest(&denied), by: "terminal".to_owned() };
+    world.take(&mut denied, command);
+    assert_eq!((denied.final_kind.as_deref(), denied.final_class.as_deref()), (Some("error"), Some("consent_denied")));
+    let mut expired = asking(&world);
+    let command = Command::Expire { step: 1, digest: digest(&expired), why: "no_terminal".to_owned() };
+    world.take(&mut expired, command);
+    assert_eq!(expired.final_kind.as_deref(), Some("awaiting"));
+    let mut cancelled = reading(&world);
+    world.take(&mut cancelled, Command::Cancel { by: "person".to_owned() });
+    assert_eq!(cancelled.final_class.as_deref(), Some("cancelled"));
+}
+
+#[test]
+fn what_one_step_gave_another_is_observed() {
+    let world = World::new();
+    let mut turn = Turn::default();
+    world.take(&mut turn, open("fetch https://x.test/a and tell me only the UUID", "supervised"));
+    world.take(&mut turn, prepared(vec![target("/urls/0", "url", "https://x.test/a", "url")]));
+    let page = json!({ "ok": true, "content": "{\"uuid\": \"u\"}", "metadata": {} });
+    let command = returned(&turn, &page, Vec::new());
+    assert_eq!(world.take(&mut turn, command), ["invocation_finished", "step_proposed"]);
+    let Command::Prepared(second) = prepared(Vec::new()) else { panic!("another command") };
+    world.take(&mut turn, Command::Prepared(Prepared { step: 2, ..second }));
+    let found =
+        json!({ "ok": true, "content": "u", "entries": [{ "uuid": "u" }], "metadata": { "count": 1, "by": "field" } });
+    let command = returned(&turn, &found, Vec::new());
+    assert_eq!(world.take(&mut turn, command), ["invocation_finished", "passing_observed", "turn_closed"]);
+    assert_eq!(turn.message.as_deref(), Some("u"));
+}
+
+#[test]
+fn a_command_out_of_place_is_rejected_and_changes_nothing() {
+    let world = World::new();
+    let turn = reading(&world);
+    let effect = EffectCommitted { step: 1, index: 0, outcome: "done".to_owned(), failure: None };
+    let rejected = decide(&turn, ID, world.context(), Command::Effect(effect));
+    assert_eq!(rejected, Err(Rejection::OutOfPlace { command: "effect done", phase: Phase::Calling }));
+}
+
+#[test]
+fn a_step_that_its_executor_failed_ends_with_its_class() {
+    let world = World::new();
+    let mut turn = reading(&world);
+    let result = json!({ "ok": false, "error_class": "wrong_type", "error": "it is a folder" });
+    let command = returned(&turn, &result, Vec::new());
+    world.take(&mut turn, command);
+    assert_eq!((turn.final_kind.as_deref(), turn.final_class.as_deref()), (Some("error"), Some("wrong_type")));
+}
