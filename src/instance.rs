@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use metnos_log::event::instance::{ConfigurationChanged, InstanceCreated, KeyAdmitted};
+use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
 use metnos_log::redact::Redactor;
 use metnos_log::store::{LogKeys, Pending, ReadError};
 use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
@@ -13,7 +13,7 @@ use metnos_projections::projection::Projection;
 use metnos_projections::replay;
 use metnos_projections::rules::Rules;
 use metnos_projections::rules::simple::Tools;
-use metnos_projections::views::configuration::Configuration;
+use metnos_projections::views::configuration::{CAGE_DOWNGRADE, Configuration};
 use metnos_projections::views::turns::Turns;
 use serde_json::{Value, json};
 
@@ -207,9 +207,26 @@ impl Instance {
                 );
             }
         }
+        let off = self.variables.sandbox.as_deref().is_some_and(sandbox::is_off);
+        if off && !self.recorded_settings.values.contains_key(CAGE_DOWNGRADE) {
+            let (level, reason) =
+                ("none".to_owned(), "METNOS_SANDBOX was set to off by whoever started the process".to_owned());
+            events.push(CageDowngradeAccepted { level, reason }.into());
+        }
         if !events.is_empty() {
             self.record("instance", events, Vec::new())?;
         }
+        Ok(())
+    }
+
+    /// Puts the projections back to a moment: for commands that ask how things stood then.
+    pub fn rewind(&mut self, until: projector::Until) -> Result<(), ReadError> {
+        let then = projector::at(&self.log.reader(), until)?;
+        self.position = then.position;
+        self.catalog = then.catalog;
+        self.turns = then.turns;
+        self.recorded_settings = then.configuration;
+        self.tools = OnceCell::new();
         Ok(())
     }
 

@@ -97,3 +97,37 @@ fn leads_to_head(reader: &Reader, position: u64, at: &str, head: &Head) -> Resul
     })?;
     Ok(chained == head.head)
 }
+
+/// A moment of the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// After this event.
+    Seq(u64),
+    /// After every event up to this time, µs.
+    Time(i64),
+}
+
+/// The projections as they were at a moment, folded from event 1.
+pub fn at(reader: &Reader, until: Until) -> Result<Projected, ReadError> {
+    let mut then = Projected {
+        position: 0,
+        catalog: Catalog::default(),
+        turns: Turns::default(),
+        configuration: Configuration::default(),
+    };
+    reader.each(1, |recorded| {
+        let is_later = match until {
+            Until::Seq(seq) => recorded.seq > seq,
+            Until::Time(time) => recorded.time.0 > time,
+        };
+        if is_later {
+            return Ok::<bool, ReadError>(false);
+        }
+        then.catalog.evolve(&recorded);
+        then.turns.evolve(&recorded);
+        then.configuration.evolve(&recorded);
+        then.position = recorded.seq;
+        Ok(true)
+    })?;
+    Ok(then)
+}

@@ -50,7 +50,7 @@ pub(super) fn run(context: &Context, command: &Credential) -> Result<u8, Failure
             instance.credentials.set(name, value, &instance.keys)?;
             instance.refresh_redactor();
             instance.record("instance", vec![CredentialSet { name: name.clone(), keyed_hash }.into()], Vec::new())?;
-            output::aside(&format!("{name} is stored, encrypted"));
+            done(context, &format!("{name} is stored, encrypted"));
         }
         Credential::Remove { name } => {
             if !instance.credentials.remove(name, &instance.keys)? {
@@ -61,10 +61,18 @@ pub(super) fn run(context: &Context, command: &Credential) -> Result<u8, Failure
             }
             instance.refresh_redactor();
             instance.record("instance", vec![CredentialRemoved { name: name.clone() }.into()], Vec::new())?;
-            output::aside(&format!("{name} is forgotten"));
+            done(context, &format!("{name} is forgotten"));
         }
     }
     Ok(0)
+}
+
+fn done(context: &Context, text: &str) {
+    if context.global.json {
+        output::result_json(&json!({ "ok": true }));
+    } else {
+        context.say(text);
+    }
 }
 
 fn read_value(name: &str) -> Result<Secret, Failure> {

@@ -33,13 +33,21 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         ],
     };
     for sentence in sentences {
-        output::result(&format!("\n> {sentence}"));
-        let turn = ask::one(&inner, &mut instance, sentence, Approve::All)?;
-        output::result(&turn.message.unwrap_or_default());
+        let turn = ask::one(&inner, &mut instance, sentence.clone(), Approve::All)?;
+        let message = turn.message.unwrap_or_default();
+        if context.global.json {
+            output::result_json(&json!({ "sentence": sentence, "answer": message, "final_kind": turn.final_kind }));
+        } else {
+            output::result(&format!("\n> {sentence}\n{message}"));
+        }
     }
     let verified = instance.log.reader().verify(|_, _| {}).map_err(|damage| Failure::internal(damage.to_string()))?;
     let values = json!({ "events": verified.head.size, "head": crate::signing::hex(&verified.head.head[..8]), "turns": instance.turns.turns.len() });
-    output::result(&format!("\n{}", inner.text(&instance, "demo.recorded", &values)));
+    if context.global.json {
+        output::result_json(&values);
+    } else {
+        output::result(&format!("\n{}", inner.text(&instance, "demo.recorded", &values)));
+    }
     Ok(0)
 }
 

@@ -66,7 +66,8 @@ fn state(life: LifeCycle) -> String {
 }
 
 fn list(context: &Context) -> Result<u8, Failure> {
-    let instance = context.ready(&context.flags())?;
+    let looks_back = context.global.at.is_some();
+    let instance = if looks_back { context.instance()? } else { context.ready(&context.flags())? };
     let mut rows = Vec::new();
     for (name, entry) in &instance.catalog.executors {
         let current = entry.current.clone().unwrap_or_default();

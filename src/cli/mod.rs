@@ -28,6 +28,7 @@ use metnos_projections::messages::Language;
 use crate::config::{Flags, Variables};
 use crate::instance::Instance;
 use crate::loader::{check, seeds};
+use crate::projector::Until;
 use crate::sandbox::lock;
 use output::Failure;
 pub(crate) use output::aside;
@@ -57,9 +58,21 @@ struct Global {
     /// Take the host user's own consent as given, for scripts.
     #[arg(long, global = true)]
     yes: bool,
+    /// Show how things stood at this moment: an event's number, or a time like 2026-11-21T18:00:00+01:00.
+    #[arg(long, global = true, value_name = "SEQ|TIME", value_parser = moment)]
+    at: Option<Until>,
     /// Answer in this language: en or it.
     #[arg(long, global = true, value_name = "LANG", value_parser = language)]
     lang: Option<Language>,
+}
+
+fn moment(text: &str) -> Result<Until, String> {
+    if let Ok(seq) = text.parse() {
+        return Ok(Until::Seq(seq));
+    }
+    let time =
+        text.parse::<jiff::Timestamp>().map_err(|_| "it is an event's number or a time with a zone".to_owned())?;
+    Ok(Until::Time(time.as_microsecond()))
 }
 
 fn language(text: &str) -> Result<Language, String> {
@@ -168,9 +181,13 @@ impl Context {
         Flags { language: self.global.lang, engine: None }
     }
 
-    /// Opens the instance as it is; creates it, without executors, if there is none.
+    /// Opens the instance as it is, or as it was at `--at`; creates it, without executors, if there is none.
     fn instance(&self) -> Result<Instance, Failure> {
-        Ok(Instance::open(self.global.home.as_deref(), &self.flags(), &self.variables)?)
+        let mut instance = Instance::open(self.global.home.as_deref(), &self.flags(), &self.variables)?;
+        if let Some(until) = self.global.at {
+            instance.rewind(until)?;
+        }
+        Ok(instance)
     }
 
     /// Opens the instance without reading its events: for a log that may be damaged.
@@ -180,6 +197,12 @@ impl Context {
 
     /// Opens the instance ready to run executors: seeds laid out, files compared, interrupted turns settled.
     fn ready(&self, flags: &Flags) -> Result<Instance, Failure> {
+        if self.global.at.is_some() {
+            return Err(Failure::usage(
+                "--at looks back; nothing can be done at another moment than now",
+                "leave --at out",
+            ));
+        }
         let mut instance = Instance::open(self.global.home.as_deref(), flags, &self.variables)?;
         self.prepare(&mut instance)?;
         Ok(instance)
@@ -204,6 +227,9 @@ impl Context {
             for (key, values) in crate::instance::missing(instance) {
                 self.say(&self.text(instance, key, &values));
             }
+        }
+        if instance.variables().sandbox.as_deref().is_some_and(crate::sandbox::is_off) {
+            self.say(&self.text(instance, "notice.no_cage", &serde_json::json!({})));
         }
         ask::settle_interrupted(self, instance)
     }

@@ -42,6 +42,11 @@ use crate::broker;
 /// The word that makes the binary act as the helper.
 pub const HELPER_ARG: &str = "__cage";
 
+/// Whether a value of `METNOS_SANDBOX` is the consent to run without a cage.
+pub fn is_off(value: &str) -> bool {
+    matches!(value.to_ascii_lowercase().as_str(), "off" | "0" | "no" | "false")
+}
+
 /// How a sandbox is opened.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -71,7 +76,7 @@ impl Settings {
     /// # Errors
     /// A backend's name that is not known.
     pub fn with_variables(mut self, sandbox: Option<&str>, backend: Option<&str>) -> Result<Self, SandboxError> {
-        self.off = matches!(sandbox.map(str::to_ascii_lowercase).as_deref(), Some("off" | "0" | "no" | "false"));
+        self.off = sandbox.is_some_and(is_off);
         self.forced = match backend {
             None | Some("") => None,
             Some("native") => Some(Backend::Native),

@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::projection::Projection;
 
+/// The key under which an accepted lower cage level stands.
+pub const CAGE_DOWNGRADE: &str = "sandbox.accepted_level";
+
 /// Settings by key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Configuration {
@@ -20,8 +23,15 @@ impl Projection for Configuration {
     const VERSION: u32 = 1;
 
     fn evolve(&mut self, recorded: &Recorded) {
-        if let Some(Event::ConfigurationChanged(changed)) = recorded.event() {
-            self.values.insert(changed.key.clone(), changed.new.0.clone());
+        match recorded.event() {
+            Some(Event::ConfigurationChanged(changed)) => {
+                self.values.insert(changed.key.clone(), changed.new.0.clone());
+            }
+            Some(Event::CageDowngradeAccepted(accepted)) => {
+                self.values.insert(CAGE_DOWNGRADE.to_owned(), accepted.level.clone().into());
+            }
+            #[expect(clippy::wildcard_enum_match_arm, reason = "settings are changed by the two kinds above")]
+            _ => {}
         }
     }
 }

@@ -162,6 +162,22 @@ fn a_full_disk_is_refused_before_it_hurts() {
 }
 
 #[test]
+fn a_log_from_a_newer_version_is_left_alone() {
+    let home = Home::new();
+    let path = home.metnos().join("data/log/events.redb");
+    {
+        let meta: redb::TableDefinition<&str, &[u8]> = redb::TableDefinition::new("meta");
+        let database = redb::Database::create(&path).unwrap();
+        let transaction = database.begin_write().unwrap();
+        transaction.open_table(meta).unwrap().insert("format", 99_u64.to_le_bytes().as_slice()).unwrap();
+        transaction.commit().unwrap();
+    }
+    let ran = home.ask("what time is it");
+    plain(&ran, &[2]);
+    assert!(ran.err.contains("99") && ran.err.contains("hint:"), "{}", ran.err);
+}
+
+#[test]
 fn a_manifest_that_is_wrong_names_file_line_and_column() {
     let home = Home::new();
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now");

@@ -80,6 +80,35 @@ fn a_checkpoint_that_does_not_fit_is_rebuilt_and_one_that_lies_is_found() {
     assert!(ran.out.contains("DIFFERS turns"), "{}", ran.out);
 }
 
+#[test]
+fn how_things_stood_is_shown_by_position_and_by_time() {
+    let home = lived_in();
+    let turns = |at: &str| home.run(["--json", "--at", at, "status"]).json()["turns"]["all"].as_u64().unwrap();
+    let events: Vec<serde_json::Value> =
+        history(&home).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let opened: Vec<&serde_json::Value> = events.iter().filter(|event| event["kind"] == "turn_opened").collect();
+    let third = opened[2];
+    assert_eq!(turns(&third["seq"].to_string()), 3);
+    assert_eq!(turns(&(third["seq"].as_u64().unwrap() - 1).to_string()), 2);
+    assert_eq!(turns("1"), 0);
+    assert_eq!(turns("1970-01-01T00:00:00Z"), 0);
+    assert_eq!(turns("2200-01-01T00:00:00Z"), opened.len() as u64);
+    assert_eq!(home.run(["--at", "soon", "status"]).code, 2);
+    assert_eq!(home.run(["--at", "3", "ask", "what time is it"]).code, 2);
+    home.is_whole();
+}
+
+#[test]
+fn running_without_a_cage_is_on_record_and_said() {
+    let home = Home::new().with("METNOS_SANDBOX", "off");
+    let ran = home.run(["--json", "ask", "what time is it"]);
+    assert_eq!(ran.json()["steps"][0]["cage"]["level"], "none", "{} {}", ran.out, ran.err);
+    assert!(home.run(["plan", "what time is it"]).err.contains("without a cage"));
+    let accepted = history(&home).iter().filter(|line| line.contains("cage_downgrade_accepted")).count();
+    assert_eq!(accepted, 1);
+    home.is_whole();
+}
+
 /// Every file below a folder with its bytes.
 fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
