@@ -281,3 +281,104 @@ fn quarantine(
     let change = LifeCycleChanged { name, version, from: Some(entry.life), to: LifeCycle::Quarantined, reason, by };
     Ok(vec![change.into()])
 }
+
+#[cfg(test)]
+mod tests {
+    use metnos_log::BlobHash;
+    use metnos_log::event::executor::CaseVerdict;
+
+    use super::*;
+
+    fn hash(byte: u8) -> BlobHash {
+        BlobHash([byte; 32])
+    }
+
+    fn install(code: u8, passed: bool) -> Command {
+        let (name, version) = ("get_now".to_owned(), "1.0.0".to_owned());
+        let signed = ExecutorSigned {
+            name: name.clone(),
+            version: version.clone(),
+            manifest: hash(1),
+            code: hash(code),
+            schema: hash(3),
+            tests: hash(4),
+            lock: "blake3:00".to_owned(),
+            signature: "00".to_owned(),
+            key_id: "k".to_owned(),
+        };
+        let installed = ExecutorInstalled {
+            name: name.clone(),
+            version: version.clone(),
+            artefacts: Vec::new(),
+            manifest: Value::Null.into(),
+            schema: Value::Null.into(),
+        };
+        let cases = vec![CaseVerdict { name: "case".to_owned(), passed, reason: None }];
+        let (interpreter, cage) = ("3.11.2".to_owned(), "full".to_owned());
+        let birth = BirthTestsRun { name, version, content: hash(5), interpreter, cage, cases };
+        Command::Install { signed, installed, birth, by: "owner".to_owned() }
+    }
+
+    fn quarantine() -> Command {
+        let (name, version) = ("get_now".to_owned(), "1.0.0".to_owned());
+        Command::Quarantine { name, version, reason: "main.py".to_owned(), by: "loader".to_owned() }
+    }
+
+    /// A catalog that trusts the key and has taken these commands in.
+    fn given(commands: &[Command]) -> Catalog {
+        let mut catalog = Catalog::default();
+        let (role, by) = ("instance".to_owned(), "first run".to_owned());
+        catalog.apply(&KeyAdmitted { key_id: "k".to_owned(), public_key: "00".to_owned(), role, by }.into());
+        for command in commands {
+            for event in decide(&catalog, command.clone()).unwrap() {
+                catalog.apply(&event);
+            }
+        }
+        catalog
+    }
+
+    #[track_caller]
+    fn check(catalog: &Catalog, when: Command, then: Result<&[&str], Rejection>) {
+        let labels = decide(catalog, when).map(|events| events.iter().map(Event::label).collect::<Vec<_>>());
+        assert_eq!(labels.as_deref().map_err(Clone::clone), then);
+    }
+
+    #[test]
+    fn a_version_that_passed_becomes_active() {
+        let events =
+            ["executor_signed", "executor_installed", "birth_tests_run", "version_promoted", "life_cycle_changed"];
+        check(&given(&[]), install(2, true), Ok(&events));
+        let catalog = given(&[install(2, true)]);
+        assert!(catalog.active("get_now").is_some());
+    }
+
+    #[test]
+    fn what_does_not_hold_is_refused() {
+        let (name, version) = ("get_now".to_owned(), "1.0.0".to_owned());
+        let failed = Rejection::BirthFailed { name: name.clone(), case: "case".to_owned() };
+        check(&given(&[]), install(2, false), Err(failed));
+        check(&Catalog::default(), install(2, true), Err(Rejection::KeyUnknown { key_id: "k".to_owned() }));
+        let active = given(&[install(2, true)]);
+        let taken = Rejection::VersionTaken { name: name.clone(), version: version.clone() };
+        check(&active, install(9, true), Err(taken));
+        check(&active, install(2, true), Err(Rejection::AlreadyActive { name, version }));
+        check(&given(&[]), quarantine(), Err(Rejection::Unknown { name: "get_now".to_owned() }));
+    }
+
+    #[test]
+    fn quarantine_ends_calls_and_the_same_signed_version_comes_back_only_by_a_person() {
+        let catalog = given(&[install(2, true), quarantine()]);
+        assert!(catalog.active("get_now").is_none());
+        let (name, reason) = ("get_now".to_owned(), "main.py".to_owned());
+        check(&catalog, quarantine(), Err(Rejection::AlreadyQuarantined { name, reason }));
+        let again = given(&[install(2, true), quarantine(), install(2, true)]);
+        assert!(again.active("get_now").is_some());
+    }
+
+    #[test]
+    fn a_snapshot_comes_back_whole() {
+        let catalog = given(&[install(2, true), quarantine()]);
+        let restored = Catalog::restore(&catalog.snapshot()).unwrap();
+        assert_eq!((restored.digest(), &restored), (catalog.digest(), &catalog));
+    }
+}
