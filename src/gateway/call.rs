@@ -91,13 +91,14 @@ impl PreparedCall {
         };
         checks.extend([passed("resolve"), passed("verify")]);
         let wanted = wanted(&loaded.manifest, &args);
-        let looked = targets::look_up(&wanted, Base { home: &caller.home, folder: &caller.folder });
+        let mut looked = targets::look_up(&wanted, Base { home: &caller.home, folder: &caller.folder });
         let args = with_targets(args, &looked);
         checks.push(match loaded.input_fault(&args) {
             None => passed("validate_input"),
             Some(fault) => failed("validate_input", "invalid_args", fault),
         });
         let plan = call_plan(&loaded.declared, &looked, caller);
+        refuse_undeclared(&mut looked, &plan, caller);
         let facts = Prepared {
             step,
             targets: looked.iter().map(|looked| looked.target.clone()).collect(),
@@ -211,7 +212,26 @@ fn call_plan(declared: &CagePlan, looked: &[Looked], caller: &Caller) -> CagePla
             _ => {}
         }
     }
+    // What is declared without being named by arguments: policy has asked for it.
+    let whole = declared.mounts.iter().filter(|mount| mount.from_args.is_empty() && mount.path != cage_plan::ARGS);
+    for mount in whole {
+        match mount.access {
+            cage_plan::Access::Read => grants.read.push(mount.path.clone()),
+            cage_plan::Access::Write => grants.write.push(mount.path.clone()),
+        }
+    }
     cage_plan::narrow(declared, caller.autonomy, &grants)
+}
+
+/// Marks targets that the executor did not declare: it does not get to see them, whatever the arguments say.
+fn refuse_undeclared(looked: &mut [Looked], plan: &CagePlan, caller: &Caller) {
+    for Looked { target, held } in looked {
+        let is_mounted = || plan.mounts.iter().any(|mount| mount.path == caller.places.symbolise(&target.canonical));
+        if target.role == "path" && held.is_some() && target.trouble.is_none() && !is_mounted() {
+            target.trouble = Some(("policy_violation".to_owned(), "undeclared".to_owned()));
+            *held = None;
+        }
+    }
 }
 
 fn host(address: &str) -> Option<String> {
@@ -229,7 +249,16 @@ fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
         masks.extend(masks::excepted(&at, &except));
         Some(Grant { fd, at, write: false, is_dir, masks })
     };
-    looked.into_iter().filter_map(grant).collect()
+    let named = looked.into_iter().filter_map(grant);
+    let whole = plan.mounts.iter().filter(|mount| mount.from_args.is_empty()).filter_map(|mount| {
+        // A folder that does not exist yet is skipped; one that is there is looked up now, links and all.
+        let (fd, at, kind) = targets::hold(Path::new(&caller.places.resolve(&mount.path))).ok()?;
+        let is_dir = kind == "folder";
+        let mut hidden = if is_dir { masks::below(&at, &home, &caller.own) } else { Vec::new() };
+        hidden.extend(masks::excepted(&at, &except));
+        Some(Grant { fd, at, write: mount.access == cage_plan::Access::Write, is_dir, masks: hidden })
+    });
+    named.chain(whole).collect()
 }
 
 /// What the broker may fetch: the hosts of the plan, at the ports that the addresses name, as far as the instance allows.

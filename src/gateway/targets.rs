@@ -155,7 +155,7 @@ fn name(target: &mut Target, path: &Path) {
 }
 
 /// Opens what a path means and asks the kernel what it is called without links.
-fn hold(path: &Path) -> Result<(OwnedFd, PathBuf, &'static str), Errno> {
+pub(super) fn hold(path: &Path) -> Result<(OwnedFd, PathBuf, &'static str), Errno> {
     let fd = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let canonical = called(&fd)?;
     let kind = match FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) {

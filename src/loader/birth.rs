@@ -163,9 +163,9 @@ fn one(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate, case: Case
     let root = scratch.0.to_string_lossy().into_owned();
     let args = with_root(case.args, &root);
     let caller = Caller {
-        home: scratch.0.clone(),
+        home: scratch.0.join("home"),
         folder: scratch.0.clone(),
-        places: Places { home: root.clone(), workspace: root.clone(), runtime: root.clone() },
+        places: Places { home: format!("{root}/home"), workspace: root.clone(), runtime: format!("{root}/run") },
         own: metnos_projections::rules::core_paths::OwnDirs::default(),
         autonomy: Autonomy::Supervised,
         cages: call::cages(&instance.dirs.data),

@@ -198,6 +198,40 @@ fn a_manifest_that_is_wrong_names_file_line_and_column() {
 }
 
 #[test]
+fn an_executor_sees_no_more_than_it_declared() {
+    let home = Home::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/read_files");
+    let folder = home.files().join("mine");
+    super::home::copy_tree(&source, &folder);
+    let manifest = folder.join("manifest.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    assert!(text.contains("\"{args}\""), "{text}");
+    std::fs::write(
+        &manifest,
+        text.replacen("1.0.0", "1.1.0", 1).replacen("\"{args}\"", "\"~/notes/**\", \"{workspace}/**\"", 1),
+    )
+    .unwrap();
+    std::fs::write(
+        folder.join("tests/birth.py"),
+        "CASES = [\n".to_owned()
+            + &"{'name': 'x', 'args': {'paths': ['{ws}/a']}, 'files': {'a': 'x'}, 'expect': {'content': 'x'}},\n"
+                .repeat(3)
+            + "]\n",
+    )
+    .unwrap();
+    let added = home.run(["--yes".as_ref(), "executor".as_ref(), "add".as_ref(), folder.as_os_str()]);
+    assert_eq!(added.code, 0, "{}", added.err);
+    home.file("notes/in.txt", "inside\n");
+    home.file("out.txt", "outside\n");
+    let ran = home.ask("read the file notes/in.txt");
+    assert_eq!((ran.code, ran.out.trim()), (0, "inside"), "{}", ran.err);
+    let ran = home.ask("read the file out.txt");
+    plain(&ran, &[1]);
+    assert!(!ran.out.contains("outside\n") && ran.err.contains("declares"), "{} {}", ran.out, ran.err);
+    home.is_whole();
+}
+
+#[test]
 fn an_executor_of_the_owner_is_checked_added_and_used() {
     let home = Home::new();
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now");

@@ -270,8 +270,10 @@ impl Decider<'_> {
     fn judge_call(&mut self) {
         let Some(step) = self.turn.step().cloned() else { return };
         let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
-        let granted = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
+        let typed = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
         let decisions = manifest.capabilities.iter().map(|capability| {
+            // What no argument names, the person's words did not name either.
+            let granted = typed && !capability.from_args.is_empty();
             let unrepeatable_act = manifest.contract.side_effects
                 && !manifest.contract.idempotent
                 && policy::registered(&capability.name).is_some_and(|known| known.critical);
