@@ -39,6 +39,9 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: Opti
         lines.push(messages.say(language, "consent.more", json!({ "count": step.ops.len() - LISTED_MAX })));
     }
     let kept = step.ops.iter().all(|op| op.before.kind != "file" || op.before.image.is_some());
-    let values = json!({ "tool": step.tool, "count": step.ops.len(), "changes": lines.join("\n"), "kept": kept });
+    let fresh = step.ops.iter().all(|op| op.before.kind == "absent");
+    let count = step.ops.len();
+    let values =
+        json!({ "tool": step.tool, "count": count, "changes": lines.join("\n"), "kept": kept, "fresh": fresh });
     messages.say(language, "consent.effects", values)
 }
