@@ -1,6 +1,6 @@
 //! The sentences that every home must be able to carry out, in both languages, as root and as an ordinary user.
 
-use super::home::{Home, users};
+use super::home::{Home, Ran, User, users};
 use super::server::{Server, UUID_BODY};
 
 #[test]
@@ -121,6 +121,29 @@ fn at_the_landlock_level_it_works_and_says_so() {
     assert_eq!(record["steps"][0]["cage"]["level"], "partial");
     let doctor = home.run(["doctor"]);
     assert!(doctor.out.contains("partial"), "{}", doctor.out);
+}
+
+#[test]
+fn where_user_namespaces_are_blocked_it_works_and_says_so() {
+    let home = Home::empty(User::Current);
+    home.file("a.txt", "1\n2\n3\n4\n");
+    let blocked = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+    let ask = |sentence: &str| -> Ran {
+        let plain = home.command();
+        let mut command = std::process::Command::new("unshare");
+        command.args(["-Ur", "sh", "-c", blocked]).arg(plain.get_program()).args(["ask", sentence]);
+        command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(home.files()).stdin(std::process::Stdio::null());
+        command.output().unwrap().into()
+    };
+    let ran = ask("read the file a.txt and tell me the last three lines");
+    if ran.err.contains("unshare") || ran.err.contains("max_user_namespaces") {
+        eprintln!("SKIPPED: no namespace can be made here in which they are blocked: {}", ran.err);
+        return;
+    }
+    assert_eq!((ran.code, ran.out.as_str()), (0, "2\n3\n4\n"), "{}", ran.err);
+    assert!(ran.err.contains("partial"), "{}", ran.err);
+    assert_eq!(home.run(["--json", "turn", "show"]).json()["steps"][0]["cage"]["level"], "partial");
 }
 
 #[test]
