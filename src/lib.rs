@@ -13,6 +13,7 @@ pub mod faults;
 pub mod gateway;
 pub mod instance;
 pub mod loader;
+pub mod located;
 pub mod manifest;
 pub mod projector;
 pub mod sandbox;

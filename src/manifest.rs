@@ -1,9 +1,9 @@
 //! Reads `manifest.toml`: fields by type, then coherence; every refusal names file, line and column and shows the line.
 
-use std::fmt;
-
 use metnos_projections::manifest::Manifest;
 use metnos_projections::rules::{policy, shape};
+
+use crate::located::Located;
 
 /// The closed list of error classes (design 3-executors, «Host protocol»).
 pub const ERROR_CLASSES: &[&str] = &[
@@ -54,56 +54,12 @@ pub const ERROR_CLASSES: &[&str] = &[
     "pipeline_already_closed",
 ];
 
-/// A manifest that is refused, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ManifestError {
-    /// The file, as the person named it.
-    pub file: String,
-    /// Line, from 1.
-    pub line: usize,
-    /// Column in characters, from 1.
-    pub column: usize,
-    /// The line itself.
-    pub text: String,
-    /// What is wrong with it.
-    pub message: String,
-}
-
-impl std::error::Error for ManifestError {}
-
-impl fmt::Display for ManifestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gutter = self.line.to_string().len();
-        writeln!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
-        writeln!(f, "{:gutter$} |", "")?;
-        writeln!(f, "{} | {}", self.line, self.text)?;
-        write!(f, "{:gutter$} | {}^", "", " ".repeat(self.column.saturating_sub(1)))
-    }
-}
-
 /// Reads and checks a manifest; `file` is how errors name it.
-pub fn parse(file: &str, text: &str) -> Result<Manifest, ManifestError> {
-    let manifest: Manifest = toml::from_str(text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start);
-        at(file, text, start, error.message())
-    })?;
+pub fn parse(file: &str, text: &str) -> Result<Manifest, Located> {
+    let manifest: Manifest = toml::from_str(text).map_err(|error| Located::toml(file, text, &error))?;
     match fault(&manifest) {
         None => Ok(manifest),
-        Some((section, key, message)) => Err(at(file, text, locate(text, section, key), &message)),
-    }
-}
-
-/// The error at a byte of the text.
-fn at(file: &str, text: &str, offset: usize, message: &str) -> ManifestError {
-    let offset = (0..=offset.min(text.len())).rev().find(|&offset| text.is_char_boundary(offset)).unwrap_or(0);
-    let before = &text[..offset];
-    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    ManifestError {
-        file: file.to_owned(),
-        line: before.matches('\n').count() + 1,
-        column: text[start..offset].chars().count() + 1,
-        text: text[start..].lines().next().unwrap_or_default().to_owned(),
-        message: message.replace('\n', " "),
+        Some((section, key, message)) => Err(Located::at(file, text, locate(text, section, key), &message)),
     }
 }
 
@@ -216,7 +172,7 @@ mod tests {
     const GOOD: &str = include_str!("../executors/get_now/manifest.toml");
 
     #[track_caller]
-    fn refused(text: &str) -> ManifestError {
+    fn refused(text: &str) -> Located {
         parse("manifest.toml", text).unwrap_err()
     }
 

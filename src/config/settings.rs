@@ -8,6 +8,7 @@ use metnos_projections::messages::Language;
 use serde::{Deserialize, Serialize};
 
 use super::Variables;
+use crate::located::Located;
 
 /// What the command line says.
 #[derive(Clone, Debug, Default)]
@@ -47,19 +48,8 @@ impl fmt::Display for Source {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file is refused.
-    #[error("{file}:{line}:{column}: {message}\n{line} | {text}")]
-    File {
-        /// The file.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// The line itself.
-        text: String,
-        /// What is wrong.
-        message: String,
-    },
+    #[error(transparent)]
+    File(#[from] Located),
     /// The file cannot be read or written.
     #[error("{path} cannot be used")]
     Io {
@@ -227,17 +217,7 @@ fn read(path: &Path) -> Result<File, ConfigError> {
 }
 
 fn parse(file: &str, text: &str) -> Result<File, ConfigError> {
-    toml::from_str(text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start).min(text.len());
-        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        ConfigError::File {
-            file: file.to_owned(),
-            line: text[..start].matches('\n').count() + 1,
-            column: text[line_start..start].chars().count() + 1,
-            text: text[line_start..].lines().next().unwrap_or_default().to_owned(),
-            message: error.message().replace('\n', " "),
-        }
-    })
+    toml::from_str(text).map_err(|error| Located::toml(file, text, &error).into())
 }
 
 /// Writes one setting into the file, keeping its comments and order. The file is checked before it is replaced.
@@ -293,7 +273,7 @@ mod tests {
     fn an_unknown_setting_names_line_and_column() {
         let error = parse("metnos.toml", "language = \"en\"\nlanguag = \"it\"\n").unwrap_err();
         assert!(
-            matches!(&error, ConfigError::File { line: 2, column: 1, text, .. } if text.starts_with("languag ")),
+            matches!(&error, ConfigError::File(Located { line: 2, column: 1, text, .. }) if text.starts_with("languag ")),
             "{error}"
         );
     }

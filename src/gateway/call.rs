@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use metnos_log::event::turn::{Check, Target};
 use metnos_projections::machines::turn::command::Prepared;
-use metnos_projections::machines::turn::react::wanted;
+use metnos_projections::machines::turn::react::{wanted, with_targets};
 use metnos_projections::rules::cage_plan::{self, Autonomy, CagePlan, CallGrants, Places};
 use metnos_projections::rules::core_paths::OwnDirs;
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ impl PreparedCall {
         checks.extend([passed("resolve"), passed("verify")]);
         let wanted = wanted(&loaded.manifest, &args);
         let mut looked = targets::look_up(&wanted, Base { home: &caller.home, folder: &caller.folder });
-        let args = with_targets(args, &looked);
+        let args = with_targets(args, looked.iter().map(|looked| &looked.target));
         checks.push(match loaded.input_fault(&args) {
             None => passed("validate_input"),
             Some(fault) => failed("validate_input", "invalid_args", fault),
@@ -187,20 +187,6 @@ fn judged(loaded: &Loaded, outcome: Outcome) -> Returned {
     let class =
         (!ok).then(|| result.get("error_class").and_then(Value::as_str).unwrap_or("contract_violation").to_owned());
     Returned { ok, class, result, checks, outcome }
-}
-
-fn with_targets(mut args: Value, looked: &[Looked]) -> Value {
-    for Looked { target, .. } in looked {
-        if let Some(place) = args.pointer_mut(&target.pointer).filter(|place| place.is_string()) {
-            *place = target.canonical.clone().into();
-        }
-        if let (Some(bytes), Some((parent, "path"))) = (&target.canonical_b64, target.pointer.rsplit_once('/'))
-            && let Some(Value::Object(entry)) = args.pointer_mut(parent)
-        {
-            entry.insert("path_b64".to_owned(), bytes.clone().into());
-        }
-    }
-    args
 }
 
 fn call_plan(declared: &CagePlan, looked: &[Looked], caller: &Caller) -> CagePlan {

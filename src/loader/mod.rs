@@ -14,7 +14,7 @@ use metnos_projections::rules::cage_plan;
 
 use crate::gateway::Loaded;
 use crate::instance::{Instance, InstanceError};
-use crate::manifest::ManifestError;
+use crate::located::Located;
 use crate::sandbox::SandboxError;
 use crate::signing::SignedParts;
 pub use source::{Source, SourceError};
@@ -27,7 +27,7 @@ pub enum InstallError {
     Source(#[from] SourceError),
     /// Its manifest is refused.
     #[error("{0}")]
-    Manifest(#[from] ManifestError),
+    Manifest(#[from] Located),
     /// Its schema or code is refused.
     #[error("{0}")]
     Content(String),

@@ -338,16 +338,16 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(catalog: &Catalog, when: Command, then: Result<&[&str], Rejection>) {
+    fn check(catalog: &Catalog, when: Command, then: &Result<&[&str], Rejection>) {
         let labels = decide(catalog, when).map(|events| events.iter().map(Event::label).collect::<Vec<_>>());
-        assert_eq!(labels.as_deref().map_err(Clone::clone), then);
+        assert_eq!(&labels.as_deref().map_err(Clone::clone), then);
     }
 
     #[test]
     fn a_version_that_passed_becomes_active() {
         let events =
             ["executor_signed", "executor_installed", "birth_tests_run", "version_promoted", "life_cycle_changed"];
-        check(&given(&[]), install(2, true), Ok(&events));
+        check(&given(&[]), install(2, true), &Ok(&events));
         let catalog = given(&[install(2, true)]);
         assert!(catalog.active("get_now").is_some());
     }
@@ -356,13 +356,13 @@ mod tests {
     fn what_does_not_hold_is_refused() {
         let (name, version) = ("get_now".to_owned(), "1.0.0".to_owned());
         let failed = Rejection::BirthFailed { name: name.clone(), case: "case".to_owned() };
-        check(&given(&[]), install(2, false), Err(failed));
-        check(&Catalog::default(), install(2, true), Err(Rejection::KeyUnknown { key_id: "k".to_owned() }));
+        check(&given(&[]), install(2, false), &Err(failed));
+        check(&Catalog::default(), install(2, true), &Err(Rejection::KeyUnknown { key_id: "k".to_owned() }));
         let active = given(&[install(2, true)]);
         let taken = Rejection::VersionTaken { name: name.clone(), version: version.clone() };
-        check(&active, install(9, true), Err(taken));
-        check(&active, install(2, true), Err(Rejection::AlreadyActive { name, version }));
-        check(&given(&[]), quarantine(), Err(Rejection::Unknown { name: "get_now".to_owned() }));
+        check(&active, install(9, true), &Err(taken));
+        check(&active, install(2, true), &Err(Rejection::AlreadyActive { name, version }));
+        check(&given(&[]), quarantine(), &Err(Rejection::Unknown { name: "get_now".to_owned() }));
     }
 
     #[test]
@@ -370,7 +370,7 @@ mod tests {
         let catalog = given(&[install(2, true), quarantine()]);
         assert!(catalog.active("get_now").is_none());
         let (name, reason) = ("get_now".to_owned(), "main.py".to_owned());
-        check(&catalog, quarantine(), Err(Rejection::AlreadyQuarantined { name, reason }));
+        check(&catalog, quarantine(), &Err(Rejection::AlreadyQuarantined { name, reason }));
         let again = given(&[install(2, true), quarantine(), install(2, true)]);
         assert!(again.active("get_now").is_some());
     }

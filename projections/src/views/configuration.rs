@@ -30,8 +30,7 @@ impl Projection for Configuration {
             Some(Event::CageDowngradeAccepted(accepted)) => {
                 self.values.insert(CAGE_DOWNGRADE.to_owned(), accepted.level.clone().into());
             }
-            #[expect(clippy::wildcard_enum_match_arm, reason = "settings are changed by the two kinds above")]
-            _ => {}
+            Some(_) | None => {}
         }
     }
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::command::{Command, Prepared};
 use super::consent;
+use super::react::with_targets;
 use super::state::{Phase, Step, Turn};
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
@@ -212,17 +213,7 @@ impl Decider<'_> {
             Ok(resolved) => resolved,
             Err(error) => return self.refuse("reference", "invalid_args", Some(error.to_string())),
         };
-        let mut args = Value::Object(resolved.args);
-        for target in &prepared.targets {
-            if let Some(place) = args.pointer_mut(&target.pointer).filter(|place| place.is_string()) {
-                *place = target.canonical.clone().into();
-            }
-            if let (Some(bytes), Some((parent, "path"))) = (&target.canonical_b64, target.pointer.rsplit_once('/'))
-                && let Some(Value::Object(entry)) = args.pointer_mut(parent)
-            {
-                entry.insert("path_b64".to_owned(), bytes.clone().into());
-            }
-        }
+        let args = with_targets(Value::Object(resolved.args), &prepared.targets);
         let mut origins = self.planned_origins(step.number);
         origins.extend(resolved.origins);
         self.push(ArgumentsResolved {

@@ -1,6 +1,6 @@
 //! What a turn wants done next in the world. Effects are data; the engine carries them out, replay never does.
 
-use metnos_log::event::turn::PlannedOp;
+use metnos_log::event::turn::{PlannedOp, Target};
 use serde_json::Value;
 
 use crate::machines::turn::state::{Asked, Phase, Turn};
@@ -135,4 +135,19 @@ fn collect(value: &Value, pointer: &str, role: Role, found: &mut Vec<Wanted>) {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
     }
+}
+
+/// The arguments with each target's canonical value in its place, and the bytes of names that are no UTF-8 beside it.
+pub fn with_targets<'t>(mut args: Value, targets: impl IntoIterator<Item = &'t Target>) -> Value {
+    for target in targets {
+        if let Some(place) = args.pointer_mut(&target.pointer).filter(|place| place.is_string()) {
+            *place = target.canonical.clone().into();
+        }
+        if let (Some(bytes), Some((parent, "path"))) = (&target.canonical_b64, target.pointer.rsplit_once('/'))
+            && let Some(Value::Object(entry)) = args.pointer_mut(parent)
+        {
+            entry.insert("path_b64".to_owned(), bytes.clone().into());
+        }
+    }
+    args
 }
