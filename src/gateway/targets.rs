@@ -242,6 +242,9 @@ pub fn said(error: Errno) -> (&'static str, String) {
 /// An address in normal form; one without a scheme means https, on loopback http.
 fn address(mut target: Target) -> Target {
     let parsed = reqwest::Url::parse(&target.given).ok().filter(reqwest::Url::has_host).or_else(|| {
+        if target.given.contains("://") {
+            return None;
+        }
         let local = ["localhost", "127.", "[::1]"].iter().any(|prefix| target.given.starts_with(prefix));
         reqwest::Url::parse(&format!("{}://{}", if local { "http" } else { "https" }, target.given)).ok()
     });
