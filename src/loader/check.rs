@@ -37,7 +37,7 @@ pub fn all(instance: &mut Instance) -> Result<Vec<Notice>, InstanceError> {
         let found = match difference(entry, &folder) {
             Ok(None) => None,
             Ok(Some(reason)) => Some(reason),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.exists() => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 export::executor(instance, &name)?;
                 notices.push(Notice::Restored { name: name.clone() });
                 None
@@ -63,10 +63,11 @@ fn difference(entry: &Entry, folder: &Path) -> io::Result<Option<String>> {
     let Some(installed) = entry.versions.get(current).and_then(|version| version.installed.as_ref()) else {
         return Ok(None);
     };
-    if !folder.exists() {
+    // An export that a crash cut short, or that someone removed as a whole, is made again: the log holds all of it.
+    if !folder.join(current).exists() || !folder.join("CURRENT").exists() {
         return Err(io::ErrorKind::NotFound.into());
     }
-    let named = std::fs::read_to_string(folder.join("CURRENT")).unwrap_or_default();
+    let named = std::fs::read_to_string(folder.join("CURRENT"))?;
     if named.trim_end() != current {
         return Ok(Some(format!("CURRENT does not say {current}, the version that was promoted")));
     }

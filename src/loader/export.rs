@@ -19,7 +19,21 @@ pub fn executor(instance: &Instance, name: &str) -> Result<(), InstanceError> {
         .map_err(|source| crate::config::dirs::DirsError::Create { path: folder, source }.into())
 }
 
+/// A folder that is not there yet appears whole, by a rename; one that is there gets the files that differ.
 fn write(instance: &Instance, version: &Version, folder: &Path) -> std::io::Result<()> {
+    if folder.exists() {
+        return write_files(instance, version, folder);
+    }
+    let fresh = folder.with_extension("new");
+    match std::fs::remove_dir_all(&fresh) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    write_files(instance, version, &fresh)?;
+    std::fs::rename(&fresh, folder)
+}
+
+fn write_files(instance: &Instance, version: &Version, folder: &Path) -> std::io::Result<()> {
     let reader = instance.log.reader();
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.join("tests"))?;
     for artefact in version.installed.iter().flat_map(|installed| &installed.artefacts) {

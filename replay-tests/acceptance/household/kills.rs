@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::home::{Home, binary};
+use super::home::{Home, User, binary};
 
 const POINTS: [&str; 4] = ["before_intent", "intent_to_effect", "effect_to_outcome", "outcome_to_answer"];
 /// Kills at each point, and at random moments.
@@ -40,6 +40,28 @@ fn two_hundred_kills_lose_nothing_and_double_nothing() {
     for point in POINTS {
         assert!(phases.get(point).is_some_and(|count| *count >= EACH_MIN), "{phases:?}");
     }
+}
+
+#[test]
+fn a_first_run_that_is_killed_is_finished_by_the_next() {
+    let home = Home::empty(User::Current);
+    for moment in [40, 90, 200, 350, 600, 900, 1300, 1800] {
+        let mut command = home.command();
+        command.args(["ask", "what time is it"]).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(moment));
+        kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
+        child.wait().unwrap();
+    }
+    let ran = home.ask("what time is it");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let verified = home.run(["--json", "executor", "verify"]).json();
+    assert_eq!(
+        (verified["active"].as_array().map(Vec::len), verified["ok"].as_bool()),
+        (Some(7), Some(true)),
+        "{verified}"
+    );
+    home.is_whole();
 }
 
 /// One half of all kills, in one home.
