@@ -22,10 +22,8 @@ use crate::config::dirs::DirsError;
 use crate::config::{ConfigError, Dirs, Flags, Settings, Variables};
 use crate::projector::{self, Projected};
 use crate::sandbox::{self, Sandbox, SandboxError};
-use crate::signing::{KeyError, Keys};
+use crate::signing::{KeyError, Keys, key_id};
 
-/// How long a command waits for another one to let go of the log.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Below this many free bytes no new event is taken: redb must never meet a full disk.
 const FREE_BYTES_MIN: u64 = 16 << 20;
 
@@ -53,6 +51,22 @@ pub enum InstanceError {
     /// Its log cannot be written.
     #[error(transparent)]
     Append(#[from] AppendError),
+    /// The log was begun under another key, or its key is gone.
+    #[error("the log of {path} belongs to the key {recorded}, and {found}")]
+    ForeignKey {
+        /// The data folder.
+        path: String,
+        /// The key that the log names.
+        recorded: String,
+        /// What is there instead.
+        found: String,
+    },
+    /// There was an instance here, and its log is gone.
+    #[error("{path} is missing or empty, but executors of an earlier instance are still in the workspace")]
+    LogLost {
+        /// The log's file.
+        path: String,
+    },
     /// The disk is nearly full.
     #[error("only {free} bytes are free on the disk of {path}; Metnos takes no new event below {FREE_BYTES_MIN}")]
     DiskFull {
@@ -92,9 +106,15 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Opens the instance, creating it if there is none; projections are caught up when this returns.
-    pub fn open(home: Option<&Path>, flags: &Flags, variables: &Variables) -> Result<Self, InstanceError> {
-        let mut instance = Self::open_unfolded(home, flags, variables)?;
+    /// Opens the instance, creating it if there is none; projections are caught up when this returns. Waits up to
+    /// `patience` for another command to let go of the log.
+    pub fn open(
+        home: Option<&Path>,
+        flags: &Flags,
+        variables: &Variables,
+        patience: Duration,
+    ) -> Result<Self, InstanceError> {
+        let mut instance = Self::open_unfolded(home, flags, variables, patience)?;
         instance.load_projections()?;
         if instance.is_new {
             instance.create()?;
@@ -104,11 +124,16 @@ impl Instance {
     }
 
     /// Opens the instance without looking at a single event: for commands that examine a log that may be damaged.
-    pub fn open_unfolded(home: Option<&Path>, flags: &Flags, variables: &Variables) -> Result<Self, InstanceError> {
+    pub fn open_unfolded(
+        home: Option<&Path>,
+        flags: &Flags,
+        variables: &Variables,
+        patience: Duration,
+    ) -> Result<Self, InstanceError> {
         let dirs = Dirs::resolve(home, variables)?;
         dirs.create()?;
         let dirs = Dirs::resolve(home, variables)?;
-        refuse_full_disk(&dirs)?;
+        refuse_lost_parts(&dirs)?;
         let settings = Settings::resolve(&dirs.config.join("metnos.toml"), flags, variables)?;
         let (keys, _) = Keys::open(&dirs.config.join("keys"))?;
         let credentials = Credentials::open(&dirs.config, &keys)?;
@@ -117,8 +142,9 @@ impl Instance {
             redactor: redactor(&keys, &credentials),
             fresh_id: random(),
         };
-        let log = Log::open(&dirs.log(), log_keys, PATIENCE)?;
+        let log = Log::open(&dirs.log(), log_keys, patience)?;
         let is_new = log.head().size == 0;
+        refuse_foreign_key(&dirs, &keys, &log)?;
         Ok(Self {
             dirs,
             settings,
@@ -309,6 +335,42 @@ impl Instance {
     pub fn refuse_full_disk(&self) -> Result<(), InstanceError> {
         refuse_full_disk(&self.dirs)
     }
+}
+
+/// A log without its key, or executors without their log: never begun anew in silence.
+fn refuse_lost_parts(dirs: &Dirs) -> Result<(), InstanceError> {
+    let holds_bytes = |path: &Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
+    let path = dirs.log();
+    if holds_bytes(&path) {
+        if !dirs.config.join("keys/instance.ed25519").exists() {
+            let recorded = std::fs::read_to_string(dirs.config.join("keys/instance.pub")).unwrap_or_default();
+            let recorded =
+                if recorded.trim().is_empty() { "it was begun with".to_owned() } else { key_id(recorded.trim()) };
+            let found = "config/keys/instance.ed25519 is not there".to_owned();
+            return Err(InstanceError::ForeignKey { path: dirs.data.display().to_string(), recorded, found });
+        }
+        return Ok(());
+    }
+    let executors =
+        std::fs::read_dir(dirs.workspace.join("executors")).is_ok_and(|mut entries| entries.next().is_some());
+    if executors { Err(InstanceError::LogLost { path: path.display().to_string() }) } else { Ok(()) }
+}
+
+/// The first event names the key that the log was begun with; a log that cannot be read says so elsewhere.
+fn refuse_foreign_key(dirs: &Dirs, keys: &Keys, log: &Log) -> Result<(), InstanceError> {
+    let first = log.reader().event(1).ok().flatten();
+    let Some(Event::InstanceCreated(created)) = first.as_ref().and_then(metnos_log::Recorded::event) else {
+        return Ok(());
+    };
+    if created.public_key == keys.public_hex() {
+        return Ok(());
+    }
+    let found = format!("config/keys/instance.ed25519 is the key {}", keys.key_id());
+    Err(InstanceError::ForeignKey {
+        path: dirs.data.display().to_string(),
+        recorded: key_id(&created.public_key),
+        found,
+    })
 }
 
 fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {

@@ -10,7 +10,7 @@ use metnos_log::{Event, Recorded, TurnId};
 use serde_json::Value;
 
 use crate::machines::catalog::Catalog;
-use crate::machines::turn::{Command, Context, Turn, decide};
+use crate::machines::turn::{Command, Context, Phase, Turn, decide};
 use crate::projection::Projection;
 use crate::rules::Rules;
 use crate::rules::simple::{Tool, Tools};
@@ -49,6 +49,8 @@ pub struct Report {
     pub by_other_rules: u64,
     /// Turns whose text was erased or redacted.
     pub not_decidable: u64,
+    /// Events of turns whose kind or schema this program does not know.
+    pub unknown: u64,
     /// Turns that have not ended.
     pub open: u64,
     /// First difference of each turn that has one.
@@ -62,6 +64,8 @@ struct Course {
     expected: VecDeque<Event>,
     /// Compared no more: it differed, or cannot be decided.
     released: bool,
+    /// A difference of it was reported.
+    reported: bool,
     last_seq: u64,
 }
 
@@ -97,16 +101,22 @@ impl<'r> Checker<'r> {
         match &recorded.body {
             Body::Known(event) => {
                 self.start(&mut course, event);
-                if !course.released {
+                if course.released {
+                    self.hold_to_order(id, &mut course, recorded, event);
+                } else {
                     self.compare(id, &mut course, recorded, event);
                 }
                 course.turn.apply(id, recorded.time, event);
             }
-            Body::Erased | Body::Unknown(_) if !course.released => {
+            Body::Unknown(_) => {
+                self.report.unknown += 1;
+                course.released = true;
+            }
+            Body::Erased if !course.released => {
                 course.released = true;
                 self.report.not_decidable += 1;
             }
-            Body::Erased | Body::Unknown(_) => {}
+            Body::Erased => {}
         }
         self.courses.insert(id, course);
     }
@@ -143,6 +153,7 @@ impl<'r> Checker<'r> {
             return;
         }
         course.released = true;
+        course.reported = true;
         course.expected.clear();
         let said = |event: &Event| (event.label().to_owned(), event.to_json());
         self.report.differences.push(Difference {
@@ -151,6 +162,21 @@ impl<'r> Checker<'r> {
             recorded: Some(said(event)),
             computed: computed.as_ref().map(said),
             note,
+        });
+    }
+
+    /// A turn that cannot be decided again must still have its events in a possible order.
+    fn hold_to_order(&mut self, id: TurnId, course: &mut Course, recorded: &Recorded, event: &Event) {
+        if course.reported || is_legal(course.turn.phase, event) {
+            return;
+        }
+        course.reported = true;
+        self.report.differences.push(Difference {
+            seq: recorded.seq,
+            turn: id,
+            recorded: Some((event.label().to_owned(), event.to_json())),
+            computed: None,
+            note: Some(format!("this cannot follow in a turn that is {:?}", course.turn.phase)),
         });
     }
 
@@ -188,4 +214,26 @@ impl<'r> Checker<'r> {
         self.report.differences.sort_by_key(|difference| difference.seq);
         (self.report, self.catalog)
     }
+}
+
+/// Whether an event can happen where a turn stands, whatever the rules were.
+fn is_legal(phase: Phase, event: &Event) -> bool {
+    use Phase::{Asking, Calling, Closed, Committing, New, Planning, Preparing, Returned};
+    let allowed: &[Phase] = match event {
+        Event::TurnOpened(_) => &[New],
+        Event::CandidatesRanked(_) | Event::PlanProposed(_) => &[Planning],
+        Event::StepProposed(_) => &[Planning, Returned],
+        Event::ArgumentsResolved(_) => &[Preparing],
+        Event::VerdictGiven(_) | Event::ConsentAsked(_) => &[Preparing, Returned],
+        Event::ConsentGiven(_) | Event::ConsentDenied(_) | Event::ConsentExpired(_) => &[Asking],
+        Event::InvocationStarted(_) => &[Preparing, Asking],
+        Event::InvocationFinished(_) => &[Calling],
+        Event::EffectsPlanned(_) => &[Returned, Asking],
+        Event::EffectCommitted(_) => &[Committing],
+        Event::TurnCancelled(_) => &[Preparing, Asking, Calling],
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the rest may stand anywhere in an open turn")]
+        _ => &[Planning, Preparing, Asking, Calling, Returned, Committing],
+    };
+    debug_assert!(!allowed.contains(&Closed), "nothing follows a closing");
+    allowed.contains(&phase)
 }

@@ -70,6 +70,11 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
         } else {
             output::aside(&message);
         }
+        if turn.final_class.as_deref() == Some("not_applicable") {
+            for (name, reason) in crate::loader::check::quarantined(&instance) {
+                context.say(&context.text(&instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
+            }
+        }
         if code == 3 && turn.final_class.as_deref() == Some("consent_expired") {
             let asked = turn.asked.as_ref().map(|asked| asked.text.clone());
             context.say(&asked.unwrap_or_default());
@@ -91,17 +96,17 @@ pub(super) fn one(context: &Context, instance: &mut Instance, text: String, appr
         turn
     };
     instance.catch_up()?;
-    follow(instance);
+    follow(context, instance);
     Ok(turn)
 }
 
 /// Brings checkpoints and audit files up to date. They are projections: a failure here loses nothing and is only logged.
-pub(super) fn follow(instance: &Instance) {
+pub(super) fn follow(context: &Context, instance: &Instance) {
     if let Err(error) = instance.save_projections() {
-        tracing::warn!(%error, "checkpoints were not written");
+        tracing::info!(%error, "checkpoints were not written");
     }
     if let Err(error) = crate::export::audit::write(&instance.log.reader(), &instance.dirs.workspace.join(".audit")) {
-        tracing::warn!(%error, "audit files were not written");
+        context.say(&context.text(instance, "notice.no_audit", &json!({ "reason": error.to_string() })));
     }
 }
 

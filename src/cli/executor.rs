@@ -279,7 +279,7 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
         }
     }
     let birth = loader::install(&mut instance, source, "owner")?;
-    super::ask::follow(&instance);
+    super::ask::follow(context, &instance);
     if context.global.json {
         output::result_json(
             &json!({ "ok": true, "name": birth.name, "version": birth.version, "cases": birth.cases.len() }),

@@ -23,11 +23,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use metnos_log::OpenError;
 use metnos_projections::messages::Language;
 
 use crate::config::{Flags, Variables};
-use crate::instance::Instance;
-use crate::loader::{check, seeds};
+use crate::instance::{Instance, InstanceError};
+use crate::loader::{self, check, seeds};
 use crate::projector::Until;
 use crate::sandbox::lock;
 use output::Failure;
@@ -120,6 +121,9 @@ enum Command {
     Audit(audit::Audit),
 }
 
+/// How long a command waits for another one to let go of the log, before it says so and after.
+const PATIENCE_SILENT: Duration = Duration::from_secs(1);
+const PATIENCE_ALOUD: Duration = Duration::from_secs(9);
 /// How long a command waits for cages that a killed one left; they die with their parent.
 const CAGE_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -183,16 +187,31 @@ impl Context {
 
     /// Opens the instance as it is, or as it was at `--at`; creates it, without executors, if there is none.
     fn instance(&self) -> Result<Instance, Failure> {
-        let mut instance = Instance::open(self.global.home.as_deref(), &self.flags(), &self.variables)?;
+        let mut instance = self.patiently(|patience| {
+            Instance::open(self.global.home.as_deref(), &self.flags(), &self.variables, patience)
+        })?;
         if let Some(until) = self.global.at {
             instance.rewind(until)?;
         }
         Ok(instance)
     }
 
+    /// Opens, waiting for another command to finish: a moment in silence, then aloud.
+    fn patiently(&self, open: impl Fn(Duration) -> Result<Instance, InstanceError>) -> Result<Instance, Failure> {
+        match open(PATIENCE_SILENT) {
+            Err(InstanceError::Log(OpenError::Busy { .. })) => {
+                self.say("waiting for another metnos command to finish");
+                Ok(open(PATIENCE_ALOUD)?)
+            }
+            other => Ok(other?),
+        }
+    }
+
     /// Opens the instance without reading its events: for a log that may be damaged.
     fn unfolded(&self) -> Result<Instance, Failure> {
-        Ok(Instance::open_unfolded(self.global.home.as_deref(), &self.flags(), &self.variables)?)
+        self.patiently(|patience| {
+            Instance::open_unfolded(self.global.home.as_deref(), &self.flags(), &self.variables, patience)
+        })
     }
 
     /// Opens the instance ready to run executors: seeds laid out, files compared, interrupted turns settled.
@@ -203,13 +222,16 @@ impl Context {
                 "leave --at out",
             ));
         }
-        let mut instance = Instance::open(self.global.home.as_deref(), flags, &self.variables)?;
+        let mut instance =
+            self.patiently(|patience| Instance::open(self.global.home.as_deref(), flags, &self.variables, patience))?;
         self.prepare(&mut instance)?;
         Ok(instance)
     }
 
     fn prepare(&self, instance: &mut Instance) -> Result<(), Failure> {
+        instance.refuse_full_disk()?;
         Self::wait_for_cages(instance)?;
+        loader::birth::sweep(&instance.dirs.runtime);
         let is_new = instance.is_new;
         if is_new {
             self.say(&self.text(

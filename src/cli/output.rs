@@ -1,8 +1,9 @@
 //! What commands print: results on stdout, the rest on stderr, errors as `error:` and `hint:`.
 #![expect(clippy::print_stderr, reason = "this is the one file that prints for commands")]
 
+use std::borrow::Cow;
 use std::error::Error;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -91,6 +92,10 @@ impl From<InstanceError> for Failure {
             InstanceError::Key(crate::signing::KeyError::Exposed { .. }) => "make it private: chmod 600 on that file",
             InstanceError::Key(_) => "restore the key from your backup; without it this instance cannot sign",
             InstanceError::Credentials(_) => "restore the file that belongs to this instance's key",
+            InstanceError::ForeignKey { .. } => "restore config/keys from your backup; nothing was changed",
+            InstanceError::LogLost { .. } => {
+                "restore the log from your backup; to begin anew, move the workspace's executors folder away first"
+            }
             InstanceError::DiskFull { .. } => "free some space; nothing was lost",
             InstanceError::Read(_) => "run metnos log verify",
             InstanceError::Append(_) => "run the command again: what is on disk is known after reopening",
@@ -159,12 +164,29 @@ pub(super) fn result_json(value: &impl Serialize) {
 
 /// Something that is not the result.
 pub(crate) fn aside(text: &str) {
-    eprintln!("{text}");
+    eprintln!("{}", shown(text, std::io::stderr().is_terminal()));
+}
+
+/// What is shown at a terminal: control characters as pictures, so that a file's bytes give the terminal no orders.
+/// Piped output stays as it is.
+fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    let obeyed = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
+    if !is_terminal || !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let picture = |character: char| match u32::from(character) {
+        _ if !obeyed(character) => character,
+        0x7f => '\u{2421}',
+        code if code < 0x20 => char::from_u32(0x2400 + code).unwrap_or('\u{fffd}'),
+        _ => '\u{fffd}',
+    };
+    Cow::Owned(text.chars().map(picture).collect())
 }
 
 /// A reader that went away (`| head`) is no error of ours.
 fn write_line(text: &str) {
     let mut stdout = std::io::stdout().lock();
+    let text = shown(text, stdout.is_terminal());
     let written = stdout
         .write_all(text.as_bytes())
         .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
@@ -209,4 +231,16 @@ pub(super) fn short(text: &str, characters: usize) -> String {
 /// A value as a person reads it: a text bare, the rest as JSON.
 pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_no_orders_and_a_pipe_gets_the_bytes() {
+        let text = "a\tb\u{1b}[31m\u{7}\u{9b}\nc";
+        assert_eq!(shown(text, true), "a\tb\u{241b}[31m\u{2407}\u{fffd}\nc");
+        assert_eq!(shown(text, false), text);
+    }
 }

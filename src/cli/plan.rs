@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
     } else {
         output::result(&for_people(context, &instance, &turn, &shown));
     }
-    ask::follow(&instance);
+    ask::follow(context, &instance);
     Ok(u8::from(shown["abstained"] == true))
 }
 

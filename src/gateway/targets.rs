@@ -125,6 +125,10 @@ fn read_path(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
         Ok((fd, canonical, kind)) => {
             name(&mut target, &canonical);
             kind.clone_into(&mut target.kind);
+            if canonical == Path::new("/") {
+                trouble(&mut target, "policy_violation", "whole_disk");
+                return Looked { target, held: None };
+            }
             Looked { target, held: Some((fd, canonical)) }
         }
         Err(error) => {

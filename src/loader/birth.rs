@@ -228,6 +228,16 @@ impl Answer {
     }
 }
 
+/// Removes the scratch folders of cases whose command was killed. Called while this process holds the log, so that none of
+/// them is in use. What cannot be removed is tried again next time.
+pub fn sweep(runtime: &Path) {
+    for entry in std::fs::read_dir(runtime).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("birth-") {
+            std::fs::remove_dir_all(entry.path()).ok();
+        }
+    }
+}
+
 /// A folder that goes with its case.
 struct Scratch(std::path::PathBuf);
 

@@ -178,6 +178,42 @@ fn a_log_from_a_newer_version_is_left_alone() {
 }
 
 #[test]
+fn a_lost_key_or_a_lost_log_is_no_new_beginning() {
+    for lost in ["config/keys/instance.ed25519", "data/log/events.redb"] {
+        let home = Home::new();
+        let path = home.metnos().join(lost);
+        let kept = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        for command in [vec!["ask", "what time is it"], vec!["log", "verify"], vec!["status"]] {
+            let ran = home.run(&command);
+            plain(&ran, &[2]);
+            assert!(ran.err.contains("hint:"), "{}", ran.err);
+        }
+        assert!(!path.exists() || std::fs::metadata(&path).unwrap().len() == 0, "something was begun anew");
+        std::fs::write(&path, kept).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        home.is_whole();
+    }
+    let home = Home::new();
+    std::fs::write(home.metnos().join("config/keys/instance.ed25519"), "11".repeat(32)).unwrap();
+    plain(&home.ask("what time is it"), &[2]);
+}
+
+#[test]
+fn a_part_is_not_saved_as_the_whole() {
+    let home = Home::new();
+    home.file("latin.txt", b"caff\xe8\n");
+    home.file("large.txt", "a line of text\n".repeat(400_000));
+    for name in ["latin.txt", "large.txt"] {
+        let before = std::fs::read(home.files().join(name)).unwrap();
+        let ran = home.ask_approved(&format!("read the file {name} and save it to {name}"));
+        plain(&ran, &[1, 3]);
+        assert_eq!(std::fs::read(home.files().join(name)).unwrap(), before, "{name}: {} {}", ran.out, ran.err);
+    }
+    home.is_whole();
+}
+
+#[test]
 fn a_manifest_that_is_wrong_names_file_line_and_column() {
     let home = Home::new();
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now");

@@ -160,6 +160,31 @@ fn a_changed_decision_is_reported_with_seq_recorded_and_computed() {
 }
 
 #[test]
+fn what_cannot_be_compared_is_not_called_the_same() {
+    let home = lived_in();
+    let lines = history(&home);
+    let file = home.files().join("other.jsonl");
+    let check = |lines: &[String]| {
+        std::fs::write(&file, lines.join("\n")).unwrap();
+        home.run(["replay".as_ref(), "check".as_ref(), "--history".as_ref(), file.as_os_str()])
+    };
+    let opened = lines.iter().position(|line| line.contains("\"kind\":\"turn_opened\"")).unwrap();
+    let digest = serde_json::from_str::<serde_json::Value>(&lines[opened]).unwrap()["payload"]["rules_digest"].clone();
+    let mut other = lines.clone();
+    other[opened] = other[opened].replace(digest.as_str().unwrap(), "00");
+    let ran = check(&other);
+    assert!(ran.code == 0 && ran.out.contains("1 turns could only be checked for their order"), "{}", ran.out);
+    // Other rules or not: an outcome before its intent is in no possible order.
+    let at = |kind: &str| lines.iter().position(|line| line.contains(&format!("\"kind\":\"{kind}\""))).unwrap();
+    other.swap(at("invocation_started"), at("invocation_finished"));
+    assert_eq!(check(&other).code, 1);
+    let mut newer = lines.clone();
+    newer[at("plan_proposed")] = newer[at("plan_proposed")].replace("\"plan_proposed\"", "\"plan_improved\"");
+    assert_eq!(check(&newer).code, 1);
+    assert_eq!(check(&[]).code, 2);
+}
+
+#[test]
 fn a_missing_decision_is_reported() {
     let home = lived_in();
     let mut lines = history(&home);

@@ -240,7 +240,30 @@ impl Decider<'_> {
         if let Some((by, (class, reason))) = trouble.or(check) {
             return self.refuse(by, &class, Some(reason));
         }
+        if let Some((class, key)) = self.unsound_source(&step.tool, &origins) {
+            let reason = self.say(&format!("trouble.{key}"), &json!({ "path": "", "detail": "" }));
+            return self.refuse("reference", class, Some(reason));
+        }
         self.judge_call();
+    }
+
+    /// Why what an earlier step read may not be stored or sent: it is not the whole, or not what was there.
+    fn unsound_source(&self, tool: &str, origins: &BTreeMap<String, Origin>) -> Option<(&'static str, &'static str)> {
+        if shape::category(tool) != Some(shape::Category::Act) {
+            return None;
+        }
+        let results = self.turn.results();
+        origins.values().find_map(|origin| {
+            let Origin::Step { step, path } = origin else { return None };
+            let metadata = results.get(step)?.get("metadata")?;
+            let says = |name: &str| path == "content" && metadata.get(name) == Some(&Value::Bool(true));
+            match () {
+                () if says("binary") => Some(("wrong_type", "source_binary")),
+                () if says("truncated") => Some(("too_large", "source_cut")),
+                () if says("lossy") => Some(("unparseable", "source_lossy")),
+                () => None,
+            }
+        })
     }
 
     fn planned_origins(&self, number: u32) -> BTreeMap<String, Origin> {
