@@ -217,6 +217,7 @@ impl<'r> Checker<'r> {
 }
 
 /// Whether an event can happen where a turn stands, whatever the rules were.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the rest may stand anywhere in an open turn")]
 fn is_legal(phase: Phase, event: &Event) -> bool {
     use Phase::{Asking, Calling, Closed, Committing, New, Planning, Preparing, Returned};
     let allowed: &[Phase] = match event {
@@ -231,7 +232,6 @@ fn is_legal(phase: Phase, event: &Event) -> bool {
         Event::EffectsPlanned(_) => &[Returned, Asking],
         Event::EffectCommitted(_) => &[Committing],
         Event::TurnCancelled(_) => &[Preparing, Asking, Calling],
-        #[expect(clippy::wildcard_enum_match_arm, reason = "the rest may stand anywhere in an open turn")]
         _ => &[Planning, Preparing, Asking, Calling, Returned, Committing],
     };
     debug_assert!(!allowed.contains(&Closed), "nothing follows a closing");

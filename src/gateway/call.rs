@@ -220,8 +220,9 @@ fn refuse_undeclared(looked: &mut [Looked], plan: &CagePlan, caller: &Caller) {
     }
 }
 
+/// The host of an address, as the broker will compare it.
 fn host(address: &str) -> Option<String> {
-    reqwest::Url::parse(address).ok()?.host_str().map(str::to_owned)
+    broker::target::grant_for(address, false).ok().map(|grant| grant.pattern)
 }
 
 fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
@@ -252,11 +253,9 @@ fn network(plan: &CagePlan, looked: &[Looked], around: &Around<'_>) -> Option<br
     let cage_plan::Net::Brokered { hosts, read_only } = &plan.net else { return None };
     let allowed = |host: &str| around.caller.network_allow.iter().any(|pattern| allows(pattern, host));
     let grant = |Looked { target, .. }: &Looked| {
-        let url = reqwest::Url::parse(&target.canonical).ok().filter(|_| target.role == "url")?;
-        let host = url.host_str()?.to_owned();
-        let ports = url.port().map_or(broker::Ports::Web, broker::Ports::Exact);
-        let granted = hosts.contains(&host) && allowed(&host);
-        granted.then(|| broker::HostGrant { pattern: host, ports, typed: (around.typed)(target) })
+        let address = Some(&target.canonical).filter(|_| target.role == "url")?;
+        let grant = broker::target::grant_for(address, (around.typed)(target)).ok()?;
+        (hosts.contains(&grant.pattern) && allowed(&grant.pattern)).then_some(grant)
     };
     Some(broker::Grants {
         hosts: looked.iter().filter_map(grant).collect(),
