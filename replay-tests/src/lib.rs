@@ -29,7 +29,9 @@ pub fn read(file: &Path) -> Vec<Recorded> {
 /// Replays a history by the rules of this build.
 pub fn replay(rules: &Rules, history: &[Recorded]) -> (Report, Catalog) {
     let mut checker = Checker::new(rules, false);
-    history.iter().for_each(|recorded| checker.take(recorded));
+    for recorded in history {
+        checker.take(recorded);
+    }
     checker.finish()
 }
 
