@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
+use std::process::Command;
 
 use metnos::sandbox::Layer;
 use serde_json::json;
@@ -151,4 +152,50 @@ fn what_an_ordinary_user_cannot_read_is_permission_denied() {
             Err(_) => assert_eq!(class(&outcome), "permission_denied", "{}: {outcome:?}", path.display()),
         }
     }
+}
+
+/// Most machines share their mounts with every copy of them; what a cage mounts on its copy must not come back.
+#[test]
+fn nothing_is_mounted_on_the_host() {
+    if !is_root() {
+        eprintln!("SKIPPED nothing_is_mounted_on_the_host: only root's mounts are taken outside of the cage");
+        return;
+    }
+    let script = "mount --make-rshared / && exec \"$0\" --exact --ignored --nocapture owners::masks_on_shared_mounts";
+    let unshared = Command::new("unshare")
+        .args(["-m", "sh", "-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .stdin(std::process::Stdio::null())
+        .output();
+    let Ok(output) = unshared else {
+        eprintln!("SKIPPED nothing_is_mounted_on_the_host: there is no unshare");
+        return;
+    };
+    let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{complained}");
+}
+
+#[test]
+#[ignore = "run by nothing_is_mounted_on_the_host, where mounts are shared"]
+fn masks_on_shared_mounts() {
+    assert!(std::fs::read_to_string("/proc/self/mountinfo").unwrap().contains(" shared:"));
+    let bench = Bench::native();
+    let top = bench.path("top");
+    std::fs::create_dir_all(top.join("hidden")).unwrap();
+    let mounted = || std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let before = mounted();
+    let mut folder = grant(&top, false);
+    folder.masks.push(top.join("hidden"));
+    file(&top.join("theirs"), OTHER, 0o600);
+    // While it lives: what went to the host would go with the cage's own mounts.
+    let outcome = std::thread::scope(|scope| {
+        let waits = "def run(args, ctx):\n    import time\n    time.sleep(0.3)\n    return {'ok': True}\n";
+        let call = scope.spawn(|| bench.run_with(waits, json!({}), vec![folder]));
+        while !call.is_finished() {
+            assert_eq!(mounted(), before);
+        }
+        call.join().unwrap()
+    });
+    ok(&outcome);
+    assert_eq!(mounted(), before);
 }

@@ -23,7 +23,7 @@ use super::interpreter::RuntimeMount;
 use super::limits;
 use super::owners::Taken;
 use super::report::CageReport;
-use super::sys::{NODEV, NOEXEC, NOSUID, RDONLY, set_mount_attributes};
+use super::sys::{NODEV, NOEXEC, NOSUID, RDONLY, set_mount_attributes, set_private_attributes};
 use super::wire::{GrantJob, Job, Layer};
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
@@ -239,7 +239,7 @@ fn copy(object: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 pub(super) fn data_mount(job: &Job, object: BorrowedFd<'_>, write: bool) -> io::Result<OwnedFd> {
     let mount = copy(object)?;
     let read_only = if write || !job.has(Layer::ReadOnlyMounts) { 0 } else { RDONLY };
-    set_mount_attributes(mount.as_fd(), NOSUID | NODEV | NOEXEC | read_only, true)?;
+    set_private_attributes(mount.as_fd(), NOSUID | NODEV | NOEXEC | read_only)?;
     Ok(mount)
 }
 

@@ -46,6 +46,12 @@ pub(super) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: u64, recur
     set_attr(mount, &MountAttr { set: attributes, clear: 0, propagation: 0, userns_fd: 0 }, recursive)
 }
 
+/// The same of a detached copy that was taken in the host's own mount namespace: what is mounted on it later must not appear
+/// on the host, so its ties to the mount that it was copied from are cut, too.
+pub(super) fn set_private_attributes(mount: BorrowedFd<'_>, attributes: u64) -> io::Result<()> {
+    set_attr(mount, &MountAttr { set: attributes, clear: 0, propagation: libc::MS_PRIVATE, userns_fd: 0 }, true)
+}
+
 /// Shows the owners on a detached mount as the user namespace `map` has them, and on all mounts below when `recursive`.
 pub(super) fn map_mount_ids(mount: BorrowedFd<'_>, map: BorrowedFd<'_>, recursive: bool) -> io::Result<()> {
     let userns_fd = u64::try_from(map.as_raw_fd()).map_err(io::Error::other)?;
