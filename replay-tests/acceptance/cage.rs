@@ -7,6 +7,7 @@
 
 mod brokered;
 mod escapes;
+mod owners;
 mod support;
 mod works;
 

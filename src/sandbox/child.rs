@@ -7,6 +7,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
 
+use super::owners::{self, Taken};
 use super::report::{Backend, CageReport, Level};
 use super::wire::{self, Exit, Job, Layer, Said, Why};
 use super::{landlock, limits, native, seccomp, sys, tree};
@@ -27,19 +29,39 @@ const TICK: Duration = Duration::from_millis(10);
 pub(super) struct BuildError {
     /// Which step.
     step: String,
+    /// Whether a granted object cannot be reached by this user: no fault of the cage.
+    denied: bool,
     /// Why.
     #[source]
     source: io::Error,
 }
 
+impl BuildError {
+    fn refusal(&self) -> Said {
+        Said::Refused { message: self.to_string(), denied: self.denied }
+    }
+}
+
 /// Names the step that an error came from.
 pub(super) trait Step<T> {
     fn step(self, name: impl Into<String>) -> Result<T, BuildError>;
+
+    /// The same for taking a granted object: that it may not be reached is the executor's trouble and not the cage's.
+    fn granted(self, at: &Path) -> Result<T, BuildError>;
 }
 
 impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
     fn step(self, name: impl Into<String>) -> Result<T, BuildError> {
-        self.map_err(|error| BuildError { step: name.into(), source: error.into() })
+        self.map_err(|error| BuildError { step: name.into(), denied: false, source: error.into() })
+    }
+
+    fn granted(self, at: &Path) -> Result<T, BuildError> {
+        self.map_err(|error| {
+            let source = error.into();
+            let denied = source.raw_os_error() == Some(libc::EACCES);
+            let what = if denied { "there is no permission to reach" } else { "bind" };
+            BuildError { step: format!("{what} {}", at.display()), denied, source }
+        })
     }
 }
 
@@ -74,7 +96,7 @@ fn help() -> io::Result<()> {
     sys::interrupt_on_term()?;
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
     if let Err(error) = serve(control.as_fd()) {
-        wire::send(control.as_fd(), &Said::Refused { message: error.to_string() })?;
+        wire::send(control.as_fd(), &error.refusal())?;
     }
     Ok(())
 }
@@ -111,9 +133,11 @@ fn supervise(job: &Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -
     }
     let ids = native::Ids::current();
     let namespaces = if job.backend == Backend::Native { native::namespaces(job) } else { 0 };
+    let taken = if job.backend == Backend::Native { owners::take(job, &descriptors.grants, &ids)? } else { None };
     let Some(child) = sys::clone_process(namespaces).step("clone into new namespaces")? else {
-        become_interpreter(job, &descriptors, control, &ids);
+        become_interpreter(job, &descriptors, control, &ids, taken);
     };
+    drop(taken);
     drop(descriptors);
     let (exit, why) = watch(job, child, control).step("watch the cage")?;
     wire::send(control, &Said::Ended { exit, why }).step("report the end")?;
@@ -122,13 +146,21 @@ fn supervise(job: &Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -
 }
 
 /// Builds the cage around this process and becomes the interpreter, or says why not and ends.
-fn become_interpreter(job: &Job, descriptors: &Descriptors, control: BorrowedFd<'_>, ids: &native::Ids) -> ! {
-    let error = match build(job, descriptors, control, ids) {
-        Ok(Some(mut command)) => BuildError { step: "start the interpreter".to_owned(), source: command.exec() },
+fn become_interpreter(
+    job: &Job,
+    descriptors: &Descriptors,
+    control: BorrowedFd<'_>,
+    ids: &native::Ids,
+    taken: Option<Taken>,
+) -> ! {
+    let error = match build(job, descriptors, control, ids, taken) {
+        Ok(Some(mut command)) => {
+            BuildError { step: "start the interpreter".to_owned(), denied: false, source: command.exec() }
+        }
         Ok(None) => std::process::exit(0),
         Err(error) => error,
     };
-    drop(wire::send(control, &Said::Refused { message: error.to_string() }));
+    drop(wire::send(control, &error.refusal()));
     std::process::exit(71)
 }
 
@@ -137,13 +169,14 @@ fn build(
     descriptors: &Descriptors,
     control: BorrowedFd<'_>,
     ids: &native::Ids,
+    taken: Option<Taken>,
 ) -> Result<Option<Command>, BuildError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).step("tie life to the helper")?;
     rustix::process::setsid().step("start a session")?;
     let mut report = CageReport { backend: job.backend, ..CageReport::none() };
     limits::prefer_for_oom();
     let view = match job.backend {
-        Backend::Native => native::build(job, &descriptors.grants, ids, &mut report)?,
+        Backend::Native => native::build(job, &descriptors.grants, taken, ids, &mut report)?,
         Backend::Landlock | Backend::None => native::View::host(job)?,
     };
     let command = command(job, descriptors)?;
@@ -288,5 +321,23 @@ fn reap(child: Pid) -> io::Result<Exit> {
             Ok(None) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_grant_is_no_fault_of_the_cage() {
+        let check = |number, wanted| {
+            let failed = Err::<(), _>(io::Error::from_raw_os_error(number)).granted(Path::new("/a/b")).unwrap_err();
+            let Said::Refused { message, denied } = failed.refusal() else { panic!("{failed}") };
+            assert_eq!(denied, wanted, "{message}");
+            assert!(message.contains("/a/b"), "{message}");
+        };
+        check(libc::EACCES, true);
+        check(libc::ENOENT, false);
+        check(libc::EPERM, false);
     }
 }

@@ -105,8 +105,8 @@ impl Rules {
     fn path(&mut self, path: &Path, access: impl Into<BitFlags<AccessFs>>) -> io::Result<()> {
         match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(object) => self.object(object, access),
-            // What is not there (a device that a container lacks) needs no right.
-            Err(rustix::io::Errno::NOENT) => Ok(()),
+            // What is not there (a device that a container lacks) or cannot be reached by its name needs no right.
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

@@ -14,6 +14,7 @@ mod limits;
 pub mod lock;
 pub mod masks;
 mod native;
+mod owners;
 mod probe;
 pub mod protocol;
 pub mod report;
@@ -171,7 +172,7 @@ pub struct Call<'a> {
 /// Why a call has no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallFailure {
-    /// One of `crashed non_json contract_violation timeout too_large cancelled cage_refused`.
+    /// One of `crashed non_json contract_violation timeout too_large cancelled permission_denied cage_refused`.
     pub class: &'static str,
     /// What happened, in a plain sentence.
     pub message: String,

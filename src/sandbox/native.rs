@@ -4,8 +4,9 @@
 //! Runs in the process that becomes the interpreter, inside of its new namespaces. What is bound is verified to be the very
 //! object that was granted: a name whose object changed since is refused.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -20,8 +21,9 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use super::child::{BuildError, Step};
 use super::interpreter::RuntimeMount;
 use super::limits;
+use super::owners::Taken;
 use super::report::CageReport;
-use super::sys::{NODEV, NOEXEC, NOSUID, RDONLY, set_mount_attributes};
+use super::sys::{NODEV, NOEXEC, NOSUID, RDONLY, set_mount_attributes, set_private_attributes};
 use super::wire::{GrantJob, Job, Layer};
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
@@ -31,8 +33,8 @@ const PATH: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW)
 
 /// Who the helper is outside of the cage.
 pub(super) struct Ids {
-    uid: u32,
-    gid: u32,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
 }
 
 impl Ids {
@@ -74,7 +76,13 @@ pub(super) fn namespaces(job: &Job) -> libc::c_int {
 }
 
 /// Builds the private root and enters it.
-pub(super) fn build(job: &Job, grants: &[OwnedFd], ids: &Ids, report: &mut CageReport) -> Result<View, BuildError> {
+pub(super) fn build(
+    job: &Job,
+    grants: &[OwnedFd],
+    taken: Option<Taken>,
+    ids: &Ids,
+    report: &mut CageReport,
+) -> Result<View, BuildError> {
     map_ids(ids)?;
     report.layers.push("namespaces".to_owned());
     if job.has(Layer::PidNamespace) && job.has(Layer::Limits) && limits::bound_pid_namespace(job.limits.processes) {
@@ -84,7 +92,7 @@ pub(super) fn build(job: &Job, grants: &[OwnedFd], ids: &Ids, report: &mut CageR
     if !job.has(Layer::PrivateRoot) {
         return View::host(job);
     }
-    let trees = Trees::take(job, grants)?;
+    let trees = Trees::take(job, grants, taken)?;
     let root = tmpfs("1m", "512", "0755").step("make the root")?;
     move_mount(&root, "", CWD, base(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).step("mount the root")?;
     let root = Root { root };
@@ -134,47 +142,79 @@ fn own_proc() -> io::Result<OwnedFd> {
 }
 
 /// A detached copy of a mount, to be attached somewhere in the new root.
-struct Tree {
-    at: PathBuf,
-    mount: OwnedFd,
-    is_dir: bool,
+pub(super) struct Tree {
+    pub(super) at: PathBuf,
+    pub(super) mount: OwnedFd,
+    pub(super) is_dir: bool,
+}
+
+impl Tree {
+    /// Makes a file here with the bytes and the time of another, and takes a detached read-only mount of it.
+    fn keep(&self, name: &str, file: &File) -> io::Result<OwnedFd> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let mut kept = File::from(rustix::fs::openat(&self.mount, name, flags, Mode::RUSR)?);
+        io::copy(&mut &*file, &mut kept)?;
+        kept.set_modified(file.metadata()?.modified()?)?;
+        let mount = open_tree(&self.mount, name, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
+        set_mount_attributes(mount.as_fd(), NOSUID | NODEV | NOEXEC | RDONLY, false)?;
+        Ok(mount)
+    }
 }
 
 /// Detached copies of all that the cage shows, taken while the host's file system is still there.
 struct Trees {
     devices: Vec<Tree>,
-    grants: Vec<Tree>,
+    granted: Taken,
     masks: Vec<PathBuf>,
     runtime: Vec<Tree>,
 }
 
 impl Trees {
-    fn take(job: &Job, grants: &[OwnedFd]) -> Result<Self, BuildError> {
-        let mut granted = Vec::new();
-        let mut masks = Vec::new();
-        for (grant, descriptor) in job.grants.iter().zip(grants) {
-            if grant.at.path() == Path::new("/") {
-                granted.extend(top_folders(job)?);
-            } else {
-                let step = || format!("bind {}", grant.at.path().display());
-                let same = same_object(grant, descriptor.as_fd()).step(step())?;
-                granted.push(data_tree(job, same.as_fd(), &grant.at.path(), grant.write, grant.is_dir).step(step())?);
-            }
-            masks.extend(grant.masks.iter().map(super::wire::RawPath::path));
-        }
-        granted.sort_by_key(|tree| tree.at.components().count());
+    fn take(job: &Job, grants: &[OwnedFd], taken: Option<Taken>) -> Result<Self, BuildError> {
+        let granted = match taken {
+            Some(taken) => taken,
+            None => Taken { trees: grant_trees(job, grants)?, copies: Vec::new() },
+        };
+        let mut masks: Vec<_> =
+            job.grants.iter().flat_map(|grant| &grant.masks).map(super::wire::RawPath::path).collect();
         masks.sort();
         masks.dedup();
         let mut runtime = job.runtime.iter().map(runtime_tree).collect::<Result<Vec<_>, _>>()?;
         runtime.sort_by_key(|tree| tree.at.components().count());
         let devices = DEVICES.iter().filter_map(|name| device_tree(name).transpose()).collect::<Result<_, _>>()?;
-        Ok(Self { devices, grants: granted, masks, runtime })
+        Ok(Self { devices, granted, masks, runtime })
     }
+}
+
+/// The granted objects as this user sees them, those of outer folders first.
+fn grant_trees(job: &Job, grants: &[OwnedFd]) -> Result<Vec<Tree>, BuildError> {
+    let mut trees = Vec::new();
+    for (grant, descriptor) in job.grants.iter().zip(grants) {
+        let at = grant.at.path();
+        if at == Path::new("/") {
+            for (at, object) in top_objects()? {
+                let step = || format!("bind {}", at.display());
+                let is_dir = is_dir(&object).step(step())?;
+                let mount = data_mount(job, object.as_fd(), false).step(step())?;
+                trees.push(Tree { at, mount, is_dir });
+            }
+        } else {
+            let same = same_object(grant, descriptor.as_fd()).granted(&at)?;
+            let mount = data_mount(job, same.as_fd(), grant.write).granted(&at)?;
+            trees.push(Tree { at, mount, is_dir: grant.is_dir });
+        }
+    }
+    trees.sort_by_key(|tree| tree.at.components().count());
+    Ok(trees)
+}
+
+fn is_dir(object: &OwnedFd) -> io::Result<bool> {
+    Ok(rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(object)?.st_mode).is_dir())
 }
 
 /// The object behind a granted descriptor, found again in this mount namespace: by its name, and then verified to be the
 /// same, since a descriptor from another mount namespace cannot be bound.
-fn same_object(grant: &GrantJob, granted: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+pub(super) fn same_object(grant: &GrantJob, granted: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let found = rustix::fs::openat2(CWD, grant.at.path(), PATH, Mode::empty(), resolve)?;
     let (wanted, seen) = (rustix::fs::fstat(granted)?, rustix::fs::fstat(&found)?);
@@ -195,15 +235,17 @@ fn copy(object: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(open_tree(object, "", flags)?)
 }
 
-fn data_tree(job: &Job, object: BorrowedFd<'_>, at: &Path, write: bool, is_dir: bool) -> io::Result<Tree> {
+/// A detached copy of a granted object's mount with the attributes that data has in a cage.
+pub(super) fn data_mount(job: &Job, object: BorrowedFd<'_>, write: bool) -> io::Result<OwnedFd> {
     let mount = copy(object)?;
     let read_only = if write || !job.has(Layer::ReadOnlyMounts) { 0 } else { RDONLY };
-    set_mount_attributes(mount.as_fd(), NOSUID | NODEV | NOEXEC | read_only, true)?;
-    Ok(Tree { at: at.to_owned(), mount, is_dir })
+    set_private_attributes(mount.as_fd(), NOSUID | NODEV | NOEXEC | read_only)?;
+    Ok(mount)
 }
 
-/// The folders of the root, when the whole root was granted: each for itself, without those that the cage has of its own.
-fn top_folders(job: &Job) -> Result<Vec<Tree>, BuildError> {
+/// The folders and files of the root, when the whole root was granted: each for itself, without those that the cage has of
+/// its own.
+pub(super) fn top_objects() -> Result<Vec<(PathBuf, OwnedFd)>, BuildError> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/").step("list the root")? {
         let entry = entry.step("list the root")?;
@@ -213,9 +255,7 @@ fn top_folders(job: &Job) -> Result<Vec<Tree>, BuildError> {
             continue;
         }
         let object = rustix::fs::open(&path, PATH, Mode::empty()).step(format!("open {}", path.display()))?;
-        found.push(
-            data_tree(job, object.as_fd(), &path, false, kind.is_dir()).step(format!("bind {}", path.display()))?,
-        );
+        found.push((path, object));
     }
     Ok(found)
 }
@@ -263,9 +303,10 @@ impl Root {
             // The interpreter works without one; containers often forbid it.
             Err(_) => report.layers.push("no /proc".to_owned()),
         }
-        for grant in &trees.grants {
+        for grant in &trees.granted.trees {
             self.attach(grant)?;
         }
+        self.copies(&trees.granted)?;
         for mask in &trees.masks {
             self.hide(mask).step(format!("hide {}", mask.display()))?;
         }
@@ -290,6 +331,23 @@ impl Root {
         move_mount(&tree.mount, "", &target, "", flags).step(step())
     }
 
+    /// Copies the files that no mount can show to a file system of their own and shows each, read-only, at its place.
+    fn copies(&self, granted: &Taken) -> Result<(), BuildError> {
+        if granted.copies.is_empty() {
+            return Ok(());
+        }
+        let inodes = (granted.copies.len() + 8).to_string();
+        let store = tmpfs(&granted.copied_bytes().to_string(), &inodes, "0700").step("make room for copies")?;
+        // Only what is attached can be copied as a mount, on most kernels.
+        let place = Tree { at: "/copies".into(), mount: store, is_dir: true };
+        self.attach(&place)?;
+        for (number, copied) in granted.copies.iter().enumerate() {
+            let mount = place.keep(&number.to_string(), &copied.file).step(format!("copy {}", copied.at.display()))?;
+            self.attach(&Tree { at: copied.at.clone(), mount, is_dir: false })?;
+        }
+        unmount(format!("/proc/self/fd/{}", place.mount.as_raw_fd()), UnmountFlags::DETACH).step("close the copies")
+    }
+
     /// Covers an object with an empty one that cannot be read.
     fn hide(&self, path: &Path) -> io::Result<()> {
         let target = match self.inside(path, OFlags::PATH) {
@@ -297,7 +355,7 @@ impl Root {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        let is_dir = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&target)?.st_mode).is_dir();
+        let is_dir = is_dir(&target)?;
         // A device on a mount without devices cannot be opened: the plainest unreadable file that exists everywhere.
         let cover = if is_dir {
             tmpfs("4k", "4", "0000")?

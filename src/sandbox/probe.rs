@@ -86,7 +86,7 @@ fn probe(settings: &Settings, interpreter: &Interpreter, backend: Backend) -> Re
                 }
                 verdict = Ok(report);
             }
-            Said::Refused { message } => verdict = Err(message),
+            Said::Refused { message, .. } => verdict = Err(message),
             Said::Ended { .. } => break,
         }
     }

@@ -90,7 +90,7 @@ struct Session {
     inbox: Inbox,
     report: Option<CageReport>,
     stage: Option<OwnedFd>,
-    refusal: Option<String>,
+    refusal: Option<CallFailure>,
     end: Option<(Exit, Option<Why>)>,
     cut: Option<Cut>,
     answered: Option<Instant>,
@@ -265,7 +265,10 @@ impl Session {
                         wire::receive_descriptors(control.as_fd(), 1).ok().and_then(|mut received| received.pop());
                 }
             }
-            Ok(Some(Said::Refused { message })) => self.refusal = Some(message),
+            Ok(Some(Said::Refused { message, denied })) => {
+                let class = if denied { "permission_denied" } else { "cage_refused" };
+                self.refusal = Some(failure(class, message));
+            }
             Ok(Some(Said::Ended { exit, why })) => self.end = Some((exit, why)),
             Ok(None) | Err(_) => self.control = None,
         }
@@ -318,8 +321,8 @@ impl Session {
 
     fn verdict(&mut self, call: &Call<'_>) -> Result<Value, CallFailure> {
         let limits = &call.plan.limits;
-        if let Some(message) = self.refusal.take() {
-            return Err(failure("cage_refused", message));
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
         }
         if self.cut == Some(Cut::Cancelled) {
             return Err(failure("cancelled", "the call was cancelled".to_owned()));

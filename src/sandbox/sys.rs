@@ -24,6 +24,8 @@ pub(super) const NOSUID: u64 = 0x2;
 pub(super) const NODEV: u64 = 0x4;
 /// `MOUNT_ATTR_NOEXEC`.
 pub(super) const NOEXEC: u64 = 0x8;
+/// `MOUNT_ATTR_IDMAP`.
+const IDMAP: u64 = 0x10_0000;
 
 /// Clones this process into new namespaces, as fork does: returns twice, `None` in the child.
 ///
@@ -41,7 +43,22 @@ pub(super) fn clone_process(namespaces: libc::c_int) -> io::Result<Option<Pid>> 
 
 /// Sets attributes of a mount, and of all mounts below it when `recursive`.
 pub(super) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: u64, recursive: bool) -> io::Result<()> {
-    let attr = MountAttr { set: attributes, clear: 0, propagation: 0, userns_fd: 0 };
+    set_attr(mount, &MountAttr { set: attributes, clear: 0, propagation: 0, userns_fd: 0 }, recursive)
+}
+
+/// The same of a detached copy that was taken in the host's own mount namespace: what is mounted on it later must not appear
+/// on the host, so its ties to the mount that it was copied from are cut, too.
+pub(super) fn set_private_attributes(mount: BorrowedFd<'_>, attributes: u64) -> io::Result<()> {
+    set_attr(mount, &MountAttr { set: attributes, clear: 0, propagation: libc::MS_PRIVATE, userns_fd: 0 }, true)
+}
+
+/// Shows the owners on a detached mount as the user namespace `map` has them, and on all mounts below when `recursive`.
+pub(super) fn map_mount_ids(mount: BorrowedFd<'_>, map: BorrowedFd<'_>, recursive: bool) -> io::Result<()> {
+    let userns_fd = u64::try_from(map.as_raw_fd()).map_err(io::Error::other)?;
+    set_attr(mount, &MountAttr { set: IDMAP, clear: 0, propagation: 0, userns_fd }, recursive)
+}
+
+fn set_attr(mount: BorrowedFd<'_>, attr: &MountAttr, recursive: bool) -> io::Result<()> {
     let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the path is a NUL-terminated empty string, the attributes live across the call and their size is passed.
     let result = unsafe {
@@ -50,7 +67,7 @@ pub(super) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: u64, recur
             mount.as_raw_fd(),
             c"".as_ptr(),
             flags,
-            &raw const attr,
+            std::ptr::from_ref(attr),
             size_of::<MountAttr>(),
         )
     };

@@ -105,8 +105,8 @@ impl Job {
 pub(super) enum Said {
     /// The cage stands and the interpreter starts now. A descriptor of the stage follows when the flag is set.
     Started { report: CageReport, stage: bool },
-    /// It could not be built, or the interpreter could not be started.
-    Refused { message: String },
+    /// It could not be built, or the interpreter could not be started; `denied` when a granted object is closed to this user.
+    Refused { message: String, denied: bool },
     /// Everything that was in the cage is dead.
     Ended { exit: Exit, why: Option<Why> },
 }
