@@ -5,11 +5,13 @@
 
 use std::sync::OnceLock;
 
-use regex::Regex;
+use memchr::memmem;
+use regex::{Regex, bytes};
 use rmpv::Value;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::event::Event;
+use crate::kept::Kept;
 
 /// A value that must never be stored. It cannot be serialised, so no event can hold it.
 pub type Secret = SecretString;
@@ -51,6 +53,20 @@ fn forms() -> &'static [Form] {
     })
 }
 
+/// One expression that finds something wherever any of the forms does, and sometimes where none does.
+///
+/// Borders of words are left out of it: what stands before a text among encoded bytes (its length, say) can look like a
+/// letter, and would hide a secret. Without them an expression has no look at what lies around a match, so that a match in
+/// a text is also a match in any bytes that hold the text.
+fn any_form() -> &'static bytes::Regex {
+    static COMPILED: OnceLock<bytes::Regex> = OnceLock::new();
+    COMPILED.get_or_init(|| {
+        let without_borders = |(_, pattern): &(&str, &str)| format!("(?:{})", pattern.replace(r"\b", ""));
+        let patterns: Vec<String> = FORMS.iter().map(without_borders).collect();
+        bytes::Regex::new(&patterns.join("|")).expect("the patterns are compiled by a test")
+    })
+}
+
 /// Replaces secrets by `<redacted:NAME:keyed-hash>`.
 #[derive(Debug)]
 pub struct Redactor {
@@ -60,7 +76,8 @@ pub struct Redactor {
 
 impl Redactor {
     /// A redactor that hashes under `key` and knows the values of `known` by name.
-    pub fn new(key: [u8; 32], known: Vec<(String, Secret)>) -> Self {
+    pub fn new(key: [u8; 32], mut known: Vec<(String, Secret)>) -> Self {
+        known.retain(|(_, secret)| secret.expose_secret().chars().count() >= KNOWN_CHARS_MIN);
         Self { key, known }
     }
 
@@ -69,13 +86,25 @@ impl Redactor {
         blake3::keyed_hash(&self.key, secret.as_bytes()).to_hex()[..16].to_owned()
     }
 
+    /// Whether a text or encoded bytes may hold a secret. Quick; where it says no, [`Self::rewritten`] finds nothing in any
+    /// text that lies in them.
+    fn suspects(&self, bytes: &[u8]) -> bool {
+        // The known values are searched for one by one: a joint automaton would be one more copy of them in memory.
+        self.known.iter().any(|(_, secret)| memmem::find(bytes, secret.expose_secret().as_bytes()).is_some())
+            || any_form().is_match(bytes)
+    }
+
     /// The text without its secrets; `None` when it holds none.
     pub fn redact(&self, text: &str) -> Option<String> {
+        if self.suspects(text.as_bytes()) { self.rewritten(text) } else { None }
+    }
+
+    fn rewritten(&self, text: &str) -> Option<String> {
         let mut out: Option<String> = None;
         for (name, secret) in &self.known {
             let secret = secret.expose_secret();
             let current = out.as_deref().unwrap_or(text);
-            if secret.chars().count() >= KNOWN_CHARS_MIN && current.contains(secret) {
+            if current.contains(secret) {
                 out = Some(current.replace(secret, &self.placeholder(name, secret)));
             }
         }
@@ -106,10 +135,26 @@ impl Redactor {
         format!("<redacted:{name}:{}>", self.keyed_hash(secret))
     }
 
+    /// Takes secrets out of an event and encodes it: the payload as it is stored. `detach` moves long texts out before
+    /// they are encoded, and is handed only texts without secrets.
+    pub fn payload(&self, event: &mut Event, mut detach: impl FnMut(&mut Event)) -> Vec<u8> {
+        let suspects = |kept: &mut &mut Kept| kept.long().is_some_and(|text| self.suspects(text.as_bytes()));
+        if !event.kept().iter_mut().any(suspects) {
+            detach(event);
+            let payload = event.encode();
+            if !self.suspects(&payload) {
+                return payload;
+            }
+        }
+        *event = self.redact_event(event.clone());
+        detach(event);
+        event.encode()
+    }
+
     /// The event without secrets, in its kept fields and in every other text of its payload.
-    pub fn redact_event(&self, mut event: Event) -> Event {
+    fn redact_event(&self, mut event: Event) -> Event {
         for kept in event.kept() {
-            kept.rewrite(|text| self.redact(text));
+            kept.rewrite(|text| self.rewritten(text));
         }
         let encoded = event.encode();
         let mut value = rmpv::decode::read_value(&mut encoded.as_slice()).expect("an encoded payload reads back");
@@ -128,7 +173,7 @@ impl Redactor {
     fn redact_value(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => {
-                let redacted = text.as_str().and_then(|text| self.redact(text));
+                let redacted = text.as_str().and_then(|text| self.rewritten(text));
                 let changed = redacted.is_some();
                 if let Some(redacted) = redacted {
                     *value = Value::from(redacted);

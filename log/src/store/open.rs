@@ -71,7 +71,11 @@ pub struct LogKeys {
 impl Log {
     /// Opens the log, creating it if there is none. Waits up to `patience` for another process to let go of it.
     pub fn open(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
-        let database = database(path, patience)?;
+        Self::start(database(path, patience)?, path, keys)
+    }
+
+    /// Starts on a database, whatever it lies on; `path` is what errors call it.
+    pub(super) fn start(database: Database, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
         let id = prepare(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
         let chain = chain(&database).map_err(|what| what.at(path))?;
         let database = Arc::new(database);

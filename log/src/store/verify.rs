@@ -2,14 +2,14 @@
 
 use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
+use super::index::Indexes;
 use super::open::{self, Fault};
 use super::reader::{ReadError, Reader};
 use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, SEGMENTS, STREAMS, TAIL};
 use super::{Head, blobs};
 use crate::chain::Chain;
-use crate::codec::Frame;
-use crate::envelope::{Body, Header};
-use crate::id::EventId;
+use crate::codec::{Frame, FrameError};
+use crate::event::Event;
 use crate::kept::BlobHash;
 
 /// What a whole log amounts to.
@@ -89,6 +89,8 @@ impl From<ReadError> for Damage {
 struct Pass {
     chain: Chain,
     verified: Verified,
+    /// Streams that were opened.
+    streams: u64,
 }
 
 impl Reader {
@@ -106,7 +108,7 @@ impl Reader {
                 if pass.chain.range.size() == total { "the head or the range differs" } else { "events are missing" };
             return Err(Damage::End { seq: pass.chain.range.size(), what });
         }
-        self.verify_counts(total)?;
+        self.verify_counts(total, pass.streams)?;
         pass.verified.blobs = self.verify_blobs()?;
         pass.verified.head = Head { size: total, head: pass.chain.head };
         pass.verified.range_root = pass.chain.range.root();
@@ -118,49 +120,41 @@ impl Reader {
         let fault = |error: &dyn std::error::Error| Damage::File(error.to_string());
         let transaction = self.database().begin_read().map_err(|error| fault(&error))?;
         let tail = transaction.open_table(TAIL).map_err(|error| fault(&error))?;
-        let streams = transaction.open_table(STREAMS).map_err(|error| fault(&error))?;
-        let by_stream = transaction.open_table(BY_STREAM).map_err(|error| fault(&error))?;
-        let by_id = transaction.open_table(BY_ID).map_err(|error| fault(&error))?;
-        let until = *next + super::reader::CHUNK_EVENTS;
-        let mut any = false;
-        for row in tail.range(*next..until).map_err(|error| fault(&error))? {
-            let (seq, bytes) = row.map_err(|error| fault(&error))?;
-            let seq = seq.value();
-            if seq != *next {
-                return Err(Damage::Event { seq: *next, what: "it is missing".to_owned() });
+        let first = *next;
+        let mut indexes = Indexes::default();
+        let mut take = || -> Result<(), Damage> {
+            for row in tail.range(first..first + super::reader::CHUNK_EVENTS).map_err(|error| fault(&error))? {
+                let (seq, bytes) = row.map_err(|error| fault(&error))?;
+                if seq.value() != *next {
+                    return Err(Damage::Event { seq: *next, what: "it is missing".to_owned() });
+                }
+                verify_event(*next, bytes.value(), pass, &mut indexes)
+                    .map_err(|error| Damage::Event { seq: *next, what: error.to_string() })?;
+                *next += 1;
             }
-            let header = verify_event(seq, bytes.value(), pass)?;
-            let number = streams.get(header.2.as_str()).map_err(|error| fault(&error))?.map(|number| number.value());
-            let at = match number {
-                Some(number) => by_stream.get((number, header.3)).map_err(|error| fault(&error))?.map(|at| at.value()),
-                None => return Err(Damage::Index { table: "streams", seq, what: "the stream has no number" }),
-            };
-            if at != Some(seq) {
-                return Err(Damage::Index { table: "by_stream", seq, what: "the row is missing or points elsewhere" });
-            }
-            let id: EventId = header.0;
-            if by_id.get(id.0).map_err(|error| fault(&error))?.map(|at| at.value()) != Some(seq) {
-                return Err(Damage::Index { table: "by_id", seq, what: "the row is missing or points elsewhere" });
-            }
-            *next += 1;
-            any = true;
-        }
-        Ok(any)
+            Ok(())
+        };
+        let taken = take();
+        // The events before a damaged one have rows too, and theirs would be the first damage.
+        pass.streams += indexes.verify(&transaction)?;
+        taken.map(|()| *next > first)
     }
 
     /// As every event has its rows, equal counts mean that there are no others.
-    fn verify_counts(&self, total: u64) -> Result<(), Damage> {
-        let count = || -> Result<(u64, u64, u64, u64), redb::Error> {
+    fn verify_counts(&self, total: u64, opened: u64) -> Result<(), Damage> {
+        let count = || -> Result<([u64; 4], u64), redb::Error> {
             let transaction = self.database().begin_read()?;
             let by_stream = transaction.open_table(BY_STREAM)?.len()?;
             let by_id = transaction.open_table(BY_ID)?.len()?;
             let tail = transaction.open_table(TAIL)?.len()?;
             let later = transaction.open_table(SEGMENTS)?.len()? + transaction.open_table(CHECKPOINTS)?.len()?;
-            Ok((tail, by_stream, by_id, later))
+            let streams = transaction.open_table(STREAMS)?.len()?;
+            Ok(([tail, by_stream, by_id, streams], later))
         };
-        let (tail, by_stream, by_id, later) = count().map_err(|error| Damage::File(error.to_string()))?;
-        for (table, rows) in [("tail", tail), ("by_stream", by_stream), ("by_id", by_id)] {
-            if rows != total {
+        let ([tail, by_stream, by_id, streams], later) = count().map_err(|error| Damage::File(error.to_string()))?;
+        let rows = [("tail", tail, total), ("by_stream", by_stream, total), ("by_id", by_id, total)];
+        for (table, rows, wanted) in rows.into_iter().chain([("streams", streams, opened)]) {
+            if rows != wanted {
                 return Err(Damage::Index { table, seq: 0, what: "it has rows that belong to no event" });
             }
         }
@@ -188,16 +182,20 @@ impl Reader {
     }
 }
 
-/// One event against its leaf check; takes it into the chain.
-fn verify_event(seq: u64, bytes: &[u8], pass: &mut Pass) -> Result<Header, Damage> {
-    let wrong = |error: &dyn std::error::Error| Damage::Event { seq, what: error.to_string() };
-    let frame = Frame::parse(bytes).map_err(|error| wrong(&error))?;
-    let recorded = frame.recorded(seq).map_err(|error| wrong(&error))?;
-    pass.chain.push(recorded.leaf);
-    match recorded.body {
-        Body::Erased => pass.verified.erased += 1,
-        Body::Unknown(_) => pass.verified.unknown.push((seq, recorded.kind)),
-        Body::Known(_) => {}
+/// One event against its leaf check; takes it into the chain, and notes the rows that it must have.
+fn verify_event(seq: u64, bytes: &[u8], pass: &mut Pass, indexes: &mut Indexes) -> Result<(), FrameError> {
+    let frame = Frame::parse(bytes)?;
+    let leaf = frame.verified(seq)?;
+    let header = frame.header()?;
+    match frame.payload {
+        None => pass.verified.erased += 1,
+        Some(payload) => {
+            if Event::decode(header.4, header.5, payload)?.is_none() {
+                pass.verified.unknown.push((seq, header.4.to_owned()));
+            }
+        }
     }
-    frame.header().map_err(|error| wrong(&error))
+    indexes.expect(seq, &header);
+    pass.chain.push(leaf);
+    Ok(())
 }
