@@ -244,8 +244,107 @@ mod tests {
 
     #[test]
     fn an_event_loses_its_secrets_wherever_they_are() {
-        let event = Event::from(CredentialRemoved { name: "AKIAABCDEFGHIJKLMNOP".to_owned() });
-        let Event::CredentialRemoved(payload) = redactor().redact_event(event) else { panic!("another kind") };
+        let mut event = Event::from(CredentialRemoved { name: "AKIAABCDEFGHIJKLMNOP".to_owned() });
+        let payload = redactor().payload(&mut event, |_| {});
+        assert_eq!(payload, event.encode());
+        let Event::CredentialRemoved(payload) = event else { panic!("another kind") };
         assert!(payload.name.starts_with("<redacted:aws_key:"));
+    }
+
+    /// The length before a text can be a letter (here 0x41): a secret at the text's start must be seen all the same.
+    #[test]
+    fn a_secret_behind_a_length_that_is_a_letter_is_seen() {
+        let name = format!("AKIAABCDEFGHIJKLMNOP{}", " .".repeat(23)) + "x";
+        let mut event = Event::from(CredentialRemoved { name });
+        assert!(event.encode().windows(5).any(|bytes| bytes == b"CAKIA"), "{:?}", event.encode());
+        redactor().payload(&mut event, |_| {});
+        let Event::CredentialRemoved(payload) = event else { panic!("another kind") };
+        assert!(payload.name.starts_with("<redacted:aws_key:"), "{}", payload.name);
+    }
+
+    /// The quick look may leave out borders of words and nothing else that depends on what lies around a match.
+    #[test]
+    fn the_quick_look_sees_nothing_but_the_match() {
+        for (name, pattern) in FORMS {
+            let rest = pattern.replace(r"\b", "");
+            for around in [r"\B", r"\A", r"\z", r"\<", r"\>", "$", "(?m", "(?x"] {
+                assert!(!rest.contains(around), "{name} has {around}");
+            }
+            assert!(!rest.replace("[^", "").contains('^'), "{name} is anchored");
+        }
+    }
+
+    mod properties {
+        use proptest::prelude::*;
+
+        use super::*;
+        use crate::event::turn::TurnClosed;
+
+        /// Secrets, things that nearly are, and what lies between them.
+        fn text() -> impl Strategy<Value = String> {
+            let piece = prop_oneof![
+                4 => "[ -~]{0,12}",
+                2 => "[a-zé€\u{212a}\u{17f}\u{1f511} \n]{0,6}",
+                1 => Just("hunter2hunter2".to_owned()),
+                1 => "sk-(proj-)?[A-Za-z0-9_-]{17,24}",
+                1 => "gh[pousr]_[A-Za-z0-9]{34,38}",
+                1 => "github_pat_[A-Za-z0-9_]{48,52}",
+                1 => "A(KI|SI)A[A-Z0-9]{15,17}",
+                1 => "AIza[A-Za-z0-9_-]{34,36}",
+                1 => "xox[abprsz]-[A-Za-z0-9-]{9,11}",
+                1 => "[0-9]{7,11}:[A-Za-z0-9_-]{34,36}",
+                1 => "eyJ[a-z]{9,11}\\.[a-z]{9,11}\\.[a-z]{9,11}",
+                1 => "(?i:bearer)[ \n\u{a0}]{0,2}[a-z~+/]{19,21}=?",
+                1 => "[a-z]{0,5}://[a-z]{0,3}:[a-zé]{0,3}@",
+                2 => "(password|PASSWD|paſſword|api_?\u{212a}ey|access-token)[\"']?[:= ]{1,3}[\"']?[a-zé]{4,8}",
+                1 => "-----BEGIN (RSA )?PRIVATE KEY-----[a-z\n]{0,9}(-----END PRIVATE KEY-----)?",
+            ];
+            proptest::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+        }
+
+        proptest! {
+            #![proptest_config(ProptestConfig::with_cases(2048))]
+
+            #[test]
+            fn the_quick_way_finds_what_the_thorough_one_does(text in text()) {
+                prop_assert_eq!(redactor().redact(&text), redactor().rewritten(&text));
+            }
+        }
+
+        proptest! {
+            /// In a plain text, a short kept one or one that becomes a blob, as it is or far inside.
+            #[test]
+            fn an_event_loses_the_same_either_way(one in text(), two in text(), pad in prop_oneof![Just(0_usize), Just(20_000)]) {
+                let mut event = Event::from(TurnClosed {
+                    final_kind: one.clone(),
+                    class: Some(two.clone()),
+                    message: Kept::text(format!("{}{two}", " ".repeat(pad))),
+                    counts: std::collections::BTreeMap::from([(one, 1)]),
+                });
+                let thorough = redactor().redact_event(event.clone());
+                let payload = redactor().payload(&mut event, |_| {});
+                prop_assert_eq!(&event, &thorough);
+                prop_assert_eq!(payload, thorough.encode());
+            }
+
+            /// What `detach` is handed has no secret in it.
+            #[test]
+            fn a_long_text_is_clean_before_it_moves_out(secret in text()) {
+                let long = format!("{secret}{}", " .".repeat(10_000));
+                let mut event = Event::from(TurnClosed {
+                    final_kind: "answer".to_owned(),
+                    class: None,
+                    message: Kept::text(long.clone()),
+                    counts: std::collections::BTreeMap::new(),
+                });
+                let mut moved = Vec::new();
+                redactor().payload(&mut event, |event| {
+                    for kept in event.kept() {
+                        moved.extend(kept.detach(|_| crate::kept::BlobHash([0; 32])).map(|(_, text)| text));
+                    }
+                });
+                prop_assert_eq!(moved, [redactor().rewritten(&long).unwrap_or(long)]);
+            }
+        }
     }
 }

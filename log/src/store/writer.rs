@@ -92,7 +92,7 @@ impl Writer {
     }
 
     /// One transaction for all; `false` once the store has failed.
-    fn commit(&mut self, batch: Vec<Request>) -> bool {
+    pub(super) fn commit(&mut self, batch: Vec<Request>) -> bool {
         let mut answers = Vec::with_capacity(batch.len());
         let written = self.write(&batch, &mut answers);
         let acknowledges = batch.into_iter().map(|request| request.acknowledge);
@@ -146,7 +146,7 @@ fn reply(acknowledge: oneshot::Sender<Answer>, answer: Answer) {
     drop(acknowledge.send(answer));
 }
 
-fn drain(first: Request, inbox: &mut mpsc::Receiver<Request>) -> Vec<Request> {
+pub(super) fn drain(first: Request, inbox: &mut mpsc::Receiver<Request>) -> Vec<Request> {
     let weigh = |request: &Request| request.events.iter().map(Prepared::weight).sum::<usize>();
     let mut events = first.events.len();
     let mut bytes = weigh(&first);
