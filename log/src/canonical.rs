@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use serde::de::Error as _;
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -106,9 +106,23 @@ impl<'de> Deserialize<'de> for Json {
         if deserializer.is_human_readable() {
             Value::deserialize(deserializer).map(Self)
         } else {
-            let text = String::deserialize(deserializer)?;
-            serde_json::from_str(&text).map(Self).map_err(D::Error::custom)
+            deserializer.deserialize_str(CanonicalText)
         }
+    }
+}
+
+/// Reads the stored text where it lies, without a copy of its own.
+struct CanonicalText;
+
+impl Visitor<'_> for CanonicalText {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON text")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Json, E> {
+        serde_json::from_str(text).map(Json).map_err(E::custom)
     }
 }
 
