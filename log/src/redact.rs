@@ -343,7 +343,10 @@ mod tests {
                         moved.extend(kept.detach(|_| crate::kept::BlobHash([0; 32])).map(|(_, text)| text));
                     }
                 });
-                prop_assert_eq!(moved, [redactor().rewritten(&long).unwrap_or(long)]);
+                // The kept fields first, then every text of the payload: what one secret hid is seen the second time.
+                let once = redactor().rewritten(&long).unwrap_or(long);
+                let twice = redactor().rewritten(&once).unwrap_or(once);
+                prop_assert!(moved == [twice], "{:?}", &moved[0][..moved[0].len() - 20_000]);
             }
         }
     }

@@ -185,7 +185,12 @@ fn log_id(database: &Database) -> Result<String, Fault> {
 
 /// The chain's state as the last commit left it.
 pub(super) fn chain(database: &Database) -> Result<Chain, Fault> {
-    let meta = database.begin_read()?.open_table(META)?;
+    chain_in(&database.begin_read()?)
+}
+
+/// The chain's state as one transaction sees it.
+pub(super) fn chain_in(transaction: &redb::ReadTransaction) -> Result<Chain, Fault> {
+    let meta = transaction.open_table(META)?;
     let (Some(head), Some(range)) = (meta.get(META_HEAD)?, meta.get(META_RANGE)?) else {
         return Ok(Chain::default());
     };
