@@ -138,8 +138,8 @@ impl Redactor {
     /// Takes secrets out of an event and encodes it: the payload as it is stored. `detach` moves long texts out before
     /// they are encoded, and is handed only texts without secrets.
     pub fn payload(&self, event: &mut Event, mut detach: impl FnMut(&mut Event)) -> Vec<u8> {
-        let suspects = |kept: &mut &mut Kept| kept.long().is_some_and(|text| self.suspects(text.as_bytes()));
-        if !event.kept().iter_mut().any(suspects) {
+        let suspects = |kept: &mut Kept| kept.long().is_some_and(|text| self.suspects(text.as_bytes()));
+        if !event.kept().into_iter().any(suspects) {
             detach(event);
             let payload = event.encode();
             if !self.suspects(&payload) {

@@ -209,13 +209,62 @@ fn a_batch_is_bounded_and_whole() {
     };
     let drained = |requests: Vec<Request>| {
         let (sender, mut inbox) = mpsc::channel(64);
-        requests.into_iter().for_each(|request| sender.try_send(request).unwrap());
+        for request in requests {
+            sender.try_send(request).unwrap();
+        }
         let first = inbox.try_recv().unwrap();
         writer::drain(first, &mut inbox).iter().map(|request| request.events.len()).collect::<Vec<_>>()
     };
     assert_eq!(drained((0..4).map(|place| request(place * 300, 300, 0)).collect()), [300, 300]);
     assert_eq!(drained((0..4).map(|place| request(place, 1, 600 << 10)).collect()), [1, 1]);
     assert_eq!(drained((0..4).map(|place| request(place, 1, 0)).collect()), [1, 1, 1, 1]);
+}
+
+/// Verification beside a writer looks at the log as it was when it began, and finds nothing wrong.
+#[test]
+fn a_growing_log_verifies() {
+    let log = log_on(&Arc::new(Disk::default()));
+    log.append(one(numbered(0, "a"), Expect::Any)).unwrap();
+    let more = |round: u32| {
+        let drafts = (1..200).map(|place| numbered(round * 1000 + place, &format!("s/{round}")));
+        log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
+    };
+    for round in 1..9 {
+        let mut rounds = 0;
+        let verified = log.reader().verify(|_, _| {
+            more(round * 10 + rounds);
+            rounds += 1;
+        });
+        assert!(verified.unwrap().head.size < log.head().size);
+    }
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head, log.head());
+}
+
+/// More than one chunk, with damage in the second: what is before it is not blamed, and an index row far away is found.
+#[test]
+fn damage_beyond_the_first_chunk_is_named() {
+    let disk = Arc::new(Disk::default());
+    let log = log_on(&disk);
+    for round in 0..10 {
+        let drafts = (0..1000).map(|place| numbered(round * 1000 + place, &format!("s/{}", place % 37)));
+        log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
+    }
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 10_000);
+    let change = |change: &dyn Fn(&redb::WriteTransaction)| {
+        let transaction = log.database.begin_write().unwrap();
+        change(&transaction);
+        transaction.commit().unwrap();
+    };
+    let found = || log.reader().verify(|_, _| {}).unwrap_err();
+    // The last row of a stream that began with the first event, then an event, then a row that belongs to no event.
+    change(&|transaction| drop(transaction.open_table(tables::BY_STREAM).unwrap().remove((1, 280)).unwrap()));
+    assert!(matches!(found(), Damage::Index { table: "by_stream", seq: 10_000, .. }), "{}", found());
+    change(&|transaction| drop(transaction.open_table(tables::BY_STREAM).unwrap().insert((1, 280), 10_000).unwrap()));
+    change(&|transaction| drop(transaction.open_table(tables::STREAMS).unwrap().insert("stray", 7).unwrap()));
+    assert!(matches!(found(), Damage::Index { table: "streams", seq: 0, .. }), "{}", found());
+    change(&|transaction| drop(transaction.open_table(tables::STREAMS).unwrap().remove("stray").unwrap()));
+    change(&|transaction| drop(transaction.open_table(tables::TAIL).unwrap().remove(8192).unwrap()));
+    assert!(matches!(found(), Damage::Event { seq: 8192, .. }), "{}", found());
 }
 
 proptest! {

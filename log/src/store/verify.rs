@@ -138,7 +138,7 @@ impl Reader {
                 scope.spawn(move || self.verify_chunk(start, last))
             };
             let running: Vec<_> = starts.map(verify).collect();
-            let joined = running.into_iter().map(|thread| thread.join());
+            let joined = running.into_iter().map(std::thread::ScopedJoinHandle::join);
             joined.map(|chunk| chunk.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         })
     }
