@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use serde::de::Error as _;
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -55,20 +55,24 @@ fn write(value: &Value, out: &mut String) {
 
 fn write_text(text: &str, out: &mut String) {
     out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            control if u32::from(control) < 0x20 => {
+    let mut rest = text;
+    // What needs an escape is one byte in UTF-8, so the runs between can be copied whole.
+    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        out.push_str(&rest[..at]);
+        match rest.as_bytes()[at] {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            control => {
                 out.push_str("\\u00");
                 out.extend([u32::from(control) >> 4, u32::from(control) & 0xf].map(hex_digit));
             }
-            other => out.push(other),
         }
+        rest = &rest[at + 1..];
     }
+    out.push_str(rest);
     out.push('"');
 }
 
@@ -102,9 +106,23 @@ impl<'de> Deserialize<'de> for Json {
         if deserializer.is_human_readable() {
             Value::deserialize(deserializer).map(Self)
         } else {
-            let text = String::deserialize(deserializer)?;
-            serde_json::from_str(&text).map(Self).map_err(D::Error::custom)
+            deserializer.deserialize_str(CanonicalText)
         }
+    }
+}
+
+/// Reads the stored text where it lies, without a copy of its own.
+struct CanonicalText;
+
+impl Visitor<'_> for CanonicalText {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON text")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Json, E> {
+        serde_json::from_str(text).map(Json).map_err(E::custom)
     }
 }
 

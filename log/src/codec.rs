@@ -14,6 +14,8 @@ const ERASED: u8 = 1;
 const PREFIX_BYTES: usize = 1 + 1 + 8 + 2;
 const SALT_BYTES: usize = 16;
 const DIGEST_BYTES: usize = 32;
+/// Room that a header takes in most frames.
+const HEADER_BYTES_USUAL: usize = 160;
 
 /// Why a frame cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +90,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The header, read.
-    pub fn header(&self) -> Result<Header, FrameError> {
+    pub fn header(&self) -> Result<Header<'a>, FrameError> {
         rmp_serde::from_slice(self.header).map_err(FrameError::Header)
     }
 
@@ -98,28 +100,37 @@ impl<'a> Frame<'a> {
         let Header(id, time, stream, version, kind, schema, actor, turn, cause, _flags) = self.header()?;
         let body = match self.payload {
             None => Body::Erased,
-            Some(payload) => match Event::decode(&kind, schema, payload)? {
+            Some(payload) => match Event::decode(kind, schema, payload)? {
                 Some(event) => Body::Known(event),
                 None => Body::Unknown(payload.to_vec()),
             },
         };
+        let (stream, kind, actor) = (stream.to_owned(), kind.to_owned(), actor.to_owned());
         Ok(Recorded { seq, id, time: Micros(time), stream, version, kind, schema, actor, turn, cause, body, leaf })
     }
 }
 
 /// Builds the frame of one event; returns it with its leaf.
-pub fn frame(seq: u64, header: &Header, salt: &[u8; 16], payload: &[u8]) -> (Vec<u8>, [u8; 32]) {
-    let header = rmp_serde::to_vec(header).expect("a header is a plain tuple");
-    let length = u16::try_from(header.len()).expect("stream, kind and actor are bounded by the writer");
-    let leaf = chain::leaf(seq, &header, &chain::payload_digest(salt, payload));
-    let mut bytes = Vec::with_capacity(PREFIX_BYTES + header.len() + SALT_BYTES + payload.len());
-    bytes.extend([FRAME_FORMAT, LIVE]);
-    bytes.extend(&leaf[..8]);
-    bytes.extend(length.to_be_bytes());
-    bytes.extend(header);
-    bytes.extend(salt);
-    bytes.extend(payload);
+pub fn frame(seq: u64, header: &Header<'_>, salt: &[u8; 16], payload: &[u8]) -> (Vec<u8>, [u8; 32]) {
+    let mut bytes = Vec::with_capacity(PREFIX_BYTES + HEADER_BYTES_USUAL + SALT_BYTES + payload.len());
+    let leaf = frame_into(&mut bytes, seq, header, salt, payload);
     (bytes, leaf)
+}
+
+/// [`frame`] into a buffer that is used again; what it held is gone. Returns the leaf.
+pub fn frame_into(bytes: &mut Vec<u8>, seq: u64, header: &Header<'_>, salt: &[u8; 16], payload: &[u8]) -> [u8; 32] {
+    bytes.clear();
+    bytes.extend([0; PREFIX_BYTES]);
+    rmp_serde::encode::write(bytes, header).expect("a header is a plain tuple");
+    let header = &bytes[PREFIX_BYTES..];
+    let length = u16::try_from(header.len()).expect("stream, kind and actor are bounded by the writer");
+    let leaf = chain::leaf(seq, header, &chain::payload_digest(salt, payload));
+    bytes[..2].copy_from_slice(&[FRAME_FORMAT, LIVE]);
+    bytes[2..10].copy_from_slice(&leaf[..8]);
+    bytes[10..PREFIX_BYTES].copy_from_slice(&length.to_be_bytes());
+    bytes.extend_from_slice(salt);
+    bytes.extend_from_slice(payload);
+    leaf
 }
 
 #[cfg(test)]
@@ -128,16 +139,16 @@ mod tests {
     use crate::event::instance::CredentialRemoved;
     use crate::id::EventId;
 
-    fn example() -> (Header, Event) {
+    fn example() -> (Header<'static>, Event) {
         let event = Event::from(CredentialRemoved { name: "weather".to_owned() });
         let header = Header(
             EventId([1; 16]),
             1_700_000_000_000_000,
-            "instance".to_owned(),
+            "instance",
             3,
-            event.label().to_owned(),
+            event.label(),
             event.schema(),
-            "owner".to_owned(),
+            "owner",
             None,
             None,
             0,
@@ -172,7 +183,7 @@ mod tests {
     #[test]
     fn a_kind_that_is_not_known_is_kept() {
         let (mut header, event) = example();
-        header.4 = "kettle_boiled".to_owned();
+        header.4 = "kettle_boiled";
         let (bytes, _) = frame(7, &header, &[9; 16], &event.encode());
         let recorded = Frame::parse(&bytes).unwrap().recorded(7).unwrap();
         assert_eq!((recorded.kind.as_str(), recorded.body), ("kettle_boiled", Body::Unknown(event.encode())));

@@ -27,23 +27,24 @@ pub struct Draft {
     pub blobs: Vec<(BlobHash, Vec<u8>)>,
 }
 
-/// The stored header: a positional array, frozen at format 1 (`FORMAT.md`).
+/// The stored header: a positional array, frozen at format 1 (`FORMAT.md`). Its texts are borrowed: from the frame when it
+/// is read, from the draft when it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Header(
+pub struct Header<'a>(
     /// Id.
     pub EventId,
     /// Time in µs.
     pub i64,
     /// Stream.
-    pub String,
+    pub &'a str,
     /// Place in the stream, from 1.
     pub u64,
     /// Kind.
-    pub String,
+    pub &'a str,
     /// Schema number.
     pub u16,
     /// Actor.
-    pub String,
+    pub &'a str,
     /// Turn.
     pub Option<TurnId>,
     /// Cause.

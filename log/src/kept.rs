@@ -123,6 +123,11 @@ impl Kept {
         }
     }
 
+    /// A text that [`Self::detach`] would move out.
+    pub(crate) fn long(&self) -> Option<&str> {
+        self.inline.as_deref().filter(|text| text.len() > INLINE_BYTES_MAX)
+    }
+
     /// Moves a long text out; returns what must be stored under the hash that `name` gives.
     pub(crate) fn detach(&mut self, name: impl FnOnce(&[u8]) -> BlobHash) -> Option<(BlobHash, String)> {
         let text = self.inline.take_if(|text| text.len() > INLINE_BYTES_MAX)?;

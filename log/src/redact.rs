@@ -5,11 +5,13 @@
 
 use std::sync::OnceLock;
 
-use regex::Regex;
+use memchr::memmem;
+use regex::{Regex, bytes};
 use rmpv::Value;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::event::Event;
+use crate::kept::Kept;
 
 /// A value that must never be stored. It cannot be serialised, so no event can hold it.
 pub type Secret = SecretString;
@@ -51,6 +53,20 @@ fn forms() -> &'static [Form] {
     })
 }
 
+/// One expression that finds something wherever any of the forms does, and sometimes where none does.
+///
+/// Borders of words are left out of it: what stands before a text among encoded bytes (its length, say) can look like a
+/// letter, and would hide a secret. Without them an expression has no look at what lies around a match, so that a match in
+/// a text is also a match in any bytes that hold the text.
+fn any_form() -> &'static bytes::Regex {
+    static COMPILED: OnceLock<bytes::Regex> = OnceLock::new();
+    COMPILED.get_or_init(|| {
+        let without_borders = |(_, pattern): &(&str, &str)| format!("(?:{})", pattern.replace(r"\b", ""));
+        let patterns: Vec<String> = FORMS.iter().map(without_borders).collect();
+        bytes::Regex::new(&patterns.join("|")).expect("the patterns are compiled by a test")
+    })
+}
+
 /// Replaces secrets by `<redacted:NAME:keyed-hash>`.
 #[derive(Debug)]
 pub struct Redactor {
@@ -60,7 +76,8 @@ pub struct Redactor {
 
 impl Redactor {
     /// A redactor that hashes under `key` and knows the values of `known` by name.
-    pub fn new(key: [u8; 32], known: Vec<(String, Secret)>) -> Self {
+    pub fn new(key: [u8; 32], mut known: Vec<(String, Secret)>) -> Self {
+        known.retain(|(_, secret)| secret.expose_secret().chars().count() >= KNOWN_CHARS_MIN);
         Self { key, known }
     }
 
@@ -69,13 +86,25 @@ impl Redactor {
         blake3::keyed_hash(&self.key, secret.as_bytes()).to_hex()[..16].to_owned()
     }
 
+    /// Whether a text or encoded bytes may hold a secret. Quick; where it says no, [`Self::rewritten`] finds nothing in any
+    /// text that lies in them.
+    fn suspects(&self, bytes: &[u8]) -> bool {
+        // The known values are searched for one by one: a joint automaton would be one more copy of them in memory.
+        self.known.iter().any(|(_, secret)| memmem::find(bytes, secret.expose_secret().as_bytes()).is_some())
+            || any_form().is_match(bytes)
+    }
+
     /// The text without its secrets; `None` when it holds none.
     pub fn redact(&self, text: &str) -> Option<String> {
+        if self.suspects(text.as_bytes()) { self.rewritten(text) } else { None }
+    }
+
+    fn rewritten(&self, text: &str) -> Option<String> {
         let mut out: Option<String> = None;
         for (name, secret) in &self.known {
             let secret = secret.expose_secret();
             let current = out.as_deref().unwrap_or(text);
-            if secret.chars().count() >= KNOWN_CHARS_MIN && current.contains(secret) {
+            if current.contains(secret) {
                 out = Some(current.replace(secret, &self.placeholder(name, secret)));
             }
         }
@@ -106,10 +135,26 @@ impl Redactor {
         format!("<redacted:{name}:{}>", self.keyed_hash(secret))
     }
 
+    /// Takes secrets out of an event and encodes it: the payload as it is stored. `detach` moves long texts out before
+    /// they are encoded, and is handed only texts without secrets.
+    pub fn payload(&self, event: &mut Event, mut detach: impl FnMut(&mut Event)) -> Vec<u8> {
+        let suspects = |kept: &mut Kept| kept.long().is_some_and(|text| self.suspects(text.as_bytes()));
+        if !event.kept().into_iter().any(suspects) {
+            detach(event);
+            let payload = event.encode();
+            if !self.suspects(&payload) {
+                return payload;
+            }
+        }
+        *event = self.redact_event(event.clone());
+        detach(event);
+        event.encode()
+    }
+
     /// The event without secrets, in its kept fields and in every other text of its payload.
-    pub fn redact_event(&self, mut event: Event) -> Event {
+    fn redact_event(&self, mut event: Event) -> Event {
         for kept in event.kept() {
-            kept.rewrite(|text| self.redact(text));
+            kept.rewrite(|text| self.rewritten(text));
         }
         let encoded = event.encode();
         let mut value = rmpv::decode::read_value(&mut encoded.as_slice()).expect("an encoded payload reads back");
@@ -128,7 +173,7 @@ impl Redactor {
     fn redact_value(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => {
-                let redacted = text.as_str().and_then(|text| self.redact(text));
+                let redacted = text.as_str().and_then(|text| self.rewritten(text));
                 let changed = redacted.is_some();
                 if let Some(redacted) = redacted {
                     *value = Value::from(redacted);
@@ -199,8 +244,110 @@ mod tests {
 
     #[test]
     fn an_event_loses_its_secrets_wherever_they_are() {
-        let event = Event::from(CredentialRemoved { name: "AKIAABCDEFGHIJKLMNOP".to_owned() });
-        let Event::CredentialRemoved(payload) = redactor().redact_event(event) else { panic!("another kind") };
+        let mut event = Event::from(CredentialRemoved { name: "AKIAABCDEFGHIJKLMNOP".to_owned() });
+        let payload = redactor().payload(&mut event, |_| {});
+        assert_eq!(payload, event.encode());
+        let Event::CredentialRemoved(payload) = event else { panic!("another kind") };
         assert!(payload.name.starts_with("<redacted:aws_key:"));
+    }
+
+    /// The length before a text can be a letter (here 0x41): a secret at the text's start must be seen all the same.
+    #[test]
+    fn a_secret_behind_a_length_that_is_a_letter_is_seen() {
+        let name = format!("AKIAABCDEFGHIJKLMNOP{}", " .".repeat(23)) + "x";
+        let mut event = Event::from(CredentialRemoved { name });
+        assert!(event.encode().windows(5).any(|bytes| bytes == b"CAKIA"), "{:?}", event.encode());
+        redactor().payload(&mut event, |_| {});
+        let Event::CredentialRemoved(payload) = event else { panic!("another kind") };
+        assert!(payload.name.starts_with("<redacted:aws_key:"), "{}", payload.name);
+    }
+
+    /// The quick look may leave out borders of words and nothing else that depends on what lies around a match.
+    #[test]
+    fn the_quick_look_sees_nothing_but_the_match() {
+        for (name, pattern) in FORMS {
+            let rest = pattern.replace(r"\b", "");
+            for around in [r"\B", r"\A", r"\z", r"\<", r"\>", "$", "(?m", "(?x"] {
+                assert!(!rest.contains(around), "{name} has {around}");
+            }
+            assert!(!rest.replace("[^", "").contains('^'), "{name} is anchored");
+        }
+    }
+
+    mod properties {
+        use proptest::prelude::*;
+
+        use super::*;
+        use crate::event::turn::TurnClosed;
+
+        /// Secrets, things that nearly are, and what lies between them.
+        fn text() -> impl Strategy<Value = String> {
+            let piece = prop_oneof![
+                4 => "[ -~]{0,12}",
+                2 => "[a-zé€\u{212a}\u{17f}\u{1f511} \n]{0,6}",
+                1 => Just("hunter2hunter2".to_owned()),
+                1 => "sk-(proj-)?[A-Za-z0-9_-]{17,24}",
+                1 => "gh[pousr]_[A-Za-z0-9]{34,38}",
+                1 => "github_pat_[A-Za-z0-9_]{48,52}",
+                1 => "A(KI|SI)A[A-Z0-9]{15,17}",
+                1 => "AIza[A-Za-z0-9_-]{34,36}",
+                1 => "xox[abprsz]-[A-Za-z0-9-]{9,11}",
+                1 => "[0-9]{7,11}:[A-Za-z0-9_-]{34,36}",
+                1 => "eyJ[a-z]{9,11}\\.[a-z]{9,11}\\.[a-z]{9,11}",
+                1 => "(?i:bearer)[ \n\u{a0}]{0,2}[a-z~+/]{19,21}=?",
+                1 => "[a-z]{0,5}://[a-z]{0,3}:[a-zé]{0,3}@",
+                2 => "(password|PASSWD|paſſword|api_?\u{212a}ey|access-token)[\"']?[:= ]{1,3}[\"']?[a-zé]{4,8}",
+                1 => "-----BEGIN (RSA )?PRIVATE KEY-----[a-z\n]{0,9}(-----END PRIVATE KEY-----)?",
+            ];
+            proptest::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+        }
+
+        proptest! {
+            #![proptest_config(ProptestConfig::with_cases(2048))]
+
+            #[test]
+            fn the_quick_way_finds_what_the_thorough_one_does(text in text()) {
+                prop_assert_eq!(redactor().redact(&text), redactor().rewritten(&text));
+            }
+        }
+
+        proptest! {
+            /// In a plain text, a short kept one or one that becomes a blob, as it is or far inside.
+            #[test]
+            fn an_event_loses_the_same_either_way(one in text(), two in text(), pad in prop_oneof![Just(0_usize), Just(20_000)]) {
+                let mut event = Event::from(TurnClosed {
+                    final_kind: one.clone(),
+                    class: Some(two.clone()),
+                    message: Kept::text(format!("{}{two}", " ".repeat(pad))),
+                    counts: std::collections::BTreeMap::from([(one, 1)]),
+                });
+                let thorough = redactor().redact_event(event.clone());
+                let payload = redactor().payload(&mut event, |_| {});
+                prop_assert_eq!(&event, &thorough);
+                prop_assert_eq!(payload, thorough.encode());
+            }
+
+            /// What `detach` is handed has no secret in it.
+            #[test]
+            fn a_long_text_is_clean_before_it_moves_out(secret in text()) {
+                let long = format!("{secret}{}", " .".repeat(10_000));
+                let mut event = Event::from(TurnClosed {
+                    final_kind: "answer".to_owned(),
+                    class: None,
+                    message: Kept::text(long.clone()),
+                    counts: std::collections::BTreeMap::new(),
+                });
+                let mut moved = Vec::new();
+                redactor().payload(&mut event, |event| {
+                    for kept in event.kept() {
+                        moved.extend(kept.detach(|_| crate::kept::BlobHash([0; 32])).map(|(_, text)| text));
+                    }
+                });
+                // The kept fields first, then every text of the payload: what one secret hid is seen the second time.
+                let once = redactor().rewritten(&long).unwrap_or(long);
+                let twice = redactor().rewritten(&once).unwrap_or(once);
+                prop_assert!(moved == [twice], "{:?}", &moved[0][..moved[0].len() - 20_000]);
+            }
+        }
     }
 }

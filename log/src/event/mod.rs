@@ -14,6 +14,7 @@ pub mod turn;
 
 use std::io::Cursor;
 
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -143,18 +144,20 @@ macro_rules! events {
     };
 }
 
+/// Reads a payload that takes all of the bytes.
 fn strict<T: DeserializeOwned>(label: &str, schema: u16, bytes: &[u8]) -> Result<T, DecodeError> {
-    let mut decoder = rmp_serde::Deserializer::new(Cursor::new(bytes));
-    let payload = T::deserialize(&mut decoder).map_err(|source| DecodeError::Payload {
-        label: label.to_owned(),
-        schema,
-        source,
-    })?;
-    let extra = bytes.len() as u64 - decoder.get_ref().position();
-    if extra > 0 {
-        return Err(DecodeError::Trailing { label: label.to_owned(), extra });
+    let broken = |source| DecodeError::Payload { label: label.to_owned(), schema, source };
+    // From the slice, not through a reader: that would copy every text once more.
+    let mut decoder = rmp_serde::Deserializer::from_read_ref(bytes);
+    let payload = T::deserialize(&mut decoder).map_err(broken)?;
+    // This decoder does not tell how far it came. Of a number, the only marker is the first byte: that it cannot be read
+    // means that there is none.
+    if let Err(rmp_serde::decode::Error::InvalidMarkerRead(_)) = u8::deserialize(&mut decoder) {
+        return Ok(payload);
     }
-    Ok(payload)
+    let mut decoder = rmp_serde::Deserializer::new(Cursor::new(bytes));
+    T::deserialize(&mut decoder).map_err(broken)?;
+    Err(DecodeError::Trailing { label: label.to_owned(), extra: bytes.len() as u64 - decoder.position() })
 }
 
 events! {

@@ -111,6 +111,22 @@ fn bytes_behind_a_payload_are_an_error() {
     }
 }
 
+/// Whatever they are: whole values, pieces of one, or nonsense.
+#[test]
+fn any_bytes_behind_a_payload_are_an_error() {
+    let event = examples().remove(0);
+    for first in 0..=u8::MAX {
+        for behind in
+            [vec![first], vec![first, first], vec![first, 0xc0, 0xc0, 0xc0], [vec![first], vec![0x91; 40]].concat()]
+        {
+            let bytes = [event.encode(), behind.clone()].concat();
+            let found = Event::decode(event.label(), event.schema(), &bytes);
+            let counted = matches!(found, Err(DecodeError::Trailing { extra, .. }) if extra == behind.len() as u64);
+            assert!(counted, "{behind:x?}: {found:?}");
+        }
+    }
+}
+
 #[test]
 fn a_payload_cut_short_is_an_error() {
     for event in examples() {

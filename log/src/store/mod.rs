@@ -1,7 +1,12 @@
 //! The store: one redb file, one writer thread, many short readers.
 
+mod batch;
 mod blobs;
+#[cfg(test)]
+mod disk_tests;
+mod index;
 mod open;
+mod prepare;
 mod reader;
 mod tables;
 #[cfg(test)]
@@ -19,6 +24,8 @@ pub use reader::{ReadError, Reader};
 pub use tables::FORMAT;
 pub use verify::{Damage, Verified};
 pub use writer::{AppendError, Appended};
+
+use prepare::Prepared;
 
 use crate::envelope::Draft;
 use crate::kept::BlobHash;
@@ -70,8 +77,10 @@ impl Pending {
     }
 }
 
-pub(crate) struct Request {
-    append: Append,
+/// An append on its way to the writer.
+struct Request {
+    events: Vec<Prepared>,
+    expect: Expect,
     acknowledge: oneshot::Sender<Result<Appended, AppendError>>,
 }
 
@@ -92,13 +101,14 @@ impl Log {
         &self.id
     }
 
-    /// Hands events to the writer and returns at once. Redaction and the moving out of large fields happen here, on the
-    /// caller's thread, so that no secret crosses into the writer.
+    /// Hands events to the writer and returns at once. Redaction, the moving out of large fields and encoding happen here, on
+    /// the caller's thread, so that no secret crosses into the writer.
     pub fn submit(&self, append: Append) -> Pending {
-        let append = self.prepared(append);
+        let Append { events, expect } = append;
+        let events = self.prepared(events);
         let (acknowledge, pending) = oneshot::channel();
         if let Some(requests) = &self.requests {
-            let request = Request { append, acknowledge };
+            let request = Request { events, expect, acknowledge };
             match requests.try_send(request) {
                 Err(mpsc::error::TrySendError::Full(request)) => self.submit_slowly(request),
                 Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
@@ -122,18 +132,10 @@ impl Log {
         self.submit(append).wait()
     }
 
-    fn prepared(&self, mut append: Append) -> Append {
+    fn prepared(&self, drafts: Vec<Draft>) -> Vec<Prepared> {
         let redactor = self.redactor.read().expect("no holder of this lock panics");
-        for draft in &mut append.events {
-            let event = std::mem::replace(&mut draft.event, blank());
-            draft.event = redactor.redact_event(event);
-            for kept in draft.event.kept() {
-                if let Some((hash, text)) = kept.detach(|bytes| self.keyed_blob_hash(bytes)) {
-                    draft.blobs.push((hash, text.into_bytes()));
-                }
-            }
-        }
-        append
+        let name = |bytes: &[u8]| self.keyed_blob_hash(bytes);
+        drafts.into_iter().map(|draft| Prepared::of(draft, &redactor, name)).collect()
     }
 
     /// The name of a payload part: keyed, since the plain hash of a short text could be guessed.
@@ -160,11 +162,6 @@ impl Log {
     pub fn reader(&self) -> Reader {
         Reader::new(Arc::clone(&self.database), self.blob_key)
     }
-}
-
-/// Stands in for an event while it is being redacted.
-fn blank() -> crate::event::Event {
-    crate::event::instance::CredentialRemoved { name: String::new() }.into()
 }
 
 impl Drop for Log {

@@ -71,7 +71,11 @@ pub struct LogKeys {
 impl Log {
     /// Opens the log, creating it if there is none. Waits up to `patience` for another process to let go of it.
     pub fn open(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
-        let database = database(path, patience)?;
+        Self::start(database(path, patience)?, path, keys)
+    }
+
+    /// Starts on a database, whatever it lies on; `path` is what errors call it.
+    pub(super) fn start(database: Database, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
         let id = prepare(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
         let chain = chain(&database).map_err(|what| what.at(path))?;
         let database = Arc::new(database);
@@ -181,7 +185,12 @@ fn log_id(database: &Database) -> Result<String, Fault> {
 
 /// The chain's state as the last commit left it.
 pub(super) fn chain(database: &Database) -> Result<Chain, Fault> {
-    let meta = database.begin_read()?.open_table(META)?;
+    chain_in(&database.begin_read()?)
+}
+
+/// The chain's state as one transaction sees it.
+pub(super) fn chain_in(transaction: &redb::ReadTransaction) -> Result<Chain, Fault> {
+    let meta = transaction.open_table(META)?;
     let (Some(head), Some(range)) = (meta.get(META_HEAD)?, meta.get(META_RANGE)?) else {
         return Ok(Chain::default());
     };

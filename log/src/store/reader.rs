@@ -15,6 +15,9 @@ use crate::kept::BlobHash;
 /// The most events that one transaction reads.
 pub(super) const CHUNK_EVENTS: u64 = 4096;
 
+/// Events that are decoded ahead of whoever takes them one by one: few, so that they still lie in the processor's cache.
+const EACH_EVENTS: u64 = 256;
+
 /// Why the log cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -75,9 +78,13 @@ impl Reader {
 
     /// The events from `first` on, at most 4,096; empty at the end. Leaf checks are compared.
     pub fn chunk(&self, first: u64) -> Result<Vec<Recorded>, ReadError> {
+        self.read(first, CHUNK_EVENTS)
+    }
+
+    fn read(&self, first: u64, count: u64) -> Result<Vec<Recorded>, ReadError> {
         let tail = self.database.begin_read()?.open_table(TAIL)?;
         let mut events = Vec::new();
-        for row in tail.range(first..first.saturating_add(CHUNK_EVENTS))? {
+        for row in tail.range(first..first.saturating_add(count))? {
             let (seq, bytes) = row?;
             events.push(recorded(seq.value(), bytes.value())?);
         }
@@ -92,7 +99,7 @@ impl Reader {
     ) -> Result<(), E> {
         let mut next = first;
         loop {
-            let events = self.chunk(next)?;
+            let events = self.read(next, EACH_EVENTS)?;
             let Some(last) = events.last() else { return Ok(()) };
             next = last.seq + 1;
             for event in events {

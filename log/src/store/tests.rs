@@ -18,7 +18,7 @@ fn open(path: &Path) -> Result<Log, OpenError> {
     Log::open(path, LogKeys { blob_key: [3; 32], redactor, fresh_id: [4; 16] }, Duration::from_millis(50))
 }
 
-fn draft(number: u8, stream: &str) -> Draft {
+pub(super) fn draft(number: u8, stream: &str) -> Draft {
     Draft {
         id: EventId([number; 16]),
         time: Micros(i64::from(number)),
@@ -31,7 +31,7 @@ fn draft(number: u8, stream: &str) -> Draft {
     }
 }
 
-fn one(draft: Draft, expect: Expect) -> Append {
+pub(super) fn one(draft: Draft, expect: Expect) -> Append {
     Append { events: vec![draft], expect }
 }
 

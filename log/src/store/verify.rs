@@ -2,15 +2,18 @@
 
 use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
+use super::index::Indexes;
 use super::open::{self, Fault};
-use super::reader::{ReadError, Reader};
+use super::reader::{CHUNK_EVENTS, ReadError, Reader};
 use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, SEGMENTS, STREAMS, TAIL};
 use super::{Head, blobs};
 use crate::chain::Chain;
-use crate::codec::Frame;
-use crate::envelope::{Body, Header};
-use crate::id::EventId;
+use crate::codec::{Frame, FrameError};
+use crate::event::Event;
 use crate::kept::BlobHash;
+
+/// The most chunks that are checked at once: each has a read transaction and some megabytes.
+const THREADS_MAX: usize = 4;
 
 /// What a whole log amounts to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,83 +87,107 @@ impl From<ReadError> for Damage {
     }
 }
 
-/// What one pass over the events gathers.
+/// What one chunk of events amounts to.
 #[derive(Default)]
-struct Pass {
-    chain: Chain,
-    verified: Verified,
+struct Chunk {
+    leaves: Vec<[u8; 32]>,
+    erased: u64,
+    unknown: Vec<(u64, String)>,
+    /// Streams that these events opened.
+    streams: u64,
 }
 
 impl Reader {
-    /// Checks the whole log; calls `progress(done, total)` as it goes. The first damage ends it.
+    /// Checks the whole log, as far as it went when this began; calls `progress(done, total)` as it goes. The first damage
+    /// ends it. Chunks are checked beside each other, and chained in order.
     pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verified, Damage> {
         let stored = open::chain(self.database())?;
         let total = stored.range.size();
-        let mut pass = Pass::default();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+        let mut chain = Chain::default();
+        let mut verified = Verified::default();
+        let mut streams = 0;
         let mut next = 1;
-        while self.verify_chunk(&mut next, &mut pass)? {
-            progress(next - 1, total);
+        while next <= total {
+            for chunk in self.verify_chunks(next, total, threads) {
+                let chunk = chunk?;
+                chunk.leaves.iter().for_each(|leaf| chain.push(*leaf));
+                verified.erased += chunk.erased;
+                verified.unknown.extend(chunk.unknown);
+                streams += chunk.streams;
+                next = chain.range.size() + 1;
+                progress(next - 1, total);
+            }
         }
-        if pass.chain != stored {
-            let what =
-                if pass.chain.range.size() == total { "the head or the range differs" } else { "events are missing" };
-            return Err(Damage::End { seq: pass.chain.range.size(), what });
+        if chain != stored {
+            return Err(Damage::End { seq: total, what: "the head or the range differs" });
         }
-        self.verify_counts(total)?;
-        pass.verified.blobs = self.verify_blobs()?;
-        pass.verified.head = Head { size: total, head: pass.chain.head };
-        pass.verified.range_root = pass.chain.range.root();
-        Ok(pass.verified)
+        self.verify_counts(total, streams)?;
+        verified.blobs = self.verify_blobs()?;
+        verified.head = Head { size: total, head: chain.head };
+        verified.range_root = chain.range.root();
+        Ok(verified)
+    }
+
+    /// As many chunks from `first` on as there are threads, in order.
+    fn verify_chunks(&self, first: u64, total: u64, threads: usize) -> Vec<Result<Chunk, Damage>> {
+        let starts = (0..threads as u64).map(|place| first + place * CHUNK_EVENTS).filter(|start| *start <= total);
+        std::thread::scope(|scope| {
+            let verify = |start: u64| {
+                let last = (start + CHUNK_EVENTS - 1).min(total);
+                scope.spawn(move || self.verify_chunk(start, last))
+            };
+            let running: Vec<_> = starts.map(verify).collect();
+            let joined = running.into_iter().map(std::thread::ScopedJoinHandle::join);
+            joined.map(|chunk| chunk.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        })
     }
 
     /// One short transaction's worth of events, with the index rows that belong to them.
-    fn verify_chunk(&self, next: &mut u64, pass: &mut Pass) -> Result<bool, Damage> {
+    fn verify_chunk(&self, first: u64, last: u64) -> Result<Chunk, Damage> {
         let fault = |error: &dyn std::error::Error| Damage::File(error.to_string());
         let transaction = self.database().begin_read().map_err(|error| fault(&error))?;
         let tail = transaction.open_table(TAIL).map_err(|error| fault(&error))?;
-        let streams = transaction.open_table(STREAMS).map_err(|error| fault(&error))?;
-        let by_stream = transaction.open_table(BY_STREAM).map_err(|error| fault(&error))?;
-        let by_id = transaction.open_table(BY_ID).map_err(|error| fault(&error))?;
-        let until = *next + super::reader::CHUNK_EVENTS;
-        let mut any = false;
-        for row in tail.range(*next..until).map_err(|error| fault(&error))? {
-            let (seq, bytes) = row.map_err(|error| fault(&error))?;
-            let seq = seq.value();
-            if seq != *next {
-                return Err(Damage::Event { seq: *next, what: "it is missing".to_owned() });
+        let mut chunk = Chunk::default();
+        let mut indexes = Indexes::default();
+        let mut next = first;
+        let mut take = || -> Result<(), Damage> {
+            let missing = |seq| Err(Damage::Event { seq, what: "it is missing".to_owned() });
+            for row in tail.range(first..=last).map_err(|error| fault(&error))? {
+                let (seq, bytes) = row.map_err(|error| fault(&error))?;
+                if seq.value() != next {
+                    return missing(next);
+                }
+                verify_event(next, bytes.value(), &mut chunk, &mut indexes)
+                    .map_err(|error| Damage::Event { seq: next, what: error.to_string() })?;
+                next += 1;
             }
-            let header = verify_event(seq, bytes.value(), pass)?;
-            let number = streams.get(header.2.as_str()).map_err(|error| fault(&error))?.map(|number| number.value());
-            let at = match number {
-                Some(number) => by_stream.get((number, header.3)).map_err(|error| fault(&error))?.map(|at| at.value()),
-                None => return Err(Damage::Index { table: "streams", seq, what: "the stream has no number" }),
-            };
-            if at != Some(seq) {
-                return Err(Damage::Index { table: "by_stream", seq, what: "the row is missing or points elsewhere" });
-            }
-            let id: EventId = header.0;
-            if by_id.get(id.0).map_err(|error| fault(&error))?.map(|at| at.value()) != Some(seq) {
-                return Err(Damage::Index { table: "by_id", seq, what: "the row is missing or points elsewhere" });
-            }
-            *next += 1;
-            any = true;
-        }
-        Ok(any)
+            if next <= last { missing(next) } else { Ok(()) }
+        };
+        let taken = take();
+        // The events before a damaged one have rows too, and theirs would be the first damage.
+        chunk.streams = indexes.verify(&transaction)?;
+        taken.map(|()| chunk)
     }
 
     /// As every event has its rows, equal counts mean that there are no others.
-    fn verify_counts(&self, total: u64) -> Result<(), Damage> {
-        let count = || -> Result<(u64, u64, u64, u64), redb::Error> {
+    fn verify_counts(&self, total: u64, opened: u64) -> Result<(), Damage> {
+        let count = || -> Result<([u64; 4], u64, u64), Fault> {
             let transaction = self.database().begin_read()?;
             let by_stream = transaction.open_table(BY_STREAM)?.len()?;
             let by_id = transaction.open_table(BY_ID)?.len()?;
             let tail = transaction.open_table(TAIL)?.len()?;
             let later = transaction.open_table(SEGMENTS)?.len()? + transaction.open_table(CHECKPOINTS)?.len()?;
-            Ok((tail, by_stream, by_id, later))
+            let streams = transaction.open_table(STREAMS)?.len()?;
+            let size = open::chain_in(&transaction)?.range.size();
+            Ok(([tail, by_stream, by_id, streams], later, size))
         };
-        let (tail, by_stream, by_id, later) = count().map_err(|error| Damage::File(error.to_string()))?;
-        for (table, rows) in [("tail", tail), ("by_stream", by_stream), ("by_id", by_id)] {
-            if rows != total {
+        let ([tail, by_stream, by_id, streams], later, size) = count()?;
+        // Events that were appended meanwhile have their rows as well.
+        let rows = [("tail", tail, size), ("by_stream", by_stream, size), ("by_id", by_id, size)];
+        let opened = (size == total).then_some(("streams", streams, opened));
+        for (table, rows, wanted) in rows.into_iter().chain(opened) {
+            if rows != wanted {
                 return Err(Damage::Index { table, seq: 0, what: "it has rows that belong to no event" });
             }
         }
@@ -188,16 +215,20 @@ impl Reader {
     }
 }
 
-/// One event against its leaf check; takes it into the chain.
-fn verify_event(seq: u64, bytes: &[u8], pass: &mut Pass) -> Result<Header, Damage> {
-    let wrong = |error: &dyn std::error::Error| Damage::Event { seq, what: error.to_string() };
-    let frame = Frame::parse(bytes).map_err(|error| wrong(&error))?;
-    let recorded = frame.recorded(seq).map_err(|error| wrong(&error))?;
-    pass.chain.push(recorded.leaf);
-    match recorded.body {
-        Body::Erased => pass.verified.erased += 1,
-        Body::Unknown(_) => pass.verified.unknown.push((seq, recorded.kind)),
-        Body::Known(_) => {}
+/// One event against its leaf check; keeps its leaf, and notes the rows that it must have.
+fn verify_event(seq: u64, bytes: &[u8], chunk: &mut Chunk, indexes: &mut Indexes) -> Result<(), FrameError> {
+    let frame = Frame::parse(bytes)?;
+    let leaf = frame.verified(seq)?;
+    let header = frame.header()?;
+    match frame.payload {
+        None => chunk.erased += 1,
+        Some(payload) => {
+            if Event::decode(header.4, header.5, payload)?.is_none() {
+                chunk.unknown.push((seq, header.4.to_owned()));
+            }
+        }
     }
-    frame.header().map_err(|error| wrong(&error))
+    indexes.expect(seq, &header);
+    chunk.leaves.push(leaf);
+    Ok(())
 }

@@ -1,0 +1,292 @@
+//! What the log asks of its disk, and what it says when the disk fails: a backend in memory that counts and refuses.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use proptest::prelude::*;
+use redb::{Database, ReadableDatabase, ReadableTableMetadata, StorageBackend};
+
+use super::tests::{draft, one};
+use super::*;
+use crate::id::EventId;
+
+/// A disk in memory.
+#[derive(Debug, Default)]
+struct Disk {
+    bytes: Mutex<Vec<u8>>,
+    syncs: AtomicU64,
+    written: AtomicU64,
+    fails: AtomicBool,
+}
+
+impl Disk {
+    fn alive(&self) -> io::Result<()> {
+        if self.fails.load(Ordering::SeqCst) { Err(io::Error::other("the disk is gone")) } else { Ok(()) }
+    }
+
+    /// Syncs and bytes written since the last call.
+    fn asked(&self) -> (u64, u64) {
+        (self.syncs.swap(0, Ordering::SeqCst), self.written.swap(0, Ordering::SeqCst))
+    }
+}
+
+/// The handle that redb gets.
+#[derive(Debug, Clone)]
+struct Handle(Arc<Disk>);
+
+impl StorageBackend for Handle {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.bytes.lock().unwrap().len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let start = usize::try_from(offset).unwrap();
+        let bytes = self.0.bytes.lock().unwrap();
+        let found = bytes.get(start..start + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        out.copy_from_slice(found);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.alive()?;
+        self.0.bytes.lock().unwrap().resize(usize::try_from(len).unwrap(), 0);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.alive()?;
+        self.0.syncs.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.alive()?;
+        self.0.written.fetch_add(data.len() as u64, Ordering::SeqCst);
+        let start = usize::try_from(offset).unwrap();
+        self.0.bytes.lock().unwrap()[start..start + data.len()].copy_from_slice(data);
+        Ok(())
+    }
+}
+
+fn log_on(disk: &Arc<Disk>) -> Log {
+    let database = Database::builder().set_cache_size(8 << 20).create_with_backend(Handle(Arc::clone(disk))).unwrap();
+    let keys = LogKeys { blob_key: [3; 32], redactor: Redactor::new([2; 32], Vec::new()), fresh_id: [4; 16] };
+    Log::start(database, std::path::Path::new("in memory"), keys).unwrap()
+}
+
+fn numbered(number: u32, stream: &str) -> Draft {
+    let mut id = [0; 16];
+    id[..4].copy_from_slice(&number.to_be_bytes());
+    Draft { id: EventId(id), ..draft(1, stream) }
+}
+
+/// Commits of one size: syncs a commit in hundredths, bytes a commit.
+fn cost(events: u32, commits: u32) -> (u64, u64) {
+    let disk = Arc::new(Disk::default());
+    let log = log_on(&disk);
+    // A log of some size first: the file's growth and the trees' height are then those of every day.
+    for first in 0..64 {
+        let drafts = (0..64).map(|place| numbered(first * 64 + place, &format!("turn/{}", (first * 64 + place) / 5)));
+        log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
+    }
+    disk.asked();
+    for commit in 0..commits {
+        let first = 10_000 + commit * events;
+        let drafts = (first..first + events).map(|number| numbered(number, &format!("turn/{}", number / 5)));
+        log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
+    }
+    let (syncs, bytes) = disk.asked();
+    (syncs * 100 / u64::from(commits), bytes / u64::from(commits))
+}
+
+/// The figures of design 2-log: a commit is one sync, and one event with all its rows at most 60 KiB.
+#[test]
+fn a_commit_is_one_sync_and_few_pages() {
+    let (syncs, bytes) = cost(1, 200);
+    assert!(syncs <= 102, "{syncs} hundredths of a sync a commit of one event");
+    assert!(bytes <= 60 << 10, "{bytes} bytes a commit of one event");
+    for events in [8, 64] {
+        let (syncs, bytes) = cost(events, 100);
+        assert!(syncs <= 102, "{syncs} hundredths of a sync a commit of {events}, {bytes} bytes");
+    }
+    let (syncs, bytes) = cost(512, 30);
+    assert!(syncs <= 110, "{syncs} hundredths of a sync a commit of 512, {bytes} bytes");
+}
+
+/// Whether a commit that failed reached the disk cannot be known; nothing is tried after it.
+#[test]
+fn a_failed_commit_is_unknown_and_stops_the_writer() {
+    let disk = Arc::new(Disk::default());
+    let log = log_on(&disk);
+    log.append(one(draft(1, "a"), Expect::NoStream)).unwrap();
+    let before = log.head();
+    disk.fails.store(true, Ordering::SeqCst);
+    let failed = log.append(one(draft(2, "a"), Expect::Exact(1)));
+    assert!(matches!(failed, Err(AppendError::Unknown(_))), "{failed:?}");
+    assert_eq!(log.head(), before, "the head is what is on disk");
+    disk.fails.store(false, Ordering::SeqCst);
+    for number in 3..6 {
+        assert_eq!(log.append(one(draft(number, "a"), Expect::Any)), Err(AppendError::Stopped));
+    }
+    drop(log);
+    let log = log_on(&disk);
+    assert!(log.head().size <= 2);
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head, log.head());
+    // The id resolves what was unknown: there already, or taken now.
+    log.append(one(draft(2, "a"), Expect::Any)).unwrap();
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 2);
+}
+
+/// Requests of one batch, one after the other through the same transaction, as the writer does with what queued.
+fn batch(log: &Log, requests: Vec<Append>) -> Vec<Result<Appended, AppendError>> {
+    let mut acknowledged = Vec::new();
+    let requests = requests.into_iter().map(|Append { events, expect }| {
+        let (acknowledge, pending) = oneshot::channel();
+        acknowledged.push(Pending(pending));
+        Request { events: log.prepared(events), expect, acknowledge }
+    });
+    let requests: Vec<Request> = requests.collect();
+    let (publish, _) = watch::channel(Head::default());
+    let chain = open::chain(&log.database).unwrap_or_else(|_| panic!("a sound log"));
+    assert!(writer::Writer::new(Arc::clone(&log.database), chain, publish).commit(requests));
+    acknowledged.into_iter().map(Pending::wait).collect()
+}
+
+/// Each request sees what earlier ones of its batch did; a refused one between two others leaves no row behind.
+#[test]
+fn a_refused_request_amid_a_batch_leaves_no_trace() {
+    let log = log_on(&Arc::new(Disk::default()));
+    let pair = |one: Draft, two: Draft| Append { events: vec![one, two], expect: Expect::Any };
+    let other =
+        Draft { event: crate::event::instance::CredentialRemoved { name: "x".to_owned() }.into(), ..draft(1, "a") };
+    let answers = batch(
+        &log,
+        vec![
+            one(draft(1, "a"), Expect::NoStream),
+            one(draft(2, "a"), Expect::NoStream),
+            one(draft(3, "b"), Expect::Exact(4)),
+            one(draft(4, "a"), Expect::Exact(1)),
+            one(draft(1, "a"), Expect::NoStream),
+            one(other, Expect::Any),
+            pair(draft(5, "c"), draft(4, "a")),
+            pair(draft(6, "d"), draft(6, "d")),
+            one(draft(7, "b"), Expect::NoStream),
+        ],
+    );
+    let conflict = |stream: &str, found, expected| AppendError::Conflict { stream: stream.to_owned(), found, expected };
+    let at = |seq| Ok(Appended::At { first: seq, last: seq });
+    assert_eq!(
+        answers,
+        [
+            at(1),
+            Err(conflict("a", 1, 0)),
+            Err(conflict("b", 0, 4)),
+            at(2),
+            Ok(Appended::AlreadyThere(1)),
+            Err(AppendError::IdTaken { id: EventId([1; 16]), seq: 1 }),
+            Err(AppendError::PartlyThere { id: EventId([4; 16]) }),
+            Err(AppendError::Malformed("two of its events have the same id")),
+            at(3),
+        ]
+    );
+    // Verification counts the rows of every index, so a refused request's row would be seen.
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 3);
+    let streams = log.database.begin_read().unwrap().open_table(tables::STREAMS).unwrap();
+    assert_eq!(streams.len().unwrap(), 2);
+    assert_eq!(log.reader().seq_of(EventId([5; 16])).unwrap(), None);
+}
+
+/// A batch ends at 512 events or 1 MiB, and a request is never split.
+#[test]
+fn a_batch_is_bounded_and_whole() {
+    let log = log_on(&Arc::new(Disk::default()));
+    let request = |first: u32, count: u32, blob: usize| {
+        let (acknowledge, _) = oneshot::channel();
+        let mut drafts: Vec<Draft> = (first..first + count).map(|number| numbered(number, "a")).collect();
+        drafts[0].blobs.push((plain_blob_hash(&[]), vec![0; blob]));
+        Request { events: log.prepared(drafts), expect: Expect::Any, acknowledge }
+    };
+    let drained = |requests: Vec<Request>| {
+        let (sender, mut inbox) = mpsc::channel(64);
+        for request in requests {
+            sender.try_send(request).unwrap();
+        }
+        let first = inbox.try_recv().unwrap();
+        writer::drain(first, &mut inbox).iter().map(|request| request.events.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(drained((0..4).map(|place| request(place * 300, 300, 0)).collect()), [300, 300]);
+    assert_eq!(drained((0..4).map(|place| request(place, 1, 600 << 10)).collect()), [1, 1]);
+    assert_eq!(drained((0..4).map(|place| request(place, 1, 0)).collect()), [1, 1, 1, 1]);
+}
+
+/// Verification beside a writer looks at the log as it was when it began, and finds nothing wrong.
+#[test]
+fn a_growing_log_verifies() {
+    let log = log_on(&Arc::new(Disk::default()));
+    log.append(one(numbered(0, "a"), Expect::Any)).unwrap();
+    let more = |round: u32| {
+        let drafts = (1..200).map(|place| numbered(round * 1000 + place, &format!("s/{round}")));
+        log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
+    };
+    for round in 1..9 {
+        let mut rounds = 0;
+        let verified = log.reader().verify(|_, _| {
+            more(round * 10 + rounds);
+            rounds += 1;
+        });
+        assert!(verified.unwrap().head.size < log.head().size);
+    }
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head, log.head());
+}
+
+/// More than one chunk, with damage in the second: what is before it is not blamed, and an index row far away is found.
+#[test]
+fn damage_beyond_the_first_chunk_is_named() {
+    let disk = Arc::new(Disk::default());
+    let log = log_on(&disk);
+    for round in 0..10 {
+        let drafts = (0..1000).map(|place| numbered(round * 1000 + place, &format!("s/{}", place % 37)));
+        log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
+    }
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 10_000);
+    let change = |change: &dyn Fn(&redb::WriteTransaction)| {
+        let transaction = log.database.begin_write().unwrap();
+        change(&transaction);
+        transaction.commit().unwrap();
+    };
+    let found = || log.reader().verify(|_, _| {}).unwrap_err();
+    // The last row of a stream that began with the first event, then an event, then a row that belongs to no event.
+    change(&|transaction| drop(transaction.open_table(tables::BY_STREAM).unwrap().remove((1, 280)).unwrap()));
+    assert!(matches!(found(), Damage::Index { table: "by_stream", seq: 10_000, .. }), "{}", found());
+    change(&|transaction| drop(transaction.open_table(tables::BY_STREAM).unwrap().insert((1, 280), 10_000).unwrap()));
+    change(&|transaction| drop(transaction.open_table(tables::STREAMS).unwrap().insert("stray", 7).unwrap()));
+    assert!(matches!(found(), Damage::Index { table: "streams", seq: 0, .. }), "{}", found());
+    change(&|transaction| drop(transaction.open_table(tables::STREAMS).unwrap().remove("stray").unwrap()));
+    change(&|transaction| drop(transaction.open_table(tables::TAIL).unwrap().remove(8192).unwrap()));
+    assert!(matches!(found(), Damage::Event { seq: 8192, .. }), "{}", found());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// However requests are cut into batches, every row is where verification wants it.
+    #[test]
+    fn any_batches_verify(cuts in proptest::collection::vec((1_u32..6, 0_u32..4, 0_u64..3), 1..24)) {
+        let log = log_on(&Arc::new(Disk::default()));
+        let mut size = 0;
+        let mut number = 0;
+        let requests = cuts.iter().map(|&(events, stream, version)| {
+            let drafts = (0..events).map(|_| { number += 1; numbered(number * 7919 % 100_003, &format!("s/{stream}")) });
+            Append { events: drafts.collect(), expect: if version == 0 { Expect::Any } else { Expect::Exact(version) } }
+        });
+        let requests: Vec<Append> = requests.collect();
+        for answer in batch(&log, requests) {
+            if let Ok(Appended::At { first, last }) = answer {
+                prop_assert_eq!(first, size + 1);
+                size = last;
+            }
+        }
+        prop_assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, size);
+    }
+}
