@@ -97,7 +97,7 @@ impl<'a> Frame<'a> {
     /// The whole event, compared with its leaf check.
     pub fn recorded(&self, seq: u64) -> Result<Recorded, FrameError> {
         let leaf = self.verified(seq)?;
-        let Header(id, time, stream, version, kind, schema, actor, turn, cause, _flags) = self.header()?;
+        let Header(id, time, stream, version, kind, schema, actor, turn, cause, flags) = self.header()?;
         let body = match self.payload {
             None => Body::Erased,
             Some(payload) => match Event::decode(kind, schema, payload)? {
@@ -106,7 +106,21 @@ impl<'a> Frame<'a> {
             },
         };
         let (stream, kind, actor) = (stream.to_owned(), kind.to_owned(), actor.to_owned());
-        Ok(Recorded { seq, id, time: Micros(time), stream, version, kind, schema, actor, turn, cause, body, leaf })
+        Ok(Recorded {
+            seq,
+            id,
+            time: Micros(time),
+            stream,
+            version,
+            kind,
+            schema,
+            actor,
+            turn,
+            cause,
+            flags,
+            body,
+            leaf,
+        })
     }
 }
 

@@ -49,9 +49,13 @@ pub struct Header<'a>(
     pub Option<TurnId>,
     /// Cause.
     pub Option<EventId>,
-    /// Flags; none are defined yet.
+    /// Flags: [`REDACTED`].
     pub u32,
 );
+
+/// Flag of a header: secrets were taken out of the payload before it was stored, so a decision that was made with them
+/// cannot be made again.
+pub const REDACTED: u32 = 1;
 
 /// An event as the log holds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +80,8 @@ pub struct Recorded {
     pub turn: Option<TurnId>,
     /// The event that led to it.
     pub cause: Option<EventId>,
+    /// [`REDACTED`] or nothing.
+    pub flags: u32,
     /// What happened.
     pub body: Body,
     /// The leaf that the chain holds for it.

@@ -67,6 +67,12 @@ fn any_form() -> &'static bytes::Regex {
     })
 }
 
+/// A text as it stands between the quotes of a JSON text.
+fn in_json(text: &str) -> String {
+    let quoted = crate::canonical::to_string(&serde_json::Value::String(text.to_owned()));
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
 /// Replaces secrets by `<redacted:NAME:keyed-hash>`.
 #[derive(Debug)]
 pub struct Redactor {
@@ -78,6 +84,20 @@ impl Redactor {
     /// A redactor that hashes under `key` and knows the values of `known` by name.
     pub fn new(key: [u8; 32], mut known: Vec<(String, Secret)>) -> Self {
         known.retain(|(_, secret)| secret.expose_secret().chars().count() >= KNOWN_CHARS_MIN);
+        // A value also lies in JSON texts, and in JSON texts within JSON texts, where quotes and the like are escaped.
+        let escaped = |(name, secret): &(String, Secret)| {
+            let once = in_json(secret.expose_secret());
+            let twice = in_json(&once);
+            [once, twice].map(|form| (name.clone(), Secret::from(form)))
+        };
+        let forms: Vec<(String, Secret)> = known.iter().flat_map(escaped).collect();
+        for (name, form) in forms {
+            if !known.iter().any(|(_, secret)| secret.expose_secret() == form.expose_secret()) {
+                known.push((name, form));
+            }
+        }
+        // The longest first: an escaped form may hold a plain one.
+        known.sort_by_key(|(_, secret)| std::cmp::Reverse(secret.expose_secret().len()));
         Self { key, known }
     }
 
@@ -136,19 +156,21 @@ impl Redactor {
     }
 
     /// Takes secrets out of an event and encodes it: the payload as it is stored. `detach` moves long texts out before
-    /// they are encoded, and is handed only texts without secrets.
-    pub fn payload(&self, event: &mut Event, mut detach: impl FnMut(&mut Event)) -> Vec<u8> {
+    /// they are encoded, and is handed only texts without secrets. Says whether anything was taken out.
+    pub fn payload(&self, event: &mut Event, mut detach: impl FnMut(&mut Event)) -> (Vec<u8>, bool) {
         let suspects = |kept: &mut Kept| kept.long().is_some_and(|text| self.suspects(text.as_bytes()));
         if !event.kept().into_iter().any(suspects) {
             detach(event);
             let payload = event.encode();
             if !self.suspects(&payload) {
-                return payload;
+                return (payload, false);
             }
         }
-        *event = self.redact_event(event.clone());
+        let redacted = self.redact_event(event.clone());
+        let changed = redacted != *event;
+        *event = redacted;
         detach(event);
-        event.encode()
+        (event.encode(), changed)
     }
 
     /// The event without secrets, in its kept fields and in every other text of its payload.
@@ -224,6 +246,18 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_with_quotes_is_found_inside_of_json_too() {
+        let secret = "pass\"word\\with\nall";
+        let redactor = Redactor::new([1; 32], vec![("odd".to_owned(), Secret::from(secret.to_owned()))]);
+        let once = serde_json::json!({ "a": secret }).to_string();
+        let twice = serde_json::json!({ "b": once }).to_string();
+        for text in [secret.to_owned(), once, twice] {
+            let redacted = redactor.redact(&text).unwrap();
+            assert!(redacted.contains("<redacted:odd:") && !redacted.contains("word"), "{redacted}");
+        }
+    }
+
+    #[test]
     fn what_is_no_secret_is_left_alone() {
         for text in [
             "7c089d54-1f6e-4b0a-9a55-0f0e2a2c9d10",
@@ -245,7 +279,7 @@ mod tests {
     #[test]
     fn an_event_loses_its_secrets_wherever_they_are() {
         let mut event = Event::from(CredentialRemoved { name: "AKIAABCDEFGHIJKLMNOP".to_owned() });
-        let payload = redactor().payload(&mut event, |_| {});
+        let (payload, _) = redactor().payload(&mut event, |_| {});
         assert_eq!(payload, event.encode());
         let Event::CredentialRemoved(payload) = event else { panic!("another kind") };
         assert!(payload.name.starts_with("<redacted:aws_key:"));
@@ -322,7 +356,7 @@ mod tests {
                     counts: std::collections::BTreeMap::from([(one, 1)]),
                 });
                 let thorough = redactor().redact_event(event.clone());
-                let payload = redactor().payload(&mut event, |_| {});
+                let (payload, _) = redactor().payload(&mut event, |_| {});
                 prop_assert_eq!(&event, &thorough);
                 prop_assert_eq!(payload, thorough.encode());
             }

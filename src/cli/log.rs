@@ -124,7 +124,7 @@ pub(super) fn as_json(recorded: &Recorded) -> Value {
     };
     json!({
         "seq": recorded.seq, "id": recorded.id, "time": recorded.time, "stream": recorded.stream, "version": recorded.version,
-        "kind": recorded.kind, "schema": recorded.schema, "actor": recorded.actor, "turn": recorded.turn, "cause": recorded.cause,
+        "kind": recorded.kind, "schema": recorded.schema, "actor": recorded.actor, "turn": recorded.turn, "cause": recorded.cause, "flags": recorded.flags,
         "payload": payload,
     })
 }

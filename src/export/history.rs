@@ -28,6 +28,8 @@ struct Line {
     actor: String,
     turn: Option<TurnId>,
     cause: Option<EventId>,
+    #[serde(default)]
+    flags: u32,
     payload: Value,
 }
 
@@ -54,6 +56,7 @@ pub fn read_line(text: &str) -> Result<Recorded, HistoryError> {
         actor: line.actor,
         turn: line.turn,
         cause: line.cause,
+        flags: line.flags,
         body,
         leaf: [0; 32],
     })

@@ -160,6 +160,24 @@ fn a_changed_decision_is_reported_with_seq_recorded_and_computed() {
 }
 
 #[test]
+fn a_secret_is_in_no_event_and_its_turn_is_not_decidable() {
+    let home = Home::new();
+    let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789AB";
+    home.file("env.txt", format!("one\nTOKEN={token}\nthree\n"));
+    // What only looks like a placeholder takes nothing out of the comparison.
+    home.file("looks.txt", "<redacted:password:0123456789abcdef>\n");
+    let ran = home.ask("read the file env.txt and tell me the last two lines");
+    assert!(ran.out.contains(token), "the person sees the file as it is: {}", ran.out);
+    assert_eq!(home.ask("read the file looks.txt").code, 0);
+    let lines = history(&home).join("\n");
+    assert!(!lines.contains(token) && lines.contains("<redacted:github_token:"));
+    let log = std::fs::read(home.metnos().join("data/log/events.redb")).unwrap();
+    assert!(!log.windows(token.len()).any(|window| window == token.as_bytes()));
+    assert_eq!(home.run(["--json", "replay", "check"]).json()["not_decidable"], 1);
+    home.is_whole();
+}
+
+#[test]
 fn what_cannot_be_compared_is_not_called_the_same() {
     let home = lived_in();
     let lines = history(&home);
