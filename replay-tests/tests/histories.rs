@@ -1,5 +1,7 @@
 //! Every recorded history, whole and cut at every index.
 
+#![expect(clippy::unwrap_used, reason = "the whole target is tests: a failed step is a failed test")]
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
