@@ -226,6 +226,27 @@ fn settings_that_cannot_be_met_are_errors() {
 }
 
 #[test]
+fn a_small_helper_is_used_only_when_it_is_ours() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (binary, small) = (folder.path().join("metnos"), folder.path().join("metnos-cage"));
+    let level = || {
+        let settings = Settings::new(binary.clone(), folder.path().join("runtime"));
+        Sandbox::open(&settings).unwrap().capabilities().level
+    };
+    std::fs::copy(helper(), &binary).unwrap();
+    assert_eq!(level(), Level::Full, "there is none");
+    // It says that it was run, and nothing that a daemon expects.
+    let (ran, script) = (folder.path().join("ran"), "#!/bin/sh\necho > \"${0%/*}/ran\"\n");
+    for (mode, wanted) in [(0o777, false), (0o755, true)] {
+        std::fs::write(&small, script).unwrap();
+        std::fs::set_permissions(&small, std::fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(level(), Level::Full, "{mode:o}");
+        assert_eq!(ran.exists(), wanted, "{mode:o}");
+    }
+}
+
+#[test]
 fn a_grant_that_is_gone_refuses_the_cage() {
     let bench = Bench::native();
     let file = bench.path("file");

@@ -86,7 +86,10 @@ pub fn helper_main() -> ! {
 
 fn help() -> io::Result<()> {
     // What the daemon's own parent left open is nobody's business here; tests may ask to keep it (see `Layer::Inheritance`).
-    let keep = std::env::args_os().nth(2).is_some_and(|word| word == "keep");
+    let keep = std::env::args_os().nth(3).is_some_and(|word| word == "keep");
+    if std::env::args_os().nth(2).is_none_or(|build| build != super::helper::build().as_str()) {
+        return Err(io::Error::other("the daemon is of another build"));
+    }
     if !keep {
         sys::close_from(3)?;
     }
@@ -140,9 +143,8 @@ fn supervise(job: &Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -
     drop(taken);
     drop(descriptors);
     let (exit, why) = watch(job, child, control).step("watch the cage")?;
-    wire::send(control, &Said::Ended { exit, why }).step("report the end")?;
     drop(lock);
-    Ok(())
+    wire::send(control, &Said::Ended { exit, why }).step("report the end")
 }
 
 /// Builds the cage around this process and becomes the interpreter, or says why not and ends.
@@ -210,7 +212,8 @@ fn build(
 fn command(job: &Job, descriptors: &Descriptors) -> Result<Command, BuildError> {
     use std::os::fd::AsRawFd;
     let mut command = Command::new(job.exe.path());
-    command.args(["-I", "-S", "-c", &job.bootstrap, &descriptors.channel.as_raw_fd().to_string()]);
+    // UTF-8 whatever locales the machine has: without this the interpreter looks for several, none of which is in the cage.
+    command.args(["-I", "-S", "-X", "utf8", "-c", &job.bootstrap, &descriptors.channel.as_raw_fd().to_string()]);
     command.arg(descriptors.broker.as_ref().map_or(-1, AsRawFd::as_raw_fd).to_string());
     if job.has(Layer::Inheritance) {
         command.env_clear();

@@ -122,7 +122,12 @@ pub(super) fn start(
 
 fn spawn(settings: &Settings, socket: OwnedFd) -> io::Result<Child> {
     let mut command = Command::new(&settings.helper_exe);
-    command.arg(HELPER_ARG).stdin(Stdio::from(socket)).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .arg(HELPER_ARG)
+        .arg(super::helper::build())
+        .stdin(Stdio::from(socket))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     if settings.without.contains(&Layer::Inheritance) {
         command.arg("keep");
     } else {

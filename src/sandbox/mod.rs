@@ -7,6 +7,7 @@
 
 pub mod cancel;
 mod child;
+mod helper;
 pub mod interpreter;
 mod landlock;
 mod launch;
@@ -51,7 +52,8 @@ pub fn is_off(value: &str) -> bool {
 /// How a sandbox is opened.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The binary that is run as the helper; normally the running one.
+    /// The binary that is run as the helper; normally the running one. Where the small helper of the same build lies beside
+    /// it, that is run instead.
     pub helper_exe: PathBuf,
     /// Forces one backend (`METNOS_SANDBOX_BACKEND`); a machine that cannot give it is an error.
     pub forced: Option<Backend>,

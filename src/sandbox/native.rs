@@ -7,8 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::mount::{
@@ -369,38 +368,28 @@ impl Root {
 
     /// The place for a mount, made where it is missing.
     fn target(&self, at: &Path, is_dir: bool) -> io::Result<OwnedFd> {
+        if is_dir {
+            return self.folder(at);
+        }
         if let Ok(found) = self.inside(at, OFlags::PATH) {
             return Ok(found);
         }
-        let mut folder = PathBuf::from("/");
-        let parent = at.parent().unwrap_or(Path::new("/"));
-        for component in parent.components() {
-            if let Component::Normal(name) = component {
-                self.make_dir(&folder, name.as_bytes())?;
-                folder.push(name);
-            }
-        }
+        let folder = self.folder(at.parent().unwrap_or(Path::new("/")))?;
         let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        if is_dir {
-            self.make_dir(parent, name.as_bytes())?;
-        } else {
-            let parent = self.inside(parent, OFlags::PATH | OFlags::DIRECTORY)?;
-            drop(rustix::fs::openat(
-                &parent,
-                name,
-                OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC,
-                Mode::RUSR,
-            )?);
-        }
-        self.inside(at, OFlags::PATH)
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&folder, name, flags, Mode::RUSR)?)
     }
 
-    fn make_dir(&self, parent: &Path, name: &[u8]) -> io::Result<()> {
-        let parent = self.inside(parent, OFlags::PATH | OFlags::DIRECTORY)?;
-        match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
-            Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
-            Err(error) => Err(error.into()),
+    /// A folder, made with those above it where they are missing.
+    fn folder(&self, at: &Path) -> io::Result<OwnedFd> {
+        match self.inside(at, OFlags::PATH | OFlags::DIRECTORY) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => return found,
         }
+        let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let parent = self.folder(at.parent().unwrap_or(Path::new("/")))?;
+        rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755))?;
+        Ok(rustix::fs::openat(&parent, name, PATH | OFlags::DIRECTORY, Mode::empty())?)
     }
 
     /// Opens a path inside of the new root, never through a link.

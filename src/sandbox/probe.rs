@@ -9,7 +9,7 @@ use metnos_projections::rules::cage_plan::Limits;
 
 use super::report::{Backend, CageReport, Level};
 use super::wire::{self, Said};
-use super::{Interpreter, Sandbox, SandboxError, Settings, interpreter, launch};
+use super::{Interpreter, Sandbox, SandboxError, Settings, helper, interpreter, launch};
 
 const LIMITS: Limits = Limits {
     wall_ms: 10_000,
@@ -27,6 +27,16 @@ const LIMITS: Limits = Limits {
 pub(super) fn open(settings: &Settings) -> Result<Sandbox, SandboxError> {
     prepare(settings).map_err(|source| SandboxError::Runtime { path: settings.runtime_dir.clone(), source })?;
     let interpreter = interpreter::find(settings)?;
+    if let Some(small) = helper::beside(&settings.helper_exe).filter(|_| !settings.off) {
+        let settings = Settings { helper_exe: small, ..settings.clone() };
+        match choose(&settings, &interpreter) {
+            Ok(capabilities) if capabilities.missing.is_empty() => {
+                return Ok(Sandbox { settings, host: interpreter.host(), interpreter, capabilities });
+            }
+            // Whatever it lacks may be its own fault: the binary itself has the last word.
+            Ok(_) | Err(_) => tracing::debug!("the small helper is not used"),
+        }
+    }
     let capabilities = choose(settings, &interpreter)?;
     Ok(Sandbox { settings: settings.clone(), host: interpreter.host(), interpreter, capabilities })
 }

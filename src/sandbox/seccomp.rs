@@ -165,41 +165,85 @@ pub(super) fn apply(job: &Job, report: &mut CageReport) -> Result<(), BuildError
     let alone = job.backend != Backend::Native;
     let own = u64::try_from(rustix::process::getpid().as_raw_pid()).unwrap_or(0);
     let rules = filter(alone, own).step("make the syscall filter")?;
-    apply_filter(&numbers()).map_err(io::Error::other).step("filter syscall numbers")?;
+    apply_filter(&numbers(alone)).map_err(io::Error::other).step("filter syscall numbers")?;
     apply_filter(&rules).map_err(io::Error::other).step("filter syscalls")?;
     report.seccomp = true;
     report.layers.push("seccomp".to_owned());
     Ok(())
 }
 
-/// Kills x32, and answers «no such call» to `clone3`, whose flags a filter cannot read, and to calls newer than the list.
-/// Libraries fall back to what the second filter sees.
-fn numbers() -> BpfProgram {
-    const LOAD_NUMBER: sock_filter = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
-    let at_least = |k, jt, jf| sock_filter { code: 0x35, jt, jf, k };
-    let more_than = |k, jt, jf| sock_filter { code: 0x25, jt, jf, k };
-    let equal = |k, jt, jf| sock_filter { code: 0x15, jt, jf, k };
-    let answer = |k| sock_filter { code: 0x06, jt: 0, jf: 0, k };
-    let clone3 = u32::try_from(libc::SYS_clone3).expect("a syscall number is small");
-    let absent = ERRNO | u32::try_from(libc::ENOSYS).expect("an errno is small");
-    vec![
-        LOAD_NUMBER,
-        at_least(X32, 4, 0),
-        more_than(NEWEST, 2, 0),
-        equal(clone3, 1, 0),
-        answer(ALLOW),
-        answer(absent),
-        answer(KILL),
-    ]
+const fn jump(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code, jt, jf, k }
 }
 
+const fn answer(k: u32) -> sock_filter {
+    sock_filter { code: 0x06, jt: 0, jf: 0, k }
+}
+
+const AT_LEAST: u16 = 0x35;
+const MORE_THAN: u16 = 0x25;
+const EQUAL: u16 = 0x15;
+
+/// What a number alone decides. Kills x32, answers «no such call» to `clone3`, whose flags a filter cannot read, and to calls
+/// newer than the list (libraries fall back to what the second filter sees), and denies what is denied whatever its
+/// arguments. The other filter checks the architecture; the stricter of two answers holds.
+///
+/// The denied numbers are a tree and not a row: the kernel walks a new filter once for every number there is.
+fn numbers(alone: bool) -> BpfProgram {
+    const LOAD_NUMBER: sock_filter = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+    let clone3 = number(libc::SYS_clone3);
+    let mut program = vec![
+        LOAD_NUMBER,
+        jump(AT_LEAST, X32, 3, 0),
+        jump(MORE_THAN, NEWEST, 1, 0),
+        jump(EQUAL, clone3, 0, 2),
+        answer(ERRNO | errno(libc::ENOSYS)),
+        answer(KILL),
+    ];
+    let mut denied: Vec<u32> = DENIED.iter().chain(DENIED_HERE).map(|&call| number(call)).collect();
+    if alone {
+        denied.extend(DENIED_ALONE.iter().chain(DENIED_ALONE_HERE).map(|&call| number(call)));
+    }
+    denied.sort_unstable();
+    denied.dedup();
+    program.extend(tree(&denied));
+    program
+}
+
+/// Denies the numbers of a sorted list and allows all others.
+fn tree(denied: &[u32]) -> BpfProgram {
+    const LEAF: usize = 4;
+    if denied.len() <= LEAF {
+        let last = denied.len();
+        let equals = denied.iter().enumerate().map(|(at, &call)| jump(EQUAL, call, short(last - at), 0));
+        return equals.chain([answer(ALLOW), answer(ERRNO | errno(libc::EPERM))]).collect();
+    }
+    let (low, high) = denied.split_at(denied.len() / 2);
+    let (below, above) = (tree(low), tree(high));
+    let mut program = vec![jump(AT_LEAST, high[0], short(below.len()), 0)];
+    program.extend(below);
+    program.extend(above);
+    program
+}
+
+fn short(distance: usize) -> u8 {
+    u8::try_from(distance).expect("half of the list is shorter than a jump reaches")
+}
+
+fn number(call: libc::c_long) -> u32 {
+    u32::try_from(call).expect("a syscall number is small")
+}
+
+fn errno(errno: libc::c_int) -> u32 {
+    u32::try_from(errno).expect("an errno is small")
+}
+
+/// What the arguments decide, and the architecture.
 fn filter(alone: bool, own: u64) -> io::Result<BpfProgram> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        DENIED.iter().chain(DENIED_HERE).map(|&number| (number, Vec::new())).collect();
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     let mut clone = namespace_flags()?;
     if alone {
-        rules.extend(DENIED_ALONE.iter().chain(DENIED_ALONE_HERE).map(|&number| (number, Vec::new())));
         let thread = u64::try_from(libc::CLONE_THREAD).expect("a flag is positive");
         clone.push(rule(vec![condition(0, SeccompCmpOp::MaskedEq(thread), 0)?])?);
         rules.insert(libc::SYS_kill, vec![rule(vec![condition(0, SeccompCmpOp::Ne, own)?])?]);
@@ -214,7 +258,7 @@ fn filter(alone: bool, own: u64) -> io::Result<BpfProgram> {
     // Typing into a terminal, and signals sent by the kernel on behalf of a descriptor.
     rules.insert(libc::SYS_ioctl, one_of(1, &[libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSCTTY, FIOSETOWN, SIOCSPGRP])?);
     rules.insert(libc::SYS_fcntl, one_of(1, &[F_SETOWN, F_SETOWN_EX])?);
-    let denied = SeccompAction::Errno(u32::try_from(libc::EPERM).expect("an errno is small"));
+    let denied = SeccompAction::Errno(errno(libc::EPERM));
     SeccompFilter::new(rules, SeccompAction::Allow, denied, arch)
         .and_then(BpfProgram::try_from)
         .map_err(io::Error::other)
@@ -265,4 +309,44 @@ fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> io::Result<Sec
 
 fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
     SeccompRule::new(conditions).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a program that looks at nothing but the number.
+    fn run(program: &BpfProgram, number: u32) -> u32 {
+        let mut at = 1;
+        loop {
+            let step = &program[at];
+            let holds = match step.code {
+                AT_LEAST => number >= step.k,
+                MORE_THAN => number > step.k,
+                EQUAL => number == step.k,
+                _ => return step.k,
+            };
+            at += 1 + usize::from(if holds { step.jt } else { step.jf });
+        }
+    }
+
+    #[test]
+    fn each_number_gets_its_answer() {
+        for alone in [false, true] {
+            let program = numbers(alone);
+            let mut denied: Vec<libc::c_long> = DENIED.iter().chain(DENIED_HERE).copied().collect();
+            if alone {
+                denied.extend(DENIED_ALONE.iter().chain(DENIED_ALONE_HERE));
+            }
+            for call in (0..2000).chain([X32 - 1, X32, X32 + 1, u32::MAX]) {
+                let wanted = match call {
+                    X32.. => KILL,
+                    _ if call > NEWEST || i64::from(call) == libc::SYS_clone3 => ERRNO | errno(libc::ENOSYS),
+                    _ if denied.contains(&i64::from(call)) => ERRNO | errno(libc::EPERM),
+                    _ => ALLOW,
+                };
+                assert_eq!(run(&program, call), wanted, "{call}, alone: {alone}");
+            }
+        }
+    }
 }
