@@ -32,7 +32,8 @@ pub(crate) fn run() -> Table {
     let variables =
         Variables { user_home: Some(user_home.clone()), zone: Some("Europe/Rome".to_owned()), ..Variables::default() };
     let mut instance =
-        Instance::open(Some(&folder.path().join("instance")), &Flags::default(), &variables).expect("a new instance");
+        Instance::open(Some(&folder.path().join("instance")), &Flags::default(), &variables, std::time::Duration::ZERO)
+            .expect("a new instance");
     let laid = seeds::install_missing(&mut instance);
     let failed: Vec<&str> = laid.iter().filter(|seed| seed.outcome.is_err()).map(|seed| seed.name.as_str()).collect();
     let code = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../executors/get_now/main.py"))
