@@ -87,7 +87,7 @@ pub fn helper_main() -> ! {
 fn help() -> io::Result<()> {
     // What the daemon's own parent left open is nobody's business here; tests may ask to keep it (see `Layer::Inheritance`).
     let keep = std::env::args_os().nth(3).is_some_and(|word| word == "keep");
-    if std::env::args_os().nth(2).is_none_or(|build| build != super::helper::build().as_str()) {
+    if std::env::args_os().nth(2).is_none_or(|build| build != super::builder::build().as_str()) {
         return Err(io::Error::other("the daemon is of another build"));
     }
     if !keep {

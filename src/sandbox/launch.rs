@@ -124,7 +124,7 @@ fn spawn(settings: &Settings, socket: OwnedFd) -> io::Result<Child> {
     let mut command = Command::new(&settings.helper_exe);
     command
         .arg(HELPER_ARG)
-        .arg(super::helper::build())
+        .arg(super::builder::build())
         .stdin(Stdio::from(socket))
         .stdout(Stdio::null())
         .stderr(Stdio::null());

@@ -9,7 +9,7 @@ use metnos_projections::rules::cage_plan::Limits;
 
 use super::report::{Backend, CageReport, Level};
 use super::wire::{self, Said};
-use super::{Interpreter, Sandbox, SandboxError, Settings, helper, interpreter, launch};
+use super::{Interpreter, Sandbox, SandboxError, Settings, builder, interpreter, launch};
 
 const LIMITS: Limits = Limits {
     wall_ms: 10_000,
@@ -27,7 +27,7 @@ const LIMITS: Limits = Limits {
 pub(super) fn open(settings: &Settings) -> Result<Sandbox, SandboxError> {
     prepare(settings).map_err(|source| SandboxError::Runtime { path: settings.runtime_dir.clone(), source })?;
     let interpreter = interpreter::find(settings)?;
-    if let Some(small) = helper::beside(&settings.helper_exe).filter(|_| !settings.off) {
+    if let Some(small) = builder::beside(&settings.helper_exe).filter(|_| !settings.off) {
         let settings = Settings { helper_exe: small, ..settings.clone() };
         match choose(&settings, &interpreter) {
             Ok(capabilities) if capabilities.missing.is_empty() => {
