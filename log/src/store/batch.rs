@@ -14,6 +14,7 @@ use super::writer::{AppendError, Appended};
 use super::{Expect, Request};
 use crate::chain::Chain;
 use crate::codec::{self, Frame};
+use crate::id::EventId;
 
 /// The longest stream, kind or actor name, so that a header's length fits its field.
 const NAME_BYTES_MAX: usize = 1024;
@@ -34,6 +35,8 @@ pub(super) struct Batch<'t> {
     by_stream: Table<'t, (u64, u64), u64>,
     by_id: Table<'t, [u8; 16], u64>,
     blobs: Table<'t, [u8; 32], &'static [u8]>,
+    /// The greatest id in the log: ids mostly rise, and what is above it need not be looked up.
+    newest: Option<[u8; 16]>,
     places: HashMap<String, Place>,
     salts: std::vec::IntoIter<[u8; 16]>,
     frame: Vec<u8>,
@@ -42,12 +45,15 @@ pub(super) struct Batch<'t> {
 impl<'t> Batch<'t> {
     /// Opens the tables, for at most `events` events.
     pub(super) fn open(transaction: &'t WriteTransaction, events: usize) -> Result<Self, redb::Error> {
+        let by_id = transaction.open_table(BY_ID)?;
+        let newest = by_id.last()?.map(|(id, _)| id.value());
         Ok(Self {
             tail: transaction.open_table(TAIL)?,
             streams: transaction.open_table(STREAMS)?,
             by_stream: transaction.open_table(BY_STREAM)?,
-            by_id: transaction.open_table(BY_ID)?,
+            by_id,
             blobs: transaction.open_table(BLOBS)?,
+            newest,
             places: HashMap::new(),
             salts: salts(events).into_iter(),
             frame: Vec::new(),
@@ -84,7 +90,7 @@ impl<'t> Batch<'t> {
         }
         let mut there = Vec::new();
         for event in &request.events {
-            let Some(seq) = self.by_id.get(event.id.0)?.map(|seq| seq.value()) else { continue };
+            let Some(seq) = self.seq_of(event.id)? else { continue };
             if !self.same(seq, event)? {
                 return Ok(Some(Err(AppendError::IdTaken { id: event.id, seq })));
             }
@@ -105,6 +111,13 @@ impl<'t> Batch<'t> {
         let found = self.place(&head.stream)?.version;
         let conflict = || Err(AppendError::Conflict { stream: head.stream.clone(), found, expected });
         Ok((found != expected).then(conflict))
+    }
+
+    fn seq_of(&self, id: EventId) -> Result<Option<u64>, redb::Error> {
+        if self.newest < Some(id.0) {
+            return Ok(None);
+        }
+        Ok(self.by_id.get(id.0)?.map(|seq| seq.value()))
     }
 
     /// Whether the stored event says the same as the draft. The place in the stream and the salt are the writer's own.
@@ -147,6 +160,7 @@ impl<'t> Batch<'t> {
         self.tail.insert(seq, self.frame.as_slice())?;
         self.by_stream.insert((number, version), seq)?;
         self.by_id.insert(event.id.0, seq)?;
+        self.newest = self.newest.max(Some(event.id.0));
         for (hash, bytes) in &event.blobs {
             if self.blobs.get(hash.0)?.is_none() {
                 self.blobs.insert(hash.0, blobs::pack(bytes).as_slice())?;

@@ -95,19 +95,21 @@ impl Writer {
     pub(super) fn commit(&mut self, batch: Vec<Request>) -> bool {
         let mut answers = Vec::with_capacity(batch.len());
         let written = self.write(&batch, &mut answers);
-        let acknowledges = batch.into_iter().map(|request| request.acknowledge);
+        // The events are let go of only after the answers are out: callers wait for those.
+        let (acknowledges, _events): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|request| (request.acknowledge, request.events)).unzip();
         match written {
             Ok(()) => {
                 let head = Head { size: self.chain.range.size(), head: self.chain.head };
                 self.publish.send_replace(head);
-                acknowledges.zip(answers).for_each(|(acknowledge, answer)| reply(acknowledge, answer));
+                acknowledges.into_iter().zip(answers).for_each(|(acknowledge, answer)| reply(acknowledge, answer));
                 true
             }
             Err(error) => {
                 let unknown = AppendError::Unknown(error.to_string());
                 // What was not looked at before the store failed is not on disk either.
                 let answers = answers.into_iter().chain(std::iter::repeat(Err(AppendError::Stopped)));
-                for (acknowledge, answer) in acknowledges.zip(answers) {
+                for (acknowledge, answer) in acknowledges.into_iter().zip(answers) {
                     reply(acknowledge, answer.and(Err(unknown.clone())));
                 }
                 false

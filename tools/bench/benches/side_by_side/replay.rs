@@ -85,7 +85,7 @@ pub(crate) fn run() -> Table {
         std::fs::metadata(folder.path().join(name)).map_or(0, |metadata| metadata.len()) / u64::from(EVENTS)
     };
     let note = format!(
-        "{EVENTS} events, one thread, warm; file bytes an event: log {}, SQLite {}",
+        "{EVENTS} events, one thread (verify: one a core), warm; file bytes an event: log {}, SQLite {}",
         size("events.redb"),
         size("events.sqlite") + size("events.sqlite-wal"),
     );
