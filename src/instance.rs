@@ -311,8 +311,9 @@ impl Instance {
     /// The sandbox, found and tried at its first use.
     pub fn sandbox(&self) -> Result<&Sandbox, SandboxError> {
         if self.sandbox.get().is_none() {
-            // The running image itself, whatever stands at its path by now.
-            let helper = "/proc/self/exe".into();
+            // By its path, beside which the small helper lies; by the running image itself once that path is another's.
+            let own_path = std::env::current_exe().ok().filter(|path| path.exists());
+            let helper = own_path.unwrap_or_else(|| "/proc/self/exe".into());
             let settings = sandbox::Settings::new(helper, self.dirs.runtime.clone())
                 .with_variables(self.variables.sandbox.as_deref(), self.variables.sandbox_backend.as_deref())?;
             let opened = Sandbox::open(&settings)?;
