@@ -434,7 +434,7 @@ fn line_numbers(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What,
 /// «md files», «i markdown», «every jpg»: words that stand for globs.
 fn extension(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
     let item = &items[at];
-    if !item.is_word() {
+    if !item.is_word() || item.is(Cue::Restriction) {
         return None;
     }
     let files = |item: Option<&Item>| item.and_then(Item::object).is_some_and(|o| lexicons.objects[o] == "files");
