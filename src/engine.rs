@@ -84,6 +84,7 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
     TurnOpened {
         text: request.text.clone(),
         language: forced.map(|language| language.code().to_owned()),
+        fallback_language: settings.language.unwrap_or_default().code().to_owned(),
         channel: request.channel.clone(),
         engine: settings.engine.clone(),
         mode: "local".to_owned(),

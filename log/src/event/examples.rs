@@ -125,6 +125,7 @@ fn decisions() -> Vec<Event> {
         TurnOpened {
             text: text("che ore sono?"),
             language: Some(text("it")),
+            fallback_language: text("en"),
             channel: text("console"),
             engine: text("auto"),
             mode: text("local"),

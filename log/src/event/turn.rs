@@ -17,6 +17,8 @@ pub struct TurnOpened {
     pub text: String,
     /// The language that was asked for on the command line, if any.
     pub language: Option<String>,
+    /// The person's own language, for sentences whose words do not tell theirs.
+    pub fallback_language: String,
     /// `console` or another channel.
     pub channel: String,
     /// The planner that was asked for: `auto` or `simple`.

@@ -134,6 +134,7 @@ impl Decider<'_> {
             home: &opened.home,
             cwd: &opened.folder,
             language: opened.language.as_deref().and_then(Language::parse),
+            fallback: Language::parse(&opened.fallback_language).unwrap_or_default(),
             existing: &opened.existing,
         };
         let Context { rules, tools, catalog, .. } = self.context;

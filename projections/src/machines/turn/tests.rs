@@ -87,6 +87,7 @@ fn open(text: &str, autonomy: &str) -> Command {
     Command::Open(Box::new(TurnOpened {
         text: text.to_owned(),
         language: None,
+        fallback_language: "en".to_owned(),
         channel: "console".to_owned(),
         engine: "auto".to_owned(),
         mode: "local".to_owned(),

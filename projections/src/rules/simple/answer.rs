@@ -48,6 +48,8 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
         }
         AnswerSpec::Count => {
             notes.extend(speaker.notes(last, "truncated"));
+            let links = last.result.pointer("/metadata/links").and_then(Value::as_u64).filter(|n| *n > 0);
+            notes.extend(links.map(|links| speaker.say("count_links", json!({ "links": links }))));
             speaker.count(tool, last)
         }
         AnswerSpec::Field { path } => {

@@ -10,8 +10,11 @@ use crate::messages::Language;
 
 /// All passes, in the order in which they may rely on each other.
 pub(crate) fn compose(lexicons: &Lexicons, text: &str, clock: &Clock, language: Language, items: &mut Vec<Item>) {
+    spelled(lexicons, text, items);
+    replace(items, |items, at| part(text, items, at));
     replace(items, figures);
     replace(items, |items, at| extension(lexicons, items, at));
+    replace(items, |items, at| affix(text, items, at));
     replace(items, bound);
     replace(items, |items, at| window(clock, language, items, at));
     replace(items, |items, at| lines(lexicons, items, at));
@@ -265,7 +268,82 @@ const SOME_LINES: i64 = 10;
 
 /// «the last three lines», «le prime 5», «line 7», «righe da 3 a 7».
 fn lines(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
-    line_ends(lexicons, items, at).or_else(|| line_numbers(lexicons, items, at))
+    open_lines(lexicons, items, at)
+        .or_else(|| line_ends(lexicons, items, at))
+        .or_else(|| line_numbers(lexicons, items, at))
+}
+
+/// «from line 2», «fino alla riga 2»; «after line 2» is no range that could be read.
+fn open_lines(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let (onwards, beside) = (items[at].is(Cue::Onwards), items[at].is(Cue::Beside));
+    let until = items[at].is(Cue::Until) && !beside;
+    if !(onwards || beside || until) {
+        return None;
+    }
+    let skip = usize::from(items.get(at + 1).is_some_and(|i| i.is_noise() && !is_line_noun(lexicons, Some(i))));
+    let from = at + 1 + skip;
+    items.get(from)?;
+    let (What::Lines(lines), length) = line_numbers(lexicons, items, from)? else { return None };
+    let length = from - at + length;
+    let what = match lines {
+        _ if beside => What::Word(vec![Sense::Cue(Cue::Restriction)]),
+        // «the UUID from line 2»: a value stands in that line alone.
+        Lines::Range(a, b) if a == b && onwards && !items.iter().any(|i| i.form().is_some()) => {
+            What::Lines(Lines::From(a))
+        }
+        Lines::Range(a, b) if a == b && until => What::Lines(Lines::Until(b)),
+        other => What::Lines(other),
+    };
+    Some((what, length))
+}
+
+/// «the letter e», «la parola oggi»: the word that follows is text, whatever it means elsewhere.
+fn spelled(lexicons: &Lexicons, text: &str, items: &mut [Item]) {
+    let writes =
+        |i: &Item| i.verb().is_some_and(|v| matches!(lexicons.verbs[v].verbs[0].as_str(), "write" | "create" | "send"));
+    for at in 1..items.len() {
+        let letter = items[at - 1].object().is_none() && !items[at - 1].is(Cue::Contains);
+        if !items[at - 1].is(Cue::Spelled) || !items[at].is_word() || items[..at].iter().any(writes) {
+            continue;
+        }
+        let written = &text[items[at].start..items[at].end];
+        let single = written.chars().count() == 1;
+        let word = !written.contains(char::is_whitespace) && !items[at].is_noise();
+        if single || (word && !letter) {
+            items[at].what = What::Quoted(written.to_owned());
+        }
+    }
+}
+
+/// «10%», «-3»: a number that is no count.
+fn part(text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let item = &items[at];
+    let figure = item.is_word() && item.folded.starts_with(|c: char| c.is_ascii_digit());
+    let before = text[..item.start].strip_suffix(['-', '−']);
+    let negative = before.is_some_and(|b| b.is_empty() || b.ends_with(char::is_whitespace));
+    let share = text[item.end..].trim_start().starts_with('%');
+    (figure && (negative || share)).then(|| (What::Word(vec![Sense::Cue(Cue::Restriction)]), 1))
+}
+
+/// «starting with a», «che finiscono con "x"»: how lines or names begin or end.
+fn affix(text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let begins = items[at].is(Cue::Begins);
+    if !begins && !items[at].is(Cue::Ends) {
+        return None;
+    }
+    let mut from = at + 1;
+    while items.get(from).is_some_and(|i| i.is(Cue::Spelled) || (i.is(Cue::Determiner) && i.end > i.start + 1)) {
+        from += 1;
+    }
+    let item = items.get(from)?;
+    let closes = items.get(from + 1).is_none_or(|i| i.is_punctuation() || i.is_noise() || !i.is_word());
+    let written = &text[item.start..item.end];
+    let held = match &item.what {
+        What::Quoted(held) | What::Path { value: held, quoted: true, .. } => held.clone(),
+        What::Word(senses) if closes && (senses.is_empty() || written.chars().count() == 1) => written.to_owned(),
+        _ => return None,
+    };
+    Some((What::Affix { begins, text: held }, from + 1 - at))
 }
 
 fn line_ends(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
@@ -275,7 +353,7 @@ fn line_ends(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, us
     };
     let make = |last: bool, count: i64| What::Lines(if last { Lines::Last(count) } else { Lines::First(count) });
     if let Some(last) = position(at) {
-        let counted = number(items, at + 1).filter(|(n, _)| *n > 0);
+        let counted = number(items, at + 1).filter(|(n, _)| *n >= 0);
         let after = at + 1 + counted.map_or(0, |(_, length)| length);
         let skip =
             usize::from(items.get(after).is_some_and(Item::is_noise) && is_line_noun(lexicons, items.get(after + 1)));
@@ -317,6 +395,7 @@ fn line_numbers(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What,
     while items.get(from).is_some_and(|i| {
         i.is_word()
             && (i.is(Cue::From)
+                || i.is(Cue::Between)
                 || (i.is_noise() && number(items, from).is_none())
                 || i.folded == "number"
                 || i.folded == "numero")
@@ -324,7 +403,7 @@ fn line_numbers(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What,
     {
         from += 1;
     }
-    let figure = |at: usize| number(items, at).filter(|(n, _)| *n > 0);
+    let figure = |at: usize| number(items, at).filter(|(n, _)| *n >= 0);
     if let Some((a, b)) = items.get(from).filter(|i| i.is_unknown()).and_then(|i| i.folded.split_once('-')) {
         let (a, b) = (a.parse().ok()?, b.parse().ok()?);
         return Some((What::Lines(Lines::Range(a, b)), from + 1 - at));
@@ -337,17 +416,25 @@ fn line_numbers(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What,
                 .get(through + 1)
                 .is_some_and(|i| i.is_noise() && figure(through + 1).is_none() || is_line_noun(lexicons, Some(i))),
         );
-        if let Some((last, more)) = figure(through + 1 + skip) {
+        let second = figure(through + 1 + skip);
+        let between = items[..from].iter().rev().take(4).any(|i| i.is(Cue::Between));
+        if second.is_some() && items[through].is(Cue::Connector) && !between {
+            return None;
+        }
+        if let Some((last, more)) = second {
             return Some((What::Lines(Lines::Range(first, last)), through + 1 + skip + more - at));
         }
     }
-    Some((What::Lines(Lines::Range(first, first)), from + length - at))
+    if items.get(through).is_some_and(|i| i.is(Cue::Onwards) && !i.is(Cue::From)) {
+        return Some((What::Lines(Lines::From(first)), through + 1 - at));
+    }
+    Some((What::Lines(Lines::Range(first, first)), through - at))
 }
 
 /// «md files», «i markdown», «every jpg»: words that stand for globs.
 fn extension(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
     let item = &items[at];
-    if !item.is_word() {
+    if !item.is_word() || item.is(Cue::Restriction) {
         return None;
     }
     let files = |item: Option<&Item>| item.and_then(Item::object).is_some_and(|o| lexicons.objects[o] == "files");

@@ -183,6 +183,10 @@ fn patterns(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Fi
                     filled.set(place, json!(base), items, at);
                 }
             }
+            What::Affix { begins, text } if !text.contains(['*', '?', '[', '/']) => {
+                let glob = if *begins { format!("{text}*") } else { format!("*{text}") };
+                filled.add(tool, argument, json!(glob), items, at);
+            }
             What::Quoted(name) | What::Path { value: name, .. } if !filled.used.contains(&at) => {
                 let before = at.checked_sub(1).filter(|&b| items[b].is(Cue::Named));
                 let after =
@@ -231,8 +235,13 @@ fn values(tool: &Indexed, items: &[Item], at: usize, filled: &mut Filled) {
             let (parts, value) = match lines {
                 Lines::First(n) => (["head", "first"], json!(n)),
                 Lines::Last(n) => (["tail", "last"], json!(n)),
-                Lines::Range(from, to) => {
-                    let range = json!({"start": from, "end": to});
+                Lines::Range(..) | Lines::From(_) | Lines::Until(_) => {
+                    let range = match lines {
+                        Lines::From(n) => json!({"start": n}),
+                        Lines::Until(n) => json!({"end": n}),
+                        Lines::Range(from, to) => json!({"start": from, "end": to}),
+                        Lines::First(_) | Lines::Last(_) => return,
+                    };
                     if tool.accepts("range", &range) {
                         filled.set("range", range, items, at);
                     }

@@ -14,6 +14,18 @@ pub(crate) enum Lines {
     First(i64),
     Last(i64),
     Range(i64, i64),
+    From(i64),
+    Until(i64),
+}
+
+impl Lines {
+    /// Whether there can be such lines: not none of them, not from the fourth to the second.
+    pub(crate) fn sound(self) -> bool {
+        match self {
+            Self::First(n) | Self::Last(n) | Self::From(n) | Self::Until(n) => n > 0,
+            Self::Range(from, to) => from != 0 && to != 0 && (from < 0 || to < 0 || from <= to),
+        }
+    }
 }
 
 /// What an item is.
@@ -21,17 +33,35 @@ pub(crate) enum Lines {
 pub(crate) enum What {
     Punctuation(char),
     Word(Vec<Sense>),
-    Path { value: String, looks: Looks, quoted: bool },
-    Globs { base: Option<String>, globs: Vec<String> },
+    Path {
+        value: String,
+        looks: Looks,
+        quoted: bool,
+    },
+    Globs {
+        base: Option<String>,
+        globs: Vec<String>,
+    },
     Url(String),
     Email(String),
     Quoted(String),
     Zone(String),
     Number(i64),
     Bytes(u64),
-    Bound { least: bool, bytes: u64 },
+    Bound {
+        least: bool,
+        bytes: u64,
+    },
     Lines(Lines),
-    Window { window: Window, today: bool },
+    /// «starting with a»: how lines or names begin or end.
+    Affix {
+        begins: bool,
+        text: String,
+    },
+    Window {
+        window: Window,
+        today: bool,
+    },
 }
 
 /// A stretch of the sentence.
@@ -99,15 +129,19 @@ impl Item {
     }
 }
 
-/// Which language most words of the sentence belong to; English when it cannot be told.
-pub(crate) fn detect(lexicons: &Lexicons, text: &str) -> Language {
+/// Which language most words of the sentence belong to; none when the words do not tell.
+pub(crate) fn detect(lexicons: &Lexicons, text: &str) -> Option<Language> {
     let mut words = Vec::new();
     for (from, to) in gaps(text, &lift(lexicons, text, &[])) {
         cut(text, from, to, &lexicons.elisions, &mut words);
     }
     let count =
         |language| words.iter().filter(|w| !w.punctuation).map(|w| lexicons.speaks(&w.folded, language)).sum::<u32>();
-    if count(Language::It) > count(Language::En) { Language::It } else { Language::En }
+    match count(Language::It).cmp(&count(Language::En)) {
+        std::cmp::Ordering::Greater => Some(Language::It),
+        std::cmp::Ordering::Less => Some(Language::En),
+        std::cmp::Ordering::Equal => None,
+    }
 }
 
 fn gaps(text: &str, places: &[super::lift::Place]) -> Vec<(usize, usize)> {

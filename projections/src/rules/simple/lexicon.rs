@@ -94,6 +94,20 @@ pub(crate) enum Cue {
     Asking,
     /// «me»: who is told.
     Listener,
+    /// «starting with»: the beginning of a line or a name follows.
+    Begins,
+    /// «ending with»: the end of a line or a name follows.
+    Ends,
+    /// «the letter», «the word»: what follows is text, whatever else it may mean.
+    Spelled,
+    /// «from» line 2, line 2 «onwards»: the rest is meant.
+    Onwards,
+    /// «before», «after»: a place beside the one that is named.
+    Beside,
+    /// «between»: joins two numbers into a range.
+    Between,
+    /// «empty», «odd», «the same»: narrows or compares in a way that nothing here honours.
+    Restriction,
 }
 
 /// A span of calendar time.
@@ -490,7 +504,9 @@ impl Lexicons {
                 }
             }
             (false, true) => 0,
-            (false, false) if of(self.stems.get(stem(word))) => 2,
+            (false, false) if word.chars().count() >= 4 && of(self.stems.get(stem(word))) => 2,
+            // A short word is near to others by chance.
+            (false, false) if word.chars().count() < 5 => 0,
             (false, false) => u32::from(self.forgive(word).is_some_and(|meant| of(self.phrases.get(meant)))),
         }
     }

@@ -60,6 +60,8 @@ pub struct Facts<'a> {
     pub cwd: &'a str,
     /// The language to answer in; detected when absent.
     pub language: Option<Language>,
+    /// The person's own language, for sentences whose words do not tell theirs.
+    pub fallback: Language,
     /// Byte ranges of the sentence that name existing files or folders.
     pub existing: &'a [(u32, u32)],
 }
@@ -87,12 +89,12 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
         Proposal { language, plan, candidates: Vec::new(), k: 0, confidence_permille: 0 }
     };
     if text.len() > LONGEST_SENTENCE {
-        return early(facts.language.unwrap_or_default(), "planner.too_long");
+        return early(facts.language.unwrap_or(facts.fallback), "planner.too_long");
     }
     if !text.chars().any(char::is_alphanumeric) {
-        return early(facts.language.unwrap_or_default(), "planner.empty");
+        return early(facts.language.unwrap_or(facts.fallback), "planner.empty");
     }
-    let language = facts.language.unwrap_or_else(|| items::detect(lexicons, text));
+    let language = facts.language.or_else(|| items::detect(lexicons, text)).unwrap_or(facts.fallback);
     if has_controls(text, facts.existing) {
         return early(language, "planner.controls");
     }
@@ -207,6 +209,9 @@ fn is_function(item: &Item) -> bool {
                 | Cue::Field
                 | Cue::Superlative
                 | Cue::Condition
+                | Cue::Restriction
+                | Cue::Begins
+                | Cue::Ends
         )
     };
     if item.is(Cue::Inside) && !item.is(Cue::Contains) {
@@ -270,6 +275,8 @@ fn troubled(messages: &Messages, language: Language, trouble: &Trouble, ranking:
         Trouble::Unclear { words } => (AbstentionKind::Ask, "planner.unclear", json!({ "words": words })),
         Trouble::NoTool { words } => (AbstentionKind::Cannot, "planner.no_tool", json!({ "words": words })),
         Trouble::OnlyNegated => (AbstentionKind::Ask, "planner.only_negated", json!({})),
+        Trouble::NoSuchLines { words } => (AbstentionKind::Ask, "planner.ask_lines", json!({ "words": words })),
+        Trouble::OneAtATime => (AbstentionKind::Ask, "planner.one_at_a_time", json!({})),
         Trouble::NoMeasure { words } => (AbstentionKind::Cannot, "planner.no_measure", json!({ "words": words })),
     };
     abstain(confidence, kind, messages.say(language, key, values), names(ranking))

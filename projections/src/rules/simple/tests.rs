@@ -34,7 +34,15 @@ impl World {
     }
 
     fn facts(existing: &[(u32, u32)]) -> Facts<'_> {
-        Facts { now_us: NOW_US, zone: "Europe/Rome", home: "/home/owner", cwd: "/home/owner", language: None, existing }
+        Facts {
+            now_us: NOW_US,
+            zone: "Europe/Rome",
+            home: "/home/owner",
+            cwd: "/home/owner",
+            language: None,
+            fallback: Language::En,
+            existing,
+        }
     }
 
     fn propose(&self, text: &str) -> Proposal {
@@ -437,4 +445,47 @@ proptest! {
         let proposal = propose(&world.lexicons, &world.tools, &world.messages, &World::facts(&existing), text);
         check(text, &proposal);
     }
+}
+
+#[test]
+fn words_that_tell_no_language_are_answered_in_the_persons_own() {
+    let world = World::new();
+    for fallback in Language::ALL {
+        for text in ["foo", "foo bar", "/tmp/x.txt", "zzz qqq"] {
+            let facts = Facts { fallback, ..World::facts(&[]) };
+            let proposal = propose(&world.lexicons, &world.tools, &world.messages, &facts, text);
+            assert_eq!(proposal.language, fallback, "{text}");
+        }
+        let facts = Facts { fallback, ..World::facts(&[]) };
+        let proposal = propose(&world.lexicons, &world.tools, &world.messages, &facts, "che ore sono");
+        assert_eq!(proposal.language, Language::It);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_asked_about_by_its_own_question() {
+    let world = World::new();
+    let said = |text: &str| world.propose(text).plan.abstention.unwrap().message;
+    assert!(said("read the last 0 lines of ~/a.txt").starts_with("Which lines"));
+    assert!(said("leggi le ultime 0 righe di ~/a.txt").starts_with("Quali righe"));
+    assert!(said("read line 4 to line 2 of ~/a.txt").starts_with("Which lines"));
+    let acts = r#"write "a" to ~/a.txt, write "b" to ~/b.txt, write "c" to ~/c.txt"#;
+    assert!(said(acts).starts_with("I do one act at a time"), "{}", said(acts));
+    for language in Language::ALL {
+        for key in ["planner.no_tool", "planner.unclear", "planner.no_measure"] {
+            let message = world.messages.say(language, key, json!({"words": ""}));
+            assert!(!message.contains("“”") && !message.contains("«»"), "{message}");
+        }
+    }
+}
+
+#[test]
+fn counts_say_how_many_are_links() {
+    let count = |links: u64, language| {
+        let result = json!({"ok": true, "entries": [], "metadata": {"count": 3, "links": links}});
+        said(language, AnswerSpec::Count, "find_files", json!({}), result)
+    };
+    assert_eq!(count(0, Language::En), "3 files");
+    assert_eq!(count(1, Language::En), "3 files\n1 of them is a link.");
+    assert_eq!(count(2, Language::It), "3 file\n2 di questi sono collegamenti.");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use metnos_projections::manifest::Manifest;
-use metnos_projections::messages::Messages;
+use metnos_projections::messages::{Language, Messages};
 use metnos_projections::rules::simple::{Facts, Lexicons, Tool, Tools, propose};
 use serde_json::Value;
 
@@ -35,6 +35,7 @@ pub(crate) fn run() -> Table {
         home: "/home/owner",
         cwd: "/home/owner",
         language: None,
+        fallback: Language::En,
         existing: &[],
     };
     let mut table = Table::new(&["sentence", "µs p50", "µs p90", "outcome"], "");

@@ -2,10 +2,12 @@
 //!
 //! A target is a path of the words or nothing; text is what the sentence holds or what an earlier step gives.
 
+use std::ops::Range;
+
 use serde_json::json;
 
 use super::super::fill::{Filled, fill, path, words};
-use super::super::items::What;
+use super::super::items::{Item, What};
 use super::super::lexicon::{Cue, Sense};
 use super::super::lift::{Looks, byte};
 use super::super::tools::Indexed;
@@ -13,13 +15,26 @@ use super::{Builder, Clause, Trouble};
 use crate::manifest::Role;
 use crate::plan::Origin;
 
+/// «scriveresti»: the conditional of an Italian verb asks or supposes.
+fn is_hypothetical(folded: &str) -> bool {
+    ["rei", "resti", "rebbe", "remmo", "reste", "rebbero"].iter().any(|ending| {
+        folded.strip_suffix(ending).is_some_and(|stem| stem.ends_with(['e', 'i']) && stem.chars().count() > 3)
+    })
+}
+
 impl<'a> Builder<'a> {
     pub(super) fn acting(&mut self, clause: &Clause, at: usize, verb: usize) -> Result<(), Trouble> {
         if let Some(asking) = clause.range.clone().find(|&i| i < at && self.items[i].is(Cue::Asking)) {
             return Err(Trouble::Unclear { words: self.said(asking..at + 1) });
         }
+        if is_hypothetical(&self.items[at].folded) || self.forbidden.contains(&verb) {
+            return Err(Trouble::Unclear { words: self.said(clause.range.clone()) });
+        }
         let available = self.within(clause);
         let target = self.target(&available, at);
+        if let Some(other) = target.and_then(|target| self.second_target(&available, target)) {
+            return Err(Trouble::Unclear { words: self.said(other) });
+        }
         let tool = self.acting_tool(&available, verb);
         let Some(tool) = tool else {
             let bare = clause.pronoun && self.steps.is_empty() && target.is_none();
@@ -114,6 +129,19 @@ impl<'a> Builder<'a> {
         )
     }
 
+    /// «to c3.txt and to c4.txt»: a second path beside the target, joined to it by a connector or a comma alone.
+    fn second_target(&self, available: &[usize], target: usize) -> Option<Range<usize>> {
+        let joins = |between: &[Item]| {
+            let passes = |i: &Item| i.is_noise() || i.is_punctuation() || i.is(Cue::Connector) || i.object().is_some();
+            let link = |i: &Item| i.is_punctuation() || i.is(Cue::Connector);
+            between.iter().all(passes) && between.iter().any(link)
+        };
+        available.iter().copied().filter(|&at| at != target && path(&self.items[at]).is_some()).find_map(|at| {
+            let (first, last) = (at.min(target), at.max(target));
+            joins(&self.items[first + 1..last]).then_some(first..last + 1)
+        })
+    }
+
     /// Text that the sentence itself holds: a quotation, or the words between the verb and the target.
     pub(super) fn literal(
         &self,
@@ -150,7 +178,7 @@ impl<'a> Builder<'a> {
         let label = |at: usize| self.items[at].object().is_some_and(|o| self.lexicons.objects[o].starts_with("texts"));
         if start + 1 < stop && self.items[start].is(Cue::Determiner) && label(start + 1) {
             start += 2;
-        } else if start < stop && label(start) {
+        } else if start < stop && (label(start) || (start + 1 < stop && self.items[start].is(Cue::Spelled))) {
             start += 1;
         }
         let range = start..stop;
@@ -166,7 +194,7 @@ impl<'a> Builder<'a> {
         }
         let (from, to) = (self.items[start].start, self.items[stop - 1].end);
         let origin = Origin::Words { start: byte(from), end: byte(to) };
-        Some((self.text[from..to].to_owned(), origin, range.collect()))
+        Some((self.text[from..to].to_owned(), origin, (verb + 1..stop).collect()))
     }
 
     /// An executor whose mode has the verb's own name is told so («append», «create»).

@@ -19,6 +19,7 @@ use super::rank::Ranking;
 use super::tools::{Indexed, Tools};
 use crate::manifest::Role;
 use crate::plan::{AnswerSpec, PlannedStep};
+use crate::rules::shape::{self, State, Violation};
 
 /// Why no plan came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,10 @@ pub(crate) enum Trouble {
     NoTool { words: String },
     /// All that was said is what not to do.
     OnlyNegated,
+    /// Lines that cannot be: none of them, from the fourth to the second.
+    NoSuchLines { words: String },
+    /// More acts than one plan takes.
+    OneAtATime,
     /// What is to be told is not in any result.
     NoMeasure { words: String },
 }
@@ -60,6 +65,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) implied: bool,
     /// Verbs that a negation took away.
     negated: Vec<bool>,
+    /// Classes of verbs that a negated clause forbids.
+    forbidden: Vec<usize>,
 }
 
 const ACTING: [&str; 14] = [
@@ -86,11 +93,16 @@ impl<'a> Builder<'a> {
             answer: AnswerSpec::Result,
             implied: false,
             negated: vec![false; items.len()],
+            forbidden: Vec::new(),
         }
     }
 
     /// Plans all clauses.
     pub(crate) fn build(&mut self, clauses: &[Range<usize>]) -> Result<(), Trouble> {
+        let unsound = |i: &Item| matches!(i.what, What::Lines(lines) if !lines.sound());
+        if let Some(at) = self.items.iter().position(unsound) {
+            return Err(Trouble::NoSuchLines { words: self.said(at..at + 1) });
+        }
         let mut dropped = 0;
         for range in clauses {
             if self.negate(range.clone())? {
@@ -102,6 +114,10 @@ impl<'a> Builder<'a> {
         }
         if self.steps.is_empty() && dropped > 0 {
             return Err(Trouble::OnlyNegated);
+        }
+        let shaped = self.steps.iter().try_fold(State::Start, |state, step| shape::next(state, &step.tool, &step.args));
+        if shaped == Err(Violation::PipelineAlreadyClosed) {
+            return Err(Trouble::OneAtATime);
         }
         match self.left_over() {
             Some(range) if !self.steps.is_empty() => Err(Trouble::Unclear { words: self.said(range) }),
@@ -123,9 +139,9 @@ impl<'a> Builder<'a> {
                 _ if self.used[*at] => false,
                 What::Punctuation(_) => false,
                 What::Word(senses) if senses.is_empty() => {
-                    glued || item.folded.starts_with(|c: char| c.is_ascii_digit())
+                    glued || self.qualifies(*at) || item.folded.starts_with(|c: char| c.is_ascii_digit())
                 }
-                What::Word(_) if item.is(Cue::Superlative) || item.is(Cue::Condition) => true,
+                What::Word(_) if self.restricts(*at) => true,
                 What::Word(_) if item.is_noise() || item.is(Cue::Modified) => false,
                 What::Word(_) if item.past().is_some_and(|v| self.acts(v)) => true,
                 What::Word(senses) => {
@@ -136,6 +152,53 @@ impl<'a> Builder<'a> {
             }
         };
         (0..self.items.len()).find(lost).map(|at| at..at + 1)
+    }
+
+    /// A word that narrows what is meant, and that no step honours.
+    fn restricts(&self, at: usize) -> bool {
+        let item = &self.items[at];
+        let next = self.items.get(at + 1);
+        if [Cue::Superlative, Cue::Condition, Cue::Restriction].iter().any(|&cue| item.is(cue)) {
+            return true;
+        }
+        if item.is(Cue::Begins) || item.is(Cue::Ends) {
+            return !next.is_some_and(|i| matches!(i.what, What::Globs { .. }));
+        }
+        if item.is(Cue::Spelled) {
+            let plain = item.object().is_some() || item.is(Cue::Contains);
+            return !plain && !next.is_some_and(|i| matches!(i.what, What::Quoted(_)));
+        }
+        // «first read …»: an order of acts, not a place among things.
+        let opens = next.is_none_or(|i| i.is_punctuation() || i.verb().is_some());
+        let set = item.senses().iter().any(|s| matches!(s, Sense::Setting(_)));
+        if (item.is(Cue::First) || item.is(Cue::Last)) && !item.is_noise() && !set {
+            return !opens;
+        }
+        let number = item.senses().iter().find_map(|s| if let Sense::Number(n) = s { Some(*n) } else { None });
+        if let Some(number) = number.filter(|_| !item.is(Cue::Determiner)) {
+            let things = self.items.iter().filter(|i| matches!(i.what, What::Path { .. } | What::Url(_))).count();
+            let noun = next.is_some_and(|i| self.names(i, "texts_lines"));
+            return noun || (!item.is_noise() && usize::try_from(number) != Ok(things));
+        }
+        let place = [Cue::Inside, Cue::From, Cue::Into, Cue::Through, Cue::Onwards].iter().any(|&cue| item.is(cue));
+        let compares =
+            [Cue::MinSize, Cue::MaxSize, Cue::Older, Cue::Newer, Cue::Beside].iter().any(|&cue| item.is(cue));
+        compares && !place && !item.is_noise() && !item.is(Cue::Connector)
+    }
+
+    /// «gronkly files», «righe strambe»: a word that nobody knows, right beside what it qualifies.
+    fn qualifies(&self, at: usize) -> bool {
+        let noun = |i: Option<&Item>| {
+            i.is_some_and(|i| {
+                matches!(i.what, What::Globs { .. } | What::Lines(_))
+                    || ["files", "dirs", "texts_lines"].iter().any(|name| self.names(i, name))
+            })
+        };
+        noun(self.items.get(at + 1)) || noun(at.checked_sub(1).and_then(|before| self.items.get(before)))
+    }
+
+    fn names(&self, item: &Item, object: &str) -> bool {
+        item.object().is_some_and(|o| self.lexicons.objects[o] == object)
     }
 
     fn class(&self, verb: usize) -> &'a VerbClass {
@@ -168,6 +231,7 @@ impl<'a> Builder<'a> {
             return Err(Trouble::Unclear { words: self.said(first..range.end) });
         }
         for at in first..range.end {
+            self.forbidden.extend(self.items[at].verb());
             self.negated[at] = true;
             self.used[at] = true;
         }
@@ -261,7 +325,8 @@ impl<'a> Builder<'a> {
                 object || (name == "dirs" && tool.object == "files") || is_label(self.items, at)
             });
             let today = tool.object == "now" && matches!(self.items[at].what, What::Window { today: true, .. });
-            self.used[at] |= (noun || today || verb) && !self.items[at].is(Cue::Superlative);
+            let narrows = self.items[at].is(Cue::Superlative) || self.items[at].is(Cue::Restriction);
+            self.used[at] |= (noun || today || verb) && !narrows;
         }
     }
 }

@@ -84,7 +84,8 @@ impl<'a> Builder<'a> {
             available.iter().copied().filter(|&at| matches!(self.items[at].what, What::Url(_))).collect();
         let paths: Vec<usize> = available.iter().copied().filter(|&at| path(&self.items[at]).is_some()).collect();
         let (Some(&(verb, _)), [target], false) = (strong, paths.as_slice(), urls.is_empty()) else { return Ok(false) };
-        let directed = self.items[*target - 1].is(Cue::Into) || fill_label(self.items, *target);
+        let directed = target.checked_sub(1).is_some_and(|before| self.items[before].is(Cue::Into))
+            || fill_label(self.items, *target);
         let (Some(getter), Some(writer)) =
             (self.tools.by_grammar("get", "urls"), self.tools.by_grammar("write", "files"))
         else {
@@ -270,7 +271,7 @@ impl<'a> Builder<'a> {
             self.used[at] |= self.items[at].is(Cue::Contains) && idle;
         }
         for &at in available {
-            if tool.speaks_of(&self.items[at].folded) {
+            if tool.speaks_of(&self.items[at].folded) && !self.items[at].is(Cue::Restriction) {
                 self.used[at] = true;
             }
         }

@@ -5,18 +5,32 @@
 use serde_json::json;
 
 use super::super::fill::{Filled, fill, is_label};
-use super::super::items::What;
+use super::super::items::{Item, What};
 use super::super::lexicon::Cue;
 use super::super::lift::Looks;
 use super::super::tools::Indexed;
 use super::{Builder, Clause, Trouble};
 use crate::manifest::Role;
 
+/// A text as a regular expression that matches it alone.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if "\\.+*?()|[]{}^$".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
 /// Text that lines must hold.
 struct Search {
     /// The item that holds the text.
     at: usize,
     text: String,
+    /// It is a regular expression, made from how the lines begin or end.
+    regex: bool,
     /// The negation that turns the search round.
     not: Option<usize>,
     /// The item that introduces the text.
@@ -39,7 +53,7 @@ impl<'a> Builder<'a> {
             return Ok(false);
         }
         let in_place = self.bring(&brings, lines.filter(|_| search.is_none()))?;
-        if let Some(Search { at, text, not, cue }) = search {
+        if let Some(Search { at, text, regex, not, cue }) = search {
             let tool = self
                 .tools
                 .by_grammar("filter", "texts_lines")
@@ -48,11 +62,14 @@ impl<'a> Builder<'a> {
                 available.iter().copied().filter(|&i| matches!(self.items[i].what, What::Word(_))).collect();
             let mut filled = fill(self.lexicons, tool, self.items, &rest, None);
             filled.args.remove("regex");
-            filled.set("substring", json!(text), self.items, at);
+            filled.args.remove("substring");
+            filled.set(if regex { "regex" } else { "substring" }, json!(text), self.items, at);
             if let Some(not) = not {
                 filled.set("invert", json!(true), self.items, not);
             }
             filled.used.push(cue);
+            let label = |&i: &usize| self.items[i].is(Cue::Contains) || self.items[i].is(Cue::Spelled);
+            filled.used.extend((cue..at).filter(label));
             self.select(tool, filled)?;
         }
         if let Some(at) = lines.filter(|_| !in_place) {
@@ -198,17 +215,23 @@ impl<'a> Builder<'a> {
         if !(reads || self.last_gives_content()) {
             return None;
         }
+        let affix = available.iter().copied().find(|&at| matches!(self.items[at].what, What::Affix { .. }));
+        if let Some(at) = affix.filter(|_| of_lines) {
+            let What::Affix { begins, text } = &self.items[at].what else { return None };
+            let text = escaped(text);
+            let text = if *begins { format!("^{text}") } else { format!("{text}$") };
+            return Some(Search { at, text, regex: true, not: None, cue: at });
+        }
         for &at in available {
             let explicit = self.items[at].is(Cue::Contains);
             if !explicit || (self.items[at].is_noise() && !of_lines) {
                 continue;
             }
-            let next = (at + 1..clause.range.end).find(|&n| {
-                !(self.items[n].is_noise() || self.items[n].is(Cue::Contains) || self.items[n].object().is_some())
-            });
+            let passes = |i: &Item| i.is_noise() || i.is(Cue::Contains) || i.is(Cue::Spelled) || i.object().is_some();
+            let next = (at + 1..clause.range.end).find(|&n| !passes(&self.items[n]));
             if let Some((next, text)) = next.and_then(|n| Some((n, text(n)?))) {
                 let invert = (clause.range.start..at).rev().take(3).find(|&n| self.items[n].is(Cue::Not));
-                return Some(Search { at: next, text, not: invert, cue: at });
+                return Some(Search { at: next, text, regex: false, not: invert, cue: at });
             }
         }
         let seeks = clause.verbs.iter().any(|&(_, v)| matches!(self.class(v).verbs[0].as_str(), "find" | "filter"));
@@ -218,13 +241,14 @@ impl<'a> Builder<'a> {
             .iter()
             .copied()
             .find(|&at| matches!(self.items[at].what, What::Quoted(_)))
-            .filter(|_| !field || of_lines);
+            .filter(|_| !field || of_lines)
+            .filter(|&at| !at.checked_sub(1).is_some_and(|b| self.items[b].is(Cue::Beside)));
         quoted
             .filter(|_| asks && !clause.verbs.iter().any(|&(_, v)| self.acts(v)))
             .or_else(|| self.sought_word(clause))
             .and_then(|at| {
                 let not = at.checked_sub(1).filter(|&before| self.items[before].is(Cue::Not));
-                Some(Search { at, text: text(at)?, not, cue: at })
+                Some(Search { at, text: text(at)?, regex: false, not, cue: at })
             })
     }
 
