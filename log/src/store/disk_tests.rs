@@ -129,6 +129,7 @@ fn a_failed_commit_is_unknown_and_stops_the_writer() {
     for number in 3..6 {
         assert_eq!(log.append(one(draft(number, "a"), Expect::Any)), Err(AppendError::Stopped));
     }
+    assert!(log.requests.as_ref().unwrap().is_closed(), "the writer has stopped, not only the store");
     drop(log);
     let log = log_on(&disk);
     assert!(log.head().size <= 2);
