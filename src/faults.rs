@@ -4,6 +4,7 @@
 
 /// Waits if `METNOS_PAUSE_AT` names this point (`point:milliseconds`).
 #[cfg(debug_assertions)]
+#[expect(clippy::print_stderr, reason = "the test that asked for the wait reads that it has begun")]
 pub fn reach(point: &str) {
     static PAUSE: std::sync::OnceLock<Option<(String, u64)>> = std::sync::OnceLock::new();
     let pause = PAUSE.get_or_init(|| {
@@ -12,7 +13,7 @@ pub fn reach(point: &str) {
         Some((point.to_owned(), milliseconds.parse().ok()?))
     });
     if let Some((_, milliseconds)) = pause.as_ref().filter(|(named, _)| named == point) {
-        crate::cli::aside(&format!("waiting at {point}"));
+        eprintln!("waiting at {point}");
         std::thread::sleep(std::time::Duration::from_millis(*milliseconds));
     }
 }

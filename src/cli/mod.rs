@@ -32,7 +32,6 @@ use crate::loader::{self, check, seeds};
 use crate::projector::Until;
 use crate::sandbox::lock;
 use output::Failure;
-pub(crate) use output::aside;
 
 /// A household assistant whose every act is signed, caged, recorded and replayable.
 #[derive(Parser, Debug)]

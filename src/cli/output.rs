@@ -163,7 +163,7 @@ pub(super) fn result_json(value: &impl Serialize) {
 }
 
 /// Something that is not the result.
-pub(crate) fn aside(text: &str) {
+pub(super) fn aside(text: &str) {
     eprintln!("{}", shown(text, std::io::stderr().is_terminal()));
 }
 
