@@ -185,10 +185,17 @@ impl Redactor {
         }
         let mut bytes = Vec::new();
         rmpv::encode::write_value(&mut bytes, &value).expect("writing to memory does not fail");
-        // A «secret» that is a word of the vocabulary itself (a state's name, say) cannot be taken out of it.
+        // A «secret» that is a word of the vocabulary itself (a state's name, say) cannot be taken out of it: then each is
+        // tried alone, and only that one is left.
         match Event::decode(event.label(), event.schema(), &bytes) {
             Ok(Some(redacted)) => redacted,
-            Ok(None) | Err(_) => event,
+            Ok(None) | Err(_) => match self.known.as_slice() {
+                [] => event,
+                [_] => Self { key: self.key, known: Vec::new() }.redact_event(event),
+                several => several
+                    .iter()
+                    .fold(event, |event, known| Self { key: self.key, known: vec![known.clone()] }.redact_event(event)),
+            },
         }
     }
 
@@ -255,6 +262,27 @@ mod tests {
             let redacted = redactor.redact(&text).unwrap();
             assert!(redacted.contains("<redacted:odd:") && !redacted.contains("word"), "{redacted}");
         }
+    }
+
+    /// A credential whose value was the word «active» once kept every other secret of a life-cycle event in place.
+    #[test]
+    fn a_secret_that_is_a_word_of_the_vocabulary_shields_no_other() {
+        use crate::event::executor::{LifeCycle, LifeCycleChanged};
+        let known = [("word", "active"), ("real", "hunter2hunter2")];
+        let known = known.map(|(name, value)| (name.to_owned(), Secret::from(value.to_owned())));
+        let redactor = Redactor::new([1; 32], known.to_vec());
+        let changed = LifeCycleChanged {
+            name: "get_now".to_owned(),
+            version: "1.0.0".to_owned(),
+            from: None,
+            to: LifeCycle::Active,
+            reason: "hunter2hunter2 and AKIAABCDEFGHIJKLMNOP".to_owned(),
+            by: "owner".to_owned(),
+        };
+        let mut event = Event::from(changed);
+        redactor.payload(&mut event, |_| {});
+        let Event::LifeCycleChanged(changed) = event else { panic!("another kind") };
+        assert!(!changed.reason.contains("hunter2") && !changed.reason.contains("AKIA"), "{}", changed.reason);
     }
 
     #[test]
