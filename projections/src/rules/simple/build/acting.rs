@@ -11,6 +11,7 @@ use super::super::items::{Item, What};
 use super::super::lexicon::{Cue, Sense};
 use super::super::lift::{Looks, byte};
 use super::super::tools::Indexed;
+use super::wanted::Kind;
 use super::{Builder, Clause, Trouble};
 use crate::manifest::Role;
 use crate::plan::Origin;
@@ -31,7 +32,9 @@ impl<'a> Builder<'a> {
             return Err(Trouble::Unclear { words: self.said(clause.range.clone()) });
         }
         let available = self.within(clause);
-        let target = self.target(&available, at);
+        let packs = self.acting_tool(&available, verb).is_some_and(|t| t.verb == "compress");
+        let target =
+            self.archive(&available).filter(|_| packs).or_else(|| self.target(&available, at).filter(|_| !packs));
         if let Some(other) = target.and_then(|target| self.second_target(&available, target)) {
             return Err(Trouble::Unclear { words: self.said(other) });
         }
@@ -96,9 +99,14 @@ impl<'a> Builder<'a> {
     pub(super) fn acting_tool(&self, available: &[usize], verb: usize) -> Option<&'a Indexed> {
         let nouns: Vec<&str> =
             self.nouns(available).filter(|n| !n.starts_with("texts") && *n != "entries" && *n != "urls").collect();
-        let implied = ["files"];
-        let objects: &[&str] = if nouns.is_empty() { &implied } else { &nouns };
-        let verbs = &self.class(verb).verbs;
+        let class = self.class(verb);
+        let implied = [class.object.as_deref().unwrap_or("files")];
+        let objects: &[&str] = if nouns.is_empty() || class.object.is_some() { &implied } else { &nouns };
+        let verbs = &class.verbs;
+        let archives = nouns.contains(&"archives") && matches!(verbs[0].as_str(), "create" | "write" | "compress");
+        if let Some(tool) = self.tools.by_grammar("compress", "files").filter(|_| archives) {
+            return Some(tool);
+        }
         verbs.iter().find_map(|v| objects.iter().find_map(|o| self.tools.by_grammar(v, o)))
     }
 
@@ -123,10 +131,130 @@ impl<'a> Builder<'a> {
         let after_verb: Vec<usize> = paths.iter().copied().filter(|&at| at > verb).collect();
         after_verb.iter().rev().find(|at| directed(at)).or(paths.iter().rev().find(|at| directed(at))).copied().or(
             match paths.as_slice() {
+                // «mv a b».
+                [from, to]
+                    if self.items[verb].verb().is_some_and(|v| self.class(v).verbs[0] == "move") && from < to =>
+                {
+                    Some(*to)
+                }
                 [only] if !self.has(available, |w| matches!(w, What::Lines(_))) => Some(*only),
                 _ => None,
             },
         )
+    }
+
+    /// The path of an archive that is made: by its name; of several, the last.
+    fn archive(&self, available: &[usize]) -> Option<usize> {
+        const ENDINGS: [&str; 4] = [".zip", ".tar.gz", ".tgz", ".tar"];
+        let packed = |value: &str| ENDINGS.iter().any(|e| value.to_ascii_lowercase().ends_with(e));
+        available.iter().rev().copied().find(|&at| path(&self.items[at]).is_some_and(|(value, _)| packed(value)))
+    }
+
+    /// «I need an archive ~/a.zip of ~/b.txt»: an act that only its noun names; the verb of packing, at the noun.
+    pub(super) fn packing(&self, clause: &Clause) -> Option<(usize, usize)> {
+        let available = self.within(clause);
+        let noun = available.iter().copied().find(|&at| self.names(&self.items[at], "archives"))?;
+        let asks = clause.verbs.iter().all(|&(_, v)| self.class(v).weak || self.class(v).verbs[0] == "create");
+        let archive = self.archive(&available)?;
+        let source = available
+            .iter()
+            .any(|&at| at != archive && matches!(self.items[at].what, What::Path { .. } | What::Globs { .. }));
+        let verb = self.lexicons.verbs.iter().position(|class| class.verbs[0] == "compress")?;
+        (asks && !clause.counts && (source || clause.pronoun)).then_some((noun, verb))
+    }
+
+    /// «sort the files of ~/x into folders by type»: sorting that moves; the verb of moving, at the verb of sorting.
+    pub(super) fn filing(&self, clause: &Clause) -> Option<(usize, usize)> {
+        let sorts = |&&(_, v): &&(usize, usize)| matches!(self.class(v).verbs[0].as_str(), "sort" | "group");
+        let &(at, _) = clause.verbs.iter().find(sorts)?;
+        let into = clause.range.clone().any(|i| {
+            let plural = ["folders", "subfolders", "directories", "cartelle", "sottocartelle"];
+            let noun = self.names(&self.items[i], "dirs") && plural.contains(&self.items[i].folded.as_str());
+            noun && (1..3).any(|back| i.checked_sub(back).is_some_and(|b| self.items[b].is(Cue::Into)))
+        });
+        let verb = self.lexicons.verbs.iter().position(|class| class.verbs[0] == "move")?;
+        into.then_some((at, verb))
+    }
+
+    /// «by type and year»: the folders below which files are filed, and the items that say so.
+    fn folders_by(&self, available: &[usize], target: Option<usize>) -> Option<(String, Vec<usize>)> {
+        let field = |at: usize| {
+            let name = self.items.get(at)?.senses().iter().find_map(|s| match s {
+                Sense::Field(f) => Some(self.lexicons.fields[*f].name.as_str()),
+                _ => None,
+            })?;
+            Some(match name {
+                "extension" => "{ext}",
+                "type" => "{type}",
+                "year" => "{year}",
+                "month" => "{year}-{month}",
+                "day" | "modified" => "{date}",
+                _ => return None,
+            })
+        };
+        let passes = |i: &Item| i.is(Cue::Connector) || i.is_punctuation() || i.is(Cue::By) || i.is_noise();
+        let by = available
+            .iter()
+            .copied()
+            .find(|&at| self.items[at].is(Cue::By) && (at + 1..at + 3).any(|next| field(next).is_some()))?;
+        let mut parts: Vec<&str> = Vec::new();
+        let mut used = vec![by];
+        for at in by + 1..self.items.len() {
+            if let Some(part) = field(at) {
+                if parts.contains(&"{year}") && part == "{year}-{month}" {
+                    parts.push("{month}");
+                } else {
+                    parts.push(part);
+                }
+            } else if !passes(&self.items[at]) {
+                break;
+            }
+            used.push(at);
+        }
+        let base = target.or_else(|| available.iter().copied().find(|&at| path(&self.items[at]).is_some()))?;
+        let (base, _) = path(&self.items[base])?;
+        (!parts.is_empty()).then(|| (format!("{}/{}/", base.trim_end_matches('/'), parts.join("/")), used))
+    }
+
+    /// Files of one folder go below folders that their own data names.
+    fn file_away(
+        &mut self,
+        tool: &Indexed,
+        available: &[usize],
+        target: Option<usize>,
+        (template, used): (String, Vec<usize>),
+    ) -> Result<(), Trouble> {
+        let Some(finder) = self.tools.by_grammar("find", "files") else {
+            return Err(Trouble::NoTool { words: self.said(used[0]..used[0] + 1) });
+        };
+        let paths = available.iter().filter(|&&at| path(&self.items[at]).is_some()).count();
+        let takes: Vec<usize> =
+            available.iter().copied().filter(|at| !used.contains(at) && !(paths > 1 && Some(*at) == target)).collect();
+        let mut found = fill(self.lexicons, finder, self.items, &takes, None);
+        found.args.remove("kind");
+        found.args.entry("recursive".to_owned()).or_insert_with(|| {
+            found.provenance.insert("/recursive".to_owned(), Origin::Default);
+            json!(false)
+        });
+        self.push(finder, found)?;
+        let Some(argument) = tool.with_role(Role::TargetPath).find(|a| !tool.is_list(a)).map(str::to_owned) else {
+            return Err(Trouble::NoTool { words: self.said(used[0]..used[0] + 1) });
+        };
+        let mut filled = Filled::default();
+        filled.refer("entries", u32::try_from(self.steps.len()).unwrap_or(u32::MAX), "");
+        let base = target.or_else(|| available.iter().copied().find(|&at| path(&self.items[at]).is_some()));
+        let ends = used.iter().copied().chain(base);
+        let start = ends.clone().map(|at| self.items[at].start).min().unwrap_or(0);
+        let end = ends.map(|at| self.items[at].end).max().unwrap_or(0);
+        filled.args.insert(argument.clone(), json!(template));
+        filled.provenance.insert(format!("/{argument}"), Origin::Words { start: byte(start), end: byte(end) });
+        filled.used.extend(used);
+        filled.used.extend(base);
+        self.push(tool, filled)?;
+        for &at in available {
+            self.used[at] |= self.names(&self.items[at], "dirs") || self.names(&self.items[at], "files");
+        }
+        Ok(())
     }
 
     /// «to c3.txt and to c4.txt»: a second path beside the target, joined to it by a connector or a comma alone.
@@ -268,9 +396,18 @@ impl<'a> Builder<'a> {
     ) -> Result<(), Trouble> {
         let restricted =
             self.has(available, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
-        let describes = restricted || self.many_in_folder(tool, available);
+        let mut wanted = self.wanted(clause, available, Kind::Files);
+        wanted.totals.clear();
+        wanted.groups.clear();
+        if tool.verb == "move"
+            && let Some((template, used)) = self.folders_by(available, target)
+        {
+            return self.file_away(tool, available, target, (template, used));
+        }
+        let picked = tool.acts() && (wanted.order.is_some() || wanted.top.is_some());
+        let describes = restricted || picked || self.many_in_folder(tool, available);
         let entries = tool.with_role(Role::Entries).next().map(str::to_owned);
-        let own_target = tool.with_role(Role::TargetPath).next().is_some_and(|a| !tool.is_list(a));
+        let own_target = tool.with_role(Role::TargetPath).any(|a| !tool.is_list(a));
         let mut rest = available.to_vec();
         let mut searched = false;
         if let (true, Some(finder)) = (describes && entries.is_some(), self.tools.by_grammar("find", &tool.object)) {
@@ -278,6 +415,9 @@ impl<'a> Builder<'a> {
                 available.iter().copied().filter(|&at| !(own_target && Some(at) == target)).collect();
             let filled = fill(self.lexicons, finder, self.items, &takes, None);
             self.push(finder, filled)?;
+            if picked {
+                self.stages(Kind::Files, &wanted, clause)?;
+            }
             rest = self.unused(available);
             searched = true;
         }
