@@ -4,6 +4,7 @@
 //! target that the words do not hold; what is missing becomes a question.
 
 mod acting;
+mod people;
 mod questions;
 mod reading;
 mod records;
@@ -73,9 +74,9 @@ pub(crate) struct Builder<'a> {
     forbidden: Vec<usize>,
 }
 
-const ACTING: [&str; 16] = [
+const ACTING: [&str; 20] = [
     "move", "delete", "send", "share", "write", "set", "create", "change", "order", "compress", "open", "login",
-    "install", "act", "undo", "run",
+    "install", "act", "undo", "run", "cancel", "pause", "resume", "schedule",
 ];
 
 impl<'a> Builder<'a> {
@@ -106,6 +107,9 @@ impl<'a> Builder<'a> {
         let unsound = |i: &Item| matches!(i.what, What::Lines(lines) if !lines.sound());
         if let Some(at) = self.items.iter().position(unsound) {
             return Err(Trouble::NoSuchLines { words: self.said(at..at + 1) });
+        }
+        if self.message()? || self.tasks()? {
+            return Ok(());
         }
         let mut dropped = 0;
         for range in clauses {

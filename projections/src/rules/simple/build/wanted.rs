@@ -213,7 +213,9 @@ impl Reading<'_, '_> {
             return self.most_of_a_column();
         }
         let Some(at) = self.available.iter().copied().find(|&at| self.order_of(at).is_some()) else {
-            return self.consumption();
+            self.consumption();
+            self.changes();
+            return;
         };
         let (by, desc) = self.order_of(at).map(|(by, desc)| (by.to_owned(), desc)).expect("found above");
         let by = match (self.kind, by.as_str()) {
@@ -248,6 +250,20 @@ impl Reading<'_, '_> {
         self.wanted.order = Some(Order { by, desc, at });
         self.wanted.top = Some((top, at));
         self.wanted.used.extend(at..=found);
+    }
+
+    /// «what changed in ~/x»: without a window, what changed last.
+    fn changes(&mut self) {
+        let dated = |&at: &usize| self.items()[at].is(Cue::Modified) && !self.items()[at].is_noise();
+        let window = self.available.iter().any(|&at| matches!(self.items()[at].what, What::Window { .. }));
+        if self.kind != Kind::Files || window || self.clause.counts {
+            return;
+        }
+        if let Some(at) = self.available.iter().copied().find(dated) {
+            self.wanted.used.push(at);
+            self.wanted.top = Some((SOME, at));
+            self.wanted.order = Some(Order { by: "modified".to_owned(), desc: true, at });
+        }
     }
 
     /// «what is eating my cpu», «the processes that use most memory».
@@ -698,7 +714,8 @@ impl Reading<'_, '_> {
             return Some((condition, vec![at, at + 1]));
         }
         let opens = self.item(at)?;
-        if !(opens.is(Cue::Where) || opens.is(Cue::Contains)) || self.wanted.takes(at) {
+        let orders = opens.is(Cue::By) && self.sorts_or_groups(at);
+        if !(opens.is(Cue::Where) || opens.is(Cue::Contains)) || self.wanted.takes(at) || orders {
             return None;
         }
         let passes = |i: &Item| i.is(Cue::Determiner) || i.is(Cue::Column);
@@ -713,6 +730,9 @@ impl Reading<'_, '_> {
         let mut value_at = field_at + 1;
         while let Some(item) = self.item(value_at) {
             let value = matches!(item.what, What::Quoted(_) | What::Number(_));
+            if item.is(Cue::Descending) || item.is(Cue::Ascending) {
+                return None;
+            }
             if value || !(item.is(Cue::Equal) || item.is(Cue::Not) || item.is(Cue::Column) || item.is(Cue::Determiner))
             {
                 break;

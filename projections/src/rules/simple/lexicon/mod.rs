@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-pub(crate) use self::source::{Aggregate, FieldName, Globs, Measure, Order, Setting, VerbClass};
+pub(crate) use self::source::{Aggregate, FieldName, Globs, Measure, Order, Recurrence, Setting, VerbClass};
 use self::source::{Enclitic, Source, Valued};
 use self::spelling::{deletions, is_likely_misspelling};
 use super::words::{Word, cut, fold, stem};
@@ -138,6 +138,14 @@ pub(crate) enum Cue {
     Table,
     /// «eating», «hogging»: a process takes of what follows.
     Consumes,
+    /// «tell», «let … know»: a person and what is told follow.
+    Tells,
+    /// «that», «saying»: what is told follows.
+    Saying,
+    /// «every», «tutti i»: what follows comes round again.
+    Recurring,
+    /// «daily»: comes round again, in one word.
+    Cadence,
     /// «running»: speaks of processes.
     Running,
     /// «the last thing you did»: speaks of acts of Metnos itself.
@@ -218,6 +226,7 @@ pub struct Lexicons {
     pub(crate) fields: Vec<FieldName>,
     pub(crate) aggregates: Vec<Aggregate>,
     pub(crate) zones: Vec<String>,
+    pub(crate) recurrence: Vec<(Language, Recurrence)>,
     pub(crate) elisions: Vec<String>,
     pub(crate) file_extensions: Vec<String>,
     pub(crate) domain_endings: Vec<String>,
@@ -277,6 +286,7 @@ impl Lexicons {
             fields: Vec::new(),
             aggregates: Vec::new(),
             zones: Vec::new(),
+            recurrence: Vec::new(),
             elisions: Vec::new(),
             file_extensions: Vec::new(),
             domain_endings: Vec::new(),
@@ -337,6 +347,7 @@ impl Lexicons {
         }
         self.enter(language, &source.folders, Sense::Folder);
         self.enter(language, &source.noise, Sense::Noise);
+        self.recurrence.push((language, source.recurrence));
         self.file_extensions.extend(source.file_extensions);
         self.domain_endings.extend(source.domain_endings);
         self.enclitics.extend(source.enclitics);
@@ -471,6 +482,11 @@ impl Lexicons {
                 u32::from(self.forgive(word, Some(language)).is_some_and(|meant| of(self.phrases.get(meant))))
             }
         }
+    }
+
+    /// What a single word means, in the sentence's language first.
+    pub(crate) fn senses_of(&self, word: &str, language: Language) -> &[Sense] {
+        self.single(word, language).unwrap_or_default()
     }
 
     /// Whether `word` is a noun of that object in any language.

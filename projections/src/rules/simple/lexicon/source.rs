@@ -20,6 +20,7 @@ pub(super) struct Source {
     pub(super) orders: Vec<Order>,
     pub(super) fields: Vec<FieldName>,
     pub(super) aggregates: Vec<Aggregate>,
+    pub(super) recurrence: Recurrence,
     pub(super) cues: BTreeMap<Cue, Vec<String>>,
     pub(super) sizes: Vec<Valued<u64>>,
     pub(super) periods: BTreeMap<String, Vec<String>>,
@@ -117,6 +118,36 @@ pub(crate) struct Aggregate {
     /// `sum`, `avg`, `min`, `max`, `median`.
     pub(crate) op: String,
     pub(super) words: Vec<String>,
+}
+
+/// Words of recurring times; each is one word, or several where a space stands in it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Recurrence {
+    /// «every».
+    pub(crate) every: Vec<String>,
+    /// «at».
+    pub(crate) at: Vec<String>,
+    /// «on»: before days.
+    pub(crate) on: Vec<String>,
+    /// «other», after «every».
+    pub(crate) other: Vec<String>,
+    /// Times of day with the hour that is meant when none is said.
+    pub(crate) parts: BTreeMap<String, u8>,
+    /// Parts of the day whose hours up to eleven are in the afternoon.
+    pub(crate) afternoon: Vec<String>,
+    /// «noon», «midnight».
+    pub(crate) moments: BTreeMap<String, u8>,
+    /// Monday to Friday.
+    pub(crate) weekdays: Vec<String>,
+    /// Saturday and Sunday.
+    pub(crate) weekend: Vec<String>,
+    /// «daily» to the number of days; 1, 7, 30.
+    pub(crate) adverbs: BTreeMap<String, u8>,
+    /// «first», of the month.
+    pub(crate) first: Vec<String>,
+    /// «half past», added to the hour, in minutes.
+    pub(crate) minutes: BTreeMap<String, u8>,
 }
 
 #[derive(Deserialize)]
