@@ -36,13 +36,23 @@ def fields_of(entries):
     return list(names)
 
 
-def about(names):
-    """What the entries are, and which of their fields are sizes in bytes; for whoever shows them."""
-    if "pid" in names:
-        return "processes", [name for name in ("memory",) if name in names]
-    if "path" in names:
-        return "files", [name for name in ("size",) if name in names]
-    return ("items" if "url" in names or "text" in names else "rows"), []
+def about(names, by=()):
+    """What the entries are, which fields show them to a person, and which of those are sizes in bytes."""
+    if "pid" in names and "name" in names:
+        what, shown, sizes = "processes", [name for name in ("pid", "name", "memory", "cpu") if name in names], ["memory"]
+    elif "path" in names:
+        what, shown, sizes = "files", [name for name in ("size", "path") if name in names], ["size"]
+    else:
+        what, shown, sizes = "items" if "url" in names or "text" in names else "rows", [name for name in names if name != "path_b64"][:50], []
+    if what != "rows" and by:
+        # What they are sorted by stands before the path, the rest of a file's size is noise then.
+        also = [name for name in names if any([same_field(name, asked) for asked in by]) and name not in ("path", "name", "path_b64")]
+        shown = also + [name for name in shown if name not in also and not (what == "files" and also and name == "size")]
+    return what, shown, [name for name in sizes if name in names]
+
+
+def same_field(name, asked):
+    return plain(name) == plain(asked) or (plain(asked) in CALLED and CALLED.get(plain(name)) == CALLED[plain(asked)])
 
 # ---- fields ----
 
@@ -387,9 +397,9 @@ def ordered(args, ctx):
     for name in reversed(by):
         kept, kind, missing = in_order(kept, reader(name, names, ctx), desc, ctx)
     kept = kept[offset : None if top is None else offset + top]
-    what, sizes = about(names)
+    what, shown, sizes = about(names, by)
     metadata = {"count": len(kept), "total": len(entries), "truncated": False, "by": by, "desc": desc, "kind": kind, "missing": missing, "of": what}
-    metadata.update({"columns": names[:200], "sizes": sizes, "timezone": ctx.timezone or "UTC"})
+    metadata.update({"columns": shown, "sizes": sizes, "timezone": ctx.timezone or "UTC"})
     return {"ok": True, "entries": kept, "metadata": metadata}
 
 
