@@ -356,6 +356,15 @@ def added(values):
     return fitting(float(sum([Decimal(repr(value)) for value in values])))
 
 
+def shared(total, count):
+    """The average, in decimal digits too: 0.3 by 3 is 0.1."""
+    if isinstance(total, float):
+        from decimal import Decimal
+
+        return settled(float(Decimal(repr(total)) / count))
+    return settled(total / count)
+
+
 def settled(value):
     """2.0 is 2."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
@@ -390,14 +399,14 @@ def only_numeric(entries, names, ctx):
 
 def median_of(numbers):
     ordered, middle = sorted(numbers), len(numbers) // 2
-    return ordered[middle] if len(ordered) % 2 else added([ordered[middle - 1], ordered[middle]]) / 2
+    return ordered[middle] if len(ordered) % 2 else shared(added([ordered[middle - 1], ordered[middle]]), 2)
 
 
 def of_numbers(op, numbers):
     if op == "sum":
         return added(numbers)
     if op == "avg":
-        return added(numbers) / len(numbers)
+        return shared(added(numbers), len(numbers))
     if op == "median":
         return median_of(numbers)
     if op == "range":

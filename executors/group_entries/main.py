@@ -374,6 +374,15 @@ def added(values):
     return fitting(float(sum([Decimal(repr(value)) for value in values])))
 
 
+def shared(total, count):
+    """The average, in decimal digits too: 0.3 by 3 is 0.1."""
+    if isinstance(total, float):
+        from decimal import Decimal
+
+        return settled(float(Decimal(repr(total)) / count))
+    return settled(total / count)
+
+
 def settled(value):
     """2.0 is 2."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
@@ -417,7 +426,7 @@ class Aggregate:
             best = (min if self.op == "min" else max)(pairs, key=lambda pair: pair[0])
             return best[1] if self.dates else best[0]
         total = added([number for number, _ in pairs])
-        return settled(total if self.op == "sum" else total / len(pairs))
+        return settled(total) if self.op == "sum" else shared(total, len(pairs))
 
 
 def only_numeric(entries, names, ctx):

@@ -55,9 +55,9 @@ const KINDS: [(&str, &str); 17] = [
     ("medium", "medio"),
     ("large", "grande"),
     ("huge", "enorme"),
-    ("this week", "questa settimana"),
-    ("this month", "questo mese"),
-    ("this year", "quest'anno"),
+    ("last 7 days", "ultimi 7 giorni"),
+    ("last 31 days", "ultimi 31 giorni"),
+    ("last 12 months", "ultimi 12 mesi"),
     ("older", "più vecchio"),
 ];
 
@@ -206,7 +206,8 @@ fn text(value: &Value, options: &Options) -> String {
 
 /// The kinds of files that the product tells apart (`type`, `class`).
 fn kind_in_italian(name: &str, value: &Value, options: &Options) -> Option<String> {
-    if !options.own || options.language != Language::It || !matches!(name, "type" | "class" | "tipo") {
+    let ours = name == "class" || (options.own && matches!(name, "type" | "tipo"));
+    if options.language != Language::It || !ours {
         return None;
     }
     let kind = value.as_str()?;
@@ -256,6 +257,7 @@ pub(super) fn field_name(name: &str, language: Language, own: bool) -> String {
     if own && name == "cpu" {
         return "cpu %".to_owned();
     }
+    let own = own || name == "class";
     let known = ITALIAN.iter().find(|(known, _)| own && language == Language::It && *known == name);
     known.map_or_else(|| one_line(name), |(_, called)| (*called).to_owned())
 }
