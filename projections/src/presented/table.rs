@@ -192,6 +192,7 @@ fn column(name: &str, rows: &[Value], first: bool, options: &Options) -> Result<
 fn text(value: &Value, options: &Options) -> String {
     let (yes, no) = if options.language == Language::It { ("sì", "no") } else { ("yes", "no") };
     match value.kind() {
+        ValueKind::None | ValueKind::Undefined => String::new(),
         ValueKind::Bool => (if value.is_true() { yes } else { no }).to_owned(),
         ValueKind::Seq => value
             .try_iter()
@@ -301,14 +302,15 @@ fn line(columns: &[Column], cell: impl Fn(&Column) -> &String) -> String {
 }
 
 fn not_shown(names: &[String], language: Language) -> String {
-    let shown = names.iter().take(10).map(|name| cut(&one_line(name), 30, false)).collect::<Vec<_>>().join(", ");
-    let more = if names.len() > 10 { ", …" } else { "" };
-    match (language, names.len()) {
-        (Language::En, 1) => format!("[1 more column: {shown}]"),
-        (Language::En, n) => format!("[{n} more columns: {shown}{more}]"),
-        (Language::It, 1) => format!("[un'altra colonna: {shown}]"),
-        (Language::It, n) => format!("[altre {n} colonne: {shown}{more}]"),
-    }
+    let shown = names.iter().map(|name| one_line(name)).collect::<Vec<_>>().join(", ");
+    let start = match (language, names.len()) {
+        (Language::En, 1) => "[1 more column: ".to_owned(),
+        (Language::En, n) => format!("[{n} more columns: "),
+        (Language::It, 1) => "[un'altra colonna: ".to_owned(),
+        (Language::It, n) => format!("[altre {n} colonne: "),
+    };
+    let shown = cut(&shown, WIDTH - columns_of(&start) - 1, false);
+    format!("{start}{shown}]")
 }
 
 /// At most so wide, with «…» where something is missing: at the end, of a path at the beginning.
