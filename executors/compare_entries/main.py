@@ -5,8 +5,8 @@ It says what was added, removed and changed; what is the better of the two it do
 
 # More than this in one call is refused; a tenth of it goes through in about a second.
 ENTRIES_MAX = 1000000
-# Differing lines beyond this are not matched with each other, only told as removed and added.
-LINES_MAX = 20000
+# Pieces of text up to so many lines are matched line by line; larger ones by the lines that stand once in each.
+NEAR = 1000
 # The most differences that a reply holds.
 SHOWN_MAX = 20000
 # Lines of the unified diff around a difference.
@@ -280,6 +280,53 @@ def lines_of(text):
 
 def blocks(old, new):
     """[(tag, i1, i2, j1, j2)] of what is equal, replaced, removed or added."""
+    found, i, j = [], 0, 0
+    for a, b in anchors(old, new) + [(len(old), len(new))]:
+        found += between(old[i:a], new[j:b], i, j)
+        if a < len(old):
+            found.append(("equal", a, a + 1, b, b + 1))
+        i, j = a + 1, b + 1
+    joined = []
+    for tag, i1, i2, j1, j2 in found:
+        if joined and (tag == "equal") == (joined[-1][0] == "equal"):
+            joined[-1] = (joined[-1][0], joined[-1][1], i2, joined[-1][3], j2)
+        else:
+            joined.append((tag, i1, i2, j1, j2))
+    return joined
+
+
+def anchors(old, new):
+    """Lines that stand once in each text, in an order that both share: the longest such row of them."""
+    if len(old) + len(new) <= NEAR:
+        return []
+    from bisect import bisect_left
+
+    places = {}
+    for number, line in enumerate(new):
+        places[line] = None if line in places else number
+    once = {}
+    for number, line in enumerate(old):
+        once[line] = None if line in once else number
+    pairs = [(number, places[line]) for line, number in once.items() if number is not None and places.get(line) is not None]
+    pairs.sort()
+    ends, tails, before = [], [], []
+    for index, (_, place) in enumerate(pairs):
+        at = bisect_left(ends, place)
+        before.append(tails[at - 1] if at else None)
+        if at == len(ends):
+            ends.append(place)
+            tails.append(index)
+        else:
+            ends[at], tails[at] = place, index
+    row, index = [], tails[-1] if tails else None
+    while index is not None:
+        row.append(pairs[index])
+        index = before[index]
+    return row[::-1]
+
+
+def between(old, new, i, j):
+    """The differences of two pieces; what is too much to match is told as replaced."""
     start, limit = 0, min(len(old), len(new))
     while start < limit and old[start] == new[start]:
         start += 1
@@ -287,19 +334,17 @@ def blocks(old, new):
     while end < limit - start and old[-1 - end] == new[-1 - end]:
         end += 1
     inner_old, inner_new = old[start : len(old) - end], new[start : len(new) - end]
-    if not inner_old and not inner_new:
-        middle = []
-    elif len(inner_old) + len(inner_new) > LINES_MAX:
-        middle = [("replace", 0, len(inner_old), 0, len(inner_new))]
-    else:
+    found = [("equal", 0, start, 0, start)] if start else []
+    if inner_old and inner_new and len(inner_old) + len(inner_new) <= NEAR:
         import difflib
 
-        middle = difflib.SequenceMatcher(None, inner_old, inner_new, autojunk=len(inner_old) + len(inner_new) > 4000).get_opcodes()
-    found = [("equal", 0, start, 0, start)] if start else []
-    found += [(tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in middle]
+        matched = difflib.SequenceMatcher(None, inner_old, inner_new, autojunk=False).get_opcodes()
+        found += [(tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in matched]
+    elif inner_old or inner_new:
+        found.append(("replace", start, len(old) - end, start, len(new) - end))
     if end:
         found.append(("equal", len(old) - end, len(old), len(new) - end, len(new)))
-    return found
+    return [(tag, i1 + i, i2 + i, j1 + j, j2 + j) for tag, i1, i2, j1, j2 in found]
 
 
 def unified(old, new, found, names):
@@ -388,7 +433,7 @@ def compare_records(first, second, args, ctx):
     counts = {"added": 0, "removed": 0, "changed": 0}
     for mark in list(old) + [mark for mark in new if mark not in old]:
         if mark in old and mark in new:
-            fields = difference_of(old[mark], new[mark])
+            fields = difference_of(old[mark], new[mark]) if old[mark] != new[mark] else None
             if not fields:
                 continue
             change, entry = "changed", new[mark]

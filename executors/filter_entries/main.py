@@ -270,6 +270,7 @@ NUMBER = (
     "(?:[€$£]|EUR|USD|GBP|CHF)? ?([-+\u2212]?) ?(?:[€$£] ?)?([0-9][0-9.,'\u2019\u00a0\u202f ]*(?<! )|[.,][0-9]+)(e[-+]?[0-9]{1,3})?"
     " ?([€$£%]|EUR|USD|GBP|CHF|euro|[kmgt]i?b|b|bytes?)?"
 )
+FIRST_SIGNS = "0123456789+-\u2212.,€$£EUGCeugc \u00a0"
 UNITS = {"kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4, "kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4}
 
 
@@ -287,7 +288,7 @@ class Numbers:
     def of(self, value):
         if isinstance(value, (int, float)):
             return None if isinstance(value, bool) or value != value or value in (float("inf"), float("-inf")) else value
-        if not isinstance(value, str) or not value or len(value) > 40:
+        if not isinstance(value, str) or not value or len(value) > 40 or value[0] not in FIRST_SIGNS:
             return None
         if value not in self.kept:
             self.kept[value] = self.read(value)

@@ -268,7 +268,11 @@ def frozen(value):
 
 
 def whole_entry(entry):
-    return frozen({name: value for name, value in entry.items() if name != "path_b64"})
+    names = sorted(entry)
+    values = [entry[name] for name in names]
+    if any([isinstance(value, (list, dict, bool)) for value in values]):
+        return frozen(entry)
+    return (tuple(names), tuple(values))
 
 
 def judge(key, first, second, ctx):

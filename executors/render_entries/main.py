@@ -9,6 +9,7 @@ FORMATS = ("table", "list", "markdown", "csv", "svg")
 BARS_MAX = 50
 # What the content may have in bytes as the reply writes it.
 CONTENT_BYTES = 28 * 1024 * 1024
+MARKUP = {**{ord(sign): "\\" + sign for sign in "\\`*_[]|#~"}, ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
 
 class Refused(Exception):
     def __init__(self, error_class, english, italian):
@@ -263,6 +264,7 @@ NUMBER = (
     "(?:[€$£]|EUR|USD|GBP|CHF)? ?([-+\u2212]?) ?(?:[€$£] ?)?([0-9][0-9.,'\u2019\u00a0\u202f ]*(?<! )|[.,][0-9]+)(e[-+]?[0-9]{1,3})?"
     " ?([€$£%]|EUR|USD|GBP|CHF|euro|[kmgt]i?b|b|bytes?)?"
 )
+FIRST_SIGNS = "0123456789+-\u2212.,€$£EUGCeugc \u00a0"
 UNITS = {"kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4, "kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4}
 
 
@@ -280,7 +282,7 @@ class Numbers:
     def of(self, value):
         if isinstance(value, (int, float)):
             return None if isinstance(value, bool) or value != value or value in (float("inf"), float("-inf")) else value
-        if not isinstance(value, str) or not value or len(value) > 40:
+        if not isinstance(value, str) or not value or len(value) > 40 or value[0] not in FIRST_SIGNS:
             return None
         if value not in self.kept:
             self.kept[value] = self.read(value)
@@ -388,7 +390,7 @@ def date_said(text, moments, language):
 
 def one_line(text):
     """Without signs that would steer a terminal or turn the direction of the text."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text.strip()
     kept = []
     for sign in text.strip():
@@ -402,7 +404,7 @@ def one_line(text):
 
 
 def width_of(text):
-    if text.isascii():
+    if text.isascii() or max(text) < "\u0300":
         return len(text)
     import unicodedata
 
@@ -503,8 +505,12 @@ def table_lines(cells, count, width):
     def line(texts):
         padded = []
         for at, each in enumerate(widths):
-            text = cut(texts[at], each)
-            blanks = " " * (each - width_of(text))
+            text = texts[at]
+            wide = width_of(text)
+            if wide > each:
+                text = cut(text, each)
+                wide = width_of(text)
+            blanks = " " * (each - wide)
             padded.append(blanks + text if cells.right[at] else text + blanks)
         return (" " * GAP).join(padded).rstrip()
 
@@ -564,11 +570,7 @@ def markdown_cell(text):
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.startswith(("http://", "https://")) and not any([sign in " \n<>\"" for sign in text]):
         return text.replace("\\", "%5C").replace("|", "%7C").replace("`", "%60")
-    for sign in "\\`*_[]|#~":
-        if sign in text:
-            text = text.replace(sign, "\\" + sign)
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return "<br>".join([one_line(line) for line in text.split("\n")])
+    return "<br>".join([one_line(line) for line in text.translate(MARKUP).split("\n")])
 
 
 def as_markdown(rows, columns, sizes, title, ctx):
