@@ -53,6 +53,7 @@ fn field_names(names: &Value, code: &str, own: bool) -> Result<String, Error> {
     Ok(called.collect::<Vec<_>>().join(", "))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a filter takes its named arguments by value")]
 fn tabled(entries: &Value, code: &str, options: Kwargs) -> Result<String, Error> {
     let texts = |name: &str| -> Result<Option<Vec<String>>, Error> {
         let value: Option<Value> = options.get(name)?;

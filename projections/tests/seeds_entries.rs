@@ -40,7 +40,7 @@ fn check(name: &str, result: &Value, en: &str, it: &str) {
 fn of(what: &str, entries: &Value, columns: &[&str], more: &Value) -> Value {
     let mut metadata = json!({"count": entries.as_array().map_or(0, Vec::len), "truncated": false, "of": what, "columns": columns,
         "sizes": if what == "files" { json!(["size"]) } else { json!([]) }, "timezone": "Europe/Rome"});
-    for (key, value) in more.as_object().unwrap() {
+    for (key, value) in more.as_object().expect("an object") {
         metadata[key] = value.clone();
     }
     json!({"ok": true, "entries": entries, "metadata": metadata})
@@ -136,7 +136,7 @@ fn groups_have_a_total_and_say_what_was_left_out() {
 fn computed(what: &str, value: &Value, entries: &Value, more: &Value) -> Value {
     let mut result = of(what, entries, &["size", "path"], &json!({"skipped": 0, "count": 3}));
     result["value"] = value.clone();
-    for (key, value) in more.as_object().unwrap() {
+    for (key, value) in more.as_object().expect("an object") {
         result["metadata"][key] = value.clone();
     }
     result

@@ -4,12 +4,12 @@ CASES = [
     {
         "name": "by kind of file, all fields kept",
         "args": {
-            "entries": [{"path": "/a.JPG", "size": 5, "path_b64": "L2E="}, {"path": "/b.pdf", "size": 1}, {"path": "/c.jpeg", "size": 2}, {"path": "/d", "kind": "dir"}, {"path": "/e.xyz"}],
+            "entries": [{"path": "/a.JPG", "size": 5, "path_b64": "L2EuSlBH"}, {"path": "/b.pdf", "size": 1}, {"path": "/c.jpeg", "size": 2}, {"path": "/d", "kind": "dir"}, {"path": "/e.xyz"}],
             "by": "type",
         },
         "expect": {
             "ok": True,
-            "entries": [{"path": "/a.JPG", "class": "picture", "path_b64": "L2E="}, {"class": "document"}, {"class": "picture"}, {"class": "folder"}, {"class": "other"}],
+            "entries": [{"path": "/a.JPG", "class": "picture", "path_b64": "L2EuSlBH"}, {"class": "document"}, {"class": "picture"}, {"class": "folder"}, {"class": "other"}],
             "metadata": {"count": 5, "classes": {"picture": 2, "document": 1, "folder": 1, "other": 1}, "totals": {"count": 5, "size": 8}, "truncated": False},
         },
     },

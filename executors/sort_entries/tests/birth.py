@@ -4,14 +4,14 @@ CASES = [
     {
         "name": "largest first, the first two, all fields kept",
         "args": {
-            "entries": [{"path": "/a", "size": 5, "kind": "file"}, {"path": "/b", "size": 50, "path_b64": "L2L/"}, {"path": "/c", "size": 500}],
+            "entries": [{"path": "/a", "size": 5, "kind": "file"}, {"path": "/b", "size": 50, "path_b64": "L2I="}, {"path": "/c", "size": 500}],
             "by": "dimensione",
             "desc": True,
             "top": 2,
         },
         "expect": {
             "ok": True,
-            "entries": [{"path": "/c", "size": 500}, {"path": "/b", "size": 50, "path_b64": "L2L/"}],
+            "entries": [{"path": "/c", "size": 500}, {"path": "/b", "size": 50, "path_b64": "L2I="}],
             "metadata": {"count": 2, "total": 3, "by": ["dimensione"], "desc": True, "kind": "number", "of": "files", "truncated": False},
         },
     },

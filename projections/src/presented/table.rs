@@ -190,19 +190,19 @@ fn column(name: &str, rows: &[Value], first: bool, options: &Options) -> Result<
 
 /// A value that is no number, in one line and without signs that would steer a terminal.
 fn text(value: &Value, options: &Options) -> String {
-    let (yes, no) = if options.language == Language::It { ("sì", "no") } else { ("yes", "no") };
-    match value.kind() {
-        ValueKind::None | ValueKind::Undefined => String::new(),
-        ValueKind::Bool => (if value.is_true() { yes } else { no }).to_owned(),
-        ValueKind::Seq => value
-            .try_iter()
-            .map(|items| items.map(|item| text(&item, options)).collect::<Vec<_>>().join(", "))
-            .unwrap_or_default(),
-        _ => {
-            let shown = value.to_string();
-            local::date(&shown, options.language, options.zone.as_deref()).unwrap_or_else(|| one_line(&shown))
-        }
+    if value.is_none() || value.is_undefined() {
+        return String::new();
     }
+    if value.kind() == ValueKind::Bool {
+        let (yes, no) = if options.language == Language::It { ("sì", "no") } else { ("yes", "no") };
+        return (if value.is_true() { yes } else { no }).to_owned();
+    }
+    if value.kind() == ValueKind::Seq {
+        let items = value.try_iter().map(|items| items.map(|item| text(&item, options)).collect::<Vec<_>>());
+        return items.unwrap_or_default().join(", ");
+    }
+    let shown = value.to_string();
+    local::date(&shown, options.language, options.zone.as_deref()).unwrap_or_else(|| one_line(&shown))
 }
 
 /// The kinds of files that the product tells apart (`type`, `class`).
@@ -288,7 +288,7 @@ fn fit(columns: &mut Vec<Column>, header: bool) -> Vec<String> {
     }
     for (column, width) in columns.iter_mut().zip(widths) {
         let (right, path) = (column.right, column.path);
-        for cell in column.cells.iter_mut() {
+        for cell in &mut column.cells {
             *cell = padded(&cut(cell, width, path), width, right);
         }
         column.head = padded(&cut(&column.head, width, false), width, right);
