@@ -13,10 +13,13 @@
 mod local;
 mod table;
 
+use std::borrow::Cow;
+
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, Error, ErrorKind};
 
 use crate::messages::Language;
+use crate::rules::simple::answer::StepResult;
 
 /// Makes the filters known to templates.
 pub(crate) fn add_filters(environment: &mut Environment<'_>) {
@@ -25,6 +28,32 @@ pub(crate) fn add_filters(environment: &mut Environment<'_>) {
     environment.add_filter("local_date", local_date);
     environment.add_filter("field_names", field_names);
     environment.add_filter("table", tabled);
+}
+
+/// The step with its columns in the order of what was read first: an object's fields have no order of their own, but a
+/// CSV file's columns have one, and its reader tells it (`metadata.columns`).
+pub(crate) fn in_reading_order<'a>(last: &'a StepResult, earlier: &[StepResult]) -> Cow<'a, StepResult> {
+    const KEEPERS: [&str; 5] =
+        ["filter_entries", "sort_entries", "compute_entries", "classify_entries", "filter_lists"];
+    let columns = |step: &StepResult| -> Option<Vec<String>> {
+        let names = step.result.pointer("/metadata/columns")?.as_array()?;
+        names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+    };
+    let read = earlier.iter().find(|step| step.tool.starts_with("read_")).and_then(columns);
+    let (Some(read), Some(mut shown)) = (read, columns(last)) else { return Cow::Borrowed(last) };
+    if !KEEPERS.contains(&last.tool.as_str()) {
+        return Cow::Borrowed(last);
+    }
+    // What the reader knows changes places among itself; what was added stays where it is.
+    let mut ordered: Vec<String> = shown.iter().filter(|name| read.contains(name)).cloned().collect();
+    ordered.sort_by_key(|name| read.iter().position(|known| known == name));
+    let mut ordered = ordered.into_iter();
+    for name in shown.iter_mut().filter(|name| read.contains(name)) {
+        *name = ordered.next().unwrap_or_default();
+    }
+    let mut last = last.clone();
+    last.result["metadata"]["columns"] = shown.into();
+    Cow::Owned(last)
 }
 
 fn language(code: &str) -> Result<Language, Error> {
@@ -80,7 +109,9 @@ fn tabled(entries: &Value, code: &str, options: Kwargs) -> Result<String, Error>
 mod tests {
     use serde_json::{Value, json};
 
+    use super::in_reading_order;
     use crate::messages::fill;
+    use crate::rules::simple::answer::StepResult;
 
     #[track_caller]
     fn check(template: &str, value: &Value, said: &str) {
@@ -135,6 +166,25 @@ mod tests {
         check(say, &json!("2026-13-05"), "2026-13-05");
         check(say, &json!("someday"), "someday");
         check(r#"{{ v | local_date("en", "No/Where") }}"#, &json!("2026-05-05T23:30:00Z"), "5 May 2026 23:30");
+    }
+
+    #[test]
+    fn columns_stand_as_in_the_file_that_was_read() {
+        let step = |tool: &str, columns: &Value| StepResult {
+            tool: tool.to_owned(),
+            args: json!({}),
+            result: json!({"ok": true, "metadata": {"columns": columns}}),
+        };
+        let read = [step("read_files_csv", &json!(["when", "what", "amount"]))];
+        let shown = |tool: &str, columns: &Value, earlier: &[StepResult]| {
+            in_reading_order(&step(tool, columns), earlier).result["metadata"]["columns"].clone()
+        };
+        let sorted = json!(["amount", "what", "when"]);
+        assert_eq!(shown("sort_entries", &sorted, &read), json!(["when", "what", "amount"]));
+        let classes = json!(["class", "amount", "new", "when"]);
+        assert_eq!(shown("classify_entries", &classes, &read), json!(["class", "when", "new", "amount"]));
+        assert_eq!(shown("group_entries", &sorted, &read), sorted);
+        assert_eq!(shown("sort_entries", &sorted, &[]), sorted);
     }
 
     #[test]

@@ -201,6 +201,13 @@ fn text(value: &Value, options: &Options) -> String {
         let items = value.try_iter().map(|items| items.map(|item| text(&item, options)).collect::<Vec<_>>());
         return items.unwrap_or_default().join(", ");
     }
+    if value.kind() == ValueKind::Map {
+        let said = |key: Value| {
+            let item = value.get_item(&key).unwrap_or_default();
+            format!("{}: {}", one_line(&key.to_string()), text(&item, options))
+        };
+        return value.try_iter().map(|keys| keys.map(said).collect::<Vec<_>>()).unwrap_or_default().join(", ");
+    }
     let shown = value.to_string();
     local::date(&shown, options.language, options.zone.as_deref()).unwrap_or_else(|| one_line(&shown))
 }
