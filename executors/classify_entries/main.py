@@ -395,10 +395,13 @@ class Condition:
             raise Refused("invalid_args", "There is no op «%s»; there are: %s." % (self.op, ", ".join(OPS)), "Non esiste l'op «%s»; ci sono: %s." % (self.op, ", ".join(OPS)))
         if self.op not in NO_VALUE and "value" not in given:
             raise Refused("missing_input", "The value to compare with is missing (op %s)." % self.op, "Manca il valore con cui confrontare (op %s)." % self.op)
-        self.wanted = self.many(wanted) if self.op in ("between", "in") else [wanted]
+        self.wanted = list(self.many(wanted)) if self.op in ("between", "in") else [wanted]
         listed = [value for value in self.wanted if isinstance(value, str)]
         self.numbers, self.moments = Numbers(values + listed if self.op not in NO_VALUE else [], ctx), Moments(ctx)
         self.number = [self.numbers.of(value) for value in self.wanted]
+        if self.op == "between" and None not in self.number and self.number[0] > self.number[1]:
+            self.wanted.reverse()
+            self.number.reverse()
         self.span = [span(value, self.moments) for value in self.wanted]
         self.text = [folded(text_of(value).strip()) for value in self.wanted]
         self.dated = any(self.span)

@@ -45,25 +45,6 @@ def fields_of(entries):
         names.update(dict.fromkeys(shape))
     return list(names)
 
-
-def about(names, by=()):
-    """What the entries are, which fields show them to a person, and which of those are sizes in bytes."""
-    if "pid" in names and "name" in names:
-        what, shown, sizes = "processes", [name for name in ("pid", "name", "memory", "cpu") if name in names], ["memory"]
-    elif "path" in names:
-        what, shown, sizes = "files", [name for name in ("size", "path") if name in names], ["size"]
-    else:
-        what, shown, sizes = "items" if "url" in names or "text" in names else "rows", [name for name in names if name != "path_b64"][:50], []
-    if what != "rows" and by:
-        # What they are sorted by stands before the path, the rest of a file's size is noise then.
-        also = [name for name in names if any([same_field(name, asked) for asked in by]) and name not in ("path", "name", "path_b64")]
-        shown = also + [name for name in shown if name not in also and not (what == "files" and also and name == "size")]
-    return what, shown, [name for name in sizes if name in names]
-
-
-def same_field(name, asked):
-    return plain(name) == plain(asked) or (plain(asked) in CALLED and CALLED.get(plain(name)) == CALLED[plain(asked)])
-
 # ---- fields ----
 
 # What people call the fields that files and processes have, in both languages.

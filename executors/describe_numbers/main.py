@@ -403,6 +403,10 @@ def fitting(value):
     return value
 
 
+# Numbers in fields called so are names or ranks: what is asked for is hardly their sum.
+NO_AMOUNTS = set("id pid year anno month mese day giorno zip cap code codice line riga number numero count phone telefono port porta".split())
+
+
 def only_numeric(entries, names, ctx):
     """The one field that holds numbers, where it can be but one."""
     if "size" in names and "path" in names:
@@ -414,8 +418,9 @@ def only_numeric(entries, names, ctx):
         there = [value for value in values if value is not None and value != ""]
         if there and sum([numbers.of(value) is not None for value in there]) * 2 > len(there):
             found.append(name)
-    if len(found) == 1:
-        return found[0]
+    amounts = [name for name in found if not {plain(word) for word in name.replace("_", " ").split()} & NO_AMOUNTS]
+    if len(found) == 1 or len(amounts) == 1:
+        return (amounts or found)[0]
     listed = ", ".join(found[:30])
     if found:
         raise Refused("missing_input", "Which field to compute is missing; these hold numbers: %s." % listed, "Manca il campo da calcolare; questi contengono numeri: %s." % listed)

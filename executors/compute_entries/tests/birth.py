@@ -35,6 +35,7 @@ CASES = [
     {"name": "the largest of nothing", "args": {"entries": [], "op": "max", "key": "n"}, "expect": {"ok": True, "value": None, "content": ""}},
     {"name": "beyond 64 bits", "args": {"entries": [{"n": 9223372036854775807}, {"n": 9223372036854775807}], "op": "sum", "key": "n"}, "expect": {"ok": True, "value": 18446744073709551616.0}},
     {"name": "no number at all", "args": {"entries": [{"n": "a"}, {"n": "b"}], "op": "sum", "key": "n"}, "expect": {"ok": False, "error_class": "unparseable"}},
+    {"name": "an identifier is no amount", "args": {"entries": [{"id": 7, "price": 2, "Year": 2026}, {"id": 8, "price": 3, "Year": 2026}], "op": "sum"}, "expect": {"ok": True, "value": 5, "metadata": {"key": "price"}}},
     {"name": "which of two", "args": {"entries": [{"a": 1, "b": 2, "c": "x"}], "op": "sum"}, "expect": {"ok": False, "error_class": "missing_input", "error": {"$match": "a, b"}}},
     {"name": "a field that is nowhere", "args": {"entries": [{"a": 1}], "op": "sum", "key": "colour"}, "expect": {"ok": False, "error_class": "not_found"}},
 ]

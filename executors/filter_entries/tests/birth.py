@@ -21,7 +21,7 @@ CASES = [
         "name": "sizes with a unit",
         "args": {
             "entries": [{"path": "/a/1", "size": 999999}, {"path": "/a/2", "size": 1000000}, {"path": "/a/3", "size": 1048576, "path_b64": "L2EvMw=="}],
-            "where": [{"field": "bytes", "op": "between", "value": ["1 MB", "1 MiB"]}],
+            "where": [{"field": "bytes", "op": "between", "value": ["1 MiB", "1 MB"]}],
         },
         "expect": {"ok": True, "entries": [{"path": "/a/2"}, {"path": "/a/3", "path_b64": "L2EvMw=="}], "metadata": {"of": "files", "sizes": ["size"]}},
     },
