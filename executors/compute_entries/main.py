@@ -37,7 +37,7 @@ def fields_of(entries):
     return list(names)
 
 
-def about(names, by=()):
+def about(entries, names, by=()):
     """What the entries are, which fields show them to a person, and which of those are sizes in bytes."""
     if "pid" in names and "name" in names:
         what, shown, sizes = "processes", [name for name in ("pid", "name", "memory", "cpu") if name in names], ["memory"]
@@ -49,6 +49,9 @@ def about(names, by=()):
         # What they are sorted by stands before the path, the rest of a file's size is noise then.
         also = [name for name in names if any([same_field(name, asked) for asked in by]) and name not in ("path", "name", "path_b64")]
         shown = also + [name for name in shown if name not in also and not (what == "files" and also and name == "size")]
+    kinds = {entry.get("kind") for entry in entries} if what == "files" else ()
+    if "dir" in kinds:
+        what = "dirs" if len(kinds) == 1 else "items"
     return what, shown, [name for name in sizes if name in names]
 
 
@@ -437,7 +440,7 @@ def computed(args, ctx):
     if op not in OPS:
         raise Refused("invalid_args", "There is no op «%s»; there are: %s." % (op, ", ".join(OPS)), "Non esiste l'op «%s»; ci sono: %s." % (op, ", ".join(OPS)))
     names = fields_of(entries)
-    what, shown, sizes = about(names, [key] if key else [])
+    what, shown, sizes = about(entries, names, [key] if key else [])
     metadata = {"op": op, "key": key, "count": len(entries), "skipped": 0, "truncated": False, "of": what, "timezone": ctx.timezone or "UTC"}
     metadata.update({"columns": shown, "sizes": sizes})
     if op == "count" or not entries:

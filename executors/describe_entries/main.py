@@ -38,7 +38,7 @@ def fields_of(entries):
     return list(names)
 
 
-def about(names, by=()):
+def about(entries, names, by=()):
     """What the entries are, which fields show them to a person, and which of those are sizes in bytes."""
     if "pid" in names and "name" in names:
         what, shown, sizes = "processes", [name for name in ("pid", "name", "memory", "cpu") if name in names], ["memory"]
@@ -50,6 +50,9 @@ def about(names, by=()):
         # What they are sorted by stands before the path, the rest of a file's size is noise then.
         also = [name for name in names if any([same_field(name, asked) for asked in by]) and name not in ("path", "name", "path_b64")]
         shown = also + [name for name in shown if name not in also and not (what == "files" and also and name == "size")]
+    kinds = {entry.get("kind") for entry in entries} if what == "files" else ()
+    if "dir" in kinds:
+        what = "dirs" if len(kinds) == 1 else "items"
     return what, shown, [name for name in sizes if name in names]
 
 
@@ -616,8 +619,8 @@ class Summary:
 
 def heading(entries, what, names, language):
     count = number_said(len(entries), language)
-    one, many = {"files": ("file", "files"), "processes": ("process", "processes"), "rows": ("row", "rows"), "items": ("entry", "entries")}[what]
-    uno, molti = {"files": ("file", "file"), "processes": ("processo", "processi"), "rows": ("riga", "righe"), "items": ("elemento", "elementi")}[what]
+    one, many = {"files": ("file", "files"), "dirs": ("folder", "folders"), "processes": ("process", "processes"), "rows": ("row", "rows"), "items": ("entry", "entries")}[what]
+    uno, molti = {"files": ("file", "file"), "dirs": ("cartella", "cartelle"), "processes": ("processo", "processi"), "rows": ("riga", "righe"), "items": ("elemento", "elementi")}[what]
     if language == "it":
         return "%s %s, %d %s:" % (count, uno if len(entries) == 1 else molti, len(names), "campo" if len(names) == 1 else "campi")
     return "%s %s, %d %s:" % (count, one if len(entries) == 1 else many, len(names), "field" if len(names) == 1 else "fields")
@@ -626,7 +629,7 @@ def heading(entries, what, names, language):
 def described(args, ctx):
     entries = list_of_entries(args.get("entries"))
     names = fields_of(entries)
-    what, shown, sizes = about(names)
+    what, shown, sizes = about(entries, names)
     metadata = {"count": len(entries), "fields": [], "truncated": False, "of": what, "columns": shown, "sizes": sizes, "timezone": ctx.timezone or "UTC"}
     if not entries:
         return {"ok": True, "content": "La lista è vuota." if ctx.language == "it" else "The list is empty.", "metadata": metadata}

@@ -38,7 +38,7 @@ def fields_of(entries):
     return list(names)
 
 
-def about(names, by=()):
+def about(entries, names, by=()):
     """What the entries are, which fields show them to a person, and which of those are sizes in bytes."""
     if "pid" in names and "name" in names:
         what, shown, sizes = "processes", [name for name in ("pid", "name", "memory", "cpu") if name in names], ["memory"]
@@ -50,6 +50,9 @@ def about(names, by=()):
         # What they are sorted by stands before the path, the rest of a file's size is noise then.
         also = [name for name in names if any([same_field(name, asked) for asked in by]) and name not in ("path", "name", "path_b64")]
         shown = also + [name for name in shown if name not in also and not (what == "files" and also and name == "size")]
+    kinds = {entry.get("kind") for entry in entries} if what == "files" else ()
+    if "dir" in kinds:
+        what = "dirs" if len(kinds) == 1 else "items"
     return what, shown, [name for name in sizes if name in names]
 
 
@@ -515,7 +518,7 @@ def filtered(args, ctx):
         kept = [entry for entry in entries if tests[0](entry) == keep]
     else:
         kept = [entry for entry in entries if join([test(entry) for test in tests]) == keep]
-    what, shown, sizes = about(names, [given["field"] for given in where if given["field"] != "path"])
+    what, shown, sizes = about(entries, names, [given["field"] for given in where if given["field"] != "path"])
     metadata = {"count": len(kept), "total": len(entries), "truncated": False, "of": what, "columns": shown, "sizes": sizes, "timezone": ctx.timezone or "UTC"}
     return {"ok": True, "entries": kept, "metadata": metadata}
 

@@ -93,6 +93,20 @@ fn rows_keep_their_columns_and_what_lacks_the_field_is_told() {
 }
 
 #[test]
+fn folders_are_called_folders() {
+    let folders = json!([{"path": "/d/b", "kind": "dir", "items": 12}, {"path": "/d/a", "kind": "dir", "items": 3}]);
+    let more = json!({"total": 2, "by": ["items"], "desc": true, "kind": "number", "missing": 0});
+    check(
+        "sort_entries",
+        &of("dirs", &folders, &["items", "path"], &more),
+        "2 folders by items, largest first:\n12  /d/b\n 3  /d/a",
+        "2 cartelle per elementi, dal più grande:\n12  /d/b\n 3  /d/a",
+    );
+    let none = of("dirs", &json!([]), &[], &json!({"total": 5}));
+    check("filter_entries", &none, "None of the 5 folders fits.", "Nessuna delle 5 cartelle corrisponde.");
+}
+
+#[test]
 fn filtered_ones_are_counted() {
     let rows = json!([{"a": 1}]);
     check(

@@ -45,6 +45,11 @@ CASES = [
         "args": {"entries": [{"Prezzo (€)": "3,00"}, {"Prezzo (€)": "1,00"}], "by": "prezzo"},
         "expect": {"ok": True, "entries": [{"Prezzo (€)": "1,00"}, {"Prezzo (€)": "3,00"}]},
     },
+    {
+        "name": "folders are called folders, a mix is neither",
+        "args": {"entries": [{"path": "/b", "kind": "dir", "items": 1}, {"path": "/a", "kind": "dir", "items": 2}], "by": "items", "desc": True},
+        "expect": {"ok": True, "entries": [{"path": "/a"}, {"path": "/b"}], "metadata": {"of": "dirs", "columns": ["items", "path"]}},
+    },
     {"name": "more than there are", "args": {"entries": [{"a": 2}, {"a": 1}], "by": "a", "top": 10}, "expect": {"ok": True, "entries": [{"a": 1}, {"a": 2}], "metadata": {"count": 2}}},
     {"name": "nothing in, nothing out", "args": {"entries": [], "by": "size"}, "expect": {"ok": True, "entries": [], "metadata": {"count": 0, "total": 0}}},
     {"name": "a field that is nowhere", "args": {"entries": [{"a": 1}], "by": "colour"}, "expect": {"ok": False, "error_class": "not_found", "error": {"$match": "there are: a"}}},
