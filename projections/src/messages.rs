@@ -101,6 +101,7 @@ pub fn fill(template: &str, values: impl Serialize) -> Result<String, minijinja:
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(2_000_000));
+    crate::presented::add_filters(&mut environment);
     environment.render_str(template, minijinja::value::Serde(values))
 }
 
