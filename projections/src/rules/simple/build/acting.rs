@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde_json::json;
 
-use super::super::fill::{Filled, fill, path, words};
+use super::super::fill::{Filled, fill, is_label, path, words};
 use super::super::items::{Item, What};
 use super::super::lexicon::{Cue, Sense};
 use super::super::lift::{Looks, byte};
@@ -14,7 +14,7 @@ use super::super::tools::Indexed;
 use super::wanted::Kind;
 use super::{Builder, Clause, Trouble};
 use crate::manifest::Role;
-use crate::plan::Origin;
+use crate::plan::{AnswerSpec, Origin};
 
 /// «scriveresti»: the conditional of an Italian verb asks or supposes.
 fn is_hypothetical(folded: &str) -> bool {
@@ -51,6 +51,12 @@ impl<'a> Builder<'a> {
         let content = tool.with_role(Role::Content).next().map(str::to_owned);
         if let Some(content) = content {
             let literal = self.literal(&available, at, target);
+            let listed = literal.is_none()
+                && tool.with_role(Role::Entries).next().is_some()
+                && (self.bring_listed(clause, at, &sources)? || self.last_gives_entries());
+            if listed {
+                return self.write_entries(tool, clause, (at, verb), &available, target);
+            }
             let named = self.has(&sources, |w| matches!(w, What::Path { .. } | What::Url(_)));
             if literal.is_none() && (named || self.last_gives_content()) {
                 self.selection(clause, &sources)?;
@@ -79,6 +85,135 @@ impl<'a> Builder<'a> {
         self.over_entries(tool, clause, &available, target)
     }
 
+    /// «save the list of files in ~/x to …»: what is written are entries, which are planned first. False when it is text.
+    fn bring_listed(&mut self, clause: &Clause, act: usize, sources: &[usize]) -> Result<bool, Trouble> {
+        let links = sources.iter().any(|&at| {
+            self.items[at].form().is_some_and(|(form, _)| self.lexicons.forms[form] == "url")
+                && !is_label(self.items, at)
+        });
+        if links && self.as_links() {
+            for &at in sources {
+                self.used[at] |= self.items[at].form().is_some();
+            }
+            return Ok(true);
+        }
+        let verbs: Vec<(usize, usize)> = clause.verbs.iter().copied().filter(|&(at, _)| at != act).collect();
+        let lists = verbs.iter().any(|&(_, v)| matches!(self.class(v).verbs[0].as_str(), "list" | "find"));
+        let noun = |&at: &usize| {
+            let plural = ["files", "dirs", "processes"].iter().any(|n| self.names(&self.items[at], n));
+            plural && !is_label(self.items, at)
+        };
+        let folder = |&at: &usize| path(&self.items[at]).is_some_and(|(_, looks)| looks != Looks::File);
+        let table =
+            |&at: &usize| path(&self.items[at]).is_some_and(|(value, _)| value.to_ascii_lowercase().ends_with(".csv"));
+        let narrowed =
+            self.has(sources, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
+        let place = sources.iter().any(|at| folder(at)) || narrowed;
+        let url = self.has(sources, |w| matches!(w, What::Url(_)));
+        let processes = self.nouns(sources).any(|n| n == "processes");
+        let url = url && links;
+        let files = place && (lists || narrowed || sources.iter().any(noun));
+        let sub = Clause { range: clause.range.clone(), verbs, counts: false, pronoun: false };
+        let rows = sources.iter().any(table) && !self.wanted(&sub, sources, Kind::Rows).is_empty();
+        if !(files || url || processes || rows) {
+            return Ok(false);
+        }
+        if self.question(&sub, sources)? || self.records(&sub, sources)? {
+            return Ok(self.last_gives_entries());
+        }
+        let Some(finder) = self.tools.by_grammar("find", "files").filter(|_| files) else { return Ok(false) };
+        let filled = fill(self.lexicons, finder, self.items, sources, None);
+        self.push(finder, filled)?;
+        self.explain_entries(&sub, sources);
+        Ok(true)
+    }
+
+    /// «fetch the page … and save the links»: the step that fetches reads the links instead.
+    fn as_links(&mut self) -> bool {
+        let Some(tool) = self.tools.by_grammar("read", "urls_html") else { return false };
+        let Some(step) = self.steps.last_mut().filter(|s| s.tool == "get_urls" || s.tool == tool.name()) else {
+            return false;
+        };
+        let Some(args) = step.args.as_object_mut().filter(|a| a.len() == 1) else { return false };
+        args.insert("what".to_owned(), json!("links"));
+        step.provenance.insert("/what".to_owned(), Origin::Default);
+        tool.name().clone_into(&mut step.tool);
+        true
+    }
+
+    /// Whether the last step gives entries rather than one text.
+    fn last_gives_entries(&self) -> bool {
+        self.steps.last().is_some_and(|step| {
+            let links = step.args.get("what").is_some_and(|what| what == "links");
+            links
+                || self.tools.indexed(&step.tool).is_some_and(|t| {
+                    t.gives_entries() && t.verb != "extract" && t.verb != "compare" && t.object != "texts"
+                })
+        })
+    }
+
+    /// Writes the entries of the last step, in the columns of the table that they came from.
+    fn write_entries(
+        &mut self,
+        tool: &Indexed,
+        clause: &Clause,
+        (at, verb): (usize, usize),
+        available: &[usize],
+        target: Option<usize>,
+    ) -> Result<(), Trouble> {
+        let words: Vec<usize> =
+            self.unused(available).into_iter().filter(|&i| Some(i) == target || self.items[i].is_word()).collect();
+        let mut filled = fill(self.lexicons, tool, self.items, &words, target);
+        self.set_mode(tool, verb, at, &mut filled);
+        // «how many are there? write it to …»: the number, not what was counted.
+        if self.answer == AnswerSpec::Count && clause.pronoun {
+            self.stage("compute", &[("op", json!("count"))], &Origin::Default, clause)?;
+            self.answer = AnswerSpec::Result;
+            self.used[at] = true;
+            filled.refer("content", self.last(), "content");
+            return self.push(tool, filled);
+        }
+        filled.refer("entries", self.last(), "");
+        let named = available.iter().copied().find(|&i| {
+            let field = self.items[i].senses().iter().any(|s| matches!(s, Sense::Field(_)));
+            field && !self.used[i] && self.items.get(i + 1).is_some_and(|n| n.is(Cue::From))
+        });
+        let field = named.and_then(|i| {
+            self.items[i].senses().iter().find_map(|s| match s {
+                Sense::Field(f) => Some((self.lexicons.fields[*f].name.clone(), i)),
+                _ => None,
+            })
+        });
+        if let Some((name, i)) = field {
+            filled.add(tool, "columns", json!(name), self.items, i);
+        } else if let Some(step) = self.columns_from() {
+            filled.refer("columns", step, "metadata.columns");
+        }
+        self.used[at] = true;
+        for &(weak, v) in &clause.verbs {
+            self.used[weak] |= self.class(v).weak || self.class(v).verbs[0] == "list";
+        }
+        self.explain_entries(clause, available);
+        self.push(tool, filled)
+    }
+
+    /// The step that read the table whose columns the last step's entries still have.
+    pub(super) fn columns_from(&self) -> Option<u32> {
+        let kept = |verb: &str| matches!(verb, "filter" | "sort" | "classify");
+        let mut at = self.steps.len();
+        loop {
+            let step = self.steps.get(at.checked_sub(1)?)?;
+            let tool = self.tools.indexed(&step.tool)?;
+            if tool.verb == "read" && tool.qualifier == "csv" {
+                return u32::try_from(at).ok();
+            }
+            if !kept(&tool.verb) {
+                return None;
+            }
+            at = usize::try_from(step.args.get("from_step")?.as_u64()?).ok()?;
+        }
+    }
+
     /// «the words», «la riga», «with»: labels of a text that was given word for word.
     pub(super) fn explain_labels(&mut self, available: &[usize]) {
         self.explain_nouns(available);
@@ -103,11 +238,16 @@ impl<'a> Builder<'a> {
         let implied = [class.object.as_deref().unwrap_or("files")];
         let objects: &[&str] = if nouns.is_empty() || class.object.is_some() { &implied } else { &nouns };
         let verbs = &class.verbs;
+        // A command line is its own question.
+        let runs = |t: &&'a Indexed| !(t.verb == "create" && t.object == "processes");
         let archives = nouns.contains(&"archives") && matches!(verbs[0].as_str(), "create" | "write" | "compress");
         if let Some(tool) = self.tools.by_grammar("compress", "files").filter(|_| archives) {
             return Some(tool);
         }
-        verbs.iter().find_map(|v| objects.iter().find_map(|o| self.tools.by_grammar(v, o)))
+        let tool = verbs.iter().find_map(|v| objects.iter().find_map(|o| self.tools.by_grammar(v, o).filter(runs)));
+        // «save the list of the processes»: what is written about need not be files.
+        let about = nouns.contains(&"processes") && verbs[0] == "write";
+        tool.or_else(|| if about { self.tools.by_grammar("write", "files") } else { None })
     }
 
     /// Objects that nouns name, labels of a path aside unless they are all there is.
@@ -310,6 +450,13 @@ impl<'a> Builder<'a> {
             start += 1;
         }
         let range = start..stop;
+        let named = |at: usize| self.items[at].form().is_some() || self.items[at].object().is_some();
+        if range.clone().any(|at| self.names(&self.items[at], "processes")) {
+            return None;
+        }
+        if !self.steps.is_empty() && range.len() <= 2 && range.clone().any(named) {
+            return None;
+        }
         let opens_with_words =
             self.items.get(start).is_some_and(|i| !i.is(Cue::Determiner) && !i.is(Cue::Every) && !i.is(Cue::Only));
         let plain = range
@@ -341,7 +488,9 @@ impl<'a> Builder<'a> {
         filled: &mut Filled,
     ) -> Result<(), Trouble> {
         let last = self.steps.len();
-        if self.last_gives_content() {
+        let number =
+            self.steps.last().is_some_and(|s| s.tool.starts_with("compute_") || s.tool.starts_with("compare_"));
+        if self.last_gives_content() || number {
             filled.refer(content, u32::try_from(last).unwrap_or(u32::MAX), "content");
             return Ok(());
         }
@@ -386,6 +535,20 @@ impl<'a> Builder<'a> {
         tool.object == "files" && inside && available.iter().any(noun)
     }
 
+    /// «zip the originals», «delete the copies», after copies of one content were found: one of each, or all others.
+    fn copies_kept(&mut self, available: &[usize], clause: &Clause) -> Result<bool, Trouble> {
+        let hashed = self.steps.last().and_then(|s| self.tools.indexed(&s.tool)).is_some_and(|t| t.qualifier == "hash");
+        let cue = available.iter().copied().find(|&at| {
+            self.items[at].is(Cue::Originals) || self.items[at].is(Cue::Copies) || self.items[at].is(Cue::Duplicate)
+        });
+        let Some(at) = cue.filter(|_| hashed) else { return Ok(false) };
+        let first = self.items[at].is(Cue::Originals);
+        let wheres = json!([{ "field": "first", "op": "eq", "value": first }]);
+        self.stage("filter", &[("where", wheres)], &words(&self.items[at]), clause)?;
+        self.used[at] = true;
+        Ok(true)
+    }
+
     /// An act over files: literal paths, or a search first when the words describe them, or what an earlier step found.
     pub(super) fn over_entries(
         &mut self,
@@ -421,6 +584,7 @@ impl<'a> Builder<'a> {
             rest = self.unused(available);
             searched = true;
         }
+        let kept = self.copies_kept(available, clause)?;
         let mut filled = fill(self.lexicons, tool, self.items, &rest, target);
         let sourceless = !filled.args.keys().any(|a| {
             matches!(tool.role(a), Some(Role::Path | Role::Entries))
@@ -428,7 +592,7 @@ impl<'a> Builder<'a> {
         });
         let found = self.steps.last().and_then(|s| self.tools.indexed(&s.tool)).is_some_and(Indexed::gives_entries);
         if let Some(entries) = entries.filter(|_| sourceless) {
-            if found && (searched || clause.pronoun || !self.nouns(available).any(|_| true)) {
+            if found && (searched || kept || clause.pronoun || !self.nouns(available).any(|_| true)) {
                 filled.refer(&entries, u32::try_from(self.steps.len()).unwrap_or(u32::MAX), "");
             } else if clause.pronoun && !self.refer_written(tool, &mut filled) {
                 return Err(Trouble::NoAntecedent);

@@ -60,7 +60,7 @@ impl Builder<'_> {
     /// The item that is a person: an address, or a name in capitals right after the verb; how it is written, and the last item of it.
     fn recipient(&self, verb: usize) -> Option<(usize, String, usize)> {
         let passes = |i: &Item| {
-            let name = i.is_unknown();
+            let name = i.is_unknown() || i.forgiven;
             !name
                 && (i.is_noise()
                     || i.is(Cue::Into)
@@ -76,11 +76,14 @@ impl Builder<'_> {
         let named = |at: usize| {
             let item = self.items.get(at)?;
             let written = &self.text[item.start..item.end];
-            let name = item.is_word() && item.verb().is_none() && written.starts_with(char::is_uppercase);
+            let name =
+                item.is_word() && (item.verb().is_none() || item.forgiven) && written.starts_with(char::is_uppercase);
             name.then_some(written)
         };
         named(at)?;
-        let more = (at + 1..at + 3).take_while(|&i| named(i).is_some() && self.items[i].is_unknown()).last();
+        let more = (at + 1..at + 3)
+            .take_while(|&i| named(i).is_some() && (self.items[i].is_unknown() || self.items[i].forgiven))
+            .last();
         let last = more.unwrap_or(at);
         Some((at, self.said(at..last + 1), last))
     }

@@ -52,7 +52,11 @@ impl<'a> Builder<'a> {
             self.stage("describe", &[], &Origin::Default, clause)?;
         } else if let Some((format, at)) = format {
             let origin = self.origin(&[at]);
-            self.stage("render", &[("format", format)], &origin, clause)?;
+            let mut args = vec![("format", format)];
+            args.extend(
+                self.columns_from().map(|step| ("columns", json!(format!("{{{{step{step}.metadata.columns}}}}")))),
+            );
+            self.stage("render", &args, &origin, clause)?;
             self.used[at] = true;
         }
         self.explain_entries(clause, available);
@@ -245,9 +249,9 @@ impl<'a> Builder<'a> {
             let totals: Vec<Value> = wanted
                 .totals
                 .iter()
-                .filter_map(|t| {
-                    let key = t.key.clone().or_else(|| (kind == Kind::Files).then(|| "size".to_owned()))?;
-                    Some(json!({ "op": t.op, "key": key }))
+                .map(|t| {
+                    let key = t.key.clone().or_else(|| (kind == Kind::Files).then(|| "size".to_owned()));
+                    key.map_or_else(|| json!({ "op": t.op }), |key| json!({ "op": t.op, "key": key }))
                 })
                 .collect();
             if !totals.is_empty() {
@@ -314,7 +318,13 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds one step over the entries of the last one.
-    fn stage(&mut self, verb: &str, args: &[(&str, Value)], origin: &Origin, clause: &Clause) -> Result<(), Trouble> {
+    pub(super) fn stage(
+        &mut self,
+        verb: &str,
+        args: &[(&str, Value)],
+        origin: &Origin,
+        clause: &Clause,
+    ) -> Result<(), Trouble> {
         self.stage_of(verb, "entries", args, origin, clause)
     }
 
@@ -332,7 +342,9 @@ impl<'a> Builder<'a> {
         let mut filled = Filled::default();
         filled.refer("entries", self.last(), "");
         for (name, value) in args {
-            let listed = if tool.is_list(name) && !value.is_array() { json!([value]) } else { value.clone() };
+            let refers = value.as_str().is_some_and(|text| text.starts_with("{{"));
+            let listed =
+                if tool.is_list(name) && !value.is_array() && !refers { json!([value]) } else { value.clone() };
             filled.args.insert((*name).to_owned(), listed);
             filled.provenance.insert(format!("/{name}"), origin.clone());
         }

@@ -447,7 +447,18 @@ impl Reading<'_, '_> {
             }
             let op = self.total_of(at).map(str::to_owned).expect("only those were kept");
             let key = self.key_of(at);
-            let bare = key.is_none() && (self.kind != Kind::Files || self.items()[at].is_noise() && self.clause.counts);
+            // «sum the expenses of ~/expenses.csv»: the rows themselves; their amount is meant.
+            let rows = key.as_ref().is_some_and(|(name, _)| self.names_the_table(name));
+            let key = match key {
+                Some((_, used)) if rows => {
+                    self.wanted.used.extend(used);
+                    None
+                }
+                other => other,
+            };
+            let bare = !rows
+                && key.is_none()
+                && (self.kind != Kind::Files || self.items()[at].is_noise() && self.clause.counts);
             if bare || self.wanted.totals.iter().any(|t| t.op == op) {
                 continue;
             }
@@ -501,6 +512,19 @@ impl Reading<'_, '_> {
         }
         let folded = self.items()[noun].folded.as_str();
         Some(if folded.ends_with('s') || folded.ends_with("he") || folded.ends_with("ee") { SOME } else { 1 })
+    }
+
+    fn names_the_table(&self, name: &str) -> bool {
+        let name = super::super::words::fold(name);
+        let stem = super::super::words::stem(&name);
+        self.available.iter().any(|&at| match &self.items()[at].what {
+            What::Path { value, .. } => {
+                let file = super::super::words::fold(value.rsplit('/').next().unwrap_or(value));
+                let table = file.rsplit_once('.').is_some_and(|(_, e)| matches!(e, "csv" | "tsv"));
+                table && file.split(|c: char| !c.is_alphanumeric()).any(|part| super::super::words::stem(part) == stem)
+            }
+            _ => false,
+        })
     }
 
     /// The field that a total is of: after it, else before it.

@@ -138,6 +138,10 @@ pub(crate) enum Cue {
     Table,
     /// «eating», «hogging»: a process takes of what follows.
     Consumes,
+    /// «the originals»: one of each among copies.
+    Originals,
+    /// «the copies»: all but one of each.
+    Copies,
     /// «tell», «let … know»: a person and what is told follow.
     Tells,
     /// «that», «saying»: what is told follows.
