@@ -2,6 +2,8 @@
 //!
 //! Texts are minijinja templates; a missing key or variable is an error that a test finds, never a blank before a person.
 
+mod spoken;
+
 use std::collections::BTreeMap;
 
 use minijinja::{Environment, UndefinedBehavior};
@@ -101,6 +103,7 @@ pub fn fill(template: &str, values: impl Serialize) -> Result<String, minijinja:
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(2_000_000));
+    spoken::add_filters(&mut environment);
     environment.render_str(template, minijinja::value::Serde(values))
 }
 
