@@ -233,7 +233,8 @@ def first_of_table(rows):
         filled = sum(1 for cell in row if cell.strip())
         if len(row) >= width and filled * 2 > width:
             return number
-        if filled * 2 > width:
+        if number == 0 and filled * 2 > width:
+            # A short first row is a header that lacks a name rather than a title.
             return 0
     return 0
 

@@ -24,13 +24,21 @@ macro_rules! seed {
     };
 }
 
-const SEEDS: [Seed; 7] = [
+const SEEDS: &[Seed] = &[
+    seed!("create_processes"),
     seed!("extract_entries"),
     seed!("filter_texts_lines"),
+    seed!("find_dirs"),
     seed!("find_files"),
+    seed!("find_files_hash"),
+    seed!("get_files"),
     seed!("get_now"),
     seed!("get_urls"),
+    seed!("list_dirs"),
     seed!("read_files"),
+    seed!("read_files_csv"),
+    seed!("read_files_pdf"),
+    seed!("read_urls_html"),
     seed!("write_files"),
 ];
 
@@ -49,7 +57,7 @@ fn inputs(seed: &Seed) -> Vec<String> {
 
 #[test]
 fn manifests_name_the_arguments_of_their_schemas() {
-    for seed in &SEEDS {
+    for seed in SEEDS {
         let manifest = manifest(seed);
         assert_eq!(manifest.executor.name, seed.name);
         assert_eq!(manifest.audit.trace_topic, format!("executor.{}", seed.name));
@@ -65,7 +73,7 @@ fn manifests_name_the_arguments_of_their_schemas() {
 
 #[test]
 fn both_languages_say_what_each_does() {
-    for seed in &SEEDS {
+    for seed in SEEDS {
         let manifest = manifest(seed);
         assert_ne!(manifest.description.en, manifest.description.it, "{}", seed.name);
         assert!(manifest.presentation.is_some(), "{}: no presentation", seed.name);
@@ -125,10 +133,14 @@ fn sorted(names: &[String]) -> Vec<String> {
     names
 }
 
+fn named(name: &str) -> &'static Seed {
+    SEEDS.iter().find(|seed| seed.name == name).expect("the seed is listed")
+}
+
 /// Presents a result as the core does: `result`, `args` and the result's metadata.
 #[track_caller]
 fn check_said(name: &str, args: &Value, result: &Value, en: &str, it: &str) {
-    let seed = SEEDS.iter().find(|seed| seed.name == name).expect("the seed is listed");
+    let seed = named(name);
     let presentation = manifest(seed).presentation.expect("it has one");
     let metadata = result.get("metadata").cloned().unwrap_or_else(|| json!({}));
     let values = json!({ "result": result, "args": args, "metadata": metadata });
@@ -174,7 +186,7 @@ fn files_are_counted_and_named() {
 
 #[test]
 fn long_lists_are_cut_at_fifty() {
-    let presentation = manifest(&SEEDS[2]).presentation.expect("it has one");
+    let presentation = manifest(named("find_files")).presentation.expect("it has one");
     let result = found(70_000, 60, 0);
     let values = json!({"result": result, "args": {}, "metadata": result["metadata"]});
     let said = fill(&presentation.en, &values).unwrap();
