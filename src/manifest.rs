@@ -151,6 +151,10 @@ fn capability_fault(manifest: &Manifest) -> Option<Fault<'_>> {
                 format!("`{}` is not a capability of the registry", capability.name),
             ));
         }
+        let no_parser = |name: &&String| capability.name == "parse:local" && !policy::is_parser(name);
+        if let Some(unknown) = capability.hint.iter().find(no_parser) {
+            return Some(("capabilities", "hint", format!("`{unknown}` is not one of the known local parsers")));
+        }
         if let Some(unknown) = capability.from_args.iter().find(|name| !manifest.arguments.contains_key(*name)) {
             return Some((
                 "capabilities",

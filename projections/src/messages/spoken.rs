@@ -70,22 +70,19 @@ fn length(text: &str) -> usize {
 
 /// A value as the text of a cell, and whether it is a number.
 fn cell(value: &Value, language: &str) -> (String, bool) {
-    match value.kind() {
-        ValueKind::Undefined | ValueKind::None => (String::new(), false),
-        ValueKind::Number => {
-            let text = value.to_string();
-            (if language == "it" { text.replace('.', ",") } else { text }, true)
-        }
-        ValueKind::Bool => {
-            let word = match (value.is_true(), language) {
-                (true, "it") => "sì",
-                (true, _) => "yes",
-                (false, _) => "no",
-            };
-            (word.to_owned(), false)
-        }
-        _ => (cut(&value.to_string()), false),
+    if value.is_undefined() || value.is_none() {
+        return (String::new(), false);
     }
+    let (text, italian) = (value.to_string(), language == "it");
+    if value.is_number() {
+        return (if italian { text.replace('.', ",") } else { text }, true);
+    }
+    let text = match (value == &Value::from(true), value == &Value::from(false)) {
+        (true, _) => if italian { "sì" } else { "yes" }.to_owned(),
+        (_, true) => "no".to_owned(),
+        _ => cut(&text),
+    };
+    (text, false)
 }
 
 /// On one line, and no longer than a column may be.

@@ -18,7 +18,8 @@ fn plan(mounts: Vec<Mount>, net: Net) -> CagePlan {
     };
     CagePlan {
         mounts,
-        binaries: vec!["pdftotext".to_owned()],
+        binaries: vec!["wc".to_owned()],
+        parsers: vec!["pdftotext".to_owned()],
         net,
         env: vec!["LANG".to_owned()],
         syscalls: SyscallProfile::Standard,
@@ -164,6 +165,23 @@ fn any_grants() -> impl Strategy<Value = CallGrants> {
     )
 }
 
+#[test]
+fn parsers_are_of_a_closed_list_and_need_no_autonomy() {
+    let manifest = |hint: &str| {
+        let text = include_str!("../../../executors/read_files_pdf/manifest.toml");
+        assert!(text.contains("[\"pdftotext\"]"));
+        toml::from_str::<Manifest>(&text.replace("[\"pdftotext\"]", hint)).unwrap()
+    };
+    let pdf = declared(&manifest("[\"pdftotext\"]"));
+    assert_eq!((pdf.parsers.as_slice(), pdf.binaries.len()), (["pdftotext".to_owned()].as_slice(), 0));
+    assert_eq!(narrow(&pdf, Autonomy::ReadOnly, &CallGrants::default()).parsers, pdf.parsers);
+    let shell = declared(&manifest("[\"bash\", \"../bin/pdftotext\", \"python3\"]"));
+    assert!(shell.parsers.is_empty() && shell.binaries.is_empty());
+    assert!(!is_subset(&pdf, &shell));
+    // A plan without parsers has the bytes that it had before there were any: locks that were signed still hold.
+    assert!(!String::from_utf8(shell.canonical_bytes()).unwrap().contains("parsers"));
+}
+
 proptest! {
     #[test]
     fn autonomy_only_ever_widens(declared in any_plan(), grants in any_grants()) {
@@ -175,6 +193,7 @@ proptest! {
         prop_assert!(is_subset(&full, &declared));
         prop_assert!(read_only.mounts.iter().all(|mount| mount.access == Access::Read));
         prop_assert!(read_only.binaries.is_empty());
+        prop_assert_eq!(&read_only.parsers, &declared.parsers);
         prop_assert_eq!(full.syscalls, SyscallProfile::Standard);
     }
 

@@ -80,6 +80,7 @@ impl Bench {
         let plan = CagePlan {
             mounts: Vec::new(),
             binaries: Vec::new(),
+            parsers: Vec::new(),
             net: Net::None,
             env,
             syscalls: SyscallProfile::Standard,
