@@ -66,10 +66,12 @@ def folder_of(args):
 
 
 def standard_input(text):
-    """A descriptor to read the text from; it is in memory, so that the program cannot be kept waiting."""
+    """A descriptor to read the text from; all of it is there before the program starts, so that it never waits for us."""
     if not text:
         return os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
-    descriptor = os.memfd_create("stdin")
+    path = os.path.join(os.environ.get("TMPDIR") or "/tmp", "stdin-%d" % os.getpid())
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    os.unlink(path)
     data = memoryview(text.encode("utf-8", "surrogateescape"))
     while data:
         data = data[os.write(descriptor, data) :]

@@ -48,8 +48,8 @@ fn installed(program: &str) -> Option<PathBuf> {
 /// The folders of the libraries that the loader would map for a program; none for a static one.
 fn libraries(program: &Path) -> BTreeSet<PathBuf> {
     let Some(loader) = loader_of(program) else { return BTreeSet::new() };
-    let listing =
-        Command::new(&loader).arg("--list").arg(program).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
+    let mut listing = Command::new(&loader);
+    listing.arg("--list").arg(program).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
     let Ok(output) = listing.output() else { return BTreeSet::new() };
     let paths = output.stdout.split(|&byte| byte == b'\n').filter_map(mapped);
     paths.chain([loader]).filter_map(|path| fs::canonicalize(path).ok()?.parent().map(Path::to_owned)).collect()

@@ -18,8 +18,8 @@ fn plan(mounts: Vec<Mount>, net: Net) -> CagePlan {
     };
     CagePlan {
         mounts,
-        binaries: vec!["wc".to_owned()],
-        parsers: vec!["pdftotext".to_owned()],
+        binaries: vec!["pdftotext".to_owned()],
+        parsers: Vec::new(),
         net,
         env: vec!["LANG".to_owned()],
         syscalls: SyscallProfile::Standard,
@@ -107,6 +107,9 @@ fn the_digest_is_pinned_and_sees_every_field() {
     let mut other = base.clone();
     other.mounts[0].except.push("x".to_owned());
     assert_ne!(base.digest(), other.digest());
+    let mut other = base.clone();
+    other.parsers.push("pdftotext".to_owned());
+    assert_ne!(base.digest(), other.digest());
 }
 
 fn any_path() -> impl Strategy<Value = String> {
@@ -153,8 +156,12 @@ fn any_net() -> impl Strategy<Value = Net> {
 }
 
 fn any_plan() -> impl Strategy<Value = CagePlan> {
-    (prop::collection::btree_set(any_mount(), 0..5), any_net())
-        .prop_map(|(mounts, net)| plan(mounts.into_iter().collect(), net))
+    (prop::collection::btree_set(any_mount(), 0..5), any_net(), any::<bool>()).prop_map(|(mounts, net, parses)| {
+        CagePlan {
+            parsers: if parses { vec!["pdftotext".to_owned()] } else { Vec::new() },
+            ..plan(mounts.into_iter().collect(), net)
+        }
+    })
 }
 
 fn any_grants() -> impl Strategy<Value = CallGrants> {
