@@ -212,6 +212,14 @@ mod tests {
     }
 
     #[test]
+    fn only_known_parsers_run_without_being_asked_for() {
+        const PDF: &str = include_str!("../executors/read_files_pdf/manifest.toml");
+        parse("manifest.toml", PDF).unwrap();
+        let error = refused(&PDF.replacen("\"pdftotext\"", "\"pdftotext\", \"bash\"", 1));
+        assert!(error.message.contains("`bash` is not one of the known local parsers"), "{error}");
+    }
+
+    #[test]
     fn broken_toml_says_where() {
         let error = refused("[executor]\nname = \"get_now\nversion = \"1.0.0\"\n");
         assert_eq!(error.line, 2, "{error}");
