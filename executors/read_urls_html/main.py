@@ -482,6 +482,28 @@ def joined(blocks):
     return "".join(out)
 
 
+def without_traps(text):
+    """The page without comments and declarations, and without tags that never end: over many of these the parser would go
+    again and again."""
+    for sign, end in (("<!--", "-->"), ("<![", ">"), ("<?", ">")):
+        if sign not in text:
+            continue
+        kept, at = [], 0
+        while True:
+            start = text.find(sign, at)
+            if start < 0:
+                kept.append(text[at:])
+                break
+            kept.append(text[at:start])
+            stop = text.find(end, start + len(sign))
+            if stop < 0:
+                break
+            at = stop + len(end)
+        text = "".join(kept)
+    last = text.rfind(">") + 1
+    return text[:last] + text[last:].replace("<", "&lt;")
+
+
 class Page:
     """What was read of one page."""
 
@@ -489,7 +511,7 @@ class Page:
         self.cut = False
         reader = reader_class()(url, markdown, ctx)
         try:
-            reader.feed(text)
+            reader.feed(without_traps(text))
         except OutOfTime:
             self.cut = True
         except (AssertionError, ValueError, RecursionError):

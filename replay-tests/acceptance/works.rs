@@ -205,11 +205,12 @@ fn pdf(pages: &[&str]) -> Vec<u8> {
         ));
         objects.push(format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()));
     }
-    let (mut bytes, mut table) = (b"%PDF-1.4\n".to_vec(), String::new());
+    let (mut bytes, mut table) = (b"%PDF-1.4\n".to_vec(), Vec::new());
     for (number, object) in objects.iter().enumerate() {
-        table.push_str(&format!("{:010} 00000 n \n", bytes.len()));
+        table.push(format!("{:010} 00000 n \n", bytes.len()));
         bytes.extend(format!("{} 0 obj\n{object}\nendobj\n", number + 1).bytes());
     }
+    let table = table.concat();
     let (start, size) = (bytes.len(), objects.len() + 1);
     let end = format!(
         "xref\n0 {size}\n0000000000 65535 f \n{table}trailer << /Size {size} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"
