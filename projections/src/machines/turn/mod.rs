@@ -6,6 +6,7 @@
 pub mod command;
 mod consent;
 pub mod decide;
+mod outcome;
 pub mod react;
 pub mod state;
 #[cfg(test)]
