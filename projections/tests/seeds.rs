@@ -24,12 +24,17 @@ macro_rules! seed {
     };
 }
 
-const SEEDS: [Seed; 7] = [
+const SEEDS: [Seed; 12] = [
+    seed!("compress_files"),
+    seed!("create_dirs"),
+    seed!("delete_dirs"),
+    seed!("delete_files"),
     seed!("extract_entries"),
     seed!("filter_texts_lines"),
     seed!("find_files"),
     seed!("get_now"),
     seed!("get_urls"),
+    seed!("move_files"),
     seed!("read_files"),
     seed!("write_files"),
 ];

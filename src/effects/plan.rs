@@ -2,7 +2,7 @@
 //!
 //! It looks and chooses (names in the trash, numbers, folders that must be made first) and changes nothing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use metnos_log::store::plain_blob_hash;
 use metnos_projections::rules::core_paths::OwnDirs;
 use serde_json::Value;
 
-use super::disk::{self, HELD_MAX, exact, named, target_path};
+use super::disk::{self, HELD_MAX, exact, named};
 use super::overlay::{Overlay, Seen};
 use super::trash::{self, Trash};
 use crate::gateway::targets::said;
@@ -143,13 +143,15 @@ pub(super) struct Planner<'a> {
     pub(super) planned: Planned,
     pub(super) overlay: Overlay,
     pub(super) places: trash::Places,
+    /// What files hold that this plan writes, by hash: a later change may build on it.
+    fresh: HashMap<[u8; 32], Vec<u8>>,
     image_bytes: u64,
 }
 
 impl<'a> Planner<'a> {
     pub(super) fn new(around: Around<'a>) -> Self {
         let (planned, overlay, places) = (Planned::default(), Overlay::default(), trash::Places::default());
-        Self { around, planned, overlay, places, image_bytes: 0 }
+        Self { around, planned, overlay, places, fresh: HashMap::new(), image_bytes: 0 }
     }
 
     fn effect(&mut self, effect: &Value, path: &Path, targets: &Named) -> Result<(), Trouble> {
@@ -186,21 +188,44 @@ impl<'a> Planner<'a> {
             (class, format!("system: {error}"))
         })?;
         op.bytes = content.len() as u64;
-        let before = look(path).map_err(|error| ("operation_failed", format!("system: {error}")))?;
+        let (before, real) = self.content_at(path)?;
         if before.image.kind == "file" && op.if_exists == "fail" {
             return Err(("operation_failed", "exists".to_owned()));
         }
         if matches!(before.image.kind.as_str(), "folder" | "other") {
             return Err(("wrong_type", "no_plain_file".to_owned()));
         }
-        op.after = Some(after(&op, &content, before.bytes.as_deref())?);
+        if before.image.kind == "file" && before.bytes.is_none() && real.is_none() {
+            return Err(("too_large", "changed".to_owned()));
+        }
+        let (hash, whole) = whole(&op, &content, before.bytes.as_deref(), real.as_deref())?;
+        op.after = Some(hash);
         op.before = self.keep(before);
         let name = (self.around.name_of)(&content);
         op.content = Some(name);
         self.planned.blobs.push((name, content));
-        self.overlay.made(path, BeforeImage { kind: "file".to_owned(), hash: op.after, ..op.before.clone() });
+        let (bytes, modified_ns, inode) = (whole.as_ref().map_or(0, |whole| whole.len() as u64), None, None);
+        let kind = "file".to_owned();
+        let made = BeforeImage { kind, hash: op.after, bytes, modified_ns, inode, image: None, ..op.before.clone() };
+        self.fresh.extend(whole.map(|whole| (hash.0, whole)));
+        self.overlay.made(path, made);
         self.planned.ops.push(op);
         Ok(())
+    }
+
+    /// What a file will hold before this change, and where that lies on the disk if it does.
+    fn content_at(&self, path: &Path) -> Result<(disk::Now, Option<PathBuf>), Trouble> {
+        Ok(match self.overlay.see(path).map_err(|error| system(&error))? {
+            Seen::Absent => (disk::Now { image: disk::absent(), bytes: None }, None),
+            Seen::Made(image) => {
+                let bytes = image.hash.and_then(|hash| self.fresh.get(&hash.0).cloned());
+                (disk::Now { image, bytes }, None)
+            }
+            Seen::Disk(real) => {
+                let disk::Now { image, bytes } = look(&real).map_err(|error| system(&error))?;
+                (disk::Now { image: self.overlay.with_mode(&real, image), bytes }, Some(real))
+            }
+        })
     }
 
     /// Keeps an encrypted copy of what is there, as far as there is room for it.
@@ -419,22 +444,25 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The hash of the whole file once the change is made.
-fn after(op: &PlannedOp, content: &[u8], before: Option<&[u8]>) -> Result<BlobHash, Trouble> {
-    if op.op == "write" {
-        return Ok(plain_blob_hash(content));
+/// The hash of the whole file once the change is made, and the file itself where that is small enough to be at hand.
+fn whole(
+    op: &PlannedOp,
+    content: &[u8],
+    before: Option<&[u8]>,
+    real: Option<&Path>,
+) -> Result<(BlobHash, Option<Vec<u8>>), Trouble> {
+    if op.op == "write" || before.is_some() || real.is_none() {
+        let kept = before.filter(|_| op.op == "append").unwrap_or_default();
+        let whole = [kept, content].concat();
+        return Ok((plain_blob_hash(&whole), Some(whole)));
     }
     let mut hasher = blake3::Hasher::new();
-    if let Some(bytes) = before {
-        hasher.update(bytes);
-    } else {
-        let file = std::fs::File::open(target_path(op));
-        match file.and_then(|file| hasher.update_reader(file).map(drop)) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(("operation_failed", format!("system: {error}"))),
-        }
+    let file = std::fs::File::open(real.unwrap_or(Path::new("")));
+    match file.and_then(|file| hasher.update_reader(file).map(drop)) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(("operation_failed", format!("system: {error}"))),
     }
     hasher.update(content);
-    Ok(BlobHash(*hasher.finalize().as_bytes()))
+    Ok((BlobHash(*hasher.finalize().as_bytes()), None))
 }

@@ -96,7 +96,10 @@ impl Planner<'_> {
         })
     }
 
+    /// What is there, when it is what the change left. A folder may be another than it was: one that a later undo made
+    /// again has a new identity.
     fn is_as_left(&self, path: &Path, expected: &BeforeImage) -> Result<disk::Now, Trouble> {
+        let expected = &BeforeImage { inode: None, ..expected.clone() };
         let now = self.now(path, expected.hash.is_some())?;
         match now.image.kind.as_str() {
             "absent" if expected.kind != "absent" => Err(gone()),

@@ -277,6 +277,9 @@ fn template(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Target {
         }
     };
     let is_folder = path.is_dir();
+    if wanted.value.starts_with("{dir}/") {
+        return target; // In the folder of each thing that is moved, by its own words.
+    }
     if !is_folder && !wanted.value.contains('/') && wanted.value != "~" {
         target.canonical = format!("{{dir}}/{}", wanted.value);
         return target;
@@ -475,6 +478,7 @@ mod tests {
         assert_eq!(template("way/{year}/{name}"), format!("{}/{{year}}/{{name}}", root.join("real").display()));
         assert_eq!(template("fresh/"), format!("{}/", root.join("fresh").display()));
         assert_eq!(template("b.txt"), "{dir}/b.txt");
+        assert_eq!(template("{dir}/{n}.txt"), "{dir}/{n}.txt");
         assert_eq!(template("x/b.txt"), root.join("x/b.txt").to_str().unwrap());
     }
 

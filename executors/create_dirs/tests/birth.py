@@ -22,6 +22,5 @@ CASES = [
         "expect": {"ok": True, "effects": [{"path": "{ws}/it's \"one\" 🐈"}, {"path": "{ws}/due\nrighe"}]},
     },
     {"name": "no folder named", "args": {"paths": []}, "expect": {"ok": False, "error_class": "missing_input"}},
-    {"name": "no absolute path", "args": {"paths": ["photos"]}, "expect": {"ok": False, "error_class": "invalid_args"}},
     {"name": "a NUL in the name", "args": {"paths": ["{ws}/a\u0000b"]}, "expect": {"ok": False, "error_class": "invalid_args"}},
 ]

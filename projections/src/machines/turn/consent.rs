@@ -102,7 +102,11 @@ impl Asking<'_> {
     fn undo(&self, ops: &[&PlannedOp]) -> String {
         let never = ops.iter().filter(|op| undo::reach(op) == Reach::Never).count();
         let trash = ops.iter().any(|op| undo::reach(op) == Reach::UntilTrashEmptied);
-        let fresh = ops.iter().all(|op| op.before.kind == "absent" || op.op == "move");
+        let overwrites = |op: &PlannedOp| {
+            let rewrites = matches!(op.op.as_str(), "write" | "append" | "set_mode");
+            (rewrites || kind_of(op) == "delete") && op.before.kind != "absent"
+        };
+        let fresh = !ops.iter().any(|op| overwrites(op));
         let values = json!({ "never": never, "count": ops.len(), "trash": trash, "fresh": fresh });
         self.say("consent.undo", &values)
     }
