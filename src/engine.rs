@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use metnos_log::event::turn::{EffectCommitted, InvocationFinished, PlannedOp, TurnOpened};
+use metnos_log::event::turn::{EffectCommitted, EffectsCommitted, InvocationFinished, PlannedOp, TurnOpened};
 use metnos_log::store::Pending;
 use metnos_log::{AppendError, BlobHash, Event, Kept, TurnId};
 use metnos_projections::machines::turn::command::Command;
@@ -19,12 +19,20 @@ use metnos_projections::rules::references::ReferenceError;
 use metnos_projections::rules::simple;
 use serde_json::{Value, json};
 
+use crate::builtins::{self, Builtin};
+use crate::effects::commit::Hands;
+use crate::effects::plan::Planned;
 use crate::effects::{commit, plan};
 use crate::faults;
 use crate::gateway::call::{Around, PreparedCall};
 use crate::gateway::{Caller, Loaded, call, failed, passed};
 use crate::instance::{Instance, InstanceError, now, random};
-use crate::sandbox::{CallFailure, CancelFlag, Progress, SandboxError};
+use crate::sandbox::{CallFailure, CancelFlag, Progress, SandboxError, Stage};
+
+/// The most changes that an event lists itself, and the most outcomes that get an event each.
+const LISTED_MAX: usize = 16;
+/// How many changes are made before their outcomes are recorded.
+const RUN_LENGTH: usize = 8192;
 
 /// Why a turn could not be carried to its end. The record holds what happened until then.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +46,9 @@ pub enum EngineError {
     /// A command did not fit: a fault of the program.
     #[error("the turn took a wrong way: {0}")]
     Rejected(#[from] Rejection),
+    /// Changes were made, and the system could not bring them to the disk; the next start looks at each again.
+    #[error("changes could not be brought to the disk: {0}")]
+    Settle(#[source] std::io::Error),
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] metnos_log::store::ReadError),
@@ -73,6 +84,8 @@ pub struct Request {
     pub folder: PathBuf,
     /// The channel.
     pub channel: String,
+    /// A step that a command names itself, instead of the text: `{"tool", "args"}`.
+    pub given: Option<Value>,
 }
 
 /// The facts of a sentence, gathered at the edge: what it names on disk, where and when it was said.
@@ -96,6 +109,7 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
         zone: settings.zone.clone(),
         existing: existing(instance, request),
         rules_digest: instance.rules.digest().to_owned(),
+        given: request.given.clone().map(Into::into),
     }
 }
 
@@ -186,7 +200,7 @@ impl Run<'_> {
                 Some(Effect::Prepare { step, tool, args }) => self.prepare(step, &tool, args)?,
                 Some(Effect::Ask { step, asked }) => self.ask(step, &asked)?,
                 Some(Effect::Call { step, trace_id, .. }) => self.call(step, &trace_id)?,
-                Some(Effect::Commit { step, ops }) => self.commit(step, ops)?,
+                Some(Effect::Commit { step, ops, open }) => self.commit(step, &ops, &open)?,
             }
         }
     }
@@ -271,7 +285,16 @@ impl Run<'_> {
             progress: &progress,
             canned: None,
         };
-        let returned = match (self.prepared.take(), self.instance.sandbox()) {
+        let prepared = self.prepared.take();
+        if let Some((builtin, loaded)) = prepared.as_ref().and_then(|prepared| {
+            let loaded = prepared.loaded.as_ref()?;
+            Some((loaded.builtin?, loaded))
+        }) {
+            let (finished, blobs) = self.from_builtin(step, trace_id, builtin, loaded, started);
+            faults::reach("before_intent");
+            return self.take(Command::Returned(Box::new(finished)), blobs);
+        }
+        let returned = match (prepared, self.instance.sandbox()) {
             (Some(prepared), Ok(sandbox)) => prepared.run(sandbox, &around),
             (None, _) => {
                 Err(CallFailure { class: "internal_error", message: "the call was never prepared".to_owned() })
@@ -299,59 +322,171 @@ impl Run<'_> {
         duration_us: u64,
     ) -> (InvocationFinished, Vec<(BlobHash, Vec<u8>)>) {
         let call::Returned { ok, class, mut result, mut checks, outcome } = returned;
-        let targets = self.turn.step().map(|step| step.targets.clone()).unwrap_or_default();
-        let planned = if ok {
-            plan::plan(&result, outcome.stage.as_ref(), &targets, &self.instance.log, &self.instance.keys)
-        } else {
-            plan::Planned::default()
-        };
-        if let Some(map) = result.as_object_mut() {
-            map.remove("effects");
-        }
+        let planned = if ok { self.planned(&result, outcome.stage.as_ref()) } else { Planned::default() };
+        leave_effects_out(&mut result);
         checks.push(passed("record"));
         let diagnostics = diagnostics(&outcome.stdout.text(), &outcome.stderr.text(), &outcome.log);
+        let (effects, changes) = listed(planned.ops);
         let finished = InvocationFinished {
             trace_id: trace_id.to_owned(),
             step,
             ok,
             class,
             result: Kept::json(&result),
-            effects: planned.ops,
+            effects,
             checks,
             duration_us,
             cage: serde_json::to_value(&outcome.report).unwrap_or_default().into(),
             connections: serde_json::to_value(&outcome.connections).unwrap_or_default().into(),
             diagnostics: Kept::text(diagnostics),
+            changes,
         };
         (finished, planned.blobs)
     }
 
-    /// Makes the planned changes. Their intent is on disk first; their outcomes follow together.
-    fn commit(&mut self, step: u32, ops: Vec<(u32, PlannedOp)>) -> Result<(), EngineError> {
+    /// What the result wants changed, held against what the arguments named and what the disk says.
+    fn planned(&self, result: &Value, stage: Option<&Stage>) -> Planned {
+        let (instance, step) = (self.instance, self.turn.step());
+        let args = step.map_or(&Value::Null, |step| &step.args);
+        let named = plan::Named::new(step.map_or(&[], |step| step.targets.as_slice()), args);
+        let home = instance.dirs.user_home.to_string_lossy().into_owned();
+        let staged = |name: &str, most: u64| match stage {
+            Some(stage) => stage.read(name, most),
+            None => Err(std::io::Error::other("the stage is gone")),
+        };
+        let around = plan::Around {
+            staged: &staged,
+            name_of: &|bytes| instance.log.keyed_blob_hash(bytes),
+            keys: &instance.keys,
+            trash: &instance.trash(),
+            home: &home,
+            own: &instance.dirs.own(),
+        };
+        plan::plan(result, &named, around)
+    }
+
+    /// The record of a call that the binary carried out itself.
+    fn from_builtin(
+        &self,
+        step: u32,
+        trace_id: &str,
+        builtin: &Builtin,
+        loaded: &Loaded,
+        started: Instant,
+    ) -> (InvocationFinished, Vec<(BlobHash, Vec<u8>)>) {
+        let args = self.turn.step().map_or(Value::Null, |step| step.args.clone());
+        let call = builtins::Call { instance: self.instance, turn: self.id, language: self.language(), args: &args };
+        let builtins::Answer { mut result, mut planned } = builtin.call(&call);
+        let mut checks = vec![passed("open_cage"), passed("run")];
+        match loaded.output_fault(&result) {
+            None => checks.push(passed("validate_output")),
+            Some(fault) => {
+                checks.push(failed("validate_output", "contract_violation", fault.clone()));
+                result = json!({ "ok": false, "error_class": "contract_violation", "error": fault });
+                planned = Planned::default();
+            }
+        }
+        checks.push(passed("record"));
+        let ok = result.get("ok") == Some(&Value::Bool(true));
+        let class = result.get("error_class").and_then(Value::as_str).map(str::to_owned);
+        let (effects, changes) = listed(planned.ops);
+        let finished = InvocationFinished {
+            trace_id: trace_id.to_owned(),
+            step,
+            ok,
+            class: class.filter(|_| !ok),
+            result: Kept::json(&result),
+            effects,
+            checks,
+            duration_us: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            cage: json!({ "level": "not_needed", "reason": "builtin" }).into(),
+            connections: Value::Array(Vec::new()).into(),
+            diagnostics: Kept::default(),
+            changes,
+        };
+        (finished, planned.blobs)
+    }
+
+    /// Makes the planned changes. Their intent is on disk first; their outcomes follow together, run by run, each once the
+    /// changes of that run are on disk.
+    fn commit(&mut self, step: u32, ops: &[PlannedOp], open: &[u32]) -> Result<(), EngineError> {
         self.settle()?;
         let trace_id = self.turn.step().map(|step| step.trace_id.clone()).unwrap_or_default();
-        let reader = self.instance.log.reader();
         faults::reach("intent_to_effect");
-        let mut outcomes = Vec::new();
-        for (index, op) in ops {
-            let content = match op.content.map(|hash| reader.blob(hash)).transpose()?.flatten() {
-                Some(content) => commit::commit(&op, &content, &commit::key(&trace_id, index)),
-                None => commit::Outcome::Failed(
-                    "internal_error".to_owned(),
-                    "system: the new bytes are not in the log".to_owned(),
-                ),
-            };
-            let failure = match &content {
-                commit::Outcome::Failed(class, reason) => Some((class.clone(), reason.clone())),
-                commit::Outcome::Done | commit::Outcome::FoundDone => None,
-            };
-            outcomes.push(EffectCommitted { step, index, outcome: content.name().to_owned(), failure });
-        }
-        faults::reach("effect_to_outcome");
-        for outcome in outcomes {
-            self.take(Command::Effect(outcome), Vec::new())?;
+        let mut hands = Hands::default();
+        for run in open.chunks(RUN_LENGTH) {
+            let mut outcomes = Vec::with_capacity(run.len());
+            for &index in run {
+                let Some(op) = ops.get(index as usize) else { continue };
+                let outcome = match self.new_bytes(op)? {
+                    Ok(content) => commit::commit(&mut hands, op, &content, &commit::key(&trace_id, index)),
+                    Err(reason) => commit::Outcome::Failed("internal_error".to_owned(), reason.to_owned()),
+                };
+                outcomes.push((index, outcome));
+            }
+            hands.settle().map_err(EngineError::Settle)?;
+            faults::reach("effect_to_outcome");
+            self.tell(step, outcomes)?;
         }
         Ok(())
+    }
+
+    /// The bytes that a change writes: new ones, or those that an undo brings back.
+    fn new_bytes(&self, op: &PlannedOp) -> Result<Result<Vec<u8>, &'static str>, EngineError> {
+        let reader = self.instance.log.reader();
+        if let Some(image) = op.image {
+            let bytes = reader.blob(image)?.and_then(|sealed| self.instance.keys.unseal(&sealed));
+            return Ok(bytes.ok_or("no_copy"));
+        }
+        let Some(content) = op.content else { return Ok(Ok(Vec::new())) };
+        Ok(reader.blob(content)?.ok_or("system: the new bytes are not in the log"))
+    }
+
+    /// Records outcomes: one event each while they are few, one event for all of them otherwise.
+    fn tell(&mut self, step: u32, outcomes: Vec<(u32, commit::Outcome)>) -> Result<(), EngineError> {
+        if outcomes.len() <= LISTED_MAX {
+            for (index, outcome) in outcomes {
+                let failure = match &outcome {
+                    commit::Outcome::Failed(class, reason) => Some((class.clone(), reason.clone())),
+                    commit::Outcome::Done | commit::Outcome::FoundDone => None,
+                };
+                let outcome = outcome.name().to_owned();
+                self.take(Command::Effect(EffectCommitted { step, index, outcome, failure }), Vec::new())?;
+            }
+            return Ok(());
+        }
+        let mut committed = EffectsCommitted { step, ..EffectsCommitted::default() };
+        for (index, outcome) in outcomes {
+            let runs = match outcome {
+                commit::Outcome::Done => &mut committed.done,
+                commit::Outcome::FoundDone => &mut committed.found_done,
+                commit::Outcome::Failed(class, reason) => {
+                    committed.failed.push((index, class, reason));
+                    continue;
+                }
+            };
+            match runs.last_mut() {
+                Some((_, end)) if *end == index => *end = index + 1,
+                _ => runs.push((index, index + 1)),
+            }
+        }
+        self.take(Command::Effects(committed), Vec::new())
+    }
+}
+
+/// Few changes stand in the event itself, many in a kept text beside it.
+fn listed(ops: Vec<PlannedOp>) -> (Vec<PlannedOp>, Kept) {
+    if ops.len() <= LISTED_MAX {
+        return (ops, Kept::default());
+    }
+    (Vec::new(), Kept::json(&serde_json::to_value(&ops).expect("planned changes are plain data")))
+}
+
+/// What is to be changed is recorded apart. An empty list stays: it says that there was nothing to do.
+fn leave_effects_out(result: &mut Value) {
+    let is_empty = result.get("effects").and_then(Value::as_array).is_none_or(Vec::is_empty);
+    if let Some(map) = result.as_object_mut().filter(|_| !is_empty) {
+        map.remove("effects");
     }
 }
 
@@ -375,6 +510,7 @@ fn never_ran(step: u32, trace_id: &str, failure: &CallFailure, duration_us: u64)
         cage: Value::Null.into(),
         connections: Value::Array(Vec::new()).into(),
         diagnostics: Kept::default(),
+        changes: Kept::default(),
     }
 }
 

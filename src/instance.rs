@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::config::credentials::{CredentialError, Credentials};
 use crate::config::dirs::DirsError;
 use crate::config::{ConfigError, Dirs, Flags, Settings, Variables};
+use crate::effects::trash::Trash;
 use crate::projector::{self, Projected};
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::signing::{KeyError, Keys, key_id};
@@ -320,6 +321,11 @@ impl Instance {
             return Ok(self.sandbox.get_or_init(|| opened));
         }
         Ok(self.sandbox.get().expect("it was just looked at"))
+    }
+
+    /// Where deleted things go: the person's trash.
+    pub fn trash(&self) -> Trash {
+        Trash::new(&self.dirs.user_home, self.variables.xdg_data.as_deref())
     }
 
     /// The environment as it was read at start.

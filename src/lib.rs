@@ -4,6 +4,7 @@
 //! `metnos-projections`, and what happened below that, in `metnos-log`.
 
 pub mod broker;
+pub mod builtins;
 pub mod cli;
 pub mod config;
 pub mod effects;

@@ -229,7 +229,7 @@ fn is_legal(phase: Phase, event: &Event) -> bool {
         Event::InvocationStarted(_) => &[Preparing, Asking],
         Event::InvocationFinished(_) => &[Calling],
         Event::EffectsPlanned(_) => &[Returned, Asking],
-        Event::EffectCommitted(_) => &[Committing],
+        Event::EffectCommitted(_) | Event::EffectsCommitted(_) => &[Committing],
         Event::TurnCancelled(_) => &[Preparing, Asking, Calling],
         _ => &[Planning, Preparing, Asking, Calling, Returned, Committing],
     };

@@ -60,9 +60,14 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
     let flags = Flags { engine: ask.engine.clone(), ..context.flags() };
     let mut instance = context.ready(&flags)?;
     let turn = one(context, &mut instance, text, ask.approve)?;
-    let code = exit_code(&turn);
+    tell(context, &instance, &turn)
+}
+
+/// Prints how a turn ended; the exit code that this means.
+pub(super) fn tell(context: &Context, instance: &Instance, turn: &Turn) -> Result<u8, Failure> {
+    let code = exit_code(turn);
     if context.global.json {
-        output::result_json(&record(&instance, &turn)?);
+        output::result_json(&record(instance, turn)?);
     } else {
         let message = turn.message.clone().unwrap_or_default();
         if turn.final_kind.as_deref() == Some("answer") {
@@ -71,8 +76,8 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
             output::aside(&message);
         }
         if turn.final_class.as_deref() == Some("not_applicable") {
-            for (name, reason) in crate::loader::check::quarantined(&instance) {
-                context.say(&context.text(&instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
+            for (name, reason) in crate::loader::check::quarantined(instance) {
+                context.say(&context.text(instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
             }
         }
         if code == 3 && turn.final_class.as_deref() == Some("consent_expired") {
@@ -86,8 +91,19 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
 
 /// Carries out one sentence and lets the projections and exports follow.
 pub(super) fn one(context: &Context, instance: &mut Instance, text: String, approve: Approve) -> Result<Turn, Failure> {
+    carry_out(context, instance, text, approve, None)
+}
+
+/// The same for a step that a command names itself (`{"tool", "args"}`); `text` is how the record shows it.
+pub(super) fn carry_out(
+    context: &Context,
+    instance: &mut Instance,
+    text: String,
+    approve: Approve,
+    given: Option<Value>,
+) -> Result<Turn, Failure> {
     let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
-    let request = Request { text, approve: approve.name().to_owned(), folder, channel: "console".to_owned() };
+    let request = Request { text, approve: approve.name().to_owned(), folder, channel: "console".to_owned(), given };
     let cancel = terminal::cancel_on_interrupt().map_err(|error| Failure::internal(error.to_string()))?;
     let turn = {
         let person = terminal::Terminal::new(&instance.rules.messages, context.global.quiet || context.global.json);

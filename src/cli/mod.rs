@@ -17,6 +17,7 @@ mod replay;
 mod status;
 mod terminal;
 mod turn;
+mod undo;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -91,6 +92,8 @@ enum Command {
     Plan(plan::Plan),
     /// Talk, one sentence a line.
     Chat(chat::Chat),
+    /// Take back what an earlier request changed.
+    Undo(undo::Undo),
     /// Say how the instance is.
     Status,
     /// Say what this machine gives and what is missing, with the command that mends it.
@@ -153,6 +156,7 @@ impl Context {
             Command::Ask(ask) => ask::run(self, &ask),
             Command::Plan(plan) => plan::run(self, &plan),
             Command::Chat(chat) => chat::run(self, &chat),
+            Command::Undo(undo) => undo::run(self, &undo),
             Command::Status => status::run(self),
             Command::Doctor => doctor::run(self),
             Command::Demo => demo::run(self),
@@ -240,6 +244,7 @@ impl Context {
             ));
         }
         let laid = seeds::install_missing(instance);
+        crate::builtins::install_missing(instance)?;
         self.tell_seeds(instance, &laid, is_new);
         for notice in check::all(instance)? {
             self.say(&self.notice(instance, &notice));

@@ -27,7 +27,7 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
     let text = ask::sentence(&plan.text)?;
     let instance = context.ready(&context.flags())?;
     let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
-    let request = Request { text, approve: "none".to_owned(), folder, channel: "console".to_owned() };
+    let request = Request { text, approve: "none".to_owned(), folder, channel: "console".to_owned(), given: None };
     let turn = rehearse(&instance, &request)?;
     let shown = shown(&turn);
     if context.global.json {

@@ -164,12 +164,17 @@ fn step_part(record: &mut Value, event: &Event) {
         Event::EffectCommitted(committed) => {
             let outcome =
                 json!({ "index": committed.index, "outcome": committed.outcome, "failure": committed.failure });
-            match step.get_mut("outcomes").and_then(Value::as_array_mut) {
-                Some(outcomes) => outcomes.push(outcome),
-                None => step["outcomes"] = json!([outcome]),
-            }
+            add_outcome(step, outcome);
         }
+        Event::EffectsCommitted(committed) => add_outcome(step, json!(committed)),
         _ => {}
+    }
+}
+
+fn add_outcome(step: &mut Value, outcome: Value) {
+    match step.get_mut("outcomes").and_then(Value::as_array_mut) {
+        Some(outcomes) => outcomes.push(outcome),
+        None => step["outcomes"] = json!([outcome]),
     }
 }
 

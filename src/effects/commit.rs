@@ -1,20 +1,31 @@
-//! Makes one planned change: beside its target under a name of its own, synced, then renamed over it.
+//! Makes one planned change: new bytes beside their target under a name of their own, synced, then renamed over it; names
+//! by calls that replace nothing.
 //!
 //! After a crash the same call recognises from the disk alone whether the change was made, and finishes it if it was not.
 //! No link is followed, and a target that changed since it was planned is left as it is.
 
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use metnos_log::BlobHash;
 use metnos_log::event::turn::PlannedOp;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::plan::{look, target_path};
+use super::disk::{dst_path, glance, is_same, look, target_path};
+use super::relocate::relocate;
+use super::{copy, trash};
 use crate::gateway::targets::said;
+
+/// The most folders that are held open at once.
+const HELD_MAX: usize = 128;
 
 /// What became of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,10 +49,67 @@ impl Outcome {
     }
 }
 
-/// Makes the change, or finds that it was made. `content` are the new bytes; `key` names the temporary file.
-pub fn commit(op: &PlannedOp, content: &[u8], key: &str) -> Outcome {
+/// What a run of changes shares: folders held open, and folders whose changed names are not on disk yet.
+#[derive(Debug, Default)]
+pub struct Hands {
+    folders: HashMap<PathBuf, Rc<OwnedFd>>,
+    touched: BTreeSet<PathBuf>,
+}
+
+impl Hands {
+    /// A folder, opened without following a link anywhere on the way.
+    pub(super) fn folder(&mut self, path: &Path) -> Result<Rc<OwnedFd>, Fault> {
+        if let Some(held) = self.folders.get(path) {
+            return Ok(Rc::clone(held));
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let held = Rc::new(rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?);
+        if self.folders.len() >= HELD_MAX {
+            self.folders.clear();
+        }
+        self.folders.insert(path.to_owned(), Rc::clone(&held));
+        Ok(held)
+    }
+
+    /// Names in the folder of this path changed.
+    pub(super) fn touched(&mut self, path: &Path) {
+        self.touched.extend(path.parent().map(Path::to_owned));
+    }
+
+    /// A folder is not what it was under this name: nothing below it is held any longer.
+    fn forget(&mut self, path: &Path) {
+        self.folders.retain(|held, _| !held.starts_with(path));
+    }
+
+    /// Brings every changed name to the disk. Before this returns, no change counts as made.
+    pub fn settle(&mut self) -> io::Result<()> {
+        for folder in std::mem::take(&mut self.touched) {
+            match sync_folder(&folder) {
+                // A later change of the same run took it away; its own folder is synced for that.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes the change, or finds that it was made. `content` are the new bytes; `key` names temporary files. It is on disk
+/// once the hands are settled.
+pub fn commit(hands: &mut Hands, op: &PlannedOp, content: &[u8], key: &str) -> Outcome {
     let path = target_path(op);
-    match try_commit(op, &path, content, key) {
+    let made = match (op.op.as_str(), op.to.as_deref()) {
+        ("write" | "append", _) => try_commit(op, &path, content, key),
+        ("mkdir", _) => make_folder(hands, op, &path),
+        ("move", _) => moved(hands, op, &path, key),
+        ("delete", Some("trash")) => into_trash(hands, op, &path, key),
+        ("delete", _) => remove(hands, op, &path),
+        ("restore", _) => out_of_trash(hands, op, &path, key),
+        ("link", _) => link(hands, op, &path),
+        ("set_mode", _) => set_mode(op, &path),
+        _ => Ok(Outcome::Failed("contract_violation".to_owned(), format!("unknown_change: {}", op.op))),
+    };
+    match made {
         Ok(outcome) => outcome,
         Err(Fault::System(error)) => failed(error),
         Err(Fault::Io(error)) => match error.raw_os_error().map(Errno::from_raw_os_error) {
@@ -51,12 +119,135 @@ pub fn commit(op: &PlannedOp, content: &[u8], key: &str) -> Outcome {
     }
 }
 
+fn changed() -> Outcome {
+    Outcome::Failed("target_changed".to_owned(), "changed".to_owned())
+}
+
+fn moved(hands: &mut Hands, op: &PlannedOp, path: &Path, key: &str) -> Result<Outcome, Fault> {
+    let outcome = relocate(hands, &op.before, path, &dst_path(op), key)?;
+    if op.before.kind == "folder" {
+        hands.forget(path);
+    }
+    Ok(outcome)
+}
+
+fn into_trash(hands: &mut Hands, op: &PlannedOp, path: &Path, key: &str) -> Result<Outcome, Fault> {
+    let place = dst_path(op);
+    if glance(&place)?.kind == "absent" {
+        trash::announce(&place, path)?;
+    }
+    let outcome = moved(hands, op, path, key);
+    if !matches!(outcome, Ok(Outcome::Done | Outcome::FoundDone)) && glance(&place)?.kind == "absent" {
+        trash::withdraw(&place)?;
+    }
+    outcome
+}
+
+fn out_of_trash(hands: &mut Hands, op: &PlannedOp, path: &Path, key: &str) -> Result<Outcome, Fault> {
+    let outcome = moved(hands, op, path, key)?;
+    if matches!(outcome, Outcome::Done | Outcome::FoundDone) {
+        trash::withdraw(path)?;
+    }
+    Ok(outcome)
+}
+
+/// The folder that a path's last name stands in, and that name.
+fn place_of<'p>(hands: &mut Hands, path: &'p Path) -> Result<(Rc<OwnedFd>, &'p std::ffi::OsStr), Fault> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(Fault::System(Errno::INVAL)) };
+    Ok((hands.folder(folder)?, name))
+}
+
+fn make_folder(hands: &mut Hands, op: &PlannedOp, path: &Path) -> Result<Outcome, Fault> {
+    let (folder, name) = place_of(hands, path)?;
+    hands.forget(path);
+    let outcome = match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) => Outcome::Done,
+        Err(Errno::EXIST) if glance(path)?.kind == "folder" => Outcome::FoundDone,
+        Err(other) => return Err(other.into()),
+    };
+    // Of one that was found, a crash may have come between making it and setting its mode; an empty one is ours.
+    let is_ours = outcome == Outcome::Done || std::fs::read_dir(path)?.next().is_none();
+    if let Some(mode) = op.mode.filter(|_| is_ours) {
+        let held =
+            rustix::fs::openat(&folder, name, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::fs::fchmod(&held, Mode::from_raw_mode(mode))?;
+    }
+    hands.touched(path);
+    Ok(outcome)
+}
+
+/// Deletes for good: a file or link that is what it was, a folder that is empty.
+fn remove(hands: &mut Hands, op: &PlannedOp, path: &Path) -> Result<Outcome, Fault> {
+    let (folder, name) = place_of(hands, path)?;
+    let now = if op.before.hash.is_some() { look(path)?.image } else { glance(path)? };
+    if now.kind == "absent" {
+        return Ok(Outcome::FoundDone);
+    }
+    if !is_same(&now, &op.before) {
+        return Ok(changed());
+    }
+    let is_folder = now.kind == "folder";
+    let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    match rustix::fs::unlinkat(&folder, name, flags) {
+        Ok(()) => {}
+        Err(Errno::NOTEMPTY | Errno::EXIST) => {
+            return Ok(Outcome::Failed("target_changed".to_owned(), "not_empty".to_owned()));
+        }
+        Err(other) => return Err(other.into()),
+    }
+    if is_folder {
+        hands.forget(path);
+    }
+    hands.touched(path);
+    Ok(Outcome::Done)
+}
+
+fn link(hands: &mut Hands, op: &PlannedOp, path: &Path) -> Result<Outcome, Fault> {
+    let (folder, name) = place_of(hands, path)?;
+    let bytes = op.dst_b64.as_ref().and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default();
+    let target = std::ffi::OsString::from_vec(bytes);
+    match rustix::fs::symlinkat(&target, &folder, name) {
+        Ok(()) => {}
+        Err(Errno::EXIST) => {
+            let same = std::fs::read_link(path).is_ok_and(|found| found.as_os_str() == target);
+            return Ok(if same { Outcome::FoundDone } else { failed(Errno::EXIST) });
+        }
+        Err(other) => return Err(other.into()),
+    }
+    copy::set_times(path, op.modified_ns)?;
+    hands.touched(path);
+    Ok(Outcome::Done)
+}
+
+fn set_mode(op: &PlannedOp, path: &Path) -> Result<Outcome, Fault> {
+    let Some(mode) = op.mode else { return Err(Fault::System(Errno::INVAL)) };
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let held = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    let stat = rustix::fs::fstat(&held)?;
+    let now = stat.st_mode & 0o7777;
+    let is_link = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink;
+    if is_link || (now != mode && now != op.before.mode) {
+        return Ok(changed());
+    }
+    if now == mode {
+        return Ok(if mode == op.before.mode { Outcome::Done } else { Outcome::FoundDone });
+    }
+    // Through the descriptor's own name: the object that was just looked at, not whatever bears its path now.
+    let own = {
+        use std::os::fd::AsRawFd;
+        format!("/proc/self/fd/{}", held.as_raw_fd())
+    };
+    rustix::fs::chmodat(CWD, own, Mode::from_raw_mode(mode), AtFlags::empty())?;
+    Ok(Outcome::Done)
+}
+
 fn failed(error: Errno) -> Outcome {
     let (class, reason) = said(error);
     Outcome::Failed(class.to_owned(), reason)
 }
 
-enum Fault {
+/// Why a change could not be made.
+pub(super) enum Fault {
     System(Errno),
     Io(io::Error),
 }
@@ -104,7 +295,7 @@ fn try_commit(op: &PlannedOp, path: &Path, content: &[u8], key: &str) -> Result<
         rustix::fs::unlinkat(&folder, &temporary, AtFlags::empty()).ok();
         return Err(fault);
     }
-    sync_folder(path)?;
+    path.parent().map_or(Ok(()), sync_folder)?;
     Ok(Outcome::Done)
 }
 
@@ -133,12 +324,19 @@ fn write_beside(
         }
         rustix::fs::fchmod(&file, Mode::from_raw_mode(op.before.mode))?;
     }
+    if let Some(mode) = op.mode {
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+    }
+    if let Some(ns) = op.modified_ns {
+        let at = rustix::fs::Timespec { tv_sec: ns.div_euclid(1_000_000_000), tv_nsec: ns.rem_euclid(1_000_000_000) };
+        rustix::fs::futimens(&file, &rustix::fs::Timestamps { last_access: at, last_modification: at })?;
+    }
     file.sync_all()?;
     Ok(file)
 }
 
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let Some(folder) = path.parent() else { return Ok(()) };
+/// Brings the names in a folder to the disk.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder).and_then(|folder| folder.sync_all()) {
         // Some file systems cannot sync a folder; the rename itself has happened.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -165,13 +363,10 @@ mod tests {
         PlannedOp {
             op: kind.to_owned(),
             path: path.to_string_lossy().into_owned(),
-            path_b64: None,
-            content: None,
-            bytes: 0,
             if_exists: "replace".to_owned(),
             before,
             after: Some(plain_blob_hash(whole)),
-            trouble: None,
+            ..PlannedOp::default()
         }
     }
 
@@ -199,8 +394,8 @@ mod tests {
         let scratch = scratch();
         let file = scratch.file();
         let op = op(&file, "write", look(&file).unwrap().image, b"new");
-        assert_eq!(commit(&op, b"new", "k"), Outcome::Done);
-        assert_eq!(commit(&op, b"new", "k"), Outcome::FoundDone);
+        assert_eq!(commit(&mut Hands::default(), &op, b"new", "k"), Outcome::Done);
+        assert_eq!(commit(&mut Hands::default(), &op, b"new", "k"), Outcome::FoundDone);
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
         assert_eq!(scratch.leftovers(), 0);
     }
@@ -212,8 +407,8 @@ mod tests {
         std::fs::write(&file, "one\n").unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
         let op = op(&file, "append", look(&file).unwrap().image, b"one\ntwo\n");
-        assert_eq!(commit(&op, b"two\n", "k"), Outcome::Done);
-        assert_eq!(commit(&op, b"two\n", "k"), Outcome::FoundDone);
+        assert_eq!(commit(&mut Hands::default(), &op, b"two\n", "k"), Outcome::Done);
+        assert_eq!(commit(&mut Hands::default(), &op, b"two\n", "k"), Outcome::FoundDone);
         assert_eq!(std::fs::read(&file).unwrap(), b"one\ntwo\n");
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
     }
@@ -224,7 +419,9 @@ mod tests {
         let file = scratch.file();
         let op = op(&file, "write", look(&file).unwrap().image, b"new");
         std::fs::write(&file, "someone else").unwrap();
-        assert!(matches!(commit(&op, b"new", "k"), Outcome::Failed(class, _) if class == "target_changed"));
+        assert!(
+            matches!(commit(&mut Hands::default(), &op, b"new", "k"), Outcome::Failed(class, _) if class == "target_changed")
+        );
         assert_eq!(std::fs::read(&file).unwrap(), b"someone else");
     }
 
@@ -240,7 +437,7 @@ mod tests {
             BeforeImage { kind: "absent".to_owned(), ..BeforeImage::default() },
             b"x",
         );
-        assert!(matches!(commit(&op, b"x", "k"), Outcome::Failed(..)));
+        assert!(matches!(commit(&mut Hands::default(), &op, b"x", "k"), Outcome::Failed(..)));
         assert!(!root.join("real/f.txt").exists());
     }
 
@@ -250,7 +447,7 @@ mod tests {
         let file = scratch.file();
         std::fs::write(file.with_file_name(".metnos-k.tmp"), "half").unwrap();
         let op = op(&file, "write", look(&file).unwrap().image, b"whole");
-        assert_eq!(commit(&op, b"whole", "k"), Outcome::Done);
+        assert_eq!(commit(&mut Hands::default(), &op, b"whole", "k"), Outcome::Done);
         assert_eq!(std::fs::read(&file).unwrap(), b"whole");
         assert_eq!(scratch.leftovers(), 0);
     }

@@ -1,7 +1,13 @@
 //! Effects: the only place that changes the world (design 3-executors, «Executors compute, the core commits»).
 //!
 //! `plan` looks at what an executor wants changed and keeps what is needed to finish or take it back; `commit` makes one
-//! change, or recognises that it was made. Neither decides whether it may be made.
+//! change, or recognises that it was made; `undo` plans the reverse of an earlier turn. None decides whether it may be done.
 
 pub mod commit;
+mod copy;
+pub mod disk;
+mod overlay;
 pub mod plan;
+mod relocate;
+pub mod trash;
+pub mod undo;

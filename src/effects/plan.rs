@@ -1,27 +1,33 @@
 //! From an executor's `effects` to planned changes: staged bytes, canonical targets, what is there now, what will be.
+//!
+//! It looks and chooses (names in the trash, numbers, folders that must be made first) and changes nothing.
 
-use std::ffi::OsString;
-use std::io::Read;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
+use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use metnos_log::BlobHash;
 use metnos_log::event::turn::{BeforeImage, PlannedOp, Target};
 use metnos_log::store::plain_blob_hash;
-use metnos_log::{BlobHash, Log};
+use metnos_projections::rules::core_paths::OwnDirs;
 use serde_json::Value;
 
-use crate::sandbox::Stage;
+use super::disk::{self, HELD_MAX, exact, named};
+use super::overlay::{Overlay, Seen};
+use super::trash::{self, Trash};
+use crate::gateway::targets::said;
 use crate::signing::Keys;
+
+pub use super::disk::look;
 
 /// The most new bytes of one change.
 pub const CONTENT_BYTES_MAX: u64 = 64 << 20;
-/// Larger files are changed without a kept image, and the question says so.
-pub const IMAGE_BYTES_MAX: u64 = 64 << 20;
+/// The most bytes that are kept of what one step deletes for good; beyond that no copy is kept, and the question says so.
+const IMAGES_BYTES_MAX: u64 = 256 << 20;
 /// The most changes of one step.
-const OPS_MAX: usize = 10_000;
+const OPS_MAX: usize = 250_000;
+/// The most numbers that are tried for a name that is taken.
+const NUMBERS_MAX: u32 = 10_000;
 
 /// Planned changes, and the bytes that are stored with them.
 #[derive(Debug, Default)]
@@ -32,163 +38,431 @@ pub struct Planned {
     pub blobs: Vec<(BlobHash, Vec<u8>)>,
 }
 
+/// Why a change cannot be made: class, and key of the reason.
+pub(super) type Trouble = (&'static str, String);
+
+/// What planning works with.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// Reads a staged file.
+    pub staged: &'a dyn Fn(&str, u64) -> io::Result<Vec<u8>>,
+    /// Names a payload blob.
+    pub name_of: &'a dyn Fn(&[u8]) -> BlobHash,
+    /// Encrypts before-images.
+    pub keys: &'a Keys,
+    /// Where deleted things go.
+    pub trash: &'a Trash,
+    /// The person's home folder.
+    pub home: &'a str,
+    /// The instance's own folders.
+    pub own: &'a OwnDirs,
+}
+
+/// What the arguments named: only that may be changed.
+#[derive(Debug, Default)]
+pub struct Named {
+    exact: HashSet<PathBuf>,
+    below: Vec<PathBuf>,
+    beside: bool,
+}
+
+impl Named {
+    /// From looked-up targets, and from entries that were too many to be looked up one by one.
+    pub fn new(targets: &[Target], args: &Value) -> Self {
+        let mut named = Self::default();
+        for target in targets.iter().filter(|target| target.role == "target_path") {
+            let path = exact(&target.canonical, target.canonical_b64.as_deref());
+            if target.pointer == "/entries" {
+                for entry in args.get("entries").and_then(Value::as_array).into_iter().flatten() {
+                    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+                    let Some(value) = text("path") else { continue };
+                    named.exact.insert(exact(value, text("path_b64")));
+                }
+            } else if target.pointer == "/dst_template" {
+                // Up to the first name that is a pattern.
+                let fixed = path.components().take_while(|part| !part.as_os_str().to_string_lossy().contains('{'));
+                let fixed: PathBuf = fixed.collect();
+                named.beside |= fixed.as_os_str().is_empty();
+                named.below.extend(fixed.is_absolute().then_some(fixed));
+            } else {
+                named.exact.insert(path);
+            }
+        }
+        named
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        self.exact.contains(path)
+    }
+
+    /// Whether something may come to lie there: at or below the named place, or beside what is moved.
+    fn allows(&self, dst: &Path, src: Option<&Path>) -> bool {
+        let beside = self.beside && src.and_then(Path::parent).is_some_and(|folder| dst.starts_with(folder));
+        beside || self.exact.contains(dst) || self.below.iter().any(|place| dst.starts_with(place))
+    }
+}
+
 /// Plans what `result.effects` asks for. Targets must be among those that the arguments named.
-pub fn plan(result: &Value, stage: Option<&Stage>, targets: &[Target], log: &Log, keys: &Keys) -> Planned {
-    let mut planned = Planned::default();
+pub fn plan(result: &Value, targets: &Named, around: Around<'_>) -> Planned {
     let effects = result.get("effects").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    for effect in effects.iter().take(OPS_MAX) {
-        let op = one(effect, stage, targets, log, keys, &mut planned.blobs);
-        planned.ops.push(op);
+    let mut planner = Planner::new(around);
+    for effect in effects {
+        if planner.planned.ops.len() > OPS_MAX {
+            break;
+        }
+        let text = |key: &str| effect.get(key).and_then(Value::as_str);
+        let path = exact(text("path").or(text("src")).unwrap_or_default(), text("path_b64").or(text("src_b64")));
+        let op = op_at(text("op").unwrap_or_default(), &path);
+        if let Err((class, reason)) = planner.effect(effect, &path, targets) {
+            planner.planned.ops.push(PlannedOp { trouble: Some((class.to_owned(), reason)), ..op });
+        }
     }
-    if effects.len() > OPS_MAX
-        && let Some(op) = planned.ops.last_mut()
-    {
-        op.trouble = Some(("too_large".to_owned(), format!("too_many_changes: {OPS_MAX}")));
+    if planner.planned.ops.len() > OPS_MAX {
+        let reason = format!("too_many_changes: {OPS_MAX}");
+        let op = PlannedOp { trouble: Some(("too_large".to_owned(), reason)), ..PlannedOp::default() };
+        return Planned { ops: vec![op], blobs: Vec::new() };
     }
-    planned
+    planner.planned
 }
 
-fn one(
-    effect: &Value,
-    stage: Option<&Stage>,
-    targets: &[Target],
-    log: &Log,
-    keys: &Keys,
-    blobs: &mut Vec<(BlobHash, Vec<u8>)>,
-) -> PlannedOp {
-    let text = |key: &str| effect.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let mut op = PlannedOp {
-        op: text("op"),
-        path: text("path"),
-        path_b64: None,
-        content: None,
-        bytes: 0,
-        if_exists: if text("if_exists") == "fail" { "fail".to_owned() } else { "replace".to_owned() },
-        before: BeforeImage::default(),
-        after: None,
-        trouble: None,
-    };
-    if let Err((class, reason)) = fill(&mut op, &text("from"), stage, targets, log, keys, blobs) {
-        op.trouble = Some((class.to_owned(), reason));
-    }
-    op
+pub(super) fn op_at(op: &str, path: &Path) -> PlannedOp {
+    let (path, path_b64) = named(path);
+    PlannedOp { op: op.to_owned(), path, path_b64, if_exists: "fail".to_owned(), ..PlannedOp::default() }
 }
 
-type Trouble = (&'static str, String);
-
-fn fill(
-    op: &mut PlannedOp,
-    from: &str,
-    stage: Option<&Stage>,
-    targets: &[Target],
-    log: &Log,
-    keys: &Keys,
-    blobs: &mut Vec<(BlobHash, Vec<u8>)>,
-) -> Result<(), Trouble> {
-    if !matches!(op.op.as_str(), "write" | "append") {
-        return Err(("contract_violation", format!("unknown_change: {}", op.op)));
+pub(super) fn system(error: &io::Error) -> Trouble {
+    match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        Some(errno) => said(errno),
+        None => ("operation_failed", format!("system: {error}")),
     }
-    let named = targets.iter().find(|target| target.role == "target_path" && target.canonical == op.path);
-    let target = named.ok_or(("policy_violation", "unasked_target".to_owned()))?;
-    op.path_b64.clone_from(&target.canonical_b64);
-    let stage = stage.ok_or(("internal_error", "system: the stage is gone".to_owned()))?;
-    let content = stage.read(from, CONTENT_BYTES_MAX).map_err(|error| {
-        let class = if error.kind() == std::io::ErrorKind::FileTooLarge { "too_large" } else { "contract_violation" };
-        (class, format!("system: {error}"))
-    })?;
-    op.bytes = content.len() as u64;
-    let before = look(&target_path(op)).map_err(|error| ("operation_failed", format!("system: {error}")))?;
-    if before.image.kind == "file" && op.if_exists == "fail" {
-        return Err(("operation_failed", "exists".to_owned()));
-    }
-    if matches!(before.image.kind.as_str(), "folder" | "other") {
-        return Err(("wrong_type", "no_plain_file".to_owned()));
-    }
-    op.after = Some(after(op, &content, before.bytes.as_deref())?);
-    op.before = before.image;
-    if let Some(bytes) = before.bytes {
-        let sealed = keys.seal(&bytes);
-        let name = plain_blob_hash(&sealed);
-        op.before.image = Some(name);
-        blobs.push((name, sealed));
-    }
-    let name = log.keyed_blob_hash(&content);
-    op.content = Some(name);
-    blobs.push((name, content));
-    Ok(())
 }
 
-/// The hash of the whole file once the change is made.
-fn after(op: &PlannedOp, content: &[u8], before: Option<&[u8]>) -> Result<BlobHash, Trouble> {
-    if op.op == "write" {
-        return Ok(plain_blob_hash(content));
+/// One plan in the making.
+pub(super) struct Planner<'a> {
+    pub(super) around: Around<'a>,
+    pub(super) planned: Planned,
+    pub(super) overlay: Overlay,
+    pub(super) places: trash::Places,
+    /// What files hold that this plan writes, by hash: a later change may build on it.
+    fresh: HashMap<[u8; 32], Vec<u8>>,
+    image_bytes: u64,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(around: Around<'a>) -> Self {
+        let (planned, overlay, places) = (Planned::default(), Overlay::default(), trash::Places::default());
+        Self { around, planned, overlay, places, fresh: HashMap::new(), image_bytes: 0 }
+    }
+
+    fn effect(&mut self, effect: &Value, path: &Path, targets: &Named) -> Result<(), Trouble> {
+        if !disk::is_normal(path) {
+            return Err(("contract_violation", "not_normal".to_owned()));
+        }
+        let text = |key: &str| effect.get(key).and_then(Value::as_str);
+        let is_named = targets.has(path);
+        match (text("op").unwrap_or_default(), text("to")) {
+            ("mkdir", _) if targets.allows(path, None) => self.make_folder(path, text("if_exists") == Some("fail")),
+            ("write" | "append", _) if is_named => self.write(effect, path),
+            ("move", _) if is_named => self.move_to(effect, path, targets),
+            ("delete", to) if is_named => self.delete(effect, path, to != Some("nothing")),
+            ("set_mode", _) if is_named => self.set_mode(effect, path),
+            ("mkdir" | "write" | "append" | "move" | "delete" | "set_mode", _) => {
+                Err(("policy_violation", "unasked_target".to_owned()))
+            }
+            (other, _) => Err(("contract_violation", format!("unknown_change: {other}"))),
+        }
+    }
+
+    pub(super) fn glance(&self, path: &Path) -> Result<BeforeImage, Trouble> {
+        self.overlay.glance(path).map_err(|error| system(&error))
+    }
+
+    fn write(&mut self, effect: &Value, path: &Path) -> Result<(), Trouble> {
+        let text = |key: &str| effect.get(key).and_then(Value::as_str).unwrap_or_default();
+        let mut op = op_at(text("op"), path);
+        if text("if_exists") != "fail" {
+            "replace".clone_into(&mut op.if_exists);
+        }
+        let content = (self.around.staged)(text("from"), CONTENT_BYTES_MAX).map_err(|error| {
+            let class = if error.kind() == io::ErrorKind::FileTooLarge { "too_large" } else { "contract_violation" };
+            (class, format!("system: {error}"))
+        })?;
+        op.bytes = content.len() as u64;
+        let (before, real) = self.content_at(path)?;
+        if before.image.kind == "file" && op.if_exists == "fail" {
+            return Err(("operation_failed", "exists".to_owned()));
+        }
+        if matches!(before.image.kind.as_str(), "folder" | "other") {
+            return Err(("wrong_type", "no_plain_file".to_owned()));
+        }
+        if before.image.kind == "file" && before.bytes.is_none() && real.is_none() {
+            return Err(("too_large", "changed".to_owned()));
+        }
+        let (hash, whole) = whole(&op, &content, before.bytes.as_deref(), real.as_deref())?;
+        op.after = Some(hash);
+        op.before = self.keep(before);
+        let name = (self.around.name_of)(&content);
+        op.content = Some(name);
+        self.planned.blobs.push((name, content));
+        let (bytes, modified_ns, inode) = (whole.as_ref().map_or(0, |whole| whole.len() as u64), None, None);
+        let kind = "file".to_owned();
+        let made = BeforeImage { kind, hash: op.after, bytes, modified_ns, inode, image: None, ..op.before.clone() };
+        self.fresh.extend(whole.map(|whole| (hash.0, whole)));
+        self.overlay.made(path, made);
+        self.planned.ops.push(op);
+        Ok(())
+    }
+
+    /// What a file will hold before this change, and where that lies on the disk if it does.
+    fn content_at(&self, path: &Path) -> Result<(disk::Now, Option<PathBuf>), Trouble> {
+        Ok(match self.overlay.see(path).map_err(|error| system(&error))? {
+            Seen::Absent => (disk::Now { image: disk::absent(), bytes: None }, None),
+            Seen::Made(image) => {
+                let bytes = image.hash.and_then(|hash| self.fresh.get(&hash.0).cloned());
+                (disk::Now { image, bytes }, None)
+            }
+            Seen::Disk(real) => {
+                let disk::Now { image, bytes } = look(&real).map_err(|error| system(&error))?;
+                (disk::Now { image: self.overlay.with_mode(&real, image), bytes }, Some(real))
+            }
+        })
+    }
+
+    /// Keeps an encrypted copy of what is there, as far as there is room for it.
+    pub(super) fn keep(&mut self, now: disk::Now) -> BeforeImage {
+        let mut image = now.image;
+        if let Some(bytes) = now.bytes
+            && self.image_bytes + image.bytes <= IMAGES_BYTES_MAX
+        {
+            self.image_bytes += image.bytes;
+            let sealed = self.around.keys.seal(&bytes);
+            let name = plain_blob_hash(&sealed);
+            image.image = Some(name);
+            self.planned.blobs.push((name, sealed));
+        }
+        image
+    }
+
+    /// A folder, and those above it that are missing.
+    fn make_folder(&mut self, path: &Path, must_be_new: bool) -> Result<(), Trouble> {
+        match self.glance(path)?.kind.as_str() {
+            "folder" if must_be_new => return Err(("operation_failed", "exists".to_owned())),
+            "folder" => return Ok(()),
+            "absent" => {}
+            _ => return Err(("wrong_type", "exists".to_owned())),
+        }
+        if let Some(above) = path.parent() {
+            match self.glance(above)?.kind.as_str() {
+                "folder" => {}
+                "absent" => self.make_folder(above, false)?,
+                _ => return Err(("wrong_type", "part_is_file".to_owned())),
+            }
+        }
+        self.overlay.made(path, BeforeImage { kind: "folder".to_owned(), ..BeforeImage::default() });
+        self.planned.ops.push(PlannedOp { before: disk::absent(), ..op_at("mkdir", path) });
+        Ok(())
+    }
+
+    /// Kind, size and, of a folder, what it holds.
+    fn weigh(&self, op: &mut PlannedOp, path: &Path) -> Result<(), Trouble> {
+        op.before = self.glance(path)?;
+        op.bytes = op.before.bytes;
+        if op.before.kind == "absent" {
+            return Err(("not_found", "absent".to_owned()));
+        }
+        if op.before.kind == "folder"
+            && let Seen::Disk(real) = self.overlay.see(path).map_err(|error| system(&error))?
+        {
+            let found = disk::holds(&real, self.around.home, self.around.own).map_err(|error| system(&error))?;
+            let found = found.ok_or_else(|| ("too_large", format!("too_much_inside: {HELD_MAX}")))?;
+            op.bytes = found.bytes;
+            op.holds = Some(found);
+        }
+        Ok(())
+    }
+
+    fn move_to(&mut self, effect: &Value, src: &Path, targets: &Named) -> Result<(), Trouble> {
+        let text = |key: &str| effect.get(key).and_then(Value::as_str);
+        let mut dst = exact(text("dst").unwrap_or_default(), text("dst_b64"));
+        if !disk::is_normal(&dst) {
+            return Err(("contract_violation", "not_normal".to_owned()));
+        }
+        if !targets.allows(&dst, Some(src)) {
+            return Err(("policy_violation", "unasked_target".to_owned()));
+        }
+        let mut op = op_at("move", src);
+        self.weigh(&mut op, src)?;
+        if dst == src {
+            return Ok(());
+        }
+        if dst.starts_with(src) {
+            return Err(("operation_failed", "into_itself".to_owned()));
+        }
+        let there = self.glance(&dst)?;
+        let if_exists = text("if_exists").unwrap_or("fail");
+        match (there.kind.as_str(), if_exists) {
+            ("absent", _) => {}
+            (_, "number") => dst = self.numbered(&dst)?,
+            ("file" | "other", "replace") if op.before.kind != "folder" => {
+                self.put_into_trash(op_at("delete", &dst), &dst)?
+            }
+            _ => return Err(("operation_failed", "exists".to_owned())),
+        }
+        if let Some(folder) = dst.parent() {
+            self.make_folder(folder, false)?;
+        }
+        if_exists.clone_into(&mut op.if_exists);
+        let (text, b64) = named(&dst);
+        (op.dst, op.dst_b64) = (Some(text), b64);
+        self.overlay.moved(src, &dst);
+        self.planned.ops.push(op);
+        Ok(())
+    }
+
+    /// The first free name with a number: `a.txt`, `a (2).txt`, …
+    fn numbered(&self, path: &Path) -> Result<PathBuf, Trouble> {
+        let stem = path.file_stem().unwrap_or_default();
+        for number in 2..NUMBERS_MAX {
+            let mut name = stem.to_owned();
+            name.push(format!(" ({number})"));
+            if let Some(extension) = path.extension() {
+                name.push(".");
+                name.push(extension);
+            }
+            let candidate = path.with_file_name(name);
+            if self.glance(&candidate)?.kind == "absent" {
+                return Ok(candidate);
+            }
+        }
+        Err(("operation_failed", "no_numbers_left".to_owned()))
+    }
+
+    fn delete(&mut self, effect: &Value, path: &Path, to_trash: bool) -> Result<(), Trouble> {
+        let mut op = op_at("delete", path);
+        self.weigh(&mut op, path)?;
+        match effect.get("want").and_then(Value::as_str) {
+            Some("file") if op.before.kind == "folder" => return Err(("wrong_type", "not_a_file".to_owned())),
+            Some("folder") if op.before.kind != "folder" => return Err(("wrong_type", "not_a_folder".to_owned())),
+            _ => {}
+        }
+        let only_empty = effect.get("only_empty").and_then(Value::as_bool).unwrap_or(false);
+        if only_empty && !self.overlay.is_empty(path).map_err(|error| system(&error))? {
+            return Err(("operation_failed", "not_empty".to_owned()));
+        }
+        if to_trash {
+            return self.put_into_trash(op, path);
+        }
+        if op.before.kind == "folder" {
+            return self.delete_tree(op, path);
+        }
+        self.delete_one(op, path)
+    }
+
+    /// Moves something into the trash of its file system.
+    pub(super) fn put_into_trash(&mut self, mut op: PlannedOp, path: &Path) -> Result<(), Trouble> {
+        if op.before.kind.is_empty() {
+            self.weigh(&mut op, path)?;
+        }
+        // What the plan makes is not there yet, but its file system is known by the folder that it will lie in.
+        let mut existing = path;
+        let real = loop {
+            match (self.overlay.see(existing).map_err(|error| system(&error))?, existing.parent()) {
+                (Seen::Disk(real), _) => break real,
+                (_, Some(above)) => existing = above,
+                (_, None) => return Err(("not_found", "absent".to_owned())),
+            }
+        };
+        let place = self.around.trash.place(path, &real, &mut self.places).map_err(|error| system(&error))?;
+        let place = place.ok_or_else(|| ("resource_unavailable", "no_trash".to_owned()))?;
+        op.to = Some("trash".to_owned());
+        let (text, b64) = named(&place);
+        (op.dst, op.dst_b64) = (Some(text), b64);
+        self.overlay.moved(path, &place);
+        self.planned.ops.push(op);
+        Ok(())
+    }
+
+    /// Deletes one file or link, or a folder that is empty by then, for good; what is small enough is kept.
+    pub(super) fn delete_one(&mut self, mut op: PlannedOp, path: &Path) -> Result<(), Trouble> {
+        op.to = Some("nothing".to_owned());
+        if op.before.kind == "file"
+            && op.before.bytes <= disk::IMAGE_BYTES_MAX
+            && self.image_bytes + op.before.bytes <= IMAGES_BYTES_MAX
+            && let Seen::Disk(real) = self.overlay.see(path).map_err(|error| system(&error))?
+        {
+            let now = look(&real).map_err(|error| system(&error))?;
+            let kept = self.keep(now);
+            op.before = self.overlay.with_mode(&real, kept);
+        }
+        self.overlay.gone(path);
+        self.planned.ops.push(op);
+        Ok(())
+    }
+
+    /// A folder for good: everything in it first, each its own change, so that each can be taken back.
+    fn delete_tree(&mut self, whole: PlannedOp, folder: &Path) -> Result<(), Trouble> {
+        let Seen::Disk(real) = self.overlay.see(folder).map_err(|error| system(&error))? else {
+            return self.delete_one(whole, folder);
+        };
+        let forbidden = whole.holds.and_then(|holds| holds.forbidden);
+        for path in disk::deepest_first(&real).map_err(|error| system(&error))? {
+            let rest = path.strip_prefix(&real).map_err(|_| ("internal_error", "not_normal".to_owned()))?;
+            let virtual_path = if rest.as_os_str().is_empty() { folder.to_owned() } else { folder.join(rest) };
+            let mut op = op_at("delete", &virtual_path);
+            op.before = self.glance(&virtual_path)?;
+            if op.before.kind == "absent" {
+                continue;
+            }
+            op.bytes = op.before.bytes;
+            if rest.as_os_str().is_empty() {
+                let forbidden = forbidden.clone();
+                op.holds =
+                    forbidden.is_some().then(|| metnos_log::event::turn::Holds { forbidden, ..Default::default() });
+            }
+            self.delete_one(op, &virtual_path)?;
+            if self.planned.ops.len() > OPS_MAX {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_mode(&mut self, effect: &Value, path: &Path) -> Result<(), Trouble> {
+        let mode = effect.get("mode").and_then(Value::as_u64).and_then(|mode| u32::try_from(mode).ok());
+        let mode =
+            mode.filter(|mode| *mode <= 0o7777).ok_or_else(|| ("contract_violation", "not_normal".to_owned()))?;
+        let before = self.glance(path)?;
+        match before.kind.as_str() {
+            "absent" => return Err(("not_found", "absent".to_owned())),
+            "other" => return Err(("wrong_type", "no_plain_file".to_owned())),
+            _ if before.mode == mode => return Ok(()),
+            _ => {}
+        }
+        self.overlay.moded(path, mode).map_err(|error| system(&error))?;
+        self.planned.ops.push(PlannedOp { mode: Some(mode), before, ..op_at("set_mode", path) });
+        Ok(())
+    }
+}
+
+/// The hash of the whole file once the change is made, and the file itself where that is small enough to be at hand.
+fn whole(
+    op: &PlannedOp,
+    content: &[u8],
+    before: Option<&[u8]>,
+    real: Option<&Path>,
+) -> Result<(BlobHash, Option<Vec<u8>>), Trouble> {
+    if op.op == "write" || before.is_some() || real.is_none() {
+        let kept = before.filter(|_| op.op == "append").unwrap_or_default();
+        let whole = [kept, content].concat();
+        return Ok((plain_blob_hash(&whole), Some(whole)));
     }
     let mut hasher = blake3::Hasher::new();
-    if let Some(bytes) = before {
-        hasher.update(bytes);
-    } else {
-        let file = std::fs::File::open(target_path(op));
-        match file.and_then(|file| hasher.update_reader(file).map(drop)) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(("operation_failed", format!("system: {error}"))),
-        }
+    let file = std::fs::File::open(real.unwrap_or(Path::new("")));
+    match file.and_then(|file| hasher.update_reader(file).map(drop)) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(("operation_failed", format!("system: {error}"))),
     }
     hasher.update(content);
-    Ok(BlobHash(*hasher.finalize().as_bytes()))
-}
-
-/// The target as the system names it.
-pub fn target_path(op: &PlannedOp) -> PathBuf {
-    let bytes = op.path_b64.as_ref().and_then(|text| STANDARD.decode(text).ok());
-    bytes.map_or_else(|| PathBuf::from(&op.path), |bytes| PathBuf::from(OsString::from_vec(bytes)))
-}
-
-/// What is at a path now.
-#[derive(Debug, Default)]
-pub struct Now {
-    /// Kind, size, mode and hash.
-    pub image: BeforeImage,
-    /// The bytes, when they are few enough to be kept.
-    pub bytes: Option<Vec<u8>>,
-}
-
-/// Looks at a path without following a link at its end.
-pub fn look(path: &Path) -> std::io::Result<Now> {
-    let metadata = match std::fs::symlink_metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Now { image: BeforeImage { kind: "absent".to_owned(), ..BeforeImage::default() }, bytes: None });
-        }
-        Err(error) => return Err(error),
-    };
-    let kind = if metadata.is_file() {
-        "file"
-    } else if metadata.is_dir() {
-        "folder"
-    } else {
-        "other"
-    };
-    let mut image = BeforeImage {
-        kind: kind.to_owned(),
-        bytes: metadata.len(),
-        mode: metadata.mode() & 0o7777,
-        hash: None,
-        image: None,
-    };
-    if kind != "file" {
-        return Ok(Now { image, bytes: None });
-    }
-    let file = std::fs::File::open(path)?;
-    if metadata.len() > IMAGE_BYTES_MAX {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(file)?;
-        image.hash = Some(BlobHash(*hasher.finalize().as_bytes()));
-        return Ok(Now { image, bytes: None });
-    }
-    let mut bytes = Vec::new();
-    file.take(IMAGE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    image.bytes = bytes.len() as u64;
-    image.hash = Some(plain_blob_hash(&bytes));
-    Ok(Now { image, bytes: Some(bytes) })
+    Ok((BlobHash(*hasher.finalize().as_bytes()), None))
 }

@@ -194,7 +194,7 @@ fn call_plan(declared: &CagePlan, looked: &[Looked], caller: &Caller) -> CagePla
     for Looked { target, held } in looked {
         match (target.role.as_str(), held) {
             ("url", _) => grants.hosts.extend(host(&target.canonical)),
-            ("path", Some(_)) => grants.read.push(caller.places.symbolise(&target.canonical)),
+            ("path" | "target_path", Some(_)) => grants.read.push(caller.places.symbolise(&target.canonical)),
             _ => {}
         }
     }
@@ -230,7 +230,10 @@ fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
     let except: Vec<String> =
         plan.mounts.iter().flat_map(|mount| &mount.except).map(|glob| caller.places.resolve(glob)).collect();
     let grant = |looked: Looked| {
-        let (fd, at) = looked.held.filter(|_| looked.target.role == "path")?;
+        // What is to be moved is shown to an executor that declares to read it, and held back from any other.
+        let shown =
+            |at: &Path| plan.mounts.iter().any(|mount| mount.path == caller.places.symbolise(&at.to_string_lossy()));
+        let (fd, at) = looked.held.filter(|(_, at)| looked.target.role == "path" || shown(at))?;
         let is_dir = looked.target.kind == "folder";
         let mut masks = if is_dir { masks::below(&at, &home, &caller.own) } else { Vec::new() };
         masks.extend(masks::excepted(&at, &except));

@@ -10,6 +10,7 @@ use metnos_projections::manifest::Manifest;
 use metnos_projections::rules::cage_plan::{self, CagePlan};
 use serde_json::{Value, json};
 
+use crate::builtins::{self, Builtin};
 use crate::signing::SignedParts;
 
 /// The most complaints of a schema that are shown.
@@ -47,6 +48,8 @@ pub struct Loaded {
     pub code: Vec<u8>,
     /// The declared maximum of its cage.
     pub declared: CagePlan,
+    /// What carries it out instead of a cage.
+    pub builtin: Option<&'static Builtin>,
     input: Validator,
     output: Validator,
 }
@@ -56,6 +59,15 @@ impl Loaded {
     pub fn from_catalog(catalog: &Catalog, reader: &Reader, name: &str) -> Result<Self, LoadError> {
         let Some((name, number, version)) = catalog.active(name) else { return Err(unresolved(catalog, name)) };
         let verify = |what: &str, class| LoadError::Verify(format!("{name} {number}: {what}"), class);
+        if let Some(builtin) = builtins::find(name).filter(|_| version.signed.is_none()) {
+            if !builtin.is_as_built(version) {
+                return Err(verify("it is not the one that this release was built with", "signature_invalid"));
+            }
+            let loaded = Self::new(builtin.manifest(), &builtin.schema(), Vec::new());
+            return loaded
+                .map(|loaded| Self { builtin: Some(builtin), ..loaded })
+                .map_err(|what| verify(&what, "signature_invalid"));
+        }
         let signed = version.signed.as_ref().ok_or_else(|| verify("it was never signed", "signature_invalid"))?;
         let manifest = version.manifest().ok_or_else(|| verify("its manifest cannot be read", "signature_invalid"))?;
         verify_signature(catalog, signed).map_err(|what| verify(what, "signature_invalid"))?;
@@ -76,7 +88,7 @@ impl Loaded {
         let output = compile(schema, &manifest.contract.output_schema)?;
         let declared = cage_plan::declared(&manifest);
         let (name, version) = (manifest.executor.name.clone(), manifest.executor.version.clone());
-        Ok(Self { name, version, manifest, code, declared, input, output })
+        Ok(Self { name, version, manifest, code, declared, builtin: None, input, output })
     }
 
     /// What the input schema has against the arguments.

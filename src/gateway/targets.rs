@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use metnos_log::event::turn::Target;
-use metnos_projections::machines::turn::Wanted;
 use metnos_projections::machines::turn::decide::role_name;
+use metnos_projections::machines::turn::{End, Wanted};
 use metnos_projections::manifest::Role;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -43,13 +43,17 @@ pub fn look_up(wanted: &[Wanted], base: Base<'_>) -> Vec<Looked> {
     let (listed, others): (Vec<&Wanted>, Vec<&Wanted>) =
         wanted.iter().partition(|wanted| wanted.pointer.starts_with("/entries/"));
     let mut looked: Vec<Looked> = others.into_iter().map(|wanted| one(wanted, base)).collect();
-    match common_folder(&listed) {
-        Some(folder) => {
+    match (common_folder(&listed), listed.first()) {
+        (Some(folder), Some(first)) => {
             let value = folder.to_string_lossy().into_owned();
-            let wanted = Wanted { pointer: "/entries".to_owned(), role: Role::Path, value, value_b64: None };
-            looked.push(one(&wanted, base));
+            let (pointer, role) = ("/entries".to_owned(), first.role);
+            looked.push(one(&Wanted { pointer, role, value, value_b64: None, end: first.end }, base));
         }
-        None => looked.extend(listed.into_iter().map(|wanted| one(wanted, base))),
+        _ => looked.extend(listed.into_iter().map(|wanted| one(wanted, base))),
+    }
+    // A descriptor each is held only for as many as are mounted one by one.
+    for looked in looked.iter_mut().filter(|looked| looked.target.role == "target_path").skip(LISTED_MAX) {
+        looked.held = None;
     }
     looked
 }
@@ -83,7 +87,12 @@ fn one(wanted: &Wanted, base: Base<'_>) -> Looked {
     };
     match wanted.role {
         Role::Url => Looked { target: address(target), held: None },
-        Role::TargetPath => Looked { target: to_be_written(target, wanted, base), held: None },
+        Role::TargetPath => match wanted.end {
+            End::Content => Looked { target: to_be_written(target, wanted, base), held: None },
+            End::Itself => itself(target, wanted, base),
+            End::Folder => Looked { target: to_be_made(target, wanted, base), held: None },
+            End::Template => Looked { target: template(target, wanted, base), held: None },
+        },
         Role::Path => read_path(target, wanted, base),
         _ => Looked { target: Target { kind: "other".to_owned(), ..target }, held: None },
     }
@@ -207,6 +216,131 @@ fn to_be_written(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Target 
     target
 }
 
+/// What is moved or deleted: the name itself in its real folder, a link at the end not followed. A plain file is held, so
+/// that an executor that may read it sees its size and dates.
+fn itself(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
+    let path = match absolute(wanted, base) {
+        Ok(path) => path,
+        Err(reason) => {
+            trouble(&mut target, "invalid_args", reason);
+            return Looked { target, held: None };
+        }
+    };
+    let found = match (path.parent(), path.file_name()) {
+        (Some(folder), Some(file)) => hold(folder).map(|(_, folder, _)| folder.join(file)),
+        // The end is `..` or the root: no name of its own, so it is what it leads to.
+        _ => hold(&path).map(|(_, canonical, _)| canonical),
+    };
+    let looked = found.and_then(|canonical| {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(CWD, &canonical, flags, Mode::empty())?;
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
+        Ok((fd, canonical, kind))
+    });
+    match looked {
+        Ok((fd, canonical, kind)) => {
+            name(&mut target, &canonical);
+            let kind = match kind {
+                FileType::RegularFile => "file",
+                FileType::Directory => "folder",
+                _ => "other",
+            };
+            kind.clone_into(&mut target.kind);
+            Looked { target, held: (kind == "file").then_some((fd, canonical)) }
+        }
+        Err(error) => {
+            name(&mut target, &lexical(&path));
+            let (class, reason) = said(error);
+            trouble(&mut target, class, reason);
+            Looked { target, held: None }
+        }
+    }
+}
+
+/// A folder that may be absent, and folders above it too: the deepest one that exists is canonical, the rest as written.
+fn to_be_made(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Target {
+    match absolute(wanted, base) {
+        Ok(path) => place(&mut target, &path),
+        Err(reason) => trouble(&mut target, "invalid_args", reason),
+    }
+    target
+}
+
+/// Where things are moved: a folder ends in a slash then; a pattern is canonical up to its first name with a brace; a
+/// plain name that is no folder yet means a new name in the folder of what is moved.
+fn template(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Target {
+    let path = match absolute(wanted, base) {
+        Ok(path) => path,
+        Err(reason) => {
+            trouble(&mut target, "invalid_args", reason);
+            return target;
+        }
+    };
+    let is_folder = path.is_dir();
+    if wanted.value.starts_with("{dir}/") {
+        return target; // In the folder of each thing that is moved, by its own words.
+    }
+    if !is_folder && !wanted.value.contains('/') && wanted.value != "~" {
+        target.canonical = format!("{{dir}}/{}", wanted.value);
+        return target;
+    }
+    let has_brace = |part: &std::path::Component<'_>| part.as_os_str().to_string_lossy().contains('{');
+    let fixed: PathBuf = path.components().take_while(|part| !has_brace(part)).collect();
+    let pattern: PathBuf = path.components().skip_while(|part| !has_brace(part)).collect();
+    place(&mut target, &fixed);
+    if !pattern.as_os_str().is_empty() {
+        target.canonical = format!("{}/{}", target.canonical.trim_end_matches('/'), pattern.display());
+        return target;
+    }
+    if is_folder || wanted.value.ends_with('/') {
+        target.canonical = format!("{}/", target.canonical.trim_end_matches('/'));
+    }
+    target
+}
+
+/// Names a path that may be absent: its deepest existing folder without links, the rest without dots.
+fn place(target: &mut Target, path: &Path) {
+    let path = lexical_below(path);
+    name(target, &path);
+    let mut missing = Vec::new();
+    let mut at = path.as_path();
+    loop {
+        match hold(at) {
+            Ok((_, canonical, kind)) => {
+                if kind != "folder" && !missing.is_empty() {
+                    return trouble(target, "wrong_type", "part_is_file");
+                }
+                let whole = missing.iter().rev().fold(canonical, |whole, part| whole.join(part));
+                name(target, &whole);
+                if missing.is_empty() { kind } else { "absent" }.clone_into(&mut target.kind);
+                return;
+            }
+            Err(Errno::NOENT) => match (at.parent(), at.file_name()) {
+                (Some(above), Some(file)) => {
+                    if at.is_symlink() {
+                        return trouble(target, "not_found", "dangling_link");
+                    }
+                    missing.push(file.to_owned());
+                    at = above;
+                }
+                _ => return trouble(target, "not_found", "absent"),
+            },
+            Err(error) => {
+                let (class, reason) = said(error);
+                return trouble(target, class, reason);
+            }
+        }
+    }
+}
+
+/// Without `..` where what it leaves is not there; an existing part is left to the system, which knows its links.
+fn lexical_below(path: &Path) -> PathBuf {
+    if path.components().any(|part| part == std::path::Component::ParentDir) && !path.exists() {
+        return lexical(path);
+    }
+    path.components().collect()
+}
+
 fn name_in_folder(target: &mut Target, path: &Path) {
     name(target, path);
     let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else {
@@ -274,7 +408,11 @@ mod tests {
     use super::*;
 
     fn look(role: Role, value: &str, folder: &Path) -> Target {
-        let wanted = Wanted { pointer: "/x".to_owned(), role, value: value.to_owned(), value_b64: None };
+        ended(role, value, folder, End::Content)
+    }
+
+    fn ended(role: Role, value: &str, folder: &Path, end: End) -> Target {
+        let wanted = Wanted { pointer: "/x".to_owned(), role, value: value.to_owned(), value_b64: None, end };
         look_up(&[wanted], Base { home: folder, folder }).remove(0).target
     }
 
@@ -304,6 +442,44 @@ mod tests {
         assert_eq!((fresh.kind.as_str(), fresh.trouble), ("absent", None));
         assert_eq!(look(Role::TargetPath, "no/new.txt", &root).trouble.unwrap().0, "not_found");
         assert_eq!(look(Role::TargetPath, ".", &root).trouble.unwrap().0, "wrong_type");
+    }
+
+    #[test]
+    fn what_is_moved_is_the_link_and_not_what_it_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("real")).unwrap();
+        std::fs::write(root.join("real/a"), "x").unwrap();
+        symlink("real", root.join("way")).unwrap();
+        symlink("a", root.join("real/link")).unwrap();
+        let look = |value: &str| ended(Role::TargetPath, value, &root, End::Itself);
+        assert_eq!(look("way/a").canonical, root.join("real/a").to_str().unwrap());
+        let link = look("way/link");
+        assert_eq!((link.canonical.as_str(), link.kind.as_str()), (root.join("real/link").to_str().unwrap(), "other"));
+        assert_eq!(look("real/").kind, "folder");
+        assert_eq!(look("real/..").canonical, root.to_str().unwrap());
+        assert_eq!(look("nothing").trouble.unwrap().0, "not_found");
+    }
+
+    #[test]
+    fn where_things_go_may_be_absent_with_its_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("real")).unwrap();
+        std::fs::write(root.join("file"), "x").unwrap();
+        symlink("real", root.join("way")).unwrap();
+        let made = |value: &str| ended(Role::TargetPath, value, &root, End::Folder);
+        assert_eq!(made("way/a/b").canonical, root.join("real/a/b").to_str().unwrap());
+        assert_eq!(made("way").kind, "folder");
+        assert_eq!(made("file/a").trouble.unwrap().0, "not_found");
+        assert_eq!(made("no/../b").canonical, root.join("b").to_str().unwrap());
+        let template = |value: &str| ended(Role::TargetPath, value, &root, End::Template).canonical;
+        assert_eq!(template("way"), format!("{}/", root.join("real").display()));
+        assert_eq!(template("way/{year}/{name}"), format!("{}/{{year}}/{{name}}", root.join("real").display()));
+        assert_eq!(template("fresh/"), format!("{}/", root.join("fresh").display()));
+        assert_eq!(template("b.txt"), "{dir}/b.txt");
+        assert_eq!(template("{dir}/{n}.txt"), "{dir}/{n}.txt");
+        assert_eq!(template("x/b.txt"), root.join("x/b.txt").to_str().unwrap());
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use metnos_log::event::executor::LifeCycle;
 use metnos_log::store::plain_blob_hash;
-use metnos_projections::machines::catalog::Entry;
+use metnos_projections::machines::catalog::{Entry, Version};
 
 use super::{birth, export, quarantine};
+use crate::builtins;
 use crate::instance::{Instance, InstanceError};
 
 /// What the owner is told.
@@ -29,7 +30,9 @@ pub enum Notice {
 
 /// Checks every active executor; what was found is recorded before this returns.
 pub fn all(instance: &mut Instance) -> Result<Vec<Notice>, InstanceError> {
-    let active: Vec<String> = instance.catalog.all_active().map(|(name, _, _)| name.to_owned()).collect();
+    let has_files = |(name, _, version): &(&str, &str, &Version)| !builtins::is_builtin(name, version);
+    let active: Vec<String> =
+        instance.catalog.all_active().filter(has_files).map(|(name, _, _)| name.to_owned()).collect();
     let mut notices = Vec::new();
     for name in active {
         let folder = instance.dirs.workspace.join("executors").join(&name);

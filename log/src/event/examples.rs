@@ -15,15 +15,15 @@ use super::instance::{
 use super::mnestome::PassingObserved;
 use super::turn::{
     ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied,
-    ConsentExpired, EffectCommitted, EffectsPlanned, InvocationFinished, InvocationInDoubt, InvocationSettled,
-    InvocationStarted, PlanProposed, PlannedOp, StepProposed, StepRefused, Target, TurnCancelled, TurnClosed,
-    TurnOpened, TurnResumed, TurnSuspended, VerdictGiven,
+    ConsentExpired, EffectCommitted, EffectsCommitted, EffectsPlanned, Holds, InvocationFinished, InvocationInDoubt,
+    InvocationSettled, InvocationStarted, PlanProposed, PlannedOp, Reversed, StepProposed, StepRefused, Target,
+    TurnCancelled, TurnClosed, TurnOpened, TurnResumed, TurnSuspended, VerdictGiven,
 };
 use crate::canonical::Json;
 use crate::id::TurnId;
 use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
-/// One example of every kind.
+/// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
     [instance(), executor(), decisions(), consents(), calls(), courses()].into_iter().flatten().collect()
 }
@@ -137,6 +137,7 @@ fn decisions() -> Vec<Event> {
             zone: text("Europe/Rome"),
             existing: vec![(3, 70_000)],
             rules_digest: "0a".repeat(16),
+            given: None,
         }
         .into(),
         CandidatesRanked {
@@ -214,9 +215,17 @@ fn planned() -> PlannedOp {
         content: Some(hash(9)),
         bytes: 5,
         if_exists: text("replace"),
-        before: BeforeImage { kind: text("file"), bytes: 4, mode: 0o644, hash: Some(hash(10)), image: Some(hash(11)) },
+        before: BeforeImage {
+            kind: text("file"),
+            bytes: 4,
+            mode: 0o644,
+            hash: Some(hash(10)),
+            image: Some(hash(11)),
+            ..BeforeImage::default()
+        },
         after: Some(hash(12)),
         trouble: Some(trouble()),
+        ..PlannedOp::default()
     }
 }
 
@@ -244,12 +253,20 @@ fn calls() -> Vec<Event> {
             cage: Json(json!({ "level": "full" })),
             connections: Json(json!([])),
             diagnostics: Kept::text(""),
+            changes: Kept::default(),
         }
         .into(),
         InvocationInDoubt { trace_id: trace_id.clone(), step: 1 }.into(),
         InvocationSettled { trace_id, step: 1, outcome: text("unknown"), by: text("owner") }.into(),
         EffectsPlanned { step: 1, ops: Kept::json(&json!([])) }.into(),
         EffectCommitted { step: 1, index: 0, outcome: text("failed"), failure: Some(trouble()) }.into(),
+        EffectsCommitted {
+            step: 1,
+            done: vec![(0, 700), (702, 703)],
+            found_done: vec![(700, 701)],
+            failed: vec![(701, text("not_found"), text("absent"))],
+        }
+        .into(),
     ]
 }
 
@@ -266,4 +283,43 @@ fn courses() -> Vec<Event> {
         }
         .into(),
     ]
+}
+
+/// Payloads with the optional fields that were added to a schema after it landed.
+pub(super) fn grown() -> Vec<Event> {
+    let before = BeforeImage {
+        kind: text("other"),
+        modified_ns: Some(-1),
+        inode: Some((1, 70_000)),
+        link: Some(text("/w==")),
+        ..planned().before
+    };
+    let op = PlannedOp {
+        op: text("delete"),
+        before,
+        dst: Some(text("/home/owner/.local/share/Trash/files/b.txt")),
+        dst_b64: Some(text("/w==")),
+        to: Some(text("trash")),
+        mode: Some(0o600),
+        image: Some(hash(13)),
+        modified_ns: Some(1_700_000_000_000_000_000),
+        holds: Some(Holds { files: 1, folders: 2, bytes: 3, forbidden: Some(text("/home/owner/.ssh")) }),
+        reverses: Some(Reversed { turn: text("01ARZ3NDEKTSV4RRFFQ69G5FAV"), step: 1, index: 2 }),
+        ..planned()
+    };
+    let mut events = Vec::new();
+    for event in decisions().into_iter().chain(calls()) {
+        match event {
+            Event::TurnOpened(opened) => {
+                let given = Some(Json(json!({ "tool": "undo_last_turn", "args": {} })));
+                events.push(TurnOpened { given, ..opened }.into());
+            }
+            Event::InvocationFinished(finished) => {
+                let changes = Kept::json(&serde_json::to_value([&op]).expect("plain data"));
+                events.push(InvocationFinished { effects: vec![op.clone()], changes, ..finished }.into());
+            }
+            _ => {}
+        }
+    }
+    events
 }

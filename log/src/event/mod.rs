@@ -210,7 +210,7 @@ events! {
     /// A call is about to start: the intent.
     "invocation_started" v 1 => InvocationStarted(turn::InvocationStarted);
     /// A call ended: the outcome.
-    "invocation_finished" v 1 => InvocationFinished(turn::InvocationFinished) keeps result, diagnostics;
+    "invocation_finished" v 1 => InvocationFinished(turn::InvocationFinished) keeps result, diagnostics, changes;
     /// A call's intent has no outcome and cannot be repeated.
     "invocation_in_doubt" v 1 => InvocationInDoubt(turn::InvocationInDoubt);
     /// A call in doubt was settled.
@@ -219,6 +219,8 @@ events! {
     "effects_planned" v 1 => EffectsPlanned(turn::EffectsPlanned) keeps ops;
     /// One planned change was made, found made, or failed.
     "effect_committed" v 1 => EffectCommitted(turn::EffectCommitted);
+    /// A run of planned changes, each with its outcome: what a step with many changes writes instead of one event a change.
+    "effects_committed" v 1 => EffectsCommitted(turn::EffectsCommitted);
     /// The turn waits for a person.
     "turn_suspended" v 1 => TurnSuspended(turn::TurnSuspended) keeps message;
     /// The turn goes on.

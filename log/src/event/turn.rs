@@ -41,6 +41,9 @@ pub struct TurnOpened {
     pub existing: Vec<(u32, u32)>,
     /// Hash of code version and rule data that decide this turn.
     pub rules_digest: String,
+    /// A step that a command asked for by its name instead of a sentence: `{"tool", "args"}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Json>,
 }
 
 /// The catalog was ranked for a sentence.
@@ -254,14 +257,27 @@ pub struct InvocationFinished {
     pub connections: Json,
     /// What it wrote on stdout and stderr, cut.
     pub diagnostics: Kept,
+    /// The wanted changes where they are many, a JSON list of [`PlannedOp`]; `effects` is empty then.
+    #[serde(default, skip_serializing_if = "Kept::is_empty")]
+    pub changes: Kept,
+}
+
+impl InvocationFinished {
+    /// The wanted changes, wherever they lie. None where their text was erased.
+    pub fn wanted(&self) -> Vec<PlannedOp> {
+        match self.changes.get() {
+            Some(text) if self.effects.is_empty() => serde_json::from_str(text).unwrap_or_default(),
+            _ => self.effects.clone(),
+        }
+    }
 }
 
 /// One change to the world, with what is needed to make it, to recognise it and to take it back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlannedOp {
-    /// `write` or `append`.
+    /// `write`, `append`, `mkdir`, `move`, `delete`, `set_mode`; in an undo also `restore` (out of the trash) and `link`.
     pub op: String,
-    /// The canonical target.
+    /// The canonical target; of a move what is moved, of a restore where it lies in the trash.
     pub path: String,
     /// The target's bytes in base64, when they are no UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -279,6 +295,55 @@ pub struct PlannedOp {
     /// Why it cannot be made: class and reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<(String, String)>,
+    /// Where it goes: of a move or a restore; of a delete the place in the trash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dst: Option<String>,
+    /// That place's bytes in base64, when they are no UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dst_b64: Option<String>,
+    /// Of a delete: `trash` or `nothing`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The permission bits to set: of `set_mode`, and of what an undo writes or makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+    /// The encrypted bytes that an undo writes back, instead of `content`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<BlobHash>,
+    /// The time of modification that an undo sets, in ns since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified_ns: Option<i64>,
+    /// What a folder holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<Holds>,
+    /// The change that this one takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverses: Option<Reversed>,
+}
+
+/// What lies in a folder that is moved or deleted, at any depth.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Holds {
+    /// Files, links and whatever else is no folder.
+    pub files: u64,
+    /// Folders.
+    pub folders: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// The first path in it that a core rule forbids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forbidden: Option<String>,
+}
+
+/// A change of an earlier turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reversed {
+    /// The turn's id.
+    pub turn: String,
+    /// The step.
+    pub step: u32,
+    /// Its place in the planned list, from 0.
+    pub index: u32,
 }
 
 /// What a target looked like before a change.
@@ -294,6 +359,15 @@ pub struct BeforeImage {
     pub hash: Option<BlobHash>,
     /// The encrypted copy of its bytes, when one is kept.
     pub image: Option<BlobHash>,
+    /// When it was modified, in ns since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified_ns: Option<i64>,
+    /// Device and inode: what a move within one file system keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inode: Option<(u64, u64)>,
+    /// Of a link, the bytes that it holds, in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
 }
 
 /// A call's intent has no outcome. Fact.
@@ -339,6 +413,19 @@ pub struct EffectCommitted {
     /// The class and the reason, when it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<(String, String)>,
+}
+
+/// What became of many changes at once. Fact.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EffectsCommitted {
+    /// The step.
+    pub step: u32,
+    /// Runs of places in the planned list that were made now, each from its first to one past its last.
+    pub done: Vec<(u32, u32)>,
+    /// Runs that were found made (by recovery).
+    pub found_done: Vec<(u32, u32)>,
+    /// Places that failed, each with class and reason.
+    pub failed: Vec<(u32, String, String)>,
 }
 
 /// The turn waits.

@@ -10,6 +10,7 @@ pub mod shape;
     reason = "a word has many senses; the planner looks for one of them at a time"
 )]
 pub mod simple;
+pub mod undo;
 pub mod vaglio;
 
 use crate::messages::Messages;

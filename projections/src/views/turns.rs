@@ -62,11 +62,16 @@ impl Projection for Turns {
             Some(Event::TurnOpened(opened)) => turn.channel.clone_from(&opened.channel),
             Some(Event::InvocationStarted(_)) => turn.calls += 1,
             Some(Event::InvocationFinished(finished)) => {
-                turn.pending_changes = u32::try_from(finished.effects.len()).unwrap_or(u32::MAX);
+                let kept_apart = u32::from(!finished.changes.is_empty());
+                turn.pending_changes = u32::try_from(finished.effects.len()).unwrap_or(u32::MAX).max(kept_apart);
             }
             Some(Event::EffectCommitted(committed)) => {
                 turn.pending_changes = turn.pending_changes.saturating_sub(1);
                 turn.changes += u32::from(committed.failure.is_none());
+            }
+            Some(Event::EffectsCommitted(committed)) => {
+                let runs = committed.done.iter().chain(&committed.found_done);
+                turn.changes += runs.map(|(first, end)| end.saturating_sub(*first)).sum::<u32>();
             }
             Some(Event::TurnClosed(closed)) => {
                 turn.closed_at = Some(recorded.time.0);

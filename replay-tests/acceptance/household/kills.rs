@@ -58,7 +58,7 @@ fn a_first_run_that_is_killed_is_finished_by_the_next() {
     let verified = home.run(["--json", "executor", "verify"]).json();
     assert_eq!(
         (verified["active"].as_array().map(Vec::len), verified["ok"].as_bool()),
-        (Some(7), Some(true)),
+        (Some(14), Some(true)),
         "{verified}"
     );
     home.is_whole();

@@ -1,7 +1,7 @@
 //! What can arrive at a turn, and how a recorded event says that it did.
 
 use metnos_log::Event;
-use metnos_log::event::turn::{Check, EffectCommitted, InvocationFinished, Target, TurnOpened};
+use metnos_log::event::turn::{Check, EffectCommitted, EffectsCommitted, InvocationFinished, Target, TurnOpened};
 
 /// Something arrived: a sentence, or an answer of the world.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +41,8 @@ pub enum Command {
     Returned(Box<InvocationFinished>),
     /// One planned change was made or failed.
     Effect(EffectCommitted),
+    /// Many planned changes were made or failed.
+    Effects(EffectsCommitted),
     /// The turn is to stop.
     Cancel {
         /// `person`, `deadline` or `restart`.
@@ -87,6 +89,7 @@ impl Command {
             }
             Event::InvocationFinished(finished) => Some(Self::Returned(Box::new(finished.clone()))),
             Event::EffectCommitted(committed) => Some(Self::Effect(committed.clone())),
+            Event::EffectsCommitted(committed) => Some(Self::Effects(committed.clone())),
             Event::TurnCancelled(cancelled) => Some(Self::Cancel { by: cancelled.by.clone() }),
             _ => None,
         }
@@ -102,6 +105,7 @@ impl Command {
             Self::Expire { .. } => "expire",
             Self::Returned(_) => "call returned",
             Self::Effect(_) => "effect done",
+            Self::Effects(_) => "effects done",
             Self::Cancel { .. } => "cancel",
         }
     }

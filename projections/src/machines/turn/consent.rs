@@ -1,15 +1,22 @@
 //! What a person is asked, in words, and what exactly an answer binds.
 
-use metnos_log::event::turn::PlannedOp;
-use serde_json::json;
+use std::collections::BTreeMap;
 
-use super::decide::bound;
+use metnos_log::event::turn::PlannedOp;
+use serde_json::{Value, json};
+
+use super::decide::{bound, trouble};
 use super::state::{Step, Turn};
 use crate::manifest::Manifest;
-use crate::messages::Messages;
+use crate::messages::{Language, Messages};
+use crate::plan::Origin;
+use crate::rules::core_paths;
+use crate::rules::undo::{self, Reach};
 
 /// The most changes that a question lists one by one.
 const LISTED_MAX: usize = 20;
+/// The most targets that are shown with where they came from.
+const SOURCES_MAX: usize = 5;
 
 /// Hash of tool, resolved arguments, effects, cage plan and version: an answer to anything else does not count.
 pub(super) fn digest(step: &Step, about: &str) -> String {
@@ -30,18 +37,142 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: Opti
             json!({ "tool": step.tool, "targets": targets, "capabilities": capabilities }),
         );
     }
-    let line = |op: &PlannedOp| {
-        let values = json!({ "op": op.op, "path": op.path, "bytes": op.bytes, "before": op.before.kind, "before_bytes": op.before.bytes });
-        messages.say(language, "consent.change", values)
-    };
-    let mut lines: Vec<String> = step.ops.iter().take(LISTED_MAX).map(line).collect();
-    if step.ops.len() > LISTED_MAX {
-        lines.push(messages.say(language, "consent.more", json!({ "count": step.ops.len() - LISTED_MAX })));
+    let open: Vec<&PlannedOp> = step.ops.iter().filter(|op| op.trouble.is_none()).collect();
+    let asking = Asking { messages, language, home: turn.opened.as_ref().map_or("", |opened| opened.home.as_str()) };
+    let mut lines: Vec<String> = open.iter().take(LISTED_MAX).map(|op| asking.line(op)).collect();
+    if open.len() > LISTED_MAX {
+        lines.push(messages.say(language, "consent.more", json!({ "count": open.len() - LISTED_MAX })));
     }
-    let kept = step.ops.iter().all(|op| op.before.kind != "file" || op.before.image.is_some());
-    let fresh = step.ops.iter().all(|op| op.before.kind == "absent");
-    let count = step.ops.len();
-    let values =
-        json!({ "tool": step.tool, "count": count, "changes": lines.join("\n"), "kept": kept, "fresh": fresh });
-    messages.say(language, "consent.effects", values)
+    lines.extend(asking.impossible(&step.ops));
+    lines.extend(asking.sources(turn, step));
+    messages.say(
+        language,
+        "consent.effects",
+        json!({
+            "tool": step.tool,
+            "summary": asking.summary(&open),
+            "changes": lines.join("\n"),
+            "undo": asking.undo(&open),
+        }),
+    )
+}
+
+/// What a question is worded with.
+struct Asking<'a> {
+    messages: &'a Messages,
+    language: Language,
+    home: &'a str,
+}
+
+impl Asking<'_> {
+    fn say(&self, key: &str, values: &Value) -> String {
+        self.messages.say(self.language, key, values)
+    }
+
+    /// One change, as it will be made.
+    fn line(&self, op: &PlannedOp) -> String {
+        let values = json!({
+            "op": op.op, "path": op.path, "bytes": op.bytes, "before": op.before.kind, "before_bytes": op.before.bytes,
+            "dst": op.dst, "to": op.to, "holds": op.holds, "mode": op.mode.map(|mode| format!("{mode:o}")),
+        });
+        self.say("consent.change", &values)
+    }
+
+    /// «delete 14 files, 2.1 MB, all in ~/old», one part a kind of change.
+    fn summary(&self, ops: &[&PlannedOp]) -> String {
+        let mut parts = Vec::new();
+        for kind in ["write", "append", "mkdir", "move", "trash", "delete", "restore", "link", "set_mode"] {
+            let of_kind: Vec<&&PlannedOp> = ops.iter().filter(|op| kind_of(op) == kind).collect();
+            if of_kind.is_empty() {
+                continue;
+            }
+            let folders = of_kind.iter().filter(|op| op.before.kind == "folder").count();
+            let bytes: u64 = of_kind.iter().map(|op| op.bytes).sum();
+            let place = common_folder(&of_kind).map(|folder| self.short(&folder));
+            let values = json!({
+                "kind": kind, "count": of_kind.len(), "files": of_kind.len() - folders, "folders": folders,
+                "bytes": bytes, "place": place,
+            });
+            parts.push(self.say("consent.would", &values));
+        }
+        parts.join("; ")
+    }
+
+    /// Whether it can be undone: wholly, in part or never, and until when.
+    fn undo(&self, ops: &[&PlannedOp]) -> String {
+        let never = ops.iter().filter(|op| undo::reach(op) == Reach::Never).count();
+        let trash = ops.iter().any(|op| undo::reach(op) == Reach::UntilTrashEmptied);
+        let overwrites = |op: &PlannedOp| {
+            let rewrites = matches!(op.op.as_str(), "write" | "append" | "set_mode");
+            (rewrites || kind_of(op) == "delete") && op.before.kind != "absent"
+        };
+        let fresh = !ops.iter().any(|op| overwrites(op));
+        let values = json!({ "never": never, "count": ops.len(), "trash": trash, "fresh": fresh });
+        self.say("consent.undo", &values)
+    }
+
+    /// What is not tried, and why.
+    fn impossible(&self, ops: &[PlannedOp]) -> Vec<String> {
+        let troubled: Vec<(&PlannedOp, &String)> =
+            ops.iter().filter_map(|op| Some((op, &op.trouble.as_ref()?.1))).collect();
+        let said = |(op, key): &(&PlannedOp, &String)| {
+            let reason = trouble(self.messages, self.language, key, &op.path);
+            self.say("consent.cannot", &json!({ "path": op.path, "reason": reason }))
+        };
+        let mut lines: Vec<String> = troubled.iter().take(LISTED_MAX).map(said).collect();
+        if troubled.len() > LISTED_MAX {
+            lines.push(self.say("consent.more", &json!({ "count": troubled.len() - LISTED_MAX })));
+        }
+        lines
+    }
+
+    /// Where targets came from that neither the person's words nor a listing below a folder of theirs named.
+    fn sources(&self, turn: &Turn, step: &Step) -> Vec<String> {
+        let mut by_source: BTreeMap<(u32, String), Vec<&str>> = BTreeMap::new();
+        for target in step.targets.iter().filter(|target| !turn.is_granted(step, target)) {
+            let source = match step.origin(&target.pointer) {
+                Some(Origin::Step { step, path }) => (*step, path.clone()),
+                Some(Origin::Model | Origin::Default) | None => (0, String::new()),
+                Some(Origin::Words { .. } | Origin::Configuration) => continue,
+            };
+            by_source.entry(source).or_default().push(&target.canonical);
+        }
+        let said = |((number, path), targets): ((u32, String), Vec<&str>)| {
+            let tool = turn.steps.iter().find(|step| step.number == number).map(|step| step.tool.clone());
+            let shown: Vec<&str> = targets.iter().copied().take(SOURCES_MAX).collect();
+            let rest = targets.len().saturating_sub(SOURCES_MAX);
+            let values = json!({ "step": number, "tool": tool, "field": path, "targets": shown, "rest": rest });
+            self.say("consent.source", &values)
+        };
+        by_source.into_iter().map(said).collect()
+    }
+
+    /// A folder as a person writes it.
+    fn short(&self, folder: &str) -> String {
+        match folder.strip_prefix(self.home) {
+            Some("") if !self.home.is_empty() => "~".to_owned(),
+            Some(rest) if !self.home.is_empty() && rest.starts_with('/') => format!("~{rest}"),
+            _ => folder.to_owned(),
+        }
+    }
+}
+
+fn kind_of(op: &PlannedOp) -> &str {
+    if op.op == "delete" && op.to.as_deref() == Some("trash") { "trash" } else { op.op.as_str() }
+}
+
+/// The deepest folder that holds everything these changes start from.
+fn common_folder(ops: &[&&PlannedOp]) -> Option<String> {
+    let parent = |op: &PlannedOp| {
+        let path = if op.op == "restore" { op.dst.as_deref()? } else { op.path.as_str() };
+        path.rsplit_once('/').map(|(folder, _)| folder.to_owned())
+    };
+    let mut common = parent(ops.first()?)?;
+    for op in ops {
+        let folder = parent(op)?;
+        while !core_paths::is_within(&folder, &common) {
+            common.truncate(common.rfind('/')?);
+        }
+    }
+    (!common.is_empty()).then_some(common)
 }

@@ -6,8 +6,8 @@ use metnos_log::canonical::{self, Json};
 use metnos_log::event::mnestome::PassingObserved;
 use metnos_log::event::turn::{
     ArgumentsResolved, CandidatesRanked, ConsentAnswered, ConsentAsked, ConsentDenied, ConsentExpired, EffectsPlanned,
-    InvocationFinished, InvocationStarted, PlanProposed, StepProposed, StepRefused, Target, TurnCancelled, TurnClosed,
-    TurnOpened, VerdictGiven,
+    InvocationFinished, InvocationStarted, PlanProposed, PlannedOp, StepProposed, StepRefused, Target, TurnCancelled,
+    TurnClosed, TurnOpened, VerdictGiven,
 };
 use metnos_log::{Event, Kept, Micros, TurnId};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use super::state::{Phase, Step, Turn};
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
-use crate::plan::{AbstentionKind, Origin, Plan};
+use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
 use crate::rules::cage_plan::Autonomy;
 use crate::rules::core_paths::OwnDirs;
 use crate::rules::policy::{self, Decision, Use};
@@ -33,6 +33,8 @@ pub const STEPS_MAX: usize = 30;
 /// The most calls of one executor in a turn; of one that takes many targets at once, two.
 pub const CALLS_MAX: usize = 10;
 const VECTORIAL_CALLS_MAX: usize = 2;
+/// The most lines of a result that get words.
+const WORDED_MAX: usize = 1000;
 /// How long a consent is waited for, in seconds.
 const CONSENT_EXPIRES_S: u32 = 600;
 
@@ -88,12 +90,8 @@ pub fn decide(turn: &Turn, id: TurnId, context: Context<'_>, command: Command) -
             decider.refuse("consent", "consent_expired", None);
         }
         (Phase::Calling, Command::Returned(finished)) => decider.returned(*finished),
-        (Phase::Committing, Command::Effect(committed)) => {
-            decider.push(committed);
-            if decider.turn.phase == Phase::Returned {
-                decider.step_ended();
-            }
-        }
+        (Phase::Committing, Command::Effect(committed)) => decider.committed(committed),
+        (Phase::Committing, Command::Effects(committed)) => decider.committed(committed),
         (Phase::Preparing | Phase::Asking | Phase::Calling, Command::Cancel { by }) => {
             decider.push(TurnCancelled { by });
             let message = decider.say("turn.cancelled", &json!({}));
@@ -122,12 +120,22 @@ impl Decider<'_> {
         self.context.rules.messages.say(self.turn.language, key, values)
     }
 
+    fn committed(&mut self, outcome: impl Into<Event>) {
+        self.push(outcome);
+        if self.turn.phase == Phase::Returned {
+            self.step_ended();
+        }
+    }
+
     fn answers(&self, digest: &str) -> Result<(), Rejection> {
         let asked = self.turn.asked.as_ref().is_some_and(|asked| asked.digest == digest);
         if asked { Ok(()) } else { Err(Rejection::OtherQuestion) }
     }
 
     fn open(&mut self, opened: TurnOpened) {
+        if opened.given.is_some() {
+            return self.open_given(opened);
+        }
         let facts = Facts {
             now_us: self.context.time.0,
             zone: &opened.zone,
@@ -158,14 +166,46 @@ impl Decider<'_> {
                 self.close("ask", None, abstention.message.clone());
             }
             Some(abstention) => self.close("error", Some("not_applicable"), abstention.message.clone()),
-            None => match self.fault_of(&proposal.plan) {
-                None => self.propose(1),
-                Some((step, by, class)) => {
-                    self.push_refusal(step, by, class, String::new());
-                    let message = self.say("refusal.plan", &json!({ "class": class }));
-                    self.close("error", Some(class), message);
-                }
-            },
+            None => self.begin(&proposal.plan),
+        }
+    }
+
+    /// A command named the step itself: no words are planned, everything after that is as always.
+    fn open_given(&mut self, opened: TurnOpened) {
+        let language = opened.language.as_deref().unwrap_or(&opened.fallback_language);
+        let language = Language::parse(language).unwrap_or_default();
+        let end = u32::try_from(opened.text.len()).unwrap_or(u32::MAX);
+        let given = opened.given.as_ref().map(|given| given.0.clone()).unwrap_or_default();
+        let args = given.get("args").cloned().unwrap_or_else(|| json!({}));
+        let names = args.as_object().into_iter().flatten();
+        let provenance = names.map(|(name, _)| (format!("/{name}"), Origin::Words { start: 0, end })).collect();
+        let tool = given.get("tool").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let plan = Plan {
+            engine: "command".to_owned(),
+            confidence_permille: 1000,
+            steps: vec![PlannedStep { tool, args, provenance }],
+            answer: AnswerSpec::Result,
+            abstention: None,
+        };
+        self.push(opened);
+        self.push(PlanProposed {
+            source: "command".to_owned(),
+            engine: plan.engine.clone(),
+            language: language.code().to_owned(),
+            plan: Kept::json(&serde_json::to_value(&plan).expect("a plan is plain data")),
+        });
+        self.begin(&plan);
+    }
+
+    /// The first step of a plan that holds together.
+    fn begin(&mut self, plan: &Plan) {
+        match self.fault_of(plan) {
+            None => self.propose(1),
+            Some((step, by, class)) => {
+                self.push_refusal(step, by, class, String::new());
+                let message = self.say("refusal.plan", &json!({ "class": class }));
+                self.close("error", Some(class), message);
+            }
         }
     }
 
@@ -285,28 +325,35 @@ impl Decider<'_> {
     fn judge_call(&mut self) {
         let Some(step) = self.turn.step().cloned() else { return };
         let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
-        let typed = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
+        let signs = self.signs(&step, &manifest);
         let decisions = manifest.capabilities.iter().map(|capability| {
-            // What no argument names, the person's words did not name either.
-            let granted = typed && !capability.from_args.is_empty();
+            let granted = match capability.name.as_str() {
+                // The person's own words ask for a look at the machine or at the record; no argument could name it.
+                "system:read" | "metnos:read" if capability.from_args.is_empty() => signs.named,
+                // What no argument names, the person's words did not name either.
+                _ if capability.from_args.is_empty() => false,
+                _ => step.targets.iter().all(|target| {
+                    let argument = target.pointer.split('/').nth(1).unwrap_or_default();
+                    let concerns = capability.from_args.iter().any(|name| name == argument);
+                    !concerns || self.turn.is_granted(&step, target)
+                }),
+            };
             let unrepeatable_act = manifest.contract.side_effects
                 && !manifest.contract.idempotent
                 && policy::registered(&capability.name).is_some_and(|known| known.critical);
             policy::decide(self.autonomy(), Use { capability: &capability.name, granted, unrepeatable_act })
         });
         let decision = decisions.max().unwrap_or(Decision::Allow);
-        self.rule_on("call", &step, decision, self.signs(&step, &manifest));
+        self.rule_on("call", &step, decision, signs);
     }
 
     fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {
         let text = self.turn.opened.as_ref().map(|opened| opened.text.to_lowercase()).unwrap_or_default();
         let named = manifest.executor.affinity.iter().any(|word| text.contains(&word.to_lowercase()));
-        let from_step = |origin: &Origin| matches!(origin, Origin::Step { .. } | Origin::Model);
-        let target_roles = |name: &str| manifest.arguments.get(name).is_some_and(|argument| argument.role.is_target());
-        let untrusted = step
-            .provenance
-            .iter()
-            .any(|(pointer, origin)| from_step(origin) && pointer.split('/').nth(1).is_some_and(target_roles));
+        let untrusted = step.targets.iter().any(|target| {
+            let origin = step.origin(&target.pointer);
+            matches!(origin, Some(Origin::Step { .. } | Origin::Model)) && !self.turn.is_granted(step, target)
+        });
         Signs {
             named,
             harmless: !manifest.contract.side_effects,
@@ -383,7 +430,7 @@ impl Decider<'_> {
     fn go_on_after_consent(&mut self, effects: bool) {
         let Some(step) = self.turn.step().cloned() else { return };
         if effects {
-            let ops = serde_json::to_value(&step.ops).expect("planned changes are plain data");
+            let ops = serde_json::to_value(&*step.ops).expect("planned changes are plain data");
             return self.push(EffectsPlanned { step: step.number, ops: Kept::json(&ops) });
         }
         let repeatable = self.manifest(&step.tool).is_some_and(|manifest| {
@@ -405,17 +452,16 @@ impl Decider<'_> {
 
     fn returned(&mut self, finished: InvocationFinished) {
         let ok = finished.ok;
-        let effects = finished.effects.clone();
         self.push(finished);
         let Some(step) = self.turn.step().cloned() else { return };
-        if !ok || effects.is_empty() {
+        if !ok || step.ops.is_empty() {
             return self.step_ended();
         }
-        if let Some((op, (class, key))) = effects.iter().find_map(|op| Some((op, op.trouble.as_ref()?))) {
+        if let Some((op, (class, key))) = prevented(&step.ops) {
             let reason = self.trouble(key, &op.path);
             return self.refuse("gateway", class, Some(reason));
         }
-        let paths: Vec<String> = effects.iter().map(|op| op.path.clone()).collect();
+        let paths = affected(&step.ops);
         if let Some((rule, reason)) = self.guard("effects", &step.tool, &paths) {
             return self.block("effects", &step, rule, reason);
         }
@@ -479,15 +525,39 @@ impl Decider<'_> {
             .turn
             .steps
             .iter()
-            .map(|step| StepResult {
-                tool: step.tool.clone(),
-                args: step.args.clone(),
-                result: step.result.clone().unwrap_or(Value::Null),
+            .map(|step| {
+                let mut result = step.result.clone().unwrap_or(Value::Null);
+                self.word(&mut result);
+                StepResult { tool: step.tool.clone(), args: step.args.clone(), result }
             })
             .collect();
         let Context { rules, tools, .. } = self.context;
         let message = answer::compose(&rules.messages, tools, self.turn.language, &plan, &results);
-        self.close("answer", None, message);
+        // Of what was done in part, the class of the first failure is on record.
+        let class = self.turn.steps.last().and_then(|step| step.class.clone());
+        self.close("answer", class.as_deref(), message);
+    }
+
+    /// Puts words in place of the keys that say why a change failed, as far as an answer lists them.
+    fn word(&self, result: &mut Value) {
+        for name in ["failed", "refused", "results"] {
+            let lines = result.get_mut(name).and_then(Value::as_array_mut);
+            for line in lines.into_iter().flatten().filter(|line| line.get("op").is_some()).take(WORDED_MAX) {
+                let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
+                let (Some(key), Some(path)) = (text("error"), text("path")) else { continue };
+                let class = text("error_class").unwrap_or_default();
+                let said = self.trouble(&key, &path);
+                let said =
+                    if said.is_empty() { self.say("trouble.not_done", &json!({ "class": class })) } else { said };
+                line["error"] = said.into();
+            }
+        }
+        for line in result.get_mut("made").and_then(Value::as_array_mut).into_iter().flatten().take(WORDED_MAX) {
+            line["said"] = self.say("undo.line", line).into();
+        }
+        for line in result.get_mut("planned").and_then(Value::as_array_mut).into_iter().flatten().take(WORDED_MAX) {
+            line["said"] = self.say("undo.line", line).into();
+        }
     }
 
     fn close(&mut self, kind: &str, class: Option<&str>, message: String) {
@@ -549,6 +619,25 @@ pub fn trouble(messages: &Messages, language: Language, reason: &str, path: &str
     messages.say(language, &format!("trouble.{key}"), json!({ "path": path, "detail": detail }))
 }
 
+/// Why a step may not go on at all: a change that no one may make, or none that can be made.
+fn prevented(ops: &[PlannedOp]) -> Option<(&PlannedOp, &(String, String))> {
+    const FATAL: [&str; 4] = ["policy_violation", "contract_violation", "internal_error", "vaglio_guard"];
+    let mut troubled = ops.iter().filter_map(|op| Some((op, op.trouble.as_ref()?)));
+    let fatal = troubled.clone().find(|(_, (class, _))| FATAL.contains(&class.as_str()));
+    fatal.or_else(|| if ops.iter().all(|op| op.trouble.is_some()) { troubled.next() } else { None })
+}
+
+/// Every path that changes concern: both ends of a move, and what a folder holds that no one may touch.
+fn affected(ops: &[PlannedOp]) -> Vec<String> {
+    let of = |op: &PlannedOp| {
+        let (from_trash, into_trash) = (op.op == "restore", op.to.as_deref() == Some("trash") && op.op == "delete");
+        let path = (!from_trash).then(|| op.path.clone());
+        let dst = op.dst.clone().filter(|_| !into_trash && op.op != "link");
+        [path, dst, op.holds.as_ref().and_then(|holds| holds.forbidden.clone())]
+    };
+    ops.iter().flat_map(of).flatten().collect()
+}
+
 /// What the guard looks at among the targets.
 fn guarded_paths(targets: &[Target]) -> Vec<String> {
     targets.iter().filter(|target| target.role != "url").map(|target| target.canonical.clone()).collect()
@@ -578,7 +667,7 @@ pub fn role_name(role: Role) -> &'static str {
 
 /// The canonical text of what a consent binds.
 pub(super) fn bound(step: &Step, about: &str) -> String {
-    let ops = if about == "effects" { serde_json::to_value(&step.ops).unwrap_or(Value::Null) } else { Value::Null };
+    let ops = if about == "effects" { serde_json::to_value(&*step.ops).unwrap_or(Value::Null) } else { Value::Null };
     canonical::to_string(&json!({
         "tool": step.tool, "version": step.version, "args": step.args, "effects": ops, "plan": step.plan_digest, "about": about,
     }))

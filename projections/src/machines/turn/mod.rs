@@ -6,6 +6,7 @@
 pub mod command;
 mod consent;
 pub mod decide;
+mod outcome;
 pub mod react;
 pub mod state;
 #[cfg(test)]
@@ -13,7 +14,7 @@ mod tests;
 
 pub use command::Command;
 pub use decide::{Context, Rejection, decide};
-pub use react::{Effect, Wanted, react};
+pub use react::{Effect, End, Wanted, react};
 pub use state::{Phase, Step, Turn};
 
 /// The stream of a turn.

@@ -1,11 +1,14 @@
 //! What a turn wants done next in the world. Effects are data; the engine carries them out, replay never does.
 
+use std::sync::Arc;
+
 use metnos_log::event::turn::{PlannedOp, Target};
 use serde_json::Value;
 
 use crate::machines::turn::state::{Asked, Phase, Turn};
 use crate::manifest::Role;
 use crate::rules::references::{self, ReferenceError};
+use crate::rules::shape;
 
 /// One thing to do in the world.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,8 +46,10 @@ pub enum Effect {
     Commit {
         /// The step.
         step: u32,
-        /// All changes, with their place in the list.
-        ops: Vec<(u32, PlannedOp)>,
+        /// All changes.
+        ops: Arc<[PlannedOp]>,
+        /// The places in the list of those to make.
+        open: Vec<u32>,
     },
     /// Nothing: the turn is over, its message can be shown.
     Reply,
@@ -61,6 +66,35 @@ pub struct Wanted {
     pub value: String,
     /// The path's bytes in base64, when they are no UTF-8.
     pub value_b64: Option<String>,
+    /// What is done at the end of the path.
+    pub end: End,
+}
+
+/// What is done at the end of a path that an argument names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum End {
+    /// The object is read, or a file is written there, through a link if there is one.
+    #[default]
+    Content,
+    /// The thing itself is moved or deleted; a link at the end is not followed.
+    Itself,
+    /// A folder is made there; folders above it may be missing.
+    Folder,
+    /// Things are moved there: a folder or a pattern of names; folders may be missing.
+    Template,
+}
+
+impl End {
+    /// By the executor's verb and the argument's name.
+    fn of(tool: &str, argument: &str, role: Role) -> Self {
+        match (shape::verb(tool), shape::object(tool)) {
+            _ if role == Role::Path || !matches!(role, Role::TargetPath | Role::Entries) => Self::Content,
+            _ if argument == "dst_template" => Self::Template,
+            ("move" | "delete" | "change" | "set", _) => Self::Itself,
+            ("create", Some("dirs")) => Self::Folder,
+            _ => Self::Content,
+        }
+    }
 }
 
 /// What to do next; `None` for a turn that has not begun.
@@ -84,32 +118,39 @@ pub fn react(turn: &Turn) -> Option<Effect> {
             args: step.args.clone(),
         }),
         Phase::Committing => {
-            let open = |(index, op): (usize, &PlannedOp)| {
-                let index = u32::try_from(index).ok()?;
-                (!step.committed.contains_key(&index)).then(|| (index, op.clone()))
-            };
-            Some(Effect::Commit { step: step.number, ops: step.ops.iter().enumerate().filter_map(open).collect() })
+            let all = 0..u32::try_from(step.ops.len()).unwrap_or(u32::MAX);
+            let open = all.filter(|index| !step.committed.contains_key(index)).collect();
+            Some(Effect::Commit { step: step.number, ops: Arc::clone(&step.ops), open })
         }
         Phase::New | Phase::Planning | Phase::Returned | Phase::Closed => None,
     }
 }
 
 /// The target values among the arguments of an executor, by the roles that its manifest declares. Entries of an earlier
-/// step are looked through for `path`.
+/// step are looked through for `path` where the executor reads what they name or acts on it; others only compute over them.
 pub fn wanted(manifest: &crate::manifest::Manifest, args: &Value) -> Vec<Wanted> {
     let mut found = Vec::new();
+    let tool = manifest.executor.name.as_str();
+    let acts = shape::category(tool) == Some(shape::Category::Act);
     for (name, argument) in &manifest.arguments {
         let Some(value) = args.get(name) else { continue };
         let pointer = format!("/{name}");
         if argument.role == Role::Entries {
+            let reads = manifest.capabilities.iter().any(|capability| capability.from_args.contains(name));
+            let role = match (reads, acts) {
+                (true, _) => Role::Path,
+                (false, true) => Role::TargetPath,
+                (false, false) => continue,
+            };
+            let end = if reads { End::Content } else { End::of(tool, name, argument.role) };
             for (index, entry) in value.as_array().into_iter().flatten().enumerate() {
                 let Some(path) = entry.get("path").and_then(Value::as_str) else { continue };
                 let value_b64 = entry.get("path_b64").and_then(Value::as_str).map(str::to_owned);
                 let pointer = format!("{pointer}/{index}/path");
-                found.push(Wanted { pointer, role: Role::Path, value: path.to_owned(), value_b64 });
+                found.push(Wanted { pointer, role, value: path.to_owned(), value_b64, end });
             }
         } else if argument.role.is_target() {
-            collect(value, &pointer, argument.role, &mut found);
+            collect(value, &pointer, argument.role, End::of(tool, name, argument.role), &mut found);
         }
     }
     // A list of `{path, content}` objects names its targets one level down.
@@ -117,20 +158,21 @@ pub fn wanted(manifest: &crate::manifest::Manifest, args: &Value) -> Vec<Wanted>
         for (index, file) in files.iter().enumerate() {
             let Some(path) = file.get("path").and_then(Value::as_str) else { continue };
             let pointer = format!("/files/{index}/path");
-            found.push(Wanted { pointer, role: Role::TargetPath, value: path.to_owned(), value_b64: None });
+            let (role, value, end) = (Role::TargetPath, path.to_owned(), End::Content);
+            found.push(Wanted { pointer, role, value, value_b64: None, end });
         }
     }
     found
 }
 
-fn collect(value: &Value, pointer: &str, role: Role, found: &mut Vec<Wanted>) {
+fn collect(value: &Value, pointer: &str, role: Role, end: End, found: &mut Vec<Wanted>) {
     match value {
         Value::String(text) => {
-            found.push(Wanted { pointer: pointer.to_owned(), role, value: text.clone(), value_b64: None });
+            found.push(Wanted { pointer: pointer.to_owned(), role, value: text.clone(), value_b64: None, end });
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                collect(item, &format!("{pointer}/{index}"), role, found);
+                collect(item, &format!("{pointer}/{index}"), role, end, found);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}

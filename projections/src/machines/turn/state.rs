@@ -1,11 +1,13 @@
 //! The state of one turn and how events change it. Total: an event that does not fit changes nothing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use metnos_log::event::turn::{PlannedOp, Target, TurnOpened};
+use metnos_log::event::turn::{EffectsCommitted, PlannedOp, Target, TurnOpened};
 use metnos_log::{Event, Micros, TurnId};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::outcome;
 use crate::messages::Language;
 use crate::plan::{Origin, Plan};
 use crate::rules::core_paths;
@@ -100,7 +102,7 @@ pub struct Step {
     /// The class, when it did not.
     pub class: Option<String>,
     /// What it wants changed.
-    pub ops: Vec<PlannedOp>,
+    pub ops: Arc<[PlannedOp]>,
     /// What became of each change: `None` is done.
     pub committed: BTreeMap<u32, Option<(String, String)>>,
 }
@@ -192,18 +194,30 @@ impl Turn {
             }
             Event::InvocationFinished(finished) => {
                 step.result = finished.result.value();
-                step.ok = finished.ok && finished.effects.is_empty();
                 step.class.clone_from(&finished.class);
-                step.ops.clone_from(&finished.effects);
+                step.ops = finished.wanted().into();
+                step.ok = finished.ok && step.ops.is_empty();
+                if step.ok && step.result.as_ref().is_some_and(|result| result.get("effects").is_some()) {
+                    outcome::complete(step); // It acts, and there was nothing to do.
+                }
                 self.phase = Phase::Returned;
             }
-            Event::EffectsPlanned(_) => self.phase = Phase::Committing,
+            Event::EffectsPlanned(_) => {
+                // What is known to be impossible is not tried; the rest goes on without it.
+                for (index, op) in (0..).zip(step.ops.iter()) {
+                    if op.trouble.is_some() {
+                        step.committed.insert(index, op.trouble.clone());
+                    }
+                }
+                self.phase = Phase::Committing;
+            }
             Event::EffectCommitted(committed) => {
                 step.committed.insert(committed.index, committed.failure.clone());
-                if step.committed.len() == step.ops.len() {
-                    step.complete();
-                    self.phase = Phase::Returned;
-                }
+                self.phase = step.settled();
+            }
+            Event::EffectsCommitted(committed) => {
+                step.take(committed);
+                self.phase = step.settled();
             }
             _ => {}
         }
@@ -213,9 +227,14 @@ impl Turn {
 impl Step {
     /// Whether the value at a pointer came from the person's words or from configuration.
     pub fn is_typed(&self, pointer: &str) -> bool {
-        let above = self.provenance.iter().filter(|(at, _)| pointer == *at || pointer.starts_with(&format!("{at}/")));
-        let nearest = above.max_by_key(|(at, _)| at.len()).map(|(_, origin)| origin);
-        matches!(nearest, Some(Origin::Words { .. } | Origin::Configuration))
+        matches!(self.origin(pointer), Some(Origin::Words { .. } | Origin::Configuration))
+    }
+
+    /// Where the value at a pointer came from: its own origin, or that of the nearest value that holds it.
+    pub fn origin(&self, pointer: &str) -> Option<&Origin> {
+        let is_above = |at: &str| pointer.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let above = self.provenance.iter().filter(|(at, _)| is_above(at));
+        above.max_by_key(|(at, _)| at.len()).map(|(_, origin)| origin)
     }
 
     /// Whether every planned change was made.
@@ -223,34 +242,21 @@ impl Step {
         self.committed.len() == self.ops.len() && self.committed.values().all(Option::is_none)
     }
 
-    /// Completes the result of an acting step from what was committed, not from what it announced.
-    fn complete(&mut self) {
-        self.ok = self.all_committed();
-        self.class = self.committed.values().flatten().next().map(|(class, _)| class.clone());
-        let done = |index: usize| u32::try_from(index).is_ok_and(|index| self.committed.get(&index) == Some(&None));
-        let mut results = Vec::new();
-        let (mut ok_count, mut bytes_written) = (0_u64, 0_u64);
-        for (index, op) in self.ops.iter().enumerate() {
-            let made = done(index);
-            let failure = u32::try_from(index).ok().and_then(|index| self.committed.get(&index)?.clone());
-            if made {
-                ok_count += 1;
-                bytes_written += op.bytes;
-            }
-            let mut line =
-                json!({ "op": op.op, "path": op.path, "bytes": op.bytes, "ok": made, "before": op.before.kind });
-            if let (Some((class, reason)), Some(line)) = (failure, line.as_object_mut()) {
-                line.insert("error_class".to_owned(), class.into());
-                line.insert("error".to_owned(), reason.into());
-            }
-            results.push(line);
+    fn take(&mut self, committed: &EffectsCommitted) {
+        for &(first, end) in committed.done.iter().chain(&committed.found_done) {
+            self.committed.extend((first..end).map(|index| (index, None)));
         }
-        let Some(result) = self.result.as_mut().and_then(Value::as_object_mut) else { return };
-        let fail_count = self.ops.len() as u64 - ok_count;
-        result.insert("results".to_owned(), results.into());
-        result.insert("ok_count".to_owned(), ok_count.into());
-        result.insert("fail_count".to_owned(), fail_count.into());
-        result.insert("bytes_written".to_owned(), bytes_written.into());
-        result.insert("ok".to_owned(), self.ok.into());
+        for (index, class, reason) in &committed.failed {
+            self.committed.insert(*index, Some((class.clone(), reason.clone())));
+        }
+    }
+
+    /// The phase after an outcome; once all outcomes are there, the result is completed from them.
+    fn settled(&mut self) -> Phase {
+        if self.committed.len() < self.ops.len() {
+            return Phase::Committing;
+        }
+        outcome::complete(self);
+        Phase::Returned
     }
 }

@@ -99,6 +99,7 @@ fn open(text: &str, autonomy: &str) -> Command {
         zone: "UTC".to_owned(),
         existing: Vec::new(),
         rules_digest: String::new(),
+        given: None,
     }))
 }
 
@@ -135,6 +136,7 @@ fn returned(turn: &Turn, result: &Value, effects: Vec<PlannedOp>) -> Command {
         cage: Value::Null.into(),
         connections: Value::Null.into(),
         diagnostics: Kept::default(),
+        changes: Kept::default(),
     }))
 }
 
@@ -142,13 +144,10 @@ fn write_op() -> PlannedOp {
     PlannedOp {
         op: "write".to_owned(),
         path: "/home/o/b.txt".to_owned(),
-        path_b64: None,
-        content: None,
         bytes: 5,
         if_exists: "replace".to_owned(),
         before: BeforeImage { kind: "absent".to_owned(), ..BeforeImage::default() },
-        after: None,
-        trouble: None,
+        ..PlannedOp::default()
     }
 }
 

@@ -1,0 +1,213 @@
+//! Executors that live in the binary: the same contract, schema and eight steps as any other, but no cage, since they
+//! look at what a cage cannot see (the host's processes, the log). Enabled or disabled, never changed.
+//!
+//! The catalog knows them by events, as it knows every executor; a call is only carried out when what the log says about
+//! one is what this release was built with.
+
+mod get_processes;
+mod later;
+mod undo_last_turn;
+
+use metnos_log::event::executor::{ExecutorInstalled, LifeCycle, LifeCycleChanged, VersionPromoted};
+use metnos_log::{Event, TurnId};
+use metnos_projections::machines::catalog::Version;
+use metnos_projections::manifest::Manifest;
+use metnos_projections::messages::Language;
+use serde_json::{Value, json};
+
+use crate::effects::plan::Planned;
+use crate::instance::{Instance, InstanceError};
+
+/// One builtin.
+pub struct Builtin {
+    /// Its name.
+    pub name: &'static str,
+    manifest: &'static str,
+    schema: &'static str,
+    run: fn(&Call<'_>) -> Answer,
+}
+
+/// A call of a builtin.
+pub struct Call<'a> {
+    /// The instance.
+    pub instance: &'a Instance,
+    /// The turn that it belongs to.
+    pub turn: TurnId,
+    /// The language to answer in.
+    pub language: Language,
+    /// Its arguments, validated.
+    pub args: &'a Value,
+}
+
+/// What a builtin answers.
+pub struct Answer {
+    /// The result, as its schema says.
+    pub result: Value,
+    /// What it wants changed.
+    pub planned: Planned,
+}
+
+impl Answer {
+    fn of(result: Value) -> Self {
+        Self { result, planned: Planned::default() }
+    }
+
+    fn failure(class: &str, error: &str) -> Self {
+        Self::of(json!({ "ok": false, "error_class": class, "error": error }))
+    }
+}
+
+/// All of them.
+pub const ALL: &[Builtin] = &[
+    Builtin {
+        name: "get_processes",
+        manifest: include_str!("get_processes/manifest.toml"),
+        schema: include_str!("get_processes/schema.json"),
+        run: get_processes::run,
+    },
+    Builtin {
+        name: "cancel_recurring",
+        manifest: include_str!("cancel_recurring/manifest.toml"),
+        schema: include_str!("cancel_recurring/schema.json"),
+        run: later::daemon,
+    },
+    Builtin {
+        name: "list_recurring",
+        manifest: include_str!("list_recurring/manifest.toml"),
+        schema: include_str!("list_recurring/schema.json"),
+        run: later::daemon,
+    },
+    Builtin {
+        name: "run_now_recurring",
+        manifest: include_str!("run_now_recurring/manifest.toml"),
+        schema: include_str!("run_now_recurring/schema.json"),
+        run: later::daemon,
+    },
+    Builtin {
+        name: "schedule_recurring",
+        manifest: include_str!("schedule_recurring/manifest.toml"),
+        schema: include_str!("schedule_recurring/schema.json"),
+        run: later::daemon,
+    },
+    Builtin {
+        name: "send_messages",
+        manifest: include_str!("send_messages/manifest.toml"),
+        schema: include_str!("send_messages/schema.json"),
+        run: later::channel,
+    },
+    Builtin {
+        name: "toggle_recurring",
+        manifest: include_str!("toggle_recurring/manifest.toml"),
+        schema: include_str!("toggle_recurring/schema.json"),
+        run: later::daemon,
+    },
+    Builtin {
+        name: "undo_last_turn",
+        manifest: include_str!("undo_last_turn/manifest.toml"),
+        schema: include_str!("undo_last_turn/schema.json"),
+        run: undo_last_turn::run,
+    },
+];
+
+/// The builtin of that name.
+pub fn find(name: &str) -> Option<&'static Builtin> {
+    ALL.iter().find(|builtin| builtin.name == name)
+}
+
+/// Whether the log's version is the work of a release and of no key: such a version has no files to compare.
+pub fn is_builtin(name: &str, version: &Version) -> bool {
+    version.signed.is_none() && find(name).is_some()
+}
+
+impl Builtin {
+    /// Its manifest.
+    pub fn manifest(&self) -> Manifest {
+        toml::from_str(self.manifest).expect("a builtin's manifest is parsed by a test")
+    }
+
+    /// Its schema.
+    pub fn schema(&self) -> Value {
+        serde_json::from_str(self.schema).expect("a builtin's schema is parsed by a test")
+    }
+
+    /// Whether what the log says about it is what this release was built with.
+    pub fn is_as_built(&self, version: &Version) -> bool {
+        let manifest = serde_json::to_value(self.manifest()).expect("a manifest is plain data");
+        let installed = version.installed.as_ref();
+        installed.is_some_and(|installed| installed.manifest.0 == manifest && installed.schema.0 == self.schema())
+    }
+
+    /// Carries a call out.
+    pub fn call(&self, call: &Call<'_>) -> Answer {
+        (self.run)(call)
+    }
+
+    fn events(&self, from: Option<LifeCycle>) -> Vec<Event> {
+        let manifest = self.manifest();
+        let (name, version) = (manifest.executor.name.clone(), manifest.executor.version.clone());
+        let installed = ExecutorInstalled {
+            name: name.clone(),
+            version: version.clone(),
+            artefacts: Vec::new(),
+            manifest: serde_json::to_value(&manifest).expect("a manifest is plain data").into(),
+            schema: self.schema().into(),
+        };
+        let mut events: Vec<Event> =
+            vec![installed.into(), VersionPromoted { name: name.clone(), version: version.clone() }.into()];
+        if from.is_none() {
+            let (reason, by) = ("part of this release".to_owned(), "release".to_owned());
+            events.push(LifeCycleChanged { name, version, from, to: LifeCycle::Active, reason, by }.into());
+        }
+        events
+    }
+}
+
+/// Tells the log about every builtin that it does not know in this release's form. What was disabled stays disabled.
+pub fn install_missing(instance: &mut Instance) -> Result<usize, InstanceError> {
+    let mut told = 0;
+    for builtin in ALL {
+        let entry = instance.catalog.executors.get(builtin.name);
+        let current = entry.and_then(|entry| entry.versions.get(entry.current.as_deref()?));
+        let is_another = current.is_some_and(|version| version.signed.is_some());
+        if is_another || current.is_some_and(|version| builtin.is_as_built(version)) {
+            continue;
+        }
+        let events = builtin.events(entry.map(|entry| entry.life));
+        instance.record(&format!("executor/{}", builtin.name), events, Vec::new())?;
+        told += 1;
+    }
+    Ok(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::Loaded;
+
+    #[test]
+    fn every_builtin_has_a_whole_manifest_and_schema() {
+        for builtin in ALL {
+            let manifest = builtin.manifest();
+            assert_eq!(manifest.executor.name, builtin.name);
+            assert_eq!(manifest.executor.created_by, "builtin");
+            assert!(manifest.presentation.is_some(), "{}", builtin.name);
+            for templates in [&manifest.sentences.en, &manifest.sentences.it] {
+                assert!(templates.len() >= 6, "{}", builtin.name);
+            }
+            let classes = &manifest.contract.error_classes;
+            assert!(
+                classes.iter().all(|class| crate::manifest::ERROR_CLASSES.contains(&class.as_str())),
+                "{classes:?}"
+            );
+            let schema = builtin.schema();
+            let properties = schema["definitions"]["Input"]["properties"].as_object().unwrap();
+            assert_eq!(
+                properties.keys().collect::<Vec<_>>(),
+                manifest.arguments.keys().collect::<Vec<_>>(),
+                "{}",
+                builtin.name
+            );
+            assert!(Loaded::new(manifest, &schema, Vec::new()).is_ok());
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `undo_last_turn`: plans the reverse of an earlier turn. The turn that calls it asks, commits and records, as for any act.
+
+use std::collections::BTreeMap;
+
+use metnos_log::TurnId;
+use metnos_log::event::turn::PlannedOp;
+use metnos_log::store::ReadError;
+use metnos_projections::machines::turn::{Turn, stream};
+use metnos_projections::rules::undo::reverse;
+use serde_json::{Value, json};
+
+use super::{Answer, Call};
+use crate::effects::plan::{Around, Planned};
+use crate::effects::undo::{Refused, settle};
+use crate::instance::Instance;
+
+/// The longest part of a request that is quoted.
+const QUOTED_MAX: usize = 80;
+
+/// Why nothing is undone: class, and key of the reason with a detail.
+type Refusal = (&'static str, String);
+
+pub(super) fn run(call: &Call<'_>) -> Answer {
+    let found = meant(call).and_then(|(id, skipped)| {
+        let turn = folded(call.instance, id).map_err(|error| ("operation_failed", format!("system: {error}")))?;
+        planned(call, id, &turn, skipped).map_err(|error| ("operation_failed", format!("system: {error}")))?
+    });
+    match found {
+        Ok(answer) => answer,
+        Err((class, reason)) => {
+            let messages = &call.instance.rules.messages;
+            let error = metnos_projections::machines::turn::decide::trouble(messages, call.language, &reason, "");
+            Answer::failure(class, &error)
+        }
+    }
+}
+
+/// The turn that is meant, and how many later ones changed nothing.
+fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
+    let own = call.turn.to_string();
+    let turns = &call.instance.turns.turns;
+    let no_such = |named: &str| ("not_found", format!("no_such_turn: {named}"));
+    if let Some(named) = call.args.get("turn").and_then(Value::as_str) {
+        let upper = named.trim().to_uppercase();
+        let mut fitting = turns.iter().filter(|(id, _)| **id != own && id.ends_with(&upper));
+        let (Some((id, turn)), None) = (fitting.next(), fitting.next()) else { return Err(no_such(named)) };
+        if turn.final_kind.is_none() {
+            return Err(("invalid_args", format!("turn_is_open: {named}")));
+        }
+        if turn.changes == 0 {
+            return Err(("not_reversible", format!("turn_changed_nothing: {named}")));
+        }
+        return id.parse().map(|id| (id, 0)).map_err(|_| no_such(named));
+    }
+    let ended = turns.iter().rev().filter(|(id, turn)| **id != own && turn.final_kind.is_some());
+    for (skipped, (id, turn)) in ended.enumerate() {
+        if turn.changes > 0 {
+            return id.parse().map(|id| (id, skipped)).map_err(|_| no_such(id));
+        }
+    }
+    Err(("not_found", "nothing_changed_yet".to_owned()))
+}
+
+/// A past turn from its events.
+fn folded(instance: &Instance, id: TurnId) -> Result<Turn, ReadError> {
+    let reader = instance.log.reader();
+    let mut turn = Turn::default();
+    for recorded in reader.stream(&stream(id))? {
+        let recorded = reader.rehydrated(recorded)?;
+        if let Some(event) = recorded.event() {
+            turn.apply(id, recorded.time, event);
+        }
+    }
+    Ok(turn)
+}
+
+fn planned(call: &Call<'_>, id: TurnId, turn: &Turn, skipped: usize) -> Result<Result<Answer, Refusal>, ReadError> {
+    let instance = call.instance;
+    let home = instance.dirs.user_home.to_string_lossy().into_owned();
+    let around = Around {
+        staged: &|_, _| Err(std::io::ErrorKind::NotFound.into()),
+        name_of: &|bytes| instance.log.keyed_blob_hash(bytes),
+        keys: &instance.keys,
+        trash: &instance.trash(),
+        home: &home,
+        own: &instance.dirs.own(),
+    };
+    let (mut planned, mut refused) = settle(reverse(&id.to_string(), &turn.steps), around);
+    let mut undone = false;
+    if !refused.is_empty() {
+        let later = Later::of(instance, call.turn, id)?;
+        undone = later.undid;
+        later.explain(&mut refused);
+    }
+    let preview = call.args.get("preview").and_then(Value::as_bool).unwrap_or(false);
+    if planned.ops.is_empty() && !preview {
+        let first = refused.first().map(|refused| refused.reason.clone());
+        let reason =
+            if undone { "undone_already".to_owned() } else { first.unwrap_or_else(|| "nothing_reversible".to_owned()) };
+        let lasting = refused.iter().all(|refused| refused.class == "not_reversible");
+        return Ok(Err((if lasting { "not_reversible" } else { "target_changed" }, reason)));
+    }
+    let text = turn.opened.as_ref().map(|opened| opened.text.chars().take(QUOTED_MAX).collect::<String>());
+    let mut result = json!({
+        "ok": true,
+        "refused": refused.iter().map(line_of).collect::<Vec<_>>(),
+        "metadata": {
+            "turn": id.to_string(),
+            "text": text.unwrap_or_default(),
+            "time": jiff::Timestamp::from_microsecond(turn.opened_at.0).map(|time| time.to_string()).unwrap_or_default(),
+            "count": planned.ops.len(),
+            "refused": refused.len(),
+            "skipped": skipped,
+            "preview": preview,
+        },
+    });
+    if preview {
+        result["planned"] = planned.ops.iter().map(shown).collect();
+        planned = Planned::default();
+    }
+    Ok(Ok(Answer { result, planned }))
+}
+
+fn line_of(refused: &Refused) -> Value {
+    json!({ "op": refused.op, "path": refused.path, "error_class": refused.class, "error": refused.reason })
+}
+
+fn shown(op: &PlannedOp) -> Value {
+    let mut line = json!({ "op": op.op, "path": op.path, "to": op.to });
+    if let Some(dst) = op.dst.as_ref().filter(|_| op.op != "link") {
+        line["dst"] = dst.clone().into();
+    }
+    line
+}
+
+/// What turns after the one that is undone did: the reasons that a person understands.
+struct Later {
+    by_path: BTreeMap<String, String>,
+    undid: bool,
+}
+
+impl Later {
+    fn of(instance: &Instance, own: TurnId, undone: TurnId) -> Result<Self, ReadError> {
+        let (undone, own) = (undone.to_string(), own.to_string());
+        let mut later = Self { by_path: BTreeMap::new(), undid: false };
+        let after = instance.turns.turns.range(undone.clone()..).filter(|(id, turn)| **id > undone && turn.changes > 0);
+        for (id, _) in after.filter(|(id, _)| **id != own) {
+            let Ok(id) = id.parse() else { continue };
+            let turn = folded(instance, id)?;
+            let text = turn.opened.as_ref().map(|opened| opened.text.chars().take(QUOTED_MAX).collect::<String>());
+            for op in turn.steps.iter().flat_map(|step| step.ops.iter()) {
+                later.undid |= op.reverses.as_ref().is_some_and(|reversed| reversed.turn == undone);
+                for path in [Some(&op.path), op.dst.as_ref()].into_iter().flatten() {
+                    later.by_path.insert(path.clone(), text.clone().unwrap_or_default());
+                }
+            }
+        }
+        Ok(later)
+    }
+
+    /// Adds the request that changed each refused target, where one did.
+    fn explain(&self, refused: &mut [Refused]) {
+        for refused in refused.iter_mut().filter(|refused| refused.class == "target_changed") {
+            let named = matches!(refused.reason.as_str(), "gone_since" | "changed_since" | "there_again");
+            let mut at = Some(refused.path.as_str());
+            while let (true, Some(path)) = (named, at) {
+                if let Some(text) = self.by_path.get(path) {
+                    refused.reason = format!("{}: {text}", refused.reason);
+                    break;
+                }
+                at = path.rsplit_once('/').map(|(above, _)| above).filter(|above| !above.is_empty());
+            }
+        }
+    }
+}
