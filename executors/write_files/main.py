@@ -36,7 +36,9 @@ def columns_of(entries, columns):
     for entry in entries:
         for name in entry:
             names.setdefault(name, None)
-    return [name for name in names if name != "path_b64" and not (name == "name" and "path" in names)]
+    first = [name for name in ("path", "title", "text", "url") if name in names]
+    rest = [name for name in names if name not in first and name != "path_b64" and not (name == "name" and "path" in names)]
+    return first + rest
 
 
 def as_csv(entries, columns, delimiter):

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde_json::json;
 
-use super::super::fill::{Filled, fill, is_label, path, words};
+use super::super::fill::{Filled, fill, path, words};
 use super::super::items::{Item, What};
 use super::super::lexicon::{Cue, Sense};
 use super::super::lift::{Looks, byte};
@@ -14,7 +14,7 @@ use super::super::tools::Indexed;
 use super::wanted::Kind;
 use super::{Builder, Clause, Trouble};
 use crate::manifest::Role;
-use crate::plan::{AnswerSpec, Origin};
+use crate::plan::Origin;
 
 /// «scriveresti»: the conditional of an Italian verb asks or supposes.
 fn is_hypothetical(folded: &str) -> bool {
@@ -83,135 +83,6 @@ impl<'a> Builder<'a> {
         }
         self.used[at] = true;
         self.over_entries(tool, clause, &available, target)
-    }
-
-    /// «save the list of files in ~/x to …»: what is written are entries, which are planned first. False when it is text.
-    fn bring_listed(&mut self, clause: &Clause, act: usize, sources: &[usize]) -> Result<bool, Trouble> {
-        let links = sources.iter().any(|&at| {
-            self.items[at].form().is_some_and(|(form, _)| self.lexicons.forms[form] == "url")
-                && !is_label(self.items, at)
-        });
-        if links && self.as_links() {
-            for &at in sources {
-                self.used[at] |= self.items[at].form().is_some();
-            }
-            return Ok(true);
-        }
-        let verbs: Vec<(usize, usize)> = clause.verbs.iter().copied().filter(|&(at, _)| at != act).collect();
-        let lists = verbs.iter().any(|&(_, v)| matches!(self.class(v).verbs[0].as_str(), "list" | "find"));
-        let noun = |&at: &usize| {
-            let plural = ["files", "dirs", "processes"].iter().any(|n| self.names(&self.items[at], n));
-            plural && !is_label(self.items, at)
-        };
-        let folder = |&at: &usize| path(&self.items[at]).is_some_and(|(_, looks)| looks != Looks::File);
-        let table =
-            |&at: &usize| path(&self.items[at]).is_some_and(|(value, _)| value.to_ascii_lowercase().ends_with(".csv"));
-        let narrowed =
-            self.has(sources, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
-        let place = sources.iter().any(|at| folder(at)) || narrowed;
-        let url = self.has(sources, |w| matches!(w, What::Url(_)));
-        let processes = self.nouns(sources).any(|n| n == "processes");
-        let url = url && links;
-        let files = place && (lists || narrowed || sources.iter().any(noun));
-        let sub = Clause { range: clause.range.clone(), verbs, counts: false, pronoun: false };
-        let rows = sources.iter().any(table) && !self.wanted(&sub, sources, Kind::Rows).is_empty();
-        if !(files || url || processes || rows) {
-            return Ok(false);
-        }
-        if self.question(&sub, sources)? || self.records(&sub, sources)? {
-            return Ok(self.last_gives_entries());
-        }
-        let Some(finder) = self.tools.by_grammar("find", "files").filter(|_| files) else { return Ok(false) };
-        let filled = fill(self.lexicons, finder, self.items, sources, None);
-        self.push(finder, filled)?;
-        self.explain_entries(&sub, sources);
-        Ok(true)
-    }
-
-    /// «fetch the page … and save the links»: the step that fetches reads the links instead.
-    fn as_links(&mut self) -> bool {
-        let Some(tool) = self.tools.by_grammar("read", "urls_html") else { return false };
-        let Some(step) = self.steps.last_mut().filter(|s| s.tool == "get_urls" || s.tool == tool.name()) else {
-            return false;
-        };
-        let Some(args) = step.args.as_object_mut().filter(|a| a.len() == 1) else { return false };
-        args.insert("what".to_owned(), json!("links"));
-        step.provenance.insert("/what".to_owned(), Origin::Default);
-        tool.name().clone_into(&mut step.tool);
-        true
-    }
-
-    /// Whether the last step gives entries rather than one text.
-    fn last_gives_entries(&self) -> bool {
-        self.steps.last().is_some_and(|step| {
-            let links = step.args.get("what").is_some_and(|what| what == "links");
-            links
-                || self.tools.indexed(&step.tool).is_some_and(|t| {
-                    t.gives_entries() && t.verb != "extract" && t.verb != "compare" && t.object != "texts"
-                })
-        })
-    }
-
-    /// Writes the entries of the last step, in the columns of the table that they came from.
-    fn write_entries(
-        &mut self,
-        tool: &Indexed,
-        clause: &Clause,
-        (at, verb): (usize, usize),
-        available: &[usize],
-        target: Option<usize>,
-    ) -> Result<(), Trouble> {
-        let words: Vec<usize> =
-            self.unused(available).into_iter().filter(|&i| Some(i) == target || self.items[i].is_word()).collect();
-        let mut filled = fill(self.lexicons, tool, self.items, &words, target);
-        self.set_mode(tool, verb, at, &mut filled);
-        // «how many are there? write it to …»: the number, not what was counted.
-        if self.answer == AnswerSpec::Count && clause.pronoun {
-            self.stage("compute", &[("op", json!("count"))], &Origin::Default, clause)?;
-            self.answer = AnswerSpec::Result;
-            self.used[at] = true;
-            filled.refer("content", self.last(), "content");
-            return self.push(tool, filled);
-        }
-        filled.refer("entries", self.last(), "");
-        let named = available.iter().copied().find(|&i| {
-            let field = self.items[i].senses().iter().any(|s| matches!(s, Sense::Field(_)));
-            field && !self.used[i] && self.items.get(i + 1).is_some_and(|n| n.is(Cue::From))
-        });
-        let field = named.and_then(|i| {
-            self.items[i].senses().iter().find_map(|s| match s {
-                Sense::Field(f) => Some((self.lexicons.fields[*f].name.clone(), i)),
-                _ => None,
-            })
-        });
-        if let Some((name, i)) = field {
-            filled.add(tool, "columns", json!(name), self.items, i);
-        } else if let Some(step) = self.columns_from() {
-            filled.refer("columns", step, "metadata.columns");
-        }
-        self.used[at] = true;
-        for &(weak, v) in &clause.verbs {
-            self.used[weak] |= self.class(v).weak || self.class(v).verbs[0] == "list";
-        }
-        self.explain_entries(clause, available);
-        self.push(tool, filled)
-    }
-
-    /// The step that read the table whose columns the last step's entries still have.
-    pub(super) fn columns_from(&self) -> Option<u32> {
-        let kept = |verb: &str| matches!(verb, "filter" | "sort" | "classify");
-        let mut at = self.steps.len();
-        loop {
-            let step = self.steps.get(at.checked_sub(1)?)?;
-            let tool = self.tools.indexed(&step.tool)?;
-            if tool.verb == "read" && tool.qualifier == "csv" {
-                return u32::try_from(at).ok();
-            }
-            if !kept(&tool.verb) {
-                return None;
-            }
-            at = usize::try_from(step.args.get("from_step")?.as_u64()?).ok()?;
-        }
     }
 
     /// «the words», «la riga», «with»: labels of a text that was given word for word.
@@ -301,100 +172,6 @@ impl<'a> Builder<'a> {
             .any(|&at| at != archive && matches!(self.items[at].what, What::Path { .. } | What::Globs { .. }));
         let verb = self.lexicons.verbs.iter().position(|class| class.verbs[0] == "compress")?;
         (asks && !clause.counts && (source || clause.pronoun)).then_some((noun, verb))
-    }
-
-    /// «sort the files of ~/x into folders by type»: sorting that moves; the verb of moving, at the verb of sorting.
-    pub(super) fn filing(&self, clause: &Clause) -> Option<(usize, usize)> {
-        let sorts = |&&(_, v): &&(usize, usize)| matches!(self.class(v).verbs[0].as_str(), "sort" | "group");
-        let &(at, _) = clause.verbs.iter().find(sorts)?;
-        let into = clause.range.clone().any(|i| {
-            let plural = ["folders", "subfolders", "directories", "cartelle", "sottocartelle"];
-            let noun = self.names(&self.items[i], "dirs") && plural.contains(&self.items[i].folded.as_str());
-            noun && (1..3).any(|back| i.checked_sub(back).is_some_and(|b| self.items[b].is(Cue::Into)))
-        });
-        let verb = self.lexicons.verbs.iter().position(|class| class.verbs[0] == "move")?;
-        into.then_some((at, verb))
-    }
-
-    /// «by type and year»: the folders below which files are filed, and the items that say so.
-    fn folders_by(&self, available: &[usize], target: Option<usize>) -> Option<(String, Vec<usize>)> {
-        let field = |at: usize| {
-            let name = self.items.get(at)?.senses().iter().find_map(|s| match s {
-                Sense::Field(f) => Some(self.lexicons.fields[*f].name.as_str()),
-                _ => None,
-            })?;
-            Some(match name {
-                "extension" => "{ext}",
-                "type" => "{type}",
-                "year" => "{year}",
-                "month" => "{year}-{month}",
-                "day" | "modified" => "{date}",
-                _ => return None,
-            })
-        };
-        let passes = |i: &Item| i.is(Cue::Connector) || i.is_punctuation() || i.is(Cue::By) || i.is_noise();
-        let by = available
-            .iter()
-            .copied()
-            .find(|&at| self.items[at].is(Cue::By) && (at + 1..at + 3).any(|next| field(next).is_some()))?;
-        let mut parts: Vec<&str> = Vec::new();
-        let mut used = vec![by];
-        for at in by + 1..self.items.len() {
-            if let Some(part) = field(at) {
-                if parts.contains(&"{year}") && part == "{year}-{month}" {
-                    parts.push("{month}");
-                } else {
-                    parts.push(part);
-                }
-            } else if !passes(&self.items[at]) {
-                break;
-            }
-            used.push(at);
-        }
-        let base = target.or_else(|| available.iter().copied().find(|&at| path(&self.items[at]).is_some()))?;
-        let (base, _) = path(&self.items[base])?;
-        (!parts.is_empty()).then(|| (format!("{}/{}/", base.trim_end_matches('/'), parts.join("/")), used))
-    }
-
-    /// Files of one folder go below folders that their own data names.
-    fn file_away(
-        &mut self,
-        tool: &Indexed,
-        available: &[usize],
-        target: Option<usize>,
-        (template, used): (String, Vec<usize>),
-    ) -> Result<(), Trouble> {
-        let Some(finder) = self.tools.by_grammar("find", "files") else {
-            return Err(Trouble::NoTool { words: self.said(used[0]..used[0] + 1) });
-        };
-        let paths = available.iter().filter(|&&at| path(&self.items[at]).is_some()).count();
-        let takes: Vec<usize> =
-            available.iter().copied().filter(|at| !used.contains(at) && !(paths > 1 && Some(*at) == target)).collect();
-        let mut found = fill(self.lexicons, finder, self.items, &takes, None);
-        found.args.remove("kind");
-        found.args.entry("recursive".to_owned()).or_insert_with(|| {
-            found.provenance.insert("/recursive".to_owned(), Origin::Default);
-            json!(false)
-        });
-        self.push(finder, found)?;
-        let Some(argument) = tool.with_role(Role::TargetPath).find(|a| !tool.is_list(a)).map(str::to_owned) else {
-            return Err(Trouble::NoTool { words: self.said(used[0]..used[0] + 1) });
-        };
-        let mut filled = Filled::default();
-        filled.refer("entries", u32::try_from(self.steps.len()).unwrap_or(u32::MAX), "");
-        let base = target.or_else(|| available.iter().copied().find(|&at| path(&self.items[at]).is_some()));
-        let ends = used.iter().copied().chain(base);
-        let start = ends.clone().map(|at| self.items[at].start).min().unwrap_or(0);
-        let end = ends.map(|at| self.items[at].end).max().unwrap_or(0);
-        filled.args.insert(argument.clone(), json!(template));
-        filled.provenance.insert(format!("/{argument}"), Origin::Words { start: byte(start), end: byte(end) });
-        filled.used.extend(used);
-        filled.used.extend(base);
-        self.push(tool, filled)?;
-        for &at in available {
-            self.used[at] |= self.names(&self.items[at], "dirs") || self.names(&self.items[at], "files");
-        }
-        Ok(())
     }
 
     /// «to c3.txt and to c4.txt»: a second path beside the target, joined to it by a connector or a comma alone.

@@ -4,13 +4,17 @@
 //! target that the words do not hold; what is missing becomes a question.
 
 mod acting;
+mod conditions;
+mod filing;
 mod people;
 mod questions;
 mod reading;
 mod records;
 mod selection;
 mod tell;
+mod totals;
 mod wanted;
+mod writing;
 
 use std::ops::Range;
 
