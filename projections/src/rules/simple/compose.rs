@@ -335,7 +335,9 @@ fn spelled(lexicons: &Lexicons, text: &str, items: &mut [Item]) {
 fn flag(text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
     let item = &items[at];
     let before = text[..item.start].strip_suffix('-')?.trim_end_matches('-');
-    let short = item.is_word() && item.folded.len() <= 3 && item.folded.bytes().all(|b| b.is_ascii_lowercase());
+    let short = item.is_word()
+        && (item.folded.len() <= 3 || matches!(item.folded.as_str(), "name" | "iname" | "type" | "size" | "mtime"))
+        && item.folded.bytes().all(|b| b.is_ascii_lowercase());
     let led = at > 0 && before.ends_with(char::is_whitespace);
     (short && led).then(|| (What::Word(vec![Sense::Noise]), 1))
 }

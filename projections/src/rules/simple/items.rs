@@ -170,6 +170,7 @@ pub(crate) fn items(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)], la
         }
     }
     drop_verbs_after_determiners(&mut items);
+    interjections(&mut items);
     items
 }
 
@@ -223,6 +224,16 @@ fn lifted(lexicons: &Lexicons, place: &super::lift::Place) -> Item {
         Lifted::Zone(zone) => What::Zone(zone),
     };
     Item { start: place.start, end: place.end, folded: String::new(), what, pronoun: false, forgiven: false }
+}
+
+/// «hmm no. undo that»: a no that only answers.
+fn interjections(items: &mut [Item]) {
+    for at in 0..items.len() {
+        let alone = items[at].folded == "no" && items.get(at + 1).is_some_and(Item::is_punctuation);
+        if alone && items[..at].iter().all(|i| i.is_noise() || i.is_punctuation()) {
+            items[at].what = What::Word(vec![Sense::Noise]);
+        }
+    }
 }
 
 /// «the list», «la conta»: after a determiner a word that may be noun or verb is a noun.

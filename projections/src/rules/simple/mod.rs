@@ -45,6 +45,9 @@ pub const READ_THRESHOLD_PERMILLE: u16 = 800;
 /// The same where a clause has no verb of its own («anything over 5 MB in ~/x»): more of it must be understood.
 pub const IMPLIED_THRESHOLD_PERMILLE: u16 = 850;
 
+/// The same where clauses were run together to make sense of them.
+const WHOLE_THRESHOLD_PERMILLE: u16 = 900;
+
 /// The same for a plan that changes something: every word must be explained.
 pub const ACT_THRESHOLD_PERMILLE: u16 = 1000;
 
@@ -108,15 +111,16 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
         let Ranking { candidates, k, confidence_permille } = ranking;
         return Proposal { language, plan, candidates, k, confidence_permille };
     }
-    let mut builder = Builder::new(lexicons, tools, &ranking, text, &items);
-    let built = builder.build(&clauses::clauses(lexicons, &items));
-    let confidence = confidence(&items, &builder.used);
-    let acts = builder.steps.iter().any(|s| tools.indexed(&s.tool).is_some_and(tools::Indexed::acts));
-    let threshold = match (acts, builder.implied) {
-        (true, _) => ACT_THRESHOLD_PERMILLE,
-        (false, true) => IMPLIED_THRESHOLD_PERMILLE,
-        (false, false) => READ_THRESHOLD_PERMILLE,
-    };
+    let parts = clauses::clauses(lexicons, &items);
+    let mut attempt = Attempt::new(lexicons, tools, &ranking, text, &items, &parts);
+    // A voice runs on: what makes no sense clause by clause may make sense as a whole. Only for what reads.
+    if !attempt.is_sure() && parts.len() > 1 {
+        let whole = Attempt::new(lexicons, tools, &ranking, text, &items, &[0..items.len()]);
+        if whole.is_sure() && !whole.acts && whole.confidence >= WHOLE_THRESHOLD_PERMILLE {
+            attempt = whole;
+        }
+    }
+    let Attempt { built, builder, confidence, threshold, .. } = attempt;
     let plan = match built {
         Ok(()) if confidence >= threshold && !builder.steps.is_empty() => Plan {
             engine: "simple".to_owned(),
@@ -133,6 +137,41 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
     };
     let Ranking { candidates, k, confidence_permille } = ranking;
     Proposal { language, plan, candidates, k, confidence_permille }
+}
+
+/// One way to plan the sentence, and how sure it is.
+struct Attempt<'a> {
+    built: Result<(), Trouble>,
+    builder: Builder<'a>,
+    confidence: u16,
+    threshold: u16,
+    acts: bool,
+}
+
+impl<'a> Attempt<'a> {
+    fn new(
+        lexicons: &'a Lexicons,
+        tools: &'a Tools,
+        ranking: &'a Ranking,
+        text: &'a str,
+        items: &'a [Item],
+        parts: &[std::ops::Range<usize>],
+    ) -> Self {
+        let mut builder = Builder::new(lexicons, tools, ranking, text, items);
+        let built = builder.build(parts);
+        let confidence = confidence(items, &builder.used);
+        let acts = builder.steps.iter().any(|s| tools.indexed(&s.tool).is_some_and(tools::Indexed::acts));
+        let threshold = match (acts, builder.implied) {
+            (true, _) => ACT_THRESHOLD_PERMILLE,
+            (false, true) => IMPLIED_THRESHOLD_PERMILLE,
+            (false, false) => READ_THRESHOLD_PERMILLE,
+        };
+        Self { built, builder, confidence, threshold, acts }
+    }
+
+    fn is_sure(&self) -> bool {
+        self.built.is_ok() && self.confidence >= self.threshold && !self.builder.steps.is_empty()
+    }
 }
 
 /// What is asked to happen again and again: the request that is left must itself be one that can be planned.
@@ -162,7 +201,17 @@ fn again(
     let reminds = items.iter().any(|i| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule"));
     let inner = Facts { existing: &[], language: Some(language), ..*facts };
     let planned = propose(lexicons, tools, messages, &inner, &rest).plan;
-    if planned.abstention.is_some() && !(reminds && !rest.is_empty()) {
+    let grammar = |i: &Item| i.is_noise() || i.is_punctuation() || i.is(lexicon::Cue::Listener);
+    let about = items.iter().enumerate().any(|(at, i)| {
+        !recurring.items.contains(&at)
+            && !grammar(i)
+            && !i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule")
+    });
+    if reminds && !about {
+        let message = messages.say(language, "planner.ask_reminder", json!({}));
+        return Some(abstain(planned.confidence_permille, AbstentionKind::Ask, message, Vec::new()));
+    }
+    if planned.abstention.is_some() && !reminds {
         return Some(planned);
     }
     let from = if before.is_empty() { text.len() - text[end..].trim_start().len() } else { 0 };

@@ -124,8 +124,13 @@ impl Indexed {
     }
 
     fn has_type(&self, argument: &str, name: &str) -> bool {
-        let kind = self.property(argument).and_then(|p| p.get("type"));
-        match kind {
+        let Some(property) = self.property(argument) else { return false };
+        let choices = ["anyOf", "oneOf"].into_iter().filter_map(|key| property.get(key)?.as_array()).flatten();
+        choices.chain([property]).any(|schema| Self::is_type(schema, name))
+    }
+
+    fn is_type(schema: &Value, name: &str) -> bool {
+        match schema.get("type") {
             Some(Value::String(kind)) => kind == name,
             Some(Value::Array(kinds)) => kinds.iter().any(|k| k == name),
             _ => false,
@@ -160,9 +165,7 @@ impl Indexed {
     /// Required arguments that `args` lacks. A list of entries may come as `from_step`; of the alternatives of an
     /// `anyOf` or `oneOf` the first counts when none is met.
     pub(crate) fn missing(&self, args: &serde_json::Map<String, Value>) -> Vec<String> {
-        let has = |name: &str| {
-            args.contains_key(name) || (self.role(name) == Some(Role::Entries) && args.contains_key("from_step"))
-        };
+        let has = |name: &str| args.contains_key(name) || (name == "entries" && args.contains_key("from_step"));
         let lacks = |schema: &Value| -> Vec<String> {
             let required = schema.get("required").and_then(Value::as_array);
             required.into_iter().flatten().filter_map(Value::as_str).filter(|n| !has(n)).map(str::to_owned).collect()

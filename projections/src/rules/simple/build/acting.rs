@@ -47,6 +47,14 @@ impl<'a> Builder<'a> {
                 Trouble::NoTool { words: self.said(clause.range.clone()) }
             });
         };
+        // «put them in ~/x»: things that were found are put by moving them.
+        let folder = target.is_some_and(|t| path(&self.items[t]).is_some_and(|(_, looks)| looks != Looks::File));
+        let puts = matches!(self.items[at].folded.as_str(), "put" | "metti" | "mettili" | "mettile" | "mettere");
+        let moved = self
+            .tools
+            .by_grammar("move", "files")
+            .filter(|_| folder && puts && clause.pronoun && self.last_gives_entries());
+        let tool = moved.unwrap_or(tool);
         let sources: Vec<usize> = available.iter().copied().filter(|&i| Some(i) != target).collect();
         let content = tool.with_role(Role::Content).next().map(str::to_owned);
         if let Some(content) = content {
@@ -164,7 +172,9 @@ impl<'a> Builder<'a> {
     /// «I need an archive ~/a.zip of ~/b.txt»: an act that only its noun names; the verb of packing, at the noun.
     pub(super) fn packing(&self, clause: &Clause) -> Option<(usize, usize)> {
         let available = self.within(clause);
-        let noun = available.iter().copied().find(|&at| self.names(&self.items[at], "archives"))?;
+        let makes = |&at: &usize| matches!(self.items[at].folded.as_str(), "fai" | "fammi" | "mi fai" | "fa" | "fare");
+        let named = |&at: &usize| self.names(&self.items[at], "archives");
+        let noun = available.iter().copied().find(named).or_else(|| available.iter().copied().find(makes))?;
         let asks = clause.verbs.iter().all(|&(_, v)| self.class(v).weak || self.class(v).verbs[0] == "create");
         let archive = self.archive(&available)?;
         let source = available
@@ -216,6 +226,9 @@ impl<'a> Builder<'a> {
             return Some((value, words(&self.items[at]), vec![at]));
         }
         let end = target?;
+        if let Some(said) = self.said_after(end, verb) {
+            return Some(said);
+        }
         let stop = (verb + 1..end).rev().find(|&at| {
             self.items[at].is(Cue::Into) || self.items[at].senses().iter().any(|s| matches!(s, Sense::Setting(_)))
         })?;
@@ -247,6 +260,20 @@ impl<'a> Builder<'a> {
         let (from, to) = (self.items[start].start, self.items[stop - 1].end);
         let origin = Origin::Words { start: byte(from), end: byte(to) };
         Some((self.text[from..to].to_owned(), origin, (verb + 1..stop).collect()))
+    }
+
+    /// «add a line to ~/a.md saying finally fixed it»: what follows «saying», to the end.
+    fn said_after(&self, target: usize, verb: usize) -> Option<(String, Origin, Vec<usize>)> {
+        let next = target + 1;
+        let says = self.items.get(next).is_some_and(|i| i.is(Cue::Saying) && !i.is(Cue::Pronoun));
+        let (first, last) = (self.items.get(next + 1)?, self.items.last()?);
+        let writes = self.items[verb].verb().is_some_and(|v| self.class(v).verbs[0] == "write");
+        if !says || !writes {
+            return None;
+        }
+        let text = self.text[first.start..last.end].trim_end();
+        let origin = Origin::Words { start: byte(first.start), end: byte(first.start + text.len()) };
+        Some((text.to_owned(), origin, (next..self.items.len()).collect()))
     }
 
     /// An executor whose mode has the verb's own name is told so («append», «create»).
@@ -362,6 +389,11 @@ impl<'a> Builder<'a> {
             searched = true;
         }
         let kept = self.copies_kept(available, clause)?;
+        if tool.verb == "compress" {
+            for &at in available {
+                self.used[at] |= self.names(&self.items[at], "archives") || self.items[at].is(Cue::Named);
+            }
+        }
         let mut filled = fill(self.lexicons, tool, self.items, &rest, target);
         let sourceless = !filled.args.keys().any(|a| {
             matches!(tool.role(a), Some(Role::Path | Role::Entries))

@@ -60,7 +60,7 @@ impl Builder<'_> {
     /// The item that is a person: an address, or a name in capitals right after the verb; how it is written, and the last item of it.
     fn recipient(&self, verb: usize) -> Option<(usize, String, usize)> {
         let passes = |i: &Item| {
-            let name = i.is_unknown() || i.forgiven;
+            let name = i.is_unknown() || i.forgiven || i.is(Cue::People);
             !name
                 && (i.is_noise()
                     || i.is(Cue::Into)
@@ -72,6 +72,9 @@ impl Builder<'_> {
         let item = &self.items[at];
         if let What::Email(address) = &item.what {
             return Some((at, address.clone(), at));
+        }
+        if item.is(Cue::People) {
+            return Some((at, self.said(at..at + 1), at));
         }
         let named = |at: usize| {
             let item = self.items.get(at)?;
@@ -122,7 +125,9 @@ impl Builder<'_> {
         let end = self.items.last()?.end;
         let rest = self.items.len() - start;
         let from = self.items[start].start;
-        if (strict && !marked) || (!marked && rest < 2) {
+        let person = self.items[recipient].is(Cue::People)
+            || self.text[self.items[recipient].start..].starts_with(char::is_uppercase);
+        if (strict && !marked && !(person && rest > 2)) || (!marked && rest < 2) {
             return None;
         }
         let text = self.text[from..end].trim_end();
@@ -137,7 +142,10 @@ impl Builder<'_> {
             i.verb().is_some_and(|v| matches!(self.class(v).verbs[0].as_str(), "cancel" | "pause" | "resume"))
         };
         let noun = (0..self.items.len()).find(|&at| self.names(&self.items[at], "tasks"));
-        let implied = self.items.iter().any(ends) && self.items.iter().any(round);
+        let reminds = |i: &Item| i.verb().is_some_and(|v| self.class(v).verbs[0] == "schedule");
+        let never = self.items.iter().any(|i| i.is(Cue::Not)) && self.items.iter().any(reminds);
+        let implied =
+            self.items.iter().any(ends) && (self.items.iter().any(round) || self.items.iter().any(reminds)) || never;
         if noun.is_none() && !implied {
             return Ok(false);
         }
@@ -152,6 +160,7 @@ impl Builder<'_> {
             (class(&["cancel", "delete", "undo"]), class(&["pause"]), class(&["resume"]), class(&["run"]));
         let (name, verb, paused) = match (end, pause, go_on, run) {
             (Some(at), ..) => ("cancel_recurring", at, None),
+            _ if never => ("cancel_recurring", self.items.iter().position(reminds).unwrap_or(0), None),
             (_, Some(at), ..) => ("toggle_recurring", at, Some(true)),
             (_, _, Some(at), _) => ("toggle_recurring", at, Some(false)),
             (.., Some(at)) => ("run_now_recurring", at, None),
@@ -161,7 +170,8 @@ impl Builder<'_> {
         let about = |at: &usize| {
             let item = &self.items[*at];
             let grammar = item.is_noise() || item.is_punctuation() || item.is(Cue::Determiner) || item.is(Cue::From);
-            *at != verb && Some(*at) != noun && !grammar && !self.names(item, "tasks")
+            let idle = item.is(Cue::Not) || reminds(item) || item.is(Cue::Superlative);
+            *at != verb && Some(*at) != noun && !grammar && !idle && !self.names(item, "tasks")
         };
         let said: Vec<usize> = (0..self.items.len()).filter(about).collect();
         let (Some(&first), Some(&last)) = (said.first(), said.last()) else {

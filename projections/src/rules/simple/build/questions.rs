@@ -35,8 +35,16 @@ impl Builder<'_> {
     /// «what differs between a.txt and b.txt»: both are read, then compared.
     fn comparison(&mut self, clause: &Clause, available: &[usize]) -> Result<bool, Trouble> {
         let verb = clause.verbs.iter().find(|&&(_, v)| self.class(v).verbs[0] == "compare").map(|&(at, _)| at);
-        let cue = available.iter().copied().find(|&at| self.items[at].is(Cue::Difference));
+        let cue = available
+            .iter()
+            .copied()
+            .find(|&at| self.items[at].is(Cue::Difference) || self.items[at].is(Cue::Duplicate));
         let files = self.files_named(available);
+        let copies = available.iter().any(|&at| self.items[at].is(Cue::Duplicate));
+        let all_files = files.iter().all(|&at| path(&self.items[at]).is_some_and(|(_, looks)| looks == Looks::File));
+        if copies && !all_files && verb.is_none() {
+            return Ok(false);
+        }
         let Some(cue) = verb.or(cue).filter(|_| files.len() >= 2) else { return Ok(false) };
         let tables = self.tools.by_grammar("read", "files");
         let (Some(reader), Some(tool)) = (tables, self.tools.by_grammar("compare", "entries")) else {
@@ -49,7 +57,9 @@ impl Builder<'_> {
         compared.used.push(cue);
         self.push(tool, compared)?;
         for &at in available {
-            let told = self.items[at].is(Cue::Difference) || self.items[at].is(Cue::Between);
+            let item = &self.items[at];
+            let told = [Cue::Difference, Cue::Between, Cue::Duplicate, Cue::Modified].iter().any(|&cue| item.is(cue))
+                || item.past().is_some();
             self.used[at] |= told;
         }
         self.explain_entries(clause, available);
@@ -63,11 +73,16 @@ impl Builder<'_> {
         let Some(tool) = self.tools.by_grammar("find", "files_hash").filter(|_| !cues.is_empty()) else {
             return Ok(false);
         };
-        if clause.verbs.iter().any(|&(at, v)| self.acts(v) && !cues.contains(&at)) {
+        let file = |&&at: &&usize| path(&self.items[at]).is_some_and(|(_, looks)| looks == Looks::File);
+        let single = available.iter().filter(file).count() == 1;
+        if single || clause.verbs.iter().any(|&(at, v)| self.acts(v) && !cues.contains(&at)) {
             return Ok(false);
         }
         let mut filled = fill(self.lexicons, tool, self.items, available, None);
         filled.used.extend(cues);
+        let alike =
+            |at: &&usize| [Cue::Difference, Cue::Restriction, Cue::Named].iter().any(|&cue| self.items[**at].is(cue));
+        filled.used.extend(available.iter().filter(alike));
         self.push(tool, filled)?;
         let wanted = self.wanted(clause, available, Kind::Files);
         self.stages(Kind::Files, &wanted, clause)?;
@@ -133,7 +148,8 @@ impl Builder<'_> {
                 .iter()
                 .any(|s| matches!(s, Sense::Setting(i) if self.lexicons.settings[*i].argument == "fields"));
             let sized = item.measure().is_some_and(|m| self.lexicons.measures[m].fields.contains_key("find"));
-            set || sized
+            let unit = clause.counts && item.senses().iter().any(|s| matches!(s, Sense::Size(_)));
+            set || sized || unit
         };
         let asking: Vec<usize> = available.iter().copied().filter(asks).collect();
         if files.is_empty() || files.len() != paths || asking.is_empty() {

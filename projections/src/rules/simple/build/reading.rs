@@ -158,6 +158,23 @@ impl<'a> Builder<'a> {
         Ok(true)
     }
 
+    /// «where did I put notes.txt»: a file by its name alone is looked for in the person's home.
+    fn anywhere(&self, tool: &Indexed, clause: &Clause, available: &[usize], filled: &mut Filled) {
+        let seeks = clause.verbs.iter().any(|&(_, v)| self.class(v).verbs[0] == "find" && !self.class(v).counts);
+        let Some(place) = tool.with_role(Role::Path).next().filter(|a| !tool.is_list(a)) else { return };
+        let Some(names) = tool.with_role(Role::Pattern).next() else { return };
+        let bare = available.iter().copied().find(|&at| {
+            path(&self.items[at]).is_some_and(|(value, looks)| looks == Looks::File && !value.contains('/'))
+        });
+        let elsewhere = filled.args.get(place).is_some_and(|v| v.as_str().is_some_and(|v| v.contains('/')));
+        let Some(at) = bare.filter(|_| seeks && tool.verb == "find" && !elsewhere) else { return };
+        let Some((name, _)) = path(&self.items[at]) else { return };
+        filled.args.insert(place.to_owned(), json!("~"));
+        filled.provenance.insert(format!("/{place}"), Origin::Default);
+        filled.args.remove(names);
+        filled.add(tool, names, json!(name), self.items, at);
+    }
+
     /// «what's in ~/x», «ls ~/x»: what lies in one folder, and nothing that narrows it.
     pub(super) fn listing(&mut self, clause: &Clause, available: &[usize]) -> Result<bool, Trouble> {
         let Some(tool) = self.tools.by_grammar("list", "dirs") else { return Ok(false) };
@@ -333,9 +350,16 @@ impl<'a> Builder<'a> {
             }
         }
         if tool.with_role(Role::Entries).next().is_some() {
+            if tool.verb == "read" {
+                let whole = ["text", "testo", "contents", "content", "contenuto", "contenuti", "body"];
+                for &at in available {
+                    self.used[at] |= whole.contains(&self.items[at].folded.as_str());
+                }
+            }
             return self.over_entries(tool, clause, available, None);
         }
         let mut filled = fill(self.lexicons, tool, self.items, available, None);
+        self.anywhere(tool, clause, available, &mut filled);
         if let Some(text) = tool.with_role(Role::Text).next().filter(|a| !filled.args.contains_key(*a)) {
             self.refer_content(tool, text, clause, &mut filled)?;
         }

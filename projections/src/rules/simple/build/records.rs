@@ -124,10 +124,14 @@ impl<'a> Builder<'a> {
     /// «what is eating my memory»: an order that only processes have.
     fn speaks_of_load(&self, available: &[usize]) -> bool {
         let order = |s: &Sense| matches!(s, Sense::Order(o) if matches!(self.lexicons.orders[*o].by.as_str(), "memory" | "cpu"));
+        let total = |s: &Sense| matches!(s, Sense::Aggregate(_));
         let field = |s: &Sense| matches!(s, Sense::Field(f) if matches!(self.lexicons.fields[*f].name.as_str(), "memory" | "cpu"));
         let consumed =
             |at: usize| (at + 1..at + 6).any(|i| self.items.get(i).is_some_and(|item| item.senses().iter().any(field)));
-        let most = |at: &usize| self.items[*at].is(Cue::Consumes) || self.items[*at].is(Cue::Superlative);
+        let most = |at: &usize| {
+            let item = &self.items[*at];
+            item.is(Cue::Consumes) || item.is(Cue::Superlative) || item.senses().iter().any(total)
+        };
         available.iter().any(|&at| self.items[at].senses().iter().any(order))
             || (self.steps.is_empty() && available.iter().copied().filter(most).any(consumed))
     }
@@ -365,9 +369,12 @@ impl<'a> Builder<'a> {
         for &(at, verb) in &clause.verbs {
             self.used[at] |= ASKS.contains(&self.class(verb).verbs[0].as_str());
         }
+        let sized = self.steps.iter().any(|s| s.args.get("key").is_some_and(|key| key == "size"));
         let dated = self.steps.iter().any(|s| s.args.get("by").is_some_and(|by| by.to_string().contains("modified")));
         for &at in available {
             self.used[at] |= dated && self.items[at].is(Cue::Modified);
+            self.used[at] |=
+                sized && self.items[at].senses().iter().any(|s| matches!(s, Sense::Size(_) | Sense::Field(_)));
             let running = self.items[at].is(Cue::Running);
             let noun = running
                 || ["texts_lines", "entries", "files", "dirs", "processes"]

@@ -261,7 +261,8 @@ impl<'a> Builder<'a> {
     /// «grep error ~/a.log»: the word right after a verb that filters.
     fn sought_word(&self, clause: &Clause) -> Option<usize> {
         let filters = clause.verbs.iter().find(|&&(_, v)| self.class(v).verbs[0] == "filter");
-        filters.map(|&(at, _)| at + 1).filter(|&at| at < clause.range.end && self.items[at].is_unknown())
+        let from = filters.map(|&(at, _)| at + 1)?;
+        (from..clause.range.end).find(|&at| !self.items[at].is_noise()).filter(|&at| self.items[at].is_unknown())
     }
 
     /// Fields or regular forms to pick out, as arguments of the executor that extracts.
@@ -309,6 +310,16 @@ impl<'a> Builder<'a> {
                 if follows || labelled {
                     filled.add(tool, field, json!(name), self.items, at);
                 }
+            }
+            // «stargazers_count from https://…»: a name that only a field can have.
+            let technical = |at: &usize| {
+                let item = &self.items[*at];
+                item.is_unknown() && self.text[item.start..item.end].contains(['_', '-'])
+            };
+            let from_page = self.has(available, |w| matches!(w, What::Url(_)));
+            if let Some(at) = available.iter().copied().find(technical).filter(|_| from_page && filled.used.is_empty())
+            {
+                filled.add(tool, field, json!(self.text[self.items[at].start..self.items[at].end]), self.items, at);
             }
             if !filled.used.is_empty() {
                 filled.used.extend(clause.range.clone().filter(|&i| self.items[i].is(Cue::Field)));

@@ -40,7 +40,8 @@ impl Reading<'_, '_> {
             if let (Some(key), true) = (&key, matches!(op.as_str(), "max" | "min"))
                 && let Some(top) = self.rows_meant(at)
             {
-                self.wanted.order = Some(Order { by: key.clone(), desc: op == "max", at });
+                let by = self.wanted.order.take().map_or_else(|| key.clone(), |order| order.by);
+                self.wanted.order = Some(Order { by, desc: op == "max", at });
                 self.wanted.top = Some((top, at));
                 continue;
             }
@@ -52,7 +53,12 @@ impl Reading<'_, '_> {
                 .is_some_and(|m| self.builder.lexicons.measures[m].fields.contains_key("find"));
             bytes || matches!(self.known_field(i), Some(("size", _)))
         };
-        let asked = self.kind == Kind::Files && self.clause.counts && self.wanted.is_empty();
+        let weak = self
+            .clause
+            .verbs
+            .iter()
+            .all(|&(_, v)| self.builder.class(v).weak || self.builder.class(v).verbs[0] == "compute");
+        let asked = self.kind == Kind::Files && (self.clause.counts || weak) && self.wanted.is_empty();
         if let Some(at) = self.available.iter().copied().find(sized).filter(|_| asked) {
             self.wanted.used.push(at);
             self.wanted.totals.push(Total { op: "sum".to_owned(), key: Some("size".to_owned()), at });
@@ -69,14 +75,15 @@ impl Reading<'_, '_> {
             return None;
         }
         let before = (self.clause.range.start..at).rev().filter(|&i| self.item(i).is_some());
+        let after = (at + 1..at + 3).filter(|&i| self.item(i).is_some());
         let noun = before
-            .into_iter()
+            .chain(after)
             .find(|&i| matches!(self.items()[i].what, What::Lines(Lines::First(_))) || self.is_rows_noun(i))?;
         if let What::Lines(Lines::First(n)) = self.items()[noun].what {
             self.wanted.used.push(noun);
             return Some(n);
         }
-        if let Some((n, used)) = self.count_beside(noun) {
+        if let Some((n, used)) = self.count_beside(at).or_else(|| self.count_beside(noun)) {
             self.wanted.used.extend(used);
             return Some(n);
         }
@@ -118,7 +125,13 @@ impl Reading<'_, '_> {
             .rev()
             .take(3)
             .find(|&i| self.item(i).is_some() && self.column_name(i).is_some() && !self.wanted.takes(i));
-        let found = beside.or(next).or(before)?;
+        let quoted = self
+            .available
+            .iter()
+            .copied()
+            .find(|&i| matches!(self.items()[i].what, What::Quoted(_)) && !self.wanted.takes(i));
+        let entries = |i: &usize| !self.builder.names(&self.items()[*i], "entries");
+        let found = quoted.or(beside).or(next.filter(entries)).or(before.filter(entries))?;
         Some((self.column_name(found)?, with_column(found)))
     }
 }

@@ -92,6 +92,9 @@ impl Builder<'_> {
             free[at] = true;
         }
         let mut reading = Reading { builder: self, clause, available, free, kind, wanted: Wanted::default() };
+        if kind == Kind::Rows {
+            reading.table_nouns();
+        }
         match kind {
             Kind::Rows => reading.conditions(),
             Kind::Processes => reading.memory_bound(),
@@ -105,6 +108,7 @@ impl Builder<'_> {
             reading.columns();
         }
         reading.directions();
+        reading.order_of_groups();
         reading.wanted
     }
 }
@@ -175,7 +179,7 @@ impl Reading<'_, '_> {
             What::Word(_) if item.is(Cue::From) || item.is(Cue::Inside) => None,
             What::Word(_) if grammar || item.is(Cue::Column) || item.is(Cue::Connector) || item.is(Cue::By) => None,
             What::Word(_) if verb && !self.beside_column(at) && !self.compares(at + 1) => None,
-            What::Word(senses) if senses.iter().any(|s| matches!(s, Sense::Order(_))) => None,
+            What::Word(senses) if senses.iter().any(|s| matches!(s, Sense::Order(_) | Sense::Number(_))) => None,
             What::Word(senses) if senses.iter().any(|s| matches!(s, Sense::Aggregate(_))) => {
                 (self.beside_column(at) || self.compares(at + 1)).then(|| self.said(at))
             }
@@ -232,12 +236,22 @@ impl Reading<'_, '_> {
                 self.wanted.used.extend(used);
                 Some(count)
             }
-            None if by == "name" => None,
+            None if by == "name" || self.is_whole_order(at) => None,
             None if self.is_one(at) => Some(1),
             None => Some(SOME),
         };
         self.wanted.top = top.map(|top| (top, at));
         self.wanted.order = Some(Order { by, desc, at });
+    }
+
+    /// «newest first», «dal più grande»: an order of all, not some of them.
+    pub(super) fn is_whole_order(&self, at: usize) -> bool {
+        let word = self.items()[at].folded.as_str();
+        let whole = ["from ", "dal ", "dai ", "dalla ", "partendo ", "prima "].iter().any(|w| word.starts_with(w));
+        whole
+            || word.ends_with(" first")
+            || word.contains(" to ")
+            || matches!(word, "nuovi" | "nuove" | "recenti" | "recent" | "new files" | "new ones" | "huge")
     }
 
     /// «the 3 rows with the most sales».
@@ -429,10 +443,49 @@ impl Reading<'_, '_> {
             Some("sort") => false,
             Some("group") => true,
             _ => {
-                let totals = self.available.iter().any(|&i| self.total_of(i).is_some());
+                let rows = self.kind == Kind::Rows && self.available.iter().any(|&i| self.is_rows_noun(i));
+                let total = |&i: &usize| self.total_of(i).is_some_and(|op| !(rows && matches!(op, "max" | "min")));
+                let totals = self.available.iter().any(total);
                 (totals || self.clause.counts) && self.wanted.order.is_none()
             }
         }
+    }
+
+    /// «how many customers are there» of ~/customers.csv: the noun is the table's own.
+    fn table_nouns(&mut self) {
+        for &at in self.available {
+            if self.items()[at].is_word() && self.clause.counts && self.names_the_table(&self.said(at)) {
+                self.wanted.used.push(at);
+            }
+        }
+    }
+
+    /// «biggest group first»: groups by what was counted or summed in them.
+    fn order_of_groups(&mut self) {
+        if self.wanted.groups.is_empty() || self.wanted.order.is_some() {
+            return;
+        }
+        let order = |at: &usize| {
+            self.order_of(*at).is_some()
+                || self.items()[*at].is(Cue::Descending)
+                || self.items()[*at].is(Cue::Ascending)
+        };
+        let Some(at) = self.available.iter().copied().find(order) else { return };
+        let desc = self.order_of(at).map_or(!self.items()[at].is(Cue::Ascending), |(_, desc)| desc);
+        let by = match self.wanted.totals.first() {
+            Some(Total { op, key: Some(key), .. }) => format!("{op}_{key}"),
+            _ => "count".to_owned(),
+        };
+        let label = |i: &usize| {
+            matches!(
+                self.items()[*i].folded.as_str(),
+                "first" | "group" | "groups" | "gruppo" | "gruppi" | "prima" | "prime"
+            )
+        };
+        let labels: Vec<usize> = self.available.iter().copied().filter(label).collect();
+        self.wanted.used.push(at);
+        self.wanted.used.extend(labels);
+        self.wanted.order = Some(Order { by, desc, at });
     }
 
     /// «the first 8», «top 5»: how many of them; «the last 3 files»: the newest.

@@ -6,7 +6,7 @@
 mod source;
 mod spelling;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -138,6 +138,8 @@ pub(crate) enum Cue {
     Table,
     /// «eating», «hogging»: a process takes of what follows.
     Consumes,
+    /// «my sister»: a person without a name.
+    People,
     /// «the originals»: one of each among copies.
     Originals,
     /// «the copies»: all but one of each.
@@ -236,6 +238,10 @@ pub struct Lexicons {
     pub(crate) domain_endings: Vec<String>,
     enclitics: Vec<Enclitic>,
     phrases: BTreeMap<String, Vec<Phrase>>,
+    /// Words that stand inside of phrases.
+    inside: BTreeSet<String>,
+    /// Verbs without their endings, by language.
+    roots: BTreeMap<String, Vec<Phrase>>,
     stems: BTreeMap<String, Vec<Phrase>>,
     near: BTreeMap<String, Vec<String>>,
     digest: blake3::Hash,
@@ -296,6 +302,8 @@ impl Lexicons {
             domain_endings: Vec::new(),
             enclitics: Vec::new(),
             phrases: BTreeMap::new(),
+            inside: BTreeSet::new(),
+            roots: BTreeMap::new(),
             stems: BTreeMap::new(),
             near: BTreeMap::new(),
             digest,
@@ -439,7 +447,15 @@ impl Lexicons {
         for phrases in self.phrases.values_mut() {
             phrases.sort_by_key(|p| std::cmp::Reverse(p.rest.len()));
         }
+        self.inside = self.phrases.values().flatten().flat_map(|p| p.rest.iter().cloned()).collect();
         for (word, phrases) in &self.phrases {
+            for phrase in phrases.iter().filter(|p| p.rest.is_empty()) {
+                let verbs: Vec<Sense> = phrase.senses.iter().copied().filter(|s| matches!(s, Sense::Verb(_))).collect();
+                if let (Some(root), false) = (root(word, phrase.language), verbs.is_empty()) {
+                    let rooted = Phrase { rest: Vec::new(), language: phrase.language, senses: verbs };
+                    self.roots.entry(root.to_owned()).or_default().push(rooted);
+                }
+            }
             for phrase in phrases.iter().filter(|p| p.rest.is_empty() && p.senses.iter().any(|&s| inflects(s))) {
                 self.stems.entry(stem(word).to_owned()).or_default().push(phrase.clone());
                 if word.chars().count() >= 4 {
@@ -457,10 +473,37 @@ impl Lexicons {
     /// The longest phrase that starts at `words[0]`.
     pub(crate) fn look_up(&self, words: &[Word], language: Language) -> Option<Found<'_>> {
         let first = words.first()?;
-        if let Some((phrase, count)) = self.phrases.get(&first.folded).and_then(|p| longest(p, &words[1..], language)) {
-            return Some(Found { senses: phrase, words: count, pronoun: false, forgiven: false });
+        let exact = self.phrases.get(&first.folded).and_then(|p| longest(p, &words[1..], language));
+        let near = self.misspelled_phrase(first, &words[1..], language);
+        match (exact, near) {
+            (Some((_, exact)), Some((senses, near))) if near > exact => {
+                Some(Found { senses, words: near, pronoun: false, forgiven: true })
+            }
+            (Some((senses, words)), _) => Some(Found { senses, words, pronoun: false, forgiven: false }),
+            (None, Some((senses, words))) => Some(Found { senses, words, pronoun: false, forgiven: true }),
+            (None, None) => self.look_up_inflected(&first.folded, language),
         }
-        self.look_up_inflected(&first.folded, language)
+    }
+
+    /// «più vechci»: a phrase of the sentence's language whose later words are misspelt, none of them a word of its own.
+    fn misspelled_phrase(&self, first: &Word, rest: &[Word], language: Language) -> Option<(&[Sense], usize)> {
+        let next = rest
+            .first()
+            .filter(|w| !w.punctuation && !self.phrases.contains_key(&w.folded) && !self.inside.contains(&w.folded))?;
+        if next.folded.chars().count() < 5 {
+            return None;
+        }
+        let fits = |p: &&Phrase| {
+            let same = |(want, have): (&String, &Word)| {
+                *want == have.folded || (want.chars().count() >= 5 && is_likely_misspelling(&have.folded, want))
+            };
+            p.language == language
+                && !p.rest.is_empty()
+                && p.rest.len() <= rest.len()
+                && p.rest.iter().zip(rest).all(same)
+        };
+        let found = self.phrases.get(&first.folded)?.iter().filter(fits).max_by_key(|p| p.rest.len())?;
+        Some((found.senses.as_slice(), found.rest.len() + 1))
     }
 
     /// How strongly `word` speaks for a language: by its spelling, its stem or a forgiven spelling.
@@ -480,6 +523,11 @@ impl Lexicons {
             }
             (false, true) => 0,
             (false, false) if word.chars().count() >= 4 && of(self.stems.get(stem(word))) => 2,
+            (false, false)
+                if word.chars().count() >= 5 && of(root(word, language).and_then(|root| self.roots.get(root))) =>
+            {
+                2
+            }
             // A short word is near to others by chance.
             (false, false) if word.chars().count() < 5 => 0,
             (false, false) => {
@@ -516,6 +564,11 @@ impl Lexicons {
             if let Some(senses) = senses.filter(|s| s.iter().any(|s| matches!(s, Sense::Verb(_)))) {
                 return found(senses, enclitic.pronoun, false);
             }
+        }
+        if let Some(root) = root(word, language).filter(|root| root.chars().count() >= 3)
+            && let Some(phrase) = self.roots.get(root).and_then(|p| p.iter().find(|p| p.language == language))
+        {
+            return found(&phrase.senses, false, false);
         }
         let forgiven = self.forgive(word, Some(language))?;
         found(self.single(forgiven, language)?, false, true)
@@ -557,6 +610,23 @@ impl Lexicons {
     }
 }
 
+/// A verb without its ending: the gerund in English; person, mood and infinitive in Italian.
+fn root(word: &str, language: Language) -> Option<&str> {
+    const ITALIAN: [&str; 40] = [
+        "eresti", "iresti", "aresti", "erebbe", "irebbe", "arebbe", "ereste", "ireste", "areste", "eremmo", "iamoci",
+        "iamo", "andolo", "ando", "endo", "assi", "essi", "issi", "asse", "esse", "isse", "erai", "irai", "arai",
+        "erei", "irei", "ate", "ete", "ite", "are", "ere", "ire", "ino", "ono", "ano", "i", "a", "o", "e", "ar",
+    ];
+    let endings: &[&str] = match language {
+        Language::En => &["ning", "ming", "ping", "ting", "ing", "ed", "es", "e", "s"],
+        Language::It => &ITALIAN,
+    };
+    if language == Language::En && !word.ends_with("ing") {
+        return Some(word.strip_suffix('e').unwrap_or(word)).filter(|w| w.len() >= 3);
+    }
+    endings.iter().find_map(|ending| word.strip_suffix(ending)).filter(|root| root.chars().count() >= 3)
+}
+
 fn position_or_push(names: &mut Vec<String>, name: String) -> usize {
     names.iter().position(|n| *n == name).unwrap_or_else(|| {
         names.push(name);
@@ -567,6 +637,7 @@ fn position_or_push(names: &mut Vec<String>, name: String) -> usize {
 /// Only words that carry content are stemmed and forgiven; function words are too short and too alike.
 fn inflects(sense: Sense) -> bool {
     matches!(sense, Sense::Verb(_) | Sense::Object(_) | Sense::Form { .. } | Sense::Measure(_))
+        || matches!(sense, Sense::Order(_) | Sense::Field(_))
         || matches!(sense, Sense::Period(_) | Sense::Cue(Cue::Contains | Cue::Modified | Cue::First | Cue::Last))
 }
 
