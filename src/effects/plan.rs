@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use metnos_log::BlobHash;
-use metnos_log::event::turn::{BeforeImage, PlannedOp, Target};
+use metnos_log::event::turn::{BeforeImage, Holds, PlannedOp, Target};
 use metnos_log::store::plain_blob_hash;
 use metnos_projections::rules::core_paths::OwnDirs;
 use serde_json::Value;
@@ -314,7 +314,7 @@ impl<'a> Planner<'a> {
         if_exists.clone_into(&mut op.if_exists);
         let (text, b64) = named(&dst);
         (op.dst, op.dst_b64) = (Some(text), b64);
-        self.overlay.moved(src, &dst);
+        self.overlay.moved(src, &dst, op.before.kind == "folder");
         self.planned.ops.push(op);
         Ok(())
     }
@@ -377,7 +377,7 @@ impl<'a> Planner<'a> {
         op.to = Some("trash".to_owned());
         let (text, b64) = named(&place);
         (op.dst, op.dst_b64) = (Some(text), b64);
-        self.overlay.moved(path, &place);
+        self.overlay.moved(path, &place, op.before.kind == "folder");
         self.planned.ops.push(op);
         Ok(())
     }
@@ -388,11 +388,9 @@ impl<'a> Planner<'a> {
         if op.before.kind == "file"
             && op.before.bytes <= disk::IMAGE_BYTES_MAX
             && self.image_bytes + op.before.bytes <= IMAGES_BYTES_MAX
-            && let Seen::Disk(real) = self.overlay.see(path).map_err(|error| system(&error))?
         {
-            let now = look(&real).map_err(|error| system(&error))?;
-            let kept = self.keep(now);
-            op.before = self.overlay.with_mode(&real, kept);
+            let (now, _) = self.content_at(path)?;
+            op.before = self.keep(now);
         }
         self.overlay.gone(path);
         self.planned.ops.push(op);
@@ -401,25 +399,16 @@ impl<'a> Planner<'a> {
 
     /// A folder for good: everything in it first, each its own change, so that each can be taken back.
     fn delete_tree(&mut self, whole: PlannedOp, folder: &Path) -> Result<(), Trouble> {
-        let Seen::Disk(real) = self.overlay.see(folder).map_err(|error| system(&error))? else {
-            return self.delete_one(whole, folder);
-        };
         let forbidden = whole.holds.and_then(|holds| holds.forbidden);
-        for path in disk::deepest_first(&real).map_err(|error| system(&error))? {
-            let rest = path.strip_prefix(&real).map_err(|_| ("internal_error", "not_normal".to_owned()))?;
-            let virtual_path = if rest.as_os_str().is_empty() { folder.to_owned() } else { folder.join(rest) };
-            let mut op = op_at("delete", &virtual_path);
-            op.before = self.glance(&virtual_path)?;
-            if op.before.kind == "absent" {
-                continue;
-            }
+        for path in self.overlay.deepest_first(folder).map_err(|error| system(&error))? {
+            let mut op = op_at("delete", &path);
+            op.before = self.glance(&path)?;
             op.bytes = op.before.bytes;
-            if rest.as_os_str().is_empty() {
+            if path == folder {
                 let forbidden = forbidden.clone();
-                op.holds =
-                    forbidden.is_some().then(|| metnos_log::event::turn::Holds { forbidden, ..Default::default() });
+                op.holds = forbidden.is_some().then(|| Holds { forbidden, ..Holds::default() });
             }
-            self.delete_one(op, &virtual_path)?;
+            self.delete_one(op, &path)?;
             if self.planned.ops.len() > OPS_MAX {
                 break;
             }

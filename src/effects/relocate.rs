@@ -28,7 +28,7 @@ pub(super) fn relocate(
     if waiting.symlink_metadata().is_ok() {
         return across(&ends, &waiting, key);
     }
-    let (now, there) = (disk::glance(src)?, disk::glance(dst)?);
+    let (now, there) = (disk::glance_like(src, before)?, disk::glance_like(dst, before)?);
     match (now.kind == "absent", there.kind == "absent") {
         (true, false) if disk::is_same(&there, before) => return Ok(Outcome::FoundDone),
         (true, true) => return Ok(failed("not_found", "absent")),
