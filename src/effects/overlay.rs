@@ -141,10 +141,9 @@ impl Overlay {
         }
         match self.latest(path, bound) {
             None => Seen::Disk(path.to_owned()),
-            Some((_, Change::Gone, _)) => Seen::Absent,
             Some((_, Change::Made(image), at)) if at == path => Seen::Made(image.clone()),
             // Whatever is below something that was just made is not there yet.
-            Some((_, Change::Made(_), _)) => Seen::Absent,
+            Some((_, Change::Gone | Change::Made(_), _)) => Seen::Absent,
             Some((number, Change::From(source), at)) => {
                 let rest = path.strip_prefix(at).expect("it is one of its ancestors");
                 let source = if rest.as_os_str().is_empty() { source.clone() } else { source.join(rest) };

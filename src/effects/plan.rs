@@ -304,7 +304,7 @@ impl<'a> Planner<'a> {
             ("absent", _) => {}
             (_, "number") => dst = self.numbered(&dst)?,
             ("file" | "other", "replace") if op.before.kind != "folder" => {
-                self.put_into_trash(op_at("delete", &dst), &dst)?
+                self.put_into_trash(op_at("delete", &dst), &dst)?;
             }
             _ => return Err(("operation_failed", "exists".to_owned())),
         }
