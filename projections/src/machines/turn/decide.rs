@@ -272,13 +272,15 @@ impl Decider<'_> {
             return self.block("call", &step, rule, reason);
         }
         let troubled = prepared.targets.iter().find_map(|target| Some((target, target.trouble.as_ref()?)));
-        let trouble =
-            troubled.map(|(target, (class, key))| ("gateway", (class.clone(), self.trouble(key, &target.canonical))));
+        if let Some((target, (class, key))) = troubled {
+            let reason = self.trouble(key, &target.canonical);
+            return self.refuse_about("gateway", class, reason, &target.canonical);
+        }
         let check = prepared.checks.iter().find_map(|check| {
             let by = if check.step == "validate_input" { "schema" } else { "gateway" };
             check.failure.clone().map(|why| (by, why))
         });
-        if let Some((by, (class, reason))) = trouble.or(check) {
+        if let Some((by, (class, reason))) = check {
             return self.refuse(by, &class, Some(reason));
         }
         if let Some((class, key)) = self.unsound_source(&step.tool, &origins) {
@@ -459,7 +461,7 @@ impl Decider<'_> {
         }
         if let Some((op, (class, key))) = prevented(&step.ops) {
             let reason = self.trouble(key, &op.path);
-            return self.refuse("gateway", class, Some(reason));
+            return self.refuse_about("gateway", class, reason, &op.path);
         }
         let paths = affected(&step.ops);
         if let Some((rule, reason)) = self.guard("effects", &step.tool, &paths) {
@@ -512,9 +514,20 @@ impl Decider<'_> {
     /// The step that is up may not run: says why and closes. Of an earlier step's work nothing is lost, and that is said.
     fn refuse(&mut self, by: &str, class: &str, reason: Option<String>) {
         let Some(step) = self.turn.step().cloned() else { return };
-        let reason = reason.unwrap_or_default();
-        self.push_refusal(step.number, by, class, reason.clone());
-        let message = self.failure(&step, class, &reason);
+        let args = if step.args.is_null() { step.proposed } else { step.args };
+        self.refuse_over(by, class, reason.unwrap_or_default(), &args);
+    }
+
+    /// The same, about one of the things that the step names.
+    fn refuse_about(&mut self, by: &str, class: &str, reason: String, target: &str) {
+        self.refuse_over(by, class, reason, &json!({ "path": target }));
+    }
+
+    fn refuse_over(&mut self, by: &str, class: &str, reason: String, args: &Value) {
+        let Some((number, tool)) = self.turn.step().map(|step| (step.number, step.tool.clone())) else { return };
+        self.push_refusal(number, by, class, reason.clone());
+        let Context { rules, .. } = self.context;
+        let message = answer::failure(&rules.messages, self.turn.language, &tool, args, class, &reason);
         let kind = if class == "consent_expired" { "awaiting" } else { "error" };
         self.close(kind, Some(class), message);
     }
