@@ -151,6 +151,10 @@ fn capability_fault(manifest: &Manifest) -> Option<Fault<'_>> {
                 format!("`{}` is not a capability of the registry", capability.name),
             ));
         }
+        let no_parser = |name: &&String| capability.name == "parse:local" && !policy::is_parser(name);
+        if let Some(unknown) = capability.hint.iter().find(no_parser) {
+            return Some(("capabilities", "hint", format!("`{unknown}` is not one of the known local parsers")));
+        }
         if let Some(unknown) = capability.from_args.iter().find(|name| !manifest.arguments.contains_key(*name)) {
             return Some((
                 "capabilities",
@@ -205,6 +209,14 @@ mod tests {
             assert!(error.message.contains(key), "{error}");
             assert!(error.text.contains(to.split('=').next_back().unwrap().trim()), "{error}");
         }
+    }
+
+    #[test]
+    fn only_known_parsers_run_without_being_asked_for() {
+        const PDF: &str = include_str!("../executors/read_files_pdf/manifest.toml");
+        parse("manifest.toml", PDF).unwrap();
+        let error = refused(&PDF.replacen("\"pdftotext\"", "\"pdftotext\", \"bash\"", 1));
+        assert!(error.message.contains("`bash` is not one of the known local parsers"), "{error}");
     }
 
     #[test]

@@ -160,6 +160,20 @@ def normal(path):
     return "/" + "/".join(pieces)
 
 
+def into_folder(template, several):
+    """Whether a template names folders only, so that each thing keeps its name below them.
+
+    What was found by a search goes into a folder even if it is one thing; a last part that is all placeholders without a
+    name in them ({type}, {year}-{month}) is a folder too.
+    """
+    if template.endswith("/"):
+        return True
+    last = template.rsplit("/", 1)[-1]
+    if any("{" + field in last for field in ("name", "stem", "ext", "n}", "n:")):
+        return False
+    return "." not in last if "{" in last else several
+
+
 def planned(args, ctx):
     template = args.get("dst_template")
     if not isinstance(template, str) or not template:
@@ -168,7 +182,9 @@ def planned(args, ctx):
     if if_exists not in ("fail", "number", "replace"):
         raise Refused("invalid_args", "if_exists is fail, number or replace.", "if_exists è fail, number o replace.")
     items = sources(args)
-    parts = parse(template + "{name}" if template.endswith("/") else template)
+    if into_folder(template, len(items) > 1 or "entries" in args):
+        template = template.rstrip("/") + "/{name}"
+    parts = parse(template)
     needed = {part[0] for part in parts if not isinstance(part, str)}
     if len(items) > 1 and not needed - {"dir"} and if_exists != "number":
         raise Refused("invalid_args", "Several things cannot all get the name %s." % template, "Più elementi non possono avere tutti il nome %s." % template)

@@ -8,6 +8,7 @@ pub mod machines;
 pub mod manifest;
 pub mod messages;
 pub mod plan;
+pub(crate) mod presented;
 pub mod projection;
 pub mod replay;
 pub mod rules;

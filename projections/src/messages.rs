@@ -101,47 +101,13 @@ pub fn fill(template: &str, values: impl Serialize) -> Result<String, minijinja:
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(2_000_000));
-    environment.add_filter("size", size);
+    crate::presented::add_filters(&mut environment);
     environment.render_str(template, minijinja::value::Serde(values))
-}
-
-/// The filter `size`: bytes as a person reads them, `2100000|size` is «2.1 MB» and `2100000|size("it")` «2,1 MB».
-#[expect(clippy::needless_pass_by_value, reason = "filters take their arguments by value")]
-fn size(bytes: u64, language: Option<String>) -> String {
-    let it = language.as_deref() == Some("it");
-    if bytes < 1000 {
-        return format!("{bytes} {}", if it || bytes == 1 { "byte" } else { "bytes" });
-    }
-    let mut unit = 1000_u128;
-    let mut names = ["kB", "MB", "GB", "TB", "PB", "EB"].into_iter();
-    let mut name = names.next().unwrap_or_default();
-    // The next unit from where the rounded figure would be 1000.
-    while (u128::from(bytes) * 10 + unit / 2) / unit >= 10_000
-        && let Some(next) = names.next()
-    {
-        unit *= 1000;
-        name = next;
-    }
-    let tenths = (u128::from(bytes) * 10 + unit / 2) / unit;
-    let point = if it { ',' } else { '.' };
-    match tenths % 10 {
-        0 => format!("{} {name}", tenths / 10),
-        part => format!("{}{point}{part} {name}", tenths / 10),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_read_by_people() {
-        let said = |bytes: u64, language: &str| size(bytes, Some(language.to_owned()));
-        assert_eq!((said(1, "en"), said(2, "en"), said(2, "it")), ("1 byte".into(), "2 bytes".into(), "2 byte".into()));
-        assert_eq!((said(2_100_000, "en"), said(2_100_000, "it")), ("2.1 MB".into(), "2,1 MB".into()));
-        assert_eq!((said(999_949, "en"), said(999_950, "en")), ("999.9 kB".into(), "1 MB".into()));
-        assert_eq!(fill("{{ n | size }}", serde_json::json!({ "n": 5_000_000_000_u64 })).unwrap(), "5 GB");
-    }
 
     #[test]
     fn every_key_exists_in_every_language() {

@@ -24,20 +24,42 @@ macro_rules! seed {
     };
 }
 
-const SEEDS: [Seed; 12] = [
+const SEEDS: &[Seed] = &[
+    seed!("classify_entries"),
+    seed!("compare_entries"),
     seed!("compress_files"),
+    seed!("compute_entries"),
     seed!("create_dirs"),
+    seed!("create_processes"),
     seed!("delete_dirs"),
     seed!("delete_files"),
+    seed!("describe_entries"),
+    seed!("describe_numbers"),
     seed!("extract_entries"),
+    seed!("filter_entries"),
+    seed!("filter_lists"),
     seed!("filter_texts_lines"),
+    seed!("find_dirs"),
     seed!("find_files"),
+    seed!("find_files_hash"),
+    seed!("get_files"),
     seed!("get_now"),
     seed!("get_urls"),
+    seed!("group_entries"),
+    seed!("list_dirs"),
     seed!("move_files"),
     seed!("read_files"),
+    seed!("read_files_csv"),
+    seed!("read_files_pdf"),
+    seed!("read_urls_html"),
+    seed!("render_entries"),
+    seed!("sort_entries"),
     seed!("write_files"),
 ];
+
+fn seed_named(name: &str) -> &'static Seed {
+    SEEDS.iter().find(|seed| seed.name == name).expect("the seed is listed")
+}
 
 fn manifest(seed: &Seed) -> Manifest {
     toml::from_str(seed.manifest).unwrap_or_else(|error| panic!("{}: {error}", seed.name))
@@ -54,7 +76,7 @@ fn inputs(seed: &Seed) -> Vec<String> {
 
 #[test]
 fn manifests_name_the_arguments_of_their_schemas() {
-    for seed in &SEEDS {
+    for seed in SEEDS {
         let manifest = manifest(seed);
         assert_eq!(manifest.executor.name, seed.name);
         assert_eq!(manifest.audit.trace_topic, format!("executor.{}", seed.name));
@@ -70,7 +92,7 @@ fn manifests_name_the_arguments_of_their_schemas() {
 
 #[test]
 fn both_languages_say_what_each_does() {
-    for seed in &SEEDS {
+    for seed in SEEDS {
         let manifest = manifest(seed);
         assert_ne!(manifest.description.en, manifest.description.it, "{}", seed.name);
         assert!(manifest.presentation.is_some(), "{}: no presentation", seed.name);
@@ -133,7 +155,7 @@ fn sorted(names: &[String]) -> Vec<String> {
 /// Presents a result as the core does: `result`, `args` and the result's metadata.
 #[track_caller]
 fn check_said(name: &str, args: &Value, result: &Value, en: &str, it: &str) {
-    let seed = SEEDS.iter().find(|seed| seed.name == name).expect("the seed is listed");
+    let seed = seed_named(name);
     let presentation = manifest(seed).presentation.expect("it has one");
     let metadata = result.get("metadata").cloned().unwrap_or_else(|| json!({}));
     let values = json!({ "result": result, "args": args, "metadata": metadata });
@@ -179,7 +201,7 @@ fn files_are_counted_and_named() {
 
 #[test]
 fn long_lists_are_cut_at_fifty() {
-    let presentation = manifest(&SEEDS[2]).presentation.expect("it has one");
+    let presentation = manifest(seed_named("find_files")).presentation.expect("it has one");
     let result = found(70_000, 60, 0);
     let values = json!({"result": result, "args": {}, "metadata": result["metadata"]});
     let said = fill(&presentation.en, &values).unwrap();
@@ -202,7 +224,7 @@ fn a_read_file_is_its_text_and_nothing_else() {
 }
 
 #[test]
-fn several_files_are_told_apart_and_failures_named() {
+fn several_files_are_told_apart_and_failures_seed_named() {
     let entries = json!([{"path": "/a", "content": "A", "size": 1, "truncated": false}, {"path": "/b", "content": "", "size": 0, "truncated": false}]);
     let errors = json!([{"path": "/c", "error_class": "not_found", "error": "There is no file /c."}]);
     let metadata = json!({"count": 2, "failed": 1, "left_out": 0, "truncated": false});
@@ -275,5 +297,152 @@ fn an_answer_is_its_text_or_what_it_was() {
         &answer("", false),
         "http://x.test/ answered with status 200, type image/png.",
         "http://x.test/ ha risposto con lo stato 200, tipo image/png.",
+    );
+}
+
+#[test]
+fn a_folder_is_listed_with_sizes() {
+    let metadata = |count: u32| json!({"base_path": "/d", "count": count, "shown": count, "truncated": false, "unreadable": 0, "links": 0, "total_size": 2_149_000, "hidden": 0});
+    let entries = json!([{"name": "a.txt", "kind": "file", "size": 2_149_000, "modified": "2026-11-01T09:00:00Z"}, {"name": "sub", "kind": "dir", "size": 0, "modified": null}]);
+    check_said(
+        "list_dirs",
+        &json!({}),
+        &json!({"ok": true, "entries": entries, "metadata": metadata(2)}),
+        "2 entries in /d, files of 2.1 MB in all:\na.txt (2.1 MB)\nsub/",
+        "2 elementi in /d, file per 2,1 MB in tutto:\na.txt (2,1 MB)\nsub/",
+    );
+    let mut empty = metadata(0);
+    empty["total_size"] = json!(0);
+    check_said(
+        "list_dirs",
+        &json!({}),
+        &json!({"ok": true, "entries": [], "metadata": empty}),
+        "The folder /d is empty.",
+        "La cartella /d è vuota.",
+    );
+    let metadata = json!({"base_path": "/d", "count": 1, "shown": 1, "truncated": false, "unreadable": 1, "links": 0, "total_size": 0});
+    check_said(
+        "find_dirs",
+        &json!({"empty": true}),
+        &json!({"ok": true, "entries": [{"path": "/d/e", "items": 0}], "metadata": metadata}),
+        "1 empty folder in /d:\n/d/e\n1 entry could not be read.",
+        "1 cartella vuota in /d:\n/d/e\n1 elemento non si è potuto leggere.",
+    );
+}
+
+#[test]
+fn a_file_s_properties_are_one_line() {
+    let entry = json!({"path": "/a.jpg", "name": "a.jpg", "kind": "file", "extension": "jpg", "size": 1500, "modified": "2026-11-01T09:05:30Z", "mime": "image/jpeg", "taken": "2026-10-31T10:20:30"});
+    let metadata = json!({"count": 1, "failed": 0, "total_size": 1500, "left_out": 0, "truncated": false, "taken": 1});
+    check_said(
+        "get_files",
+        &json!({}),
+        &json!({"ok": true, "entries": [entry], "errors": [], "metadata": metadata}),
+        "/a.jpg: image/jpeg, 1.5 kB (1500 bytes), changed 2026-11-01 09:05 UTC, shot 2026-10-31 10:20",
+        "/a.jpg: image/jpeg, 1,5 kB (1500 byte), modificato 2026-11-01 09:05 UTC, scattata 2026-10-31 10:20",
+    );
+}
+
+#[test]
+fn copies_are_told_from_what_they_copy() {
+    let entries =
+        json!([{"path": "/d/a", "size": 2000, "first": true}, {"path": "/d/b", "size": 2000, "first": false}]);
+    let metadata = |count: u32| json!({"base_path": "/d", "groups": count / 2, "count": count, "shown": count, "copies": count / 2, "wasted_bytes": 1000 * count, "looked_at": 5, "hard_links": 1, "links": 0, "unreadable": 0, "changed": 0, "truncated": false});
+    check_said(
+        "find_files_hash",
+        &json!({}),
+        &json!({"ok": true, "entries": entries, "metadata": metadata(2)}),
+        "1 copy of 1 file in /d, 2.0 kB wasted (5 files looked at):\n/d/a (2.0 kB)\n  = /d/b\n1 further name of the same files (hard links) takes no room and is not counted.",
+        "1 copia di 1 file in /d, 2,0 kB sprecati (5 file guardati):\n/d/a (2,0 kB)\n  = /d/b\nUn altro nome dello stesso file (collegamento fisico) non occupa spazio e non è contato.",
+    );
+    let mut none = metadata(0);
+    none["hard_links"] = json!(0);
+    check_said(
+        "find_files_hash",
+        &json!({}),
+        &json!({"ok": true, "entries": [], "metadata": none}),
+        "No duplicates among 5 files in /d.",
+        "Nessun duplicato tra 5 file in /d.",
+    );
+}
+
+#[test]
+fn a_table_is_shown_as_one() {
+    let entries = json!([{"day": "2026-11-01", "amount": 12.5}, {"day": "2026-11-02", "amount": null}]);
+    let metadata = json!({"paths": ["/a.csv"], "columns": ["day", "amount"], "types": {}, "count": 2, "total_rows": 3, "counted": true, "ragged": 1, "delimiter": ",", "header": true, "encoding": "utf-8", "lossy": false, "failed": 0, "truncated": true, "truncated_by": "max_rows", "day_first": ["day"], "mixed": {"amount": 1}});
+    check_said(
+        "read_files_csv",
+        &json!({}),
+        &json!({"ok": true, "entries": entries, "metadata": metadata}),
+        "3 rows, 2 columns:\n       day  amount\n1 Nov 2026    12.5\n2 Nov 2026\nOnly the first 2 rows are used from here on: that is the limit.\n1 row has too few or too many cells.\nDates in day were read with the day before the month.\namount stays text: 1 of its cells is no number or date like the others.",
+        "3 righe, 2 colonne:\n       day  amount\n1 nov 2026    12,5\n2 nov 2026\nDa qui in poi si usano solo le prime 2 righe: è il limite.\n1 riga ha troppe o troppo poche celle.\nLe date in day sono lette con il giorno prima del mese.\namount resta testo: 1 cella non è un numero o una data come le altre.",
+    );
+    let metadata = json!({"paths": ["/a.csv"], "columns": [], "types": {}, "count": 0, "total_rows": 0, "ragged": 0, "delimiter": ",", "header": true, "encoding": "utf-8", "lossy": false, "failed": 0, "truncated": false});
+    check_said(
+        "read_files_csv",
+        &json!({}),
+        &json!({"ok": true, "entries": [], "metadata": metadata}),
+        "The table has no rows.",
+        "La tabella non ha righe.",
+    );
+}
+
+#[test]
+fn documents_and_pages_are_their_text() {
+    let metadata = |empty: u32| json!({"path": "/a.pdf", "pages": 2, "first_page": 1, "last_page": 2, "lines": 2, "size": 900, "truncated": false, "empty_pages": empty});
+    check_said(
+        "read_files_pdf",
+        &json!({}),
+        &json!({"ok": true, "content": "One\n\u{c}", "metadata": metadata(1)}),
+        "One\n[1 page has no text, perhaps pictures]",
+        "One\n[1 pagina è senza testo, forse immagini]",
+    );
+    check_said(
+        "read_files_pdf",
+        &json!({}),
+        &json!({"ok": true, "content": "\u{c}", "metadata": metadata(2)}),
+        "/a.pdf holds no text on its 2 pages: it may be scanned pictures.",
+        "/a.pdf non contiene testo nelle sue 2 pagine: forse sono immagini scansionate.",
+    );
+    let metadata = json!({"url": "http://x.test/", "final_url": "http://x.test/", "title": "T", "status": 200, "links": 1, "tables": 0, "charset": "utf-8", "truncated": true, "bytes": 9, "what": "links"});
+    let page = json!({"ok": true, "title": "T", "content": "A: http://x.test/a", "entries": [{"text": "A", "url": "http://x.test/a"}], "metadata": metadata});
+    check_said(
+        "read_urls_html",
+        &json!({"what": "links"}),
+        &page,
+        "1 link on T:\nA: http://x.test/a\n[cut: the page is longer than 2 MB, only its beginning was read]",
+        "1 collegamento in T:\nA: http://x.test/a\n[tagliato: la pagina supera i 2 MB, se ne è letto solo l'inizio]",
+    );
+    check_said(
+        "read_urls_html",
+        &json!({"what": "tables"}),
+        &page,
+        "http://x.test/ has no tables.\n[cut: the page is longer than 2 MB, only its beginning was read]",
+        "http://x.test/ non ha tabelle.\n[tagliato: la pagina supera i 2 MB, se ne è letto solo l'inizio]",
+    );
+}
+
+#[test]
+fn a_program_s_output_comes_with_its_end() {
+    let ended = |content: &str, code: Option<i32>| {
+        let mut metadata = json!({"program": "wc", "exit_code": code, "stderr": "wc: x: no\n", "duration_ms": 2, "truncated": false, "binary": false, "bytes": 2});
+        if code.is_none() {
+            metadata["signal"] = json!("SIGKILL");
+        }
+        json!({"ok": true, "content": content, "metadata": metadata})
+    };
+    check_said(
+        "create_processes",
+        &json!({}),
+        &ended("", Some(1)),
+        "wc wrote nothing.\nwc ended with exit code 1.\nwc: x: no",
+        "wc non ha scritto nulla.\nwc è finito con il codice di uscita 1.\nwc: x: no",
+    );
+    check_said(
+        "create_processes",
+        &json!({}),
+        &ended("3 a\n", None),
+        "3 a\nwc was ended by SIGKILL.\nwc: x: no",
+        "3 a\nwc è stato terminato da SIGKILL.\nwc: x: no",
     );
 }

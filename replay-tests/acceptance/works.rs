@@ -169,6 +169,97 @@ fn the_whole_root_can_be_looked_at() {
 }
 
 #[test]
+fn listed_programs_run_and_no_others() {
+    let mut bench = Bench::native();
+    bench.programs = ["wc", "sort", "no-such-program", "../bin/sh", "/bin/sh"].map(str::to_owned).to_vec();
+    let code = "
+def run(args, ctx):
+    import os, subprocess
+    wc = subprocess.run(['wc', '-c'], input=b'abc', stdout=subprocess.PIPE)
+    seen = {}
+    for name in ('cat', 'sh', '/bin/sh', 'no-such-program'):
+        try: seen[name] = subprocess.run([name], stdin=subprocess.DEVNULL).returncode
+        except FileNotFoundError: seen[name] = 'absent'
+    return {'ok': True, 'wc': int(wc.stdout), 'seen': sorted(set(map(str, seen.values()))), 'there': [name for name in ('cat', 'sh', 'sort', 'wc') if os.path.exists('/usr/bin/' + name)]}
+";
+    let outcome = bench.run(code, json!({}));
+    assert_eq!(*ok(&outcome), json!({"ok": true, "wc": 3, "seen": ["absent"], "there": ["sort", "wc"]}));
+    assert_eq!(outcome.report.level, Level::Full, "{:?}", outcome.report);
+}
+
+const PDF_READER: &str = include_str!("../../executors/read_files_pdf/main.py");
+
+/// A document of one line of text a page, as small as one can be.
+fn pdf(pages: &[&str]) -> Vec<u8> {
+    let kids: Vec<String> = (0..pages.len()).map(|page| format!("{} 0 R", 4 + 2 * page)).collect();
+    let mut objects = vec![
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        format!("<< /Type /Pages /Kids [{}] /Count {} >>", kids.join(" "), pages.len()),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_owned(),
+    ];
+    for (page, text) in pages.iter().enumerate() {
+        let content = format!("BT /F1 12 Tf 72 700 Td ({text}) Tj ET");
+        objects.push(format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents {} 0 R >>",
+            5 + 2 * page
+        ));
+        objects.push(format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()));
+    }
+    let (mut bytes, mut table) = (b"%PDF-1.4\n".to_vec(), Vec::new());
+    for (number, object) in objects.iter().enumerate() {
+        table.push(format!("{:010} 00000 n \n", bytes.len()));
+        bytes.extend(format!("{} 0 obj\n{object}\nendobj\n", number + 1).bytes());
+    }
+    let table = table.concat();
+    let (start, size) = (bytes.len(), objects.len() + 1);
+    let end = format!(
+        "xref\n0 {size}\n0000000000 65535 f \n{table}trailer << /Size {size} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"
+    );
+    bytes.extend(end.bytes());
+    bytes
+}
+
+#[test]
+fn a_document_without_its_program_says_what_installs_it() {
+    let bench = Bench::native();
+    let path = bench.path("a.pdf");
+    std::fs::write(&path, pdf(&["One"])).unwrap();
+    let outcome = bench.run_with(PDF_READER, json!({"paths": [path]}), vec![grant(&path, false)]);
+    let reply = ok(&outcome);
+    assert_eq!(reply["error_class"], "binary_missing", "{reply}");
+    assert!(reply["error"].as_str().unwrap().contains("apt install poppler-utils"), "{reply}");
+}
+
+#[test]
+fn documents_are_read_by_pdftotext() {
+    if !std::path::Path::new("/usr/bin/pdftotext").exists() {
+        eprintln!("SKIPPED documents_are_read_by_pdftotext: pdftotext is not installed (apt install poppler-utils)");
+        return;
+    }
+    let mut bench = Bench::native();
+    bench.programs = vec!["pdftotext".to_owned()];
+    let read = |name: &str, bytes: &[u8], more: serde_json::Value| {
+        let path = bench.path(name);
+        std::fs::write(&path, bytes).unwrap();
+        let mut args = json!({"paths": [path]});
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let outcome = bench.run_with(PDF_READER, args, vec![grant(&path, false)]);
+        ok(&outcome).clone()
+    };
+    let whole = read("a b.pdf", &pdf(&["Total due 12.50", "Second page", ""]), json!({}));
+    let pages: Vec<&str> = whole["content"].as_str().unwrap_or_default().split('\u{c}').map(str::trim).collect();
+    assert_eq!(pages, ["Total due 12.50", "Second page", ""], "{whole}");
+    assert_eq!((&whole["metadata"]["pages"], &whole["metadata"]["empty_pages"]), (&json!(3), &json!(1)), "{whole}");
+    let second = read("-dash.pdf", &pdf(&["One", "Two", "Three"]), json!({"first_page": 2, "last_page": 2}));
+    assert_eq!(second["content"].as_str().unwrap_or_default().trim(), "Two", "{second}");
+    assert_eq!(second["metadata"]["pages"], json!(null), "{second}");
+    let beyond = read("c.pdf", &pdf(&["One"]), json!({"first_page": 7}));
+    assert_eq!(beyond["error_class"], "invalid_args", "{beyond}");
+    let damaged = read("d.pdf", b"%PDF-1.4\nnothing of the kind\n", json!({}));
+    assert_eq!(damaged["error_class"], "unparseable", "{damaged}");
+}
+
+#[test]
 fn large_arguments_and_results_pass() {
     let bench = Bench::native();
     let text = "é🦀\\\"\n".repeat(60_000);

@@ -5,6 +5,7 @@
 //! one is what this release was built with.
 
 mod get_processes;
+mod later;
 mod undo_last_turn;
 
 use metnos_log::event::executor::{ExecutorInstalled, LifeCycle, LifeCycleChanged, VersionPromoted};
@@ -63,6 +64,42 @@ pub const ALL: &[Builtin] = &[
         manifest: include_str!("get_processes/manifest.toml"),
         schema: include_str!("get_processes/schema.json"),
         run: get_processes::run,
+    },
+    Builtin {
+        name: "cancel_recurring",
+        manifest: include_str!("cancel_recurring/manifest.toml"),
+        schema: include_str!("cancel_recurring/schema.json"),
+        run: later::daemon,
+    },
+    Builtin {
+        name: "list_recurring",
+        manifest: include_str!("list_recurring/manifest.toml"),
+        schema: include_str!("list_recurring/schema.json"),
+        run: later::daemon,
+    },
+    Builtin {
+        name: "run_now_recurring",
+        manifest: include_str!("run_now_recurring/manifest.toml"),
+        schema: include_str!("run_now_recurring/schema.json"),
+        run: later::daemon,
+    },
+    Builtin {
+        name: "schedule_recurring",
+        manifest: include_str!("schedule_recurring/manifest.toml"),
+        schema: include_str!("schedule_recurring/schema.json"),
+        run: later::daemon,
+    },
+    Builtin {
+        name: "send_messages",
+        manifest: include_str!("send_messages/manifest.toml"),
+        schema: include_str!("send_messages/schema.json"),
+        run: later::channel,
+    },
+    Builtin {
+        name: "toggle_recurring",
+        manifest: include_str!("toggle_recurring/manifest.toml"),
+        schema: include_str!("toggle_recurring/schema.json"),
+        run: later::daemon,
     },
     Builtin {
         name: "undo_last_turn",

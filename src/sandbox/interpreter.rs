@@ -51,6 +51,11 @@ pub struct RuntimeMount {
 }
 
 impl RuntimeMount {
+    /// A file or a folder that is there.
+    pub(super) fn new(at: &Path, is_dir: bool) -> Self {
+        Self { at: RawPath::new(at), is_dir }
+    }
+
     /// Where it lies, on the host and in the cage.
     pub fn path(&self) -> PathBuf {
         self.at.path()

@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use super::binaries;
 use super::protocol::BOOTSTRAP;
 use super::report::Backend;
 use super::stage::Scratch;
@@ -67,6 +68,8 @@ pub(super) fn launch(
     job.env.clone_from(&call.plan.env);
     job.broker = call.net.is_some();
     job.grants = call.grants.iter().map(grant_job).collect();
+    let programs: Vec<&str> = call.plan.binaries.iter().chain(&call.plan.parsers).map(String::as_str).collect();
+    job.runtime.extend(binaries::needed(&programs, &job.runtime));
     let lock = super::lock::create(call.lock_file)?;
     let launched = start(settings, job, &call.grants, Some(&lock.into()));
     if launched.is_err() {

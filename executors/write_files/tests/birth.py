@@ -47,6 +47,31 @@ CASES = [
         "expect": {"ok": True, "effects": [{"op": "write", "path": "{ws}/in/a.txt"}], "bytes_written": 3},
     },
     {
+        "name": "entries as CSV, safe from formulas",
+        "args": {"path": "{ws}/a.csv", "entries": [{"name": "a, b", "n": 1.5}, {"name": "=1+1", "n": -2, "more": "è"}]},
+        "expect": {"ok": True, "staged": {"file-1": "n,name,more\n1.5,\"a, b\",\n-2,'=1+1,è\n"}, "metadata": {"entries": 2}},
+    },
+    {
+        "name": "entries as a Markdown table with chosen columns",
+        "args": {"path": "{ws}/a.md", "columns": ["n", "name"], "entries": [{"name": "a|b", "n": 2.0}, {"name": "two\nlines"}]},
+        "expect": {"ok": True, "staged": {"file-1": "| n | name |\n| --- | --- |\n| 2 | a\\|b |\n|  | two<br>lines |\n"}},
+    },
+    {
+        "name": "found files as a list of paths",
+        "args": {"path": "{ws}/a.txt", "entries": [{"path": "/x/a", "name": "a", "size": 1}, {"path": "/x/b", "name": "b", "size": 2}]},
+        "expect": {"ok": True, "staged": {"file-1": "/x/a\n/x/b\n"}, "bytes_written": 10},
+    },
+    {
+        "name": "no entries as JSON",
+        "args": {"path": "{ws}/a.json", "entries": []},
+        "expect": {"ok": True, "staged": {"file-1": "[]\n"}},
+    },
+    {
+        "name": "entries beside a text",
+        "args": {"path": "{ws}/a.csv", "content": "x", "entries": []},
+        "expect": {"ok": False, "error_class": "invalid_args"},
+    },
+    {
         "name": "one path twice",
         "args": {"files": [{"path": "{ws}/a", "content": "1"}, {"path": "{ws}/a", "content": "2"}]},
         "expect": {"ok": False, "error_class": "invalid_args"},

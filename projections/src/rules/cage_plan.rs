@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::manifest::{Capability, Manifest};
 use crate::rules::core_paths::{self, OwnDirs};
+use crate::rules::policy;
 
 /// The hint that stands for exactly what the arguments name.
 pub const ARGS: &str = "{args}";
@@ -39,6 +40,9 @@ pub struct CagePlan {
     pub mounts: Vec<Mount>,
     /// Programs that may be started besides the interpreter, sorted.
     pub binaries: Vec<String>,
+    /// Programs that may be started because all they do is to read a format (`parse:local`), sorted; no one is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parsers: Vec<String>,
     /// What may be reached.
     pub net: Net,
     /// Names of the environment variables that are set, sorted.
@@ -176,18 +180,21 @@ impl Places {
 pub fn declared(manifest: &Manifest) -> CagePlan {
     let mut mounts = BTreeSet::new();
     let mut binaries = BTreeSet::new();
+    let mut parsers = BTreeSet::new();
     let mut hosts: Option<BTreeSet<String>> = None;
     for capability in &manifest.capabilities {
         match capability.name.as_str() {
             "fs:read" => mounts.extend(mounts_of(capability, Access::Read)),
             "fs:write" => mounts.extend(mounts_of(capability, Access::Write)),
             "code:exec" => binaries.extend(capability.hint.iter().cloned()),
+            // Nobody is asked for these, so only programs of the closed list count, whatever the manifest says.
+            "parse:local" => parsers.extend(capability.hint.iter().filter(|name| policy::is_parser(name)).cloned()),
             "network:http" | "network:sites" => hosts.get_or_insert_default().extend(capability.hint.iter().cloned()),
             _ => {}
         }
     }
     let contract = &manifest.contract;
-    let many = !binaries.is_empty();
+    let many = !binaries.is_empty() || !parsers.is_empty();
     CagePlan {
         mounts: mounts.into_iter().collect(),
         net: hosts.map_or(Net::None, |hosts| Net::Brokered {
@@ -208,6 +215,7 @@ pub fn declared(manifest: &Manifest) -> CagePlan {
             tmp_bytes: 32 * MIB,
         },
         binaries: binaries.into_iter().collect(),
+        parsers: parsers.into_iter().collect(),
     }
 }
 
@@ -266,6 +274,7 @@ pub fn narrow(declared: &CagePlan, autonomy: Autonomy, grants: &CallGrants) -> C
     CagePlan {
         mounts: mounts.into_iter().collect(),
         binaries: if autonomy == Autonomy::ReadOnly { Vec::new() } else { declared.binaries.clone() },
+        parsers: declared.parsers.clone(),
         net: narrow_net(&declared.net, autonomy, &grants.hosts),
         env: declared.env.clone(),
         syscalls: declared.syscalls,
@@ -302,7 +311,8 @@ pub fn is_subset(call: &CagePlan, declared: &CagePlan) -> bool {
                 && wide.except.iter().all(|glob| mount.except.contains(glob))
         })
     });
-    let binaries = call.binaries.iter().all(|binary| declared.binaries.contains(binary));
+    let binaries = call.binaries.iter().all(|binary| declared.binaries.contains(binary))
+        && call.parsers.iter().all(|parser| declared.parsers.contains(parser));
     let env = call.env.iter().all(|name| declared.env.contains(name));
     mounts
         && binaries

@@ -19,6 +19,7 @@ fn plan(mounts: Vec<Mount>, net: Net) -> CagePlan {
     CagePlan {
         mounts,
         binaries: vec!["pdftotext".to_owned()],
+        parsers: Vec::new(),
         net,
         env: vec!["LANG".to_owned()],
         syscalls: SyscallProfile::Standard,
@@ -106,6 +107,9 @@ fn the_digest_is_pinned_and_sees_every_field() {
     let mut other = base.clone();
     other.mounts[0].except.push("x".to_owned());
     assert_ne!(base.digest(), other.digest());
+    let mut other = base.clone();
+    other.parsers.push("pdftotext".to_owned());
+    assert_ne!(base.digest(), other.digest());
 }
 
 fn any_path() -> impl Strategy<Value = String> {
@@ -152,8 +156,12 @@ fn any_net() -> impl Strategy<Value = Net> {
 }
 
 fn any_plan() -> impl Strategy<Value = CagePlan> {
-    (prop::collection::btree_set(any_mount(), 0..5), any_net())
-        .prop_map(|(mounts, net)| plan(mounts.into_iter().collect(), net))
+    (prop::collection::btree_set(any_mount(), 0..5), any_net(), any::<bool>()).prop_map(|(mounts, net, parses)| {
+        CagePlan {
+            parsers: if parses { vec!["pdftotext".to_owned()] } else { Vec::new() },
+            ..plan(mounts.into_iter().collect(), net)
+        }
+    })
 }
 
 fn any_grants() -> impl Strategy<Value = CallGrants> {
@@ -162,6 +170,23 @@ fn any_grants() -> impl Strategy<Value = CallGrants> {
     (prop::collection::vec(any_path(), 0..5), prop::collection::vec(any_path(), 0..5), hosts).prop_map(
         |(read, write, hosts)| CallGrants { read, write, hosts: hosts.into_iter().map(str::to_owned).collect() },
     )
+}
+
+#[test]
+fn parsers_are_of_a_closed_list_and_need_no_autonomy() {
+    let manifest = |hint: &str| {
+        let text = include_str!("../../../executors/read_files_pdf/manifest.toml");
+        assert!(text.contains("[\"pdftotext\"]"));
+        toml::from_str::<Manifest>(&text.replace("[\"pdftotext\"]", hint)).unwrap()
+    };
+    let pdf = declared(&manifest("[\"pdftotext\"]"));
+    assert_eq!((pdf.parsers.as_slice(), pdf.binaries.len()), (["pdftotext".to_owned()].as_slice(), 0));
+    assert_eq!(narrow(&pdf, Autonomy::ReadOnly, &CallGrants::default()).parsers, pdf.parsers);
+    let shell = declared(&manifest("[\"bash\", \"../bin/pdftotext\", \"python3\"]"));
+    assert!(shell.parsers.is_empty() && shell.binaries.is_empty());
+    assert!(!is_subset(&pdf, &shell));
+    // A plan without parsers has the bytes that it had before there were any: locks that were signed still hold.
+    assert!(!String::from_utf8(shell.canonical_bytes()).unwrap().contains("parsers"));
 }
 
 proptest! {
@@ -175,6 +200,7 @@ proptest! {
         prop_assert!(is_subset(&full, &declared));
         prop_assert!(read_only.mounts.iter().all(|mount| mount.access == Access::Read));
         prop_assert!(read_only.binaries.is_empty());
+        prop_assert_eq!(&read_only.parsers, &declared.parsers);
         prop_assert_eq!(full.syscalls, SyscallProfile::Standard);
     }
 

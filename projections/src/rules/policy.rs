@@ -57,6 +57,15 @@ pub const REGISTRY: &[Registered] = &[
     capability("drive:permissions", Class::Always, true),
 ];
 
+/// Programs that `parse:local` may name: they turn a file that was granted into text and do nothing else. None of them runs
+/// what it is given.
+pub const PARSERS: &[&str] = &["pdftotext"];
+
+/// Whether `parse:local` may name this program.
+pub fn is_parser(name: &str) -> bool {
+    PARSERS.contains(&name)
+}
+
 /// The registered capability of that name.
 pub fn registered(name: &str) -> Option<Registered> {
     REGISTRY.iter().copied().find(|capability| capability.name == name)

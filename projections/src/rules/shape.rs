@@ -32,6 +32,11 @@ const META: &[&str] = &[
     "request_disambiguation_from_user",
     "get_inputs",
     "get_approval",
+    "schedule_recurring",
+    "cancel_recurring",
+    "list_recurring",
+    "toggle_recurring",
+    "run_now_recurring",
 ];
 /// Verbs that only work on what an earlier step or a literal list gives them.
 const CONSUMERS: &[&str] = &["filter", "sort", "group", "classify", "compute", "compare", "extract"];

@@ -18,6 +18,8 @@ pub(crate) struct Bench {
     calls: AtomicU32,
     pub(crate) limits: Limits,
     pub(crate) locks: Option<PathBuf>,
+    /// Programs that the plan of each call lists.
+    pub(crate) programs: Vec<String>,
 }
 
 /// Limits that are small enough to be reached in a test.
@@ -48,7 +50,7 @@ impl Bench {
         std::fs::create_dir(&settings.runtime_dir).unwrap();
         std::fs::write(settings.runtime_dir.join("interpreter.json"), survey()).unwrap();
         let sandbox = Sandbox::open(&settings).map_err(|error| error.to_string())?;
-        Ok(Self { sandbox, folder, calls: AtomicU32::new(0), limits: LIMITS, locks: None })
+        Ok(Self { sandbox, folder, calls: AtomicU32::new(0), limits: LIMITS, locks: None, programs: Vec::new() })
     }
 
     pub(crate) fn native() -> Self {
@@ -79,7 +81,8 @@ impl Bench {
         let env = ["HOME", "LANG", "PATH", "TMPDIR"].map(str::to_owned).to_vec();
         let plan = CagePlan {
             mounts: Vec::new(),
-            binaries: Vec::new(),
+            binaries: self.programs.clone(),
+            parsers: Vec::new(),
             net: Net::None,
             env,
             syscalls: SyscallProfile::Standard,

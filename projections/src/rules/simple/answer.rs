@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::tools::{Indexed, Tools};
 use crate::messages::{Language, Messages, fill};
 use crate::plan::{AnswerSpec, Plan};
+use crate::presented::in_reading_order;
 
 /// One step that ran: the executor, its resolved arguments, its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,7 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
     if last.result.get("ok") == Some(&Value::Bool(false)) {
         return failed_result(messages, language, last);
     }
+    let last = &*in_reading_order(last, earlier);
     let tool = tools.indexed(&last.tool);
     let mut notes: Vec<String> = earlier.iter().flat_map(|step| speaker.notes(step, "")).collect();
     let body = match &plan.answer {

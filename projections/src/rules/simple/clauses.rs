@@ -20,7 +20,9 @@ pub(crate) fn clauses(lexicons: &Lexicons, items: &[Item]) -> Vec<Range<usize>> 
             continue;
         }
         if start < at {
-            let opens = opens(lexicons, &items[start..at]);
+            let listed = clauses.last().is_some_and(|last| items[last.clone()].iter().any(|i| i.is(Cue::Column)))
+                && items.get(start + 1).is_none_or(|i| start + 1 >= at || i.is(Cue::From) || i.is(Cue::Inside));
+            let opens = !listed && opens(lexicons, &items[start..at]);
             match clauses.last_mut() {
                 Some(last) if !opens || !has_act(&items[last.clone()]) => last.end = at,
                 _ => clauses.push(start..at),

@@ -11,6 +11,8 @@ use crate::messages::Language;
 /// All passes, in the order in which they may rely on each other.
 pub(crate) fn compose(lexicons: &Lexicons, text: &str, clock: &Clock, language: Language, items: &mut Vec<Item>) {
     spelled(lexicons, text, items);
+    replace(items, |items, at| flag(text, items, at));
+    replace(items, |items, at| name_part(text, items, at));
     replace(items, |items, at| part(text, items, at));
     replace(items, figures);
     replace(items, |items, at| extension(lexicons, items, at));
@@ -150,7 +152,9 @@ fn stretch(clock: &Clock, items: &[Item], at: usize) -> Option<(Window, usize)> 
     }
     let item = items.get(at)?;
     let relative = item.is(Cue::Newer) || item.is(Cue::Last) || item.is(Cue::Older);
-    if let Some((count, period, length)) = counted(at + 1).filter(|_| relative) {
+    let one = items.get(at + 1).filter(|i| i.is(Cue::Determiner)).and_then(|_| period(items.get(at + 2)));
+    let counted_on = counted(at + 1).or_else(|| Some((1, one?, 2)));
+    if let Some((count, period, length)) = counted_on.filter(|_| relative) {
         let window = if item.is(Cue::Newer) || item.is(Cue::Last) {
             clock.last(count, period)?
         } else {
@@ -199,6 +203,18 @@ fn date(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<
     if let (Some(number), Some(month)) = (day(at), month(at + 1)) {
         let year = year(at + 2);
         return Some((clock.month_day(month, number, year)?, 2 + usize::from(year.is_some())));
+    }
+    // «in 2023»: a year alone only where a word of place or time leads to it.
+    if let Some(year) = year(at) {
+        let led = at.checked_sub(1).is_some_and(|b| {
+            let led = &items[b];
+            led.is(Cue::Inside)
+                || led.is(Cue::Since)
+                || led.is(Cue::Until)
+                || led.is(Cue::From)
+                || led.is(Cue::Modified)
+        });
+        return led.then(|| clock.year(year).map(|window| (window, 1))).flatten();
     }
     let number = month(at)?;
     if let Some(first) = day(at + 1) {
@@ -315,12 +331,51 @@ fn spelled(lexicons: &Lexicons, text: &str, items: &mut [Item]) {
     }
 }
 
+/// «head -n 5», «ls -la»: the letters of an option, whose number or path says the rest.
+fn flag(text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let item = &items[at];
+    let before = text[..item.start].strip_suffix('-')?.trim_end_matches('-');
+    let short = item.is_word() && item.folded.len() <= 3 && item.folded.bytes().all(|b| b.is_ascii_lowercase());
+    let led = at > 0 && before.ends_with(char::is_whitespace);
+    (short && led).then(|| (What::Word(vec![Sense::Noise]), 1))
+}
+
+/// «with invoice in the name», «whose name contains "x"»: a part of a name as a glob.
+fn name_part(text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let held = |item: &Item| match &item.what {
+        What::Quoted(held) => Some(held.clone()),
+        What::Word(senses) if senses.is_empty() || item.forgiven => Some(text[item.start..item.end].to_owned()),
+        _ => None,
+    };
+    let glob = |held: String| {
+        let plain = !held.contains(['*', '?', '[', '/']);
+        plain.then(|| What::Globs { base: None, globs: vec![format!("*{held}*")] })
+    };
+    let mut from = at + 1;
+    while items.get(from).is_some_and(|i| i.is(Cue::Spelled) || (i.is(Cue::Determiner) && i.end > i.start + 1)) {
+        from += 1;
+    }
+    let part = held(items.get(from)?)?;
+    let opens = &items[at].folded;
+    if items[at].is(Cue::Named) && ["contain", "contiene", " has", "con dentro"].iter().any(|w| opens.contains(w)) {
+        return Some((glob(part)?, from + 1 - at));
+    }
+    let places = |i: &Item| {
+        i.is(Cue::Named) && ["in the", "in their", "in its", "nel ", "nei "].iter().any(|w| i.folded.starts_with(w))
+    };
+    let closes = items.get(from + 1).is_some_and(places);
+    (items[at].is(Cue::Contains) && closes).then(|| Some((glob(part)?, from + 2 - at))).flatten()
+}
+
 /// «10%», «-3»: a number that is no count.
 fn part(text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
     let item = &items[at];
     let figure = item.is_word() && item.folded.starts_with(|c: char| c.is_ascii_digit());
     let before = text[..item.start].strip_suffix(['-', '−']);
     let negative = before.is_some_and(|b| b.is_empty() || b.ends_with(char::is_whitespace));
+    // «tail -20 ~/a.log»
+    let led = at.checked_sub(1).is_some_and(|b| matches!(items[b].folded.as_str(), "head" | "tail"));
+    let negative = negative && !led;
     let share = text[item.end..].trim_start().starts_with('%');
     (figure && (negative || share)).then(|| (What::Word(vec![Sense::Cue(Cue::Restriction)]), 1))
 }
@@ -353,7 +408,8 @@ fn line_ends(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, us
     };
     let make = |last: bool, count: i64| What::Lines(if last { Lines::Last(count) } else { Lines::First(count) });
     if let Some(last) = position(at) {
-        let counted = number(items, at + 1).filter(|(n, _)| *n >= 0);
+        let flag = usize::from(items.get(at + 1).is_some_and(|i| i.folded == "n" && i.is_noise()));
+        let counted = number(items, at + 1 + flag).filter(|(n, _)| *n >= 0).map(|(n, length)| (n, length + flag));
         let after = at + 1 + counted.map_or(0, |(_, length)| length);
         let skip =
             usize::from(items.get(after).is_some_and(Item::is_noise) && is_line_noun(lexicons, items.get(after + 1)));

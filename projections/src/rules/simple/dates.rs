@@ -112,6 +112,12 @@ impl Clock {
         span_of(&now, first, first.checked_add(Span::new().months(1)).ok()?)
     }
 
+    /// A whole year.
+    pub(crate) fn year(&self, year: i16) -> Option<Window> {
+        let first = Date::new(year, 1, 1).ok()?;
+        span_of(&self.now(), first, Date::new(year.checked_add(1)?, 1, 1).ok()?)
+    }
+
     /// A day in figures: `2026-11-21`, or day and month by the language's habit (`21/11/2026`, `11/21/2026`).
     pub(crate) fn figures(&self, text: &str, day_first: bool) -> Option<Window> {
         let now = self.now();

@@ -98,9 +98,11 @@ pub(crate) fn fill(
 }
 
 fn targets(tool: &Indexed, items: &[Item], available: &[usize], target: Option<usize>, filled: &mut Filled) {
+    let single = tool.with_role(Role::TargetPath).any(|a| !tool.is_list(a));
     for argument in tool.with_role(Role::TargetPath) {
         let many = tool.is_list(argument);
-        let chosen = available.iter().filter(|&&at| many || Some(at) == target);
+        let chosen =
+            available.iter().filter(|&&at| if many { !(single && Some(at) == target) } else { Some(at) == target });
         for &at in chosen {
             if let Some((value, _)) = path(&items[at]) {
                 filled.add(tool, argument, json!(value), items, at);
@@ -174,6 +176,10 @@ fn patterns(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Fi
     let Some(argument) = tool.with_role(Role::Pattern).find(|a| tool.is_list(a)) else { return };
     for &at in available {
         match &items[at].what {
+            What::Affix { begins, text } if !text.contains(['*', '?', '[']) => {
+                let glob = if *begins { format!("{text}*") } else { format!("*{text}") };
+                filled.add(tool, argument, json!(glob), items, at);
+            }
             What::Globs { base, globs } => {
                 for glob in globs {
                     filled.add(tool, argument, json!(glob), items, at);
@@ -290,7 +296,7 @@ fn kinds(lexicons: &Lexicons, tool: &Indexed, items: &[Item], available: &[usize
 }
 
 /// «and its subfolders»: how deep to look, not what to look for; that it is only after «how many» or a verb.
-fn is_depth(items: &[Item], at: usize) -> bool {
+pub(crate) fn is_depth(items: &[Item], at: usize) -> bool {
     let deep = items[at].senses().iter().any(|s| matches!(s, Sense::Setting(_)));
     let asked = items[..at].iter().rev().find(|i| !i.is_noise() || i.is(Cue::HowMany) || i.verb().is_some());
     deep && !asked.is_some_and(|i| i.is(Cue::HowMany) || i.verb().is_some())
@@ -323,6 +329,8 @@ fn cued(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled
             });
             let Some(at) = found.filter(|at| !filled.used.contains(&(at + 1))) else { continue };
             let value = match &items[at + 1].what {
+                // A size has a unit: «over 100» may be anything.
+                What::Number(_) if told.role == Role::Size => continue,
                 What::Number(n) => json!(n),
                 What::Quoted(text) => json!(text),
                 What::Word(senses) if senses.is_empty() => json!(items[at + 1].folded),

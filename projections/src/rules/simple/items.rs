@@ -166,7 +166,7 @@ pub(crate) fn items(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)], la
         cut(text, from, to, &lexicons.elisions, &mut words);
         read_words(lexicons, &words, language, &mut items);
         if let Some(place) = places_in_order.next() {
-            items.push(lifted(place));
+            items.push(lifted(lexicons, place));
         }
     }
     drop_verbs_after_determiners(&mut items);
@@ -207,8 +207,13 @@ fn plain(word: &Word, what: What) -> Item {
     Item { start: word.start, end: word.end, folded: word.folded.clone(), what, pronoun: false, forgiven: false }
 }
 
-fn lifted(place: &super::lift::Place) -> Item {
+fn lifted(lexicons: &Lexicons, place: &super::lift::Place) -> Item {
+    let archives = lexicons.objects.iter().position(|o| o == "archives");
     let what = match place.lifted.clone() {
+        // «a tar.gz of …» names a kind of thing, not a file.
+        Lifted::Extension(extension) if extension == "tar.gz" => {
+            What::Word(archives.map(Sense::Object).into_iter().collect())
+        }
         Lifted::Path { value, looks, quoted } => What::Path { value, looks, quoted },
         Lifted::Glob { base, glob } => What::Globs { base, globs: vec![glob] },
         Lifted::Url(url) => What::Url(url),

@@ -201,6 +201,9 @@ fn trim_end(value: &str) -> &str {
 }
 
 fn classify(lexicons: &Lexicons, value: &str) -> Option<Lifted> {
+    if value.eq_ignore_ascii_case("tar.gz") {
+        return Some(Lifted::Extension("tar.gz".to_owned()));
+    }
     if let Some(url) = url(lexicons, value) {
         return Some(Lifted::Url(url));
     }

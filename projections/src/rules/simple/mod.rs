@@ -13,6 +13,7 @@ mod items;
 mod lexicon;
 mod lift;
 mod rank;
+mod recurring;
 mod template;
 mod tools;
 mod words;
@@ -33,7 +34,7 @@ use self::items::{Item, What};
 use self::rank::Ranking;
 use crate::manifest::Role;
 use crate::messages::{Language, Messages};
-use crate::plan::{Abstention, AbstentionKind, AnswerSpec, Plan};
+use crate::plan::{Abstention, AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
 
 /// The longest sentence that is planned, in bytes; a longer one is refused with a plain message.
 pub const LONGEST_SENTENCE: usize = 8 * 1024;
@@ -103,6 +104,10 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
         return early(language, "planner.idle");
     }
     let ranking = rank::rank(lexicons, tools, &items);
+    if let Some(plan) = again(lexicons, tools, messages, facts, language, text, &items) {
+        let Ranking { candidates, k, confidence_permille } = ranking;
+        return Proposal { language, plan, candidates, k, confidence_permille };
+    }
     let mut builder = Builder::new(lexicons, tools, &ranking, text, &items);
     let built = builder.build(&clauses::clauses(lexicons, &items));
     let confidence = confidence(&items, &builder.used);
@@ -128,6 +133,48 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
     };
     let Ranking { candidates, k, confidence_permille } = ranking;
     Proposal { language, plan, candidates, k, confidence_permille }
+}
+
+/// What is asked to happen again and again: the request that is left must itself be one that can be planned.
+fn again(
+    lexicons: &Lexicons,
+    tools: &Tools,
+    messages: &Messages,
+    facts: &Facts<'_>,
+    language: Language,
+    text: &str,
+    items: &[Item],
+) -> Option<Plan> {
+    let tool = tools.indexed("schedule_recurring")?;
+    // «stop the weekly check» ends what comes round; it does not begin it.
+    let ends = |i: &Item| {
+        i.verb().is_some_and(|v| matches!(lexicons.verbs[v].verbs[0].as_str(), "cancel" | "pause" | "resume"))
+    };
+    if items.iter().find(|i| i.verb().is_some()).is_some_and(ends) {
+        return None;
+    }
+    let recurring = recurring::recurring(lexicons, language, items)?;
+    let (first, past) = (recurring.items.start, recurring.items.end);
+    let (start, end) = (items[first].start, items[past - 1].end);
+    let trim = |text: &str| text.trim_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '.')).to_owned();
+    let (before, after) = (trim(&text[..start]), trim(&text[end..]));
+    let rest = if before.is_empty() { after.clone() } else { format!("{before} {after}").trim().to_owned() };
+    let reminds = items.iter().any(|i| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule"));
+    let inner = Facts { existing: &[], language: Some(language), ..*facts };
+    let planned = propose(lexicons, tools, messages, &inner, &rest).plan;
+    if planned.abstention.is_some() && !(reminds && !rest.is_empty()) {
+        return Some(planned);
+    }
+    let from = if before.is_empty() { text.len() - text[end..].trim_start().len() } else { 0 };
+    let to = if after.is_empty() { start } else { text.len() };
+    let words = |start: usize, end: usize| Origin::Words { start: lift::byte(start), end: lift::byte(end) };
+    let provenance = [("/schedule".to_owned(), words(start, end)), ("/query".to_owned(), words(from, to))];
+    let step = PlannedStep {
+        tool: tool.name().to_owned(),
+        args: json!({ "schedule": recurring.cron, "query": rest }),
+        provenance: provenance.into_iter().collect(),
+    };
+    Some(Plan { steps: vec![step], abstention: None, answer: AnswerSpec::Result, ..planned })
 }
 
 /// Characters that no keyboard writes and that a terminal may obey; inside of a name that exists they are the name's.

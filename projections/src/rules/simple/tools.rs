@@ -180,12 +180,21 @@ impl Indexed {
 
     /// Readers of one thing give `content`; a filter over text too.
     pub(crate) fn gives_content(&self) -> bool {
-        matches!(self.verb.as_str(), "read" | "get" | "extract") || (self.verb == "filter" && self.object == "texts")
+        let reads = matches!(self.verb.as_str(), "read" | "get" | "extract") && !self.lists();
+        reads || (self.verb == "filter" && self.object == "texts")
     }
 
     /// Producers give `entries`; a reader does when it was given several.
     pub(crate) fn gives_entries(&self) -> bool {
-        matches!(self.verb.as_str(), "find" | "list" | "filter" | "sort" | "group" | "extract" | "classify" | "compare")
+        let emits =
+            ["find", "list", "filter", "sort", "group", "extract", "classify", "compare"].contains(&self.verb.as_str());
+        emits || self.lists()
+    }
+
+    /// What it reads or gets is a list: rows of a table, processes, data of files.
+    fn lists(&self) -> bool {
+        (self.verb == "read" && self.qualifier == "csv")
+            || (self.verb == "get" && matches!(self.object.as_str(), "processes" | "files"))
     }
 
     /// Whether the executor's own words hold this one.

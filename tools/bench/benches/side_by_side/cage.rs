@@ -56,6 +56,7 @@ pub(crate) fn caged(sandbox: &Sandbox, folder: &Path, code: &str, args: &Value) 
     let plan = CagePlan {
         mounts: Vec::new(),
         binaries: Vec::new(),
+        parsers: Vec::new(),
         net: Net::None,
         env,
         syscalls: SyscallProfile::Standard,

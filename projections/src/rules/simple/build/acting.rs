@@ -11,6 +11,7 @@ use super::super::items::{Item, What};
 use super::super::lexicon::{Cue, Sense};
 use super::super::lift::{Looks, byte};
 use super::super::tools::Indexed;
+use super::wanted::Kind;
 use super::{Builder, Clause, Trouble};
 use crate::manifest::Role;
 use crate::plan::Origin;
@@ -31,7 +32,9 @@ impl<'a> Builder<'a> {
             return Err(Trouble::Unclear { words: self.said(clause.range.clone()) });
         }
         let available = self.within(clause);
-        let target = self.target(&available, at);
+        let packs = self.acting_tool(&available, verb).is_some_and(|t| t.verb == "compress");
+        let target =
+            self.archive(&available).filter(|_| packs).or_else(|| self.target(&available, at).filter(|_| !packs));
         if let Some(other) = target.and_then(|target| self.second_target(&available, target)) {
             return Err(Trouble::Unclear { words: self.said(other) });
         }
@@ -48,6 +51,12 @@ impl<'a> Builder<'a> {
         let content = tool.with_role(Role::Content).next().map(str::to_owned);
         if let Some(content) = content {
             let literal = self.literal(&available, at, target);
+            let listed = literal.is_none()
+                && tool.with_role(Role::Entries).next().is_some()
+                && (self.bring_listed(clause, at, &sources)? || self.last_gives_entries());
+            if listed {
+                return self.write_entries(tool, clause, (at, verb), &available, target);
+            }
             let named = self.has(&sources, |w| matches!(w, What::Path { .. } | What::Url(_)));
             if literal.is_none() && (named || self.last_gives_content()) {
                 self.selection(clause, &sources)?;
@@ -96,10 +105,20 @@ impl<'a> Builder<'a> {
     pub(super) fn acting_tool(&self, available: &[usize], verb: usize) -> Option<&'a Indexed> {
         let nouns: Vec<&str> =
             self.nouns(available).filter(|n| !n.starts_with("texts") && *n != "entries" && *n != "urls").collect();
-        let implied = ["files"];
-        let objects: &[&str] = if nouns.is_empty() { &implied } else { &nouns };
-        let verbs = &self.class(verb).verbs;
-        verbs.iter().find_map(|v| objects.iter().find_map(|o| self.tools.by_grammar(v, o)))
+        let class = self.class(verb);
+        let implied = [class.object.as_deref().unwrap_or("files")];
+        let objects: &[&str] = if nouns.is_empty() || class.object.is_some() { &implied } else { &nouns };
+        let verbs = &class.verbs;
+        // A command line is its own question.
+        let runs = |t: &&'a Indexed| !(t.verb == "create" && t.object == "processes");
+        let archives = nouns.contains(&"archives") && matches!(verbs[0].as_str(), "create" | "write" | "compress");
+        if let Some(tool) = self.tools.by_grammar("compress", "files").filter(|_| archives) {
+            return Some(tool);
+        }
+        let tool = verbs.iter().find_map(|v| objects.iter().find_map(|o| self.tools.by_grammar(v, o).filter(runs)));
+        // «save the list of the processes»: what is written about need not be files.
+        let about = nouns.contains(&"processes") && verbs[0] == "write";
+        tool.or_else(|| if about { self.tools.by_grammar("write", "files") } else { None })
     }
 
     /// Objects that nouns name, labels of a path aside unless they are all there is.
@@ -123,10 +142,36 @@ impl<'a> Builder<'a> {
         let after_verb: Vec<usize> = paths.iter().copied().filter(|&at| at > verb).collect();
         after_verb.iter().rev().find(|at| directed(at)).or(paths.iter().rev().find(|at| directed(at))).copied().or(
             match paths.as_slice() {
+                // «mv a b».
+                [from, to]
+                    if self.items[verb].verb().is_some_and(|v| self.class(v).verbs[0] == "move") && from < to =>
+                {
+                    Some(*to)
+                }
                 [only] if !self.has(available, |w| matches!(w, What::Lines(_))) => Some(*only),
                 _ => None,
             },
         )
+    }
+
+    /// The path of an archive that is made: by its name; of several, the last.
+    fn archive(&self, available: &[usize]) -> Option<usize> {
+        const ENDINGS: [&str; 4] = [".zip", ".tar.gz", ".tgz", ".tar"];
+        let packed = |value: &str| ENDINGS.iter().any(|e| value.to_ascii_lowercase().ends_with(e));
+        available.iter().rev().copied().find(|&at| path(&self.items[at]).is_some_and(|(value, _)| packed(value)))
+    }
+
+    /// «I need an archive ~/a.zip of ~/b.txt»: an act that only its noun names; the verb of packing, at the noun.
+    pub(super) fn packing(&self, clause: &Clause) -> Option<(usize, usize)> {
+        let available = self.within(clause);
+        let noun = available.iter().copied().find(|&at| self.names(&self.items[at], "archives"))?;
+        let asks = clause.verbs.iter().all(|&(_, v)| self.class(v).weak || self.class(v).verbs[0] == "create");
+        let archive = self.archive(&available)?;
+        let source = available
+            .iter()
+            .any(|&at| at != archive && matches!(self.items[at].what, What::Path { .. } | What::Globs { .. }));
+        let verb = self.lexicons.verbs.iter().position(|class| class.verbs[0] == "compress")?;
+        (asks && !clause.counts && (source || clause.pronoun)).then_some((noun, verb))
     }
 
     /// «to c3.txt and to c4.txt»: a second path beside the target, joined to it by a connector or a comma alone.
@@ -182,6 +227,13 @@ impl<'a> Builder<'a> {
             start += 1;
         }
         let range = start..stop;
+        let named = |at: usize| self.items[at].form().is_some() || self.items[at].object().is_some();
+        if range.clone().any(|at| self.names(&self.items[at], "processes")) {
+            return None;
+        }
+        if !self.steps.is_empty() && range.len() <= 2 && range.clone().any(named) {
+            return None;
+        }
         let opens_with_words =
             self.items.get(start).is_some_and(|i| !i.is(Cue::Determiner) && !i.is(Cue::Every) && !i.is(Cue::Only));
         let plain = range
@@ -213,7 +265,9 @@ impl<'a> Builder<'a> {
         filled: &mut Filled,
     ) -> Result<(), Trouble> {
         let last = self.steps.len();
-        if self.last_gives_content() {
+        let number =
+            self.steps.last().is_some_and(|s| s.tool.starts_with("compute_") || s.tool.starts_with("compare_"));
+        if self.last_gives_content() || number {
             filled.refer(content, u32::try_from(last).unwrap_or(u32::MAX), "content");
             return Ok(());
         }
@@ -258,6 +312,20 @@ impl<'a> Builder<'a> {
         tool.object == "files" && inside && available.iter().any(noun)
     }
 
+    /// «zip the originals», «delete the copies», after copies of one content were found: one of each, or all others.
+    fn copies_kept(&mut self, available: &[usize], clause: &Clause) -> Result<bool, Trouble> {
+        let hashed = self.steps.last().and_then(|s| self.tools.indexed(&s.tool)).is_some_and(|t| t.qualifier == "hash");
+        let cue = available.iter().copied().find(|&at| {
+            self.items[at].is(Cue::Originals) || self.items[at].is(Cue::Copies) || self.items[at].is(Cue::Duplicate)
+        });
+        let Some(at) = cue.filter(|_| hashed) else { return Ok(false) };
+        let first = self.items[at].is(Cue::Originals);
+        let wheres = json!([{ "field": "first", "op": "eq", "value": first }]);
+        self.stage("filter", &[("where", wheres)], &words(&self.items[at]), clause)?;
+        self.used[at] = true;
+        Ok(true)
+    }
+
     /// An act over files: literal paths, or a search first when the words describe them, or what an earlier step found.
     pub(super) fn over_entries(
         &mut self,
@@ -268,9 +336,18 @@ impl<'a> Builder<'a> {
     ) -> Result<(), Trouble> {
         let restricted =
             self.has(available, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
-        let describes = restricted || self.many_in_folder(tool, available);
+        let mut wanted = self.wanted(clause, available, Kind::Files);
+        wanted.totals.clear();
+        wanted.groups.clear();
+        if tool.verb == "move"
+            && let Some((template, used)) = self.folders_by(available, target)
+        {
+            return self.file_away(tool, available, target, (template, used));
+        }
+        let picked = tool.acts() && (wanted.order.is_some() || wanted.top.is_some());
+        let describes = restricted || picked || self.many_in_folder(tool, available);
         let entries = tool.with_role(Role::Entries).next().map(str::to_owned);
-        let own_target = tool.with_role(Role::TargetPath).next().is_some_and(|a| !tool.is_list(a));
+        let own_target = tool.with_role(Role::TargetPath).any(|a| !tool.is_list(a));
         let mut rest = available.to_vec();
         let mut searched = false;
         if let (true, Some(finder)) = (describes && entries.is_some(), self.tools.by_grammar("find", &tool.object)) {
@@ -278,9 +355,13 @@ impl<'a> Builder<'a> {
                 available.iter().copied().filter(|&at| !(own_target && Some(at) == target)).collect();
             let filled = fill(self.lexicons, finder, self.items, &takes, None);
             self.push(finder, filled)?;
+            if picked {
+                self.stages(Kind::Files, &wanted, clause)?;
+            }
             rest = self.unused(available);
             searched = true;
         }
+        let kept = self.copies_kept(available, clause)?;
         let mut filled = fill(self.lexicons, tool, self.items, &rest, target);
         let sourceless = !filled.args.keys().any(|a| {
             matches!(tool.role(a), Some(Role::Path | Role::Entries))
@@ -288,7 +369,7 @@ impl<'a> Builder<'a> {
         });
         let found = self.steps.last().and_then(|s| self.tools.indexed(&s.tool)).is_some_and(Indexed::gives_entries);
         if let Some(entries) = entries.filter(|_| sourceless) {
-            if found && (searched || clause.pronoun || !self.nouns(available).any(|_| true)) {
+            if found && (searched || kept || clause.pronoun || !self.nouns(available).any(|_| true)) {
                 filled.refer(&entries, u32::try_from(self.steps.len()).unwrap_or(u32::MAX), "");
             } else if clause.pronoun && !self.refer_written(tool, &mut filled) {
                 return Err(Trouble::NoAntecedent);

@@ -4,9 +4,17 @@
 //! target that the words do not hold; what is missing becomes a question.
 
 mod acting;
+mod conditions;
+mod filing;
+mod people;
+mod questions;
 mod reading;
+mod records;
 mod selection;
 mod tell;
+mod totals;
+mod wanted;
+mod writing;
 
 use std::ops::Range;
 
@@ -19,6 +27,7 @@ use super::rank::Ranking;
 use super::tools::{Indexed, Tools};
 use crate::manifest::Role;
 use crate::plan::{AnswerSpec, PlannedStep};
+use crate::rules::references;
 use crate::rules::shape::{self, State, Violation};
 
 /// Why no plan came of it.
@@ -69,9 +78,9 @@ pub(crate) struct Builder<'a> {
     forbidden: Vec<usize>,
 }
 
-const ACTING: [&str; 14] = [
+const ACTING: [&str; 20] = [
     "move", "delete", "send", "share", "write", "set", "create", "change", "order", "compress", "open", "login",
-    "install", "act",
+    "install", "act", "undo", "run", "cancel", "pause", "resume", "schedule",
 ];
 
 impl<'a> Builder<'a> {
@@ -103,6 +112,9 @@ impl<'a> Builder<'a> {
         if let Some(at) = self.items.iter().position(unsound) {
             return Err(Trouble::NoSuchLines { words: self.said(at..at + 1) });
         }
+        if self.message()? || self.tasks()? {
+            return Ok(());
+        }
         let mut dropped = 0;
         for range in clauses {
             if self.negate(range.clone())? {
@@ -116,8 +128,10 @@ impl<'a> Builder<'a> {
             return Err(Trouble::OnlyNegated);
         }
         let shaped = self.steps.iter().try_fold(State::Start, |state, step| shape::next(state, &step.tool, &step.args));
-        if shaped == Err(Violation::PipelineAlreadyClosed) {
-            return Err(Trouble::OneAtATime);
+        match shaped {
+            Err(Violation::PipelineAlreadyClosed) => return Err(Trouble::OneAtATime),
+            Err(Violation::NeedsDataSource) => return Err(Trouble::NoTool { words: self.said(0..self.items.len()) }),
+            _ => {}
         }
         match self.left_over() {
             Some(range) if !self.steps.is_empty() => Err(Trouble::Unclear { words: self.said(range) }),
@@ -158,7 +172,9 @@ impl<'a> Builder<'a> {
     fn restricts(&self, at: usize) -> bool {
         let item = &self.items[at];
         let next = self.items.get(at + 1);
-        if [Cue::Superlative, Cue::Condition, Cue::Restriction].iter().any(|&cue| item.is(cue)) {
+        let narrows =
+            [Cue::Superlative, Cue::Condition, Cue::Restriction, Cue::Duplicate].iter().any(|&cue| item.is(cue));
+        if narrows || self.restricts_order(at) {
             return true;
         }
         if item.is(Cue::Begins) || item.is(Cue::Ends) {
@@ -254,13 +270,32 @@ impl<'a> Builder<'a> {
             let item = &self.items[at];
             pronoun |= item.pronoun || (item.is(Cue::Pronoun) && !self.is_article(at, &range));
             counts |= item.is(Cue::HowMany);
-            if let Some(verb) = item.verb().filter(|_| !self.negated[at]) {
+            let adjective =
+                (item.is(Cue::Duplicate) && self.describes_noun(at)) || self.is_column_name(at, range.start);
+            if let Some(verb) = item.verb().filter(|_| !self.negated[at] && !adjective) {
                 counts |= self.class(verb).counts;
                 verbs.push((at, verb));
             }
         }
         verbs.sort_by_key(|&(at, verb)| (self.class(verb).weak, at));
         Clause { range, verbs, counts, pronoun }
+    }
+
+    /// «the columns name and email»: the names of columns, whatever else they mean.
+    fn is_column_name(&self, at: usize, start: usize) -> bool {
+        let mut before = (start..at).rev().take(6).map(|i| &self.items[i]);
+        let listed = |i: &&Item| {
+            (i.is_word() && !i.is(Cue::From) && !i.is(Cue::Inside) && !i.is(Cue::Column)) || i.is_punctuation()
+        };
+        let plural = |i: &Item| matches!(i.folded.as_str(), "columns" | "fields" | "colonne" | "campi");
+        before.find(|i| !listed(i)).is_some_and(|i| i.is(Cue::Column) && plural(i))
+    }
+
+    /// «duplicate photos»: an adjective beside its noun, no act.
+    fn describes_noun(&self, at: usize) -> bool {
+        let noun = |i: &Item| i.object().is_some() || matches!(i.what, What::Globs { .. });
+        let after = self.items.get(at + 1).is_some_and(noun);
+        after || (self.items[at].folded.ends_with('s') && self.items.get(at + 1).is_none_or(|i| i.is_noise()))
     }
 
     /// «la» before a noun is no pronoun.
@@ -275,9 +310,23 @@ impl<'a> Builder<'a> {
         let strong = clause.verbs.iter().find(|&&(_, v)| !self.class(v).weak).copied();
         let before = self.steps.len();
         // «how many bytes did you write» asks, it does not act.
+        if let Some((at, verb)) = self.packing(clause) {
+            self.acting(clause, at, verb)?;
+            for &(at, _) in &clause.verbs {
+                self.used[at] = true;
+            }
+            return self.tell(clause, before);
+        }
+        if let Some((at, verb)) = self.filing(clause) {
+            self.acting(clause, at, verb)?;
+            self.used[at] = true;
+            return self.tell(clause, before);
+        }
         let lifted = clause.range.clone().any(|at| !self.items[at].is_word() && !self.items[at].is_punctuation());
         if let Some((at, verb)) = strong.filter(|&(_, verb)| self.acts(verb) && (lifted || !clause.counts)) {
-            self.acting(clause, at, verb)?;
+            if !(self.undo(clause, at, verb)? || self.command(clause, at, verb)?) {
+                self.acting(clause, at, verb)?;
+            }
         } else {
             self.implied |= strong.is_none();
             self.reading(clause)?;
@@ -302,7 +351,8 @@ impl<'a> Builder<'a> {
             return Err(Trouble::Missing { role, argument, tool: tool.name().to_owned() });
         }
         for (argument, value) in &filled.args {
-            if argument != "from_step" && !tool.accepts(argument, value) {
+            let refers = value.as_str().is_some_and(|text| references::reference(text).is_some());
+            if argument != "from_step" && !refers && !tool.accepts(argument, value) {
                 return Err(Trouble::Unclear { words: argument.clone() });
             }
         }
@@ -325,8 +375,9 @@ impl<'a> Builder<'a> {
                 object || (name == "dirs" && tool.object == "files") || is_label(self.items, at)
             });
             let today = tool.object == "now" && matches!(self.items[at].what, What::Window { today: true, .. });
-            let narrows = self.items[at].is(Cue::Superlative) || self.items[at].is(Cue::Restriction);
-            self.used[at] |= (noun || today || verb) && !narrows;
+            let narrows =
+                [Cue::Superlative, Cue::Restriction, Cue::Duplicate].iter().any(|&cue| self.items[at].is(cue));
+            self.used[at] |= (noun || today || verb) && !narrows && !self.restricts_order(at);
         }
     }
 }

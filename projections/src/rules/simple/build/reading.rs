@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::fill::{Filled, fill, is_label, path};
+use super::super::fill::{Filled, fill, is_depth, is_label, path};
 use super::super::items::{Item, What};
 use super::super::lexicon::{Cue, Sense};
 use super::super::lift::Looks;
@@ -23,6 +23,9 @@ impl<'a> Builder<'a> {
             self.used[at] |= (looks && !self.acts(verb)) || told;
         }
         let available: Vec<usize> = clause.range.clone().filter(|&at| !self.negated[at]).collect();
+        if self.question(clause, &available)? || self.records(clause, &available)? {
+            return Ok(());
+        }
         if self.selection(clause, &available)? {
             return Ok(());
         }
@@ -32,7 +35,7 @@ impl<'a> Builder<'a> {
         if self.download(clause, &available)? {
             return Ok(());
         }
-        if self.look_up(&available)? {
+        if self.look_up(&available)? || self.listing(clause, &available)? {
             return Ok(());
         }
         // An unknown verb may be an executor's own word.
@@ -51,6 +54,17 @@ impl<'a> Builder<'a> {
             return self.read_with(tool, clause, &available);
         }
         let words = self.said(clause.range.clone());
+        let bare = |&at: &usize| {
+            self.items[at].is_noise() || self.items[at].is_punctuation() || self.items[at].verb().is_some()
+        };
+        if self.steps.is_empty() && !clause.verbs.is_empty() && available.iter().all(bare) {
+            let tool = self.ranking.candidates.first().map_or_else(String::new, |c| c.tool.clone());
+            return Err(if clause.pronoun {
+                Trouble::NoAntecedent
+            } else {
+                Trouble::Missing { role: Role::Path, argument: "paths".to_owned(), tool }
+            });
+        }
         Err(if self.steps.is_empty() { Trouble::NoTool { words } } else { Trouble::Unclear { words } })
     }
 
@@ -144,6 +158,33 @@ impl<'a> Builder<'a> {
         Ok(true)
     }
 
+    /// «what's in ~/x», «ls ~/x»: what lies in one folder, and nothing that narrows it.
+    pub(super) fn listing(&mut self, clause: &Clause, available: &[usize]) -> Result<bool, Trouble> {
+        let Some(tool) = self.tools.by_grammar("list", "dirs") else { return Ok(false) };
+        let lists = |&(_, v): &(usize, usize)| {
+            let class = self.class(v);
+            !class.counts && (class.weak || class.verbs[0] == "list")
+        };
+        let paths: Vec<usize> = available.iter().copied().filter(|&at| path(&self.items[at]).is_some()).collect();
+        let [at] = *paths.as_slice() else { return Ok(false) };
+        let folder = path(&self.items[at]).is_some_and(|(_, looks)| looks != Looks::File);
+        let plain = available.iter().all(|&i| {
+            let item = &self.items[i];
+            let set = item.senses().iter().any(|s| matches!(s, Sense::Setting(_) | Sense::Measure(_)));
+            let noun = item.object().is_some() && !is_label(self.items, i) && !item.is_noise() && item.verb().is_none();
+            i == at || ((item.is_word() || item.is_punctuation()) && !set && !noun && !item.is(Cue::Contains))
+        });
+        if !folder || !plain || clause.counts || clause.verbs.is_empty() || !clause.verbs.iter().all(lists) {
+            return Ok(false);
+        }
+        let filled = fill(self.lexicons, tool, self.items, &[at], None);
+        self.push(tool, filled)?;
+        for &i in available {
+            self.used[i] |= is_label(self.items, i) && self.items[i].object().is_some();
+        }
+        Ok(true)
+    }
+
     /// Chooses among verbs and objects the executor that can take most of what was lifted.
     pub(super) fn reading_tool(&self, clause: &Clause, available: &[usize]) -> Option<&'a Indexed> {
         let mut verbs: Vec<&str> =
@@ -151,12 +192,14 @@ impl<'a> Builder<'a> {
         let weak = clause.verbs.iter().all(|&(_, v)| self.class(v).weak);
         if weak {
             verbs.extend(["read", "get", "list", "find"]);
+        } else if verbs.first() == Some(&"get") && self.has(available, |w| matches!(w, What::Globs { .. })) {
+            verbs.push("find");
         }
         let folder = available.iter().any(|&at| path(&self.items[at]).is_some_and(|(_, l)| l != Looks::File));
         let file = available.iter().any(|&at| path(&self.items[at]).is_some_and(|(_, l)| l == Looks::File));
         let mut objects: Vec<&str> = available
             .iter()
-            .filter(|&&at| !is_label(self.items, at))
+            .filter(|&&at| !is_label(self.items, at) && !is_depth(self.items, at))
             .filter_map(|&at| self.items[at].object())
             .map(|o| self.lexicons.objects[o].as_str())
             .collect();
@@ -186,11 +229,20 @@ impl<'a> Builder<'a> {
             }
             first
         });
+        let pdf =
+            |&at: &usize| path(&self.items[at]).is_none_or(|(value, _)| value.to_ascii_lowercase().ends_with(".pdf"));
+        if file && available.iter().all(pdf) && verbs.contains(&"read") {
+            objects.insert(0, "files_pdf");
+        }
         let mut best: Option<(usize, &'a Indexed)> = None;
         for verb in &verbs {
             for object in &objects {
                 let Some(tool) = self.tools.by_grammar(verb, object) else { continue };
-                if named && several && tool.verb == "read" {
+                // Data of files is its own question; here what is in them is meant.
+                if (named && several && tool.verb == "read")
+                    || (tool.verb == "get" && tool.object == "files")
+                    || (tool.verb == "list" && tool.object == "dirs")
+                {
                     continue;
                 }
                 let misfit = (weak && tool.verb == "read" && folder && !file)
@@ -223,7 +275,11 @@ impl<'a> Builder<'a> {
                     });
                 }
                 filled.used.extend(found.explained.iter().map(|at| clause.range.start + at));
-                if tool.acts() || !tool.missing(&filled.args).is_empty() {
+                let consumes = tool.with_role(Role::Entries).chain(tool.with_role(Role::Text)).next().is_some();
+                let fed = filled.args.keys().any(|a| {
+                    matches!(tool.role(a), Some(Role::Entries | Role::Text | Role::Path | Role::Url | Role::TargetPath))
+                });
+                if tool.acts() || !tool.missing(&filled.args).is_empty() || (consumes && !fed) {
                     continue;
                 }
                 return Some((tool, filled));
@@ -271,7 +327,8 @@ impl<'a> Builder<'a> {
             self.used[at] |= self.items[at].is(Cue::Contains) && idle;
         }
         for &at in available {
-            if tool.speaks_of(&self.items[at].folded) && !self.items[at].is(Cue::Restriction) {
+            let line = tool.verb == "read" && self.names(&self.items[at], "texts_lines");
+            if tool.speaks_of(&self.items[at].folded) && !self.items[at].is(Cue::Restriction) && !line {
                 self.used[at] = true;
             }
         }

@@ -111,7 +111,13 @@ impl<'a> Builder<'a> {
             return self.bring_earlier(lines);
         }
         let url = self.has(sources, |w| matches!(w, What::Url(_)));
-        let tool = if url { self.tools.by_grammar("get", "urls") } else { self.tools.by_grammar("read", "files") };
+        let pdf = |&at: &usize| matches!(&self.items[at].what, What::Path { value, .. } if value.to_ascii_lowercase().ends_with(".pdf"));
+        let pdf = if sources.iter().all(pdf) { self.tools.by_grammar("read", "files_pdf") } else { None };
+        let tool = if url {
+            self.tools.by_grammar("get", "urls")
+        } else {
+            pdf.or_else(|| self.tools.by_grammar("read", "files"))
+        };
         let Some(tool) = tool else { return Err(Trouble::NoTool { words: self.said(sources[0]..sources[0] + 1) }) };
         let describes = self.has(sources, |w| matches!(w, What::Globs { .. }));
         if let Some(finder) = self.tools.by_grammar("find", &tool.object).filter(|_| describes) {
@@ -286,13 +292,21 @@ impl<'a> Builder<'a> {
                         .find(|(_, i)| !i.is(Cue::Determiner) || i.is(Cue::Only) || i.is(Cue::Field))
                         .is_some_and(|(_, i)| i.is(Cue::Only) || i.is(Cue::Field));
                 let name = match &self.items[at].what {
-                    What::Word(senses) if senses.is_empty() => {
+                    What::Word(senses)
+                        if senses.is_empty()
+                            || self.items.get(at + 1).is_some_and(|i| i.is(Cue::Field) && i.is_word()) =>
+                    {
                         self.text[self.items[at].start..self.items[at].end].to_owned()
                     }
                     What::Quoted(name) => name.clone(),
                     _ => continue,
                 };
-                if follows {
+                // «the name field»
+                let label = |i: &Item| i.is(Cue::Field) && !i.folded.contains(' ');
+                let plain =
+                    !self.items[at].is_noise() && !self.items[at].is(Cue::Only) && self.items[at].verb().is_none();
+                let labelled = self.items.get(at + 1).is_some_and(label) && plain;
+                if follows || labelled {
                     filled.add(tool, field, json!(name), self.items, at);
                 }
             }

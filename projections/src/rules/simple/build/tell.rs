@@ -15,7 +15,18 @@ impl Builder<'_> {
         };
         let Some(last) = self.steps.last() else { return Ok(()) };
         let Some(tool) = self.tools.indexed(&last.tool) else { return Ok(()) };
-        if let Some(at) = measures.into_iter().find(|at| asked(at)) {
+        let data = tool.verb == "get" && tool.object == "files";
+        // A number that was computed is itself the answer; so are groups with their counts.
+        let told = data || matches!(tool.verb.as_str(), "compute" | "group" | "compare" | "undo");
+        if told && self.steps.len() > before {
+            for at in measures.into_iter().chain(past.map(|(at, _)| at)) {
+                self.used[at] = true;
+            }
+            self.answer = AnswerSpec::Result;
+            return Ok(());
+        }
+        let counted = clause.counts && tool.gives_entries();
+        if let Some(at) = measures.into_iter().find(|at| asked(at)).filter(|_| !(counted && tool.verb == "read")) {
             let measure = self.items[at].measure().map(|m| &self.lexicons.measures[m]);
             let fits = past.is_none_or(|(_, verb)| self.class(verb).verbs.contains(&tool.verb));
             if let Some(field) = measure.and_then(|m| m.fields.get(&tool.verb)).filter(|_| fits) {
@@ -31,7 +42,8 @@ impl Builder<'_> {
             }
         }
         if clause.counts {
-            if !tool.gives_entries() {
+            let links = last.args.get("what").is_some_and(|what| what == "links");
+            if !tool.gives_entries() && !links {
                 return Err(Trouble::NoMeasure { words: self.said(clause.range.clone()) });
             }
             self.answer = AnswerSpec::Count;

@@ -3,10 +3,16 @@
 //! Both languages are looked up for every word, the sentence's own first. Spelling is forgiven by one edit, for longer
 //! words; nothing here knows a whole sentence, nor any executor's name.
 
+mod source;
+mod spelling;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+pub(crate) use self::source::{Aggregate, FieldName, Globs, Measure, Order, Recurrence, Setting, VerbClass};
+use self::source::{Enclitic, Source, Valued};
+use self::spelling::{deletions, is_likely_misspelling};
 use super::words::{Word, cut, fold, stem};
 use crate::messages::Language;
 
@@ -108,6 +114,46 @@ pub(crate) enum Cue {
     Between,
     /// «empty», «odd», «the same»: narrows or compares in a way that nothing here honours.
     Restriction,
+    /// «by», «per»: the field of an order or of groups follows.
+    By,
+    /// «for each», «grouped by»: the field of groups follows.
+    Grouped,
+    /// «largest first»: the order goes down.
+    Descending,
+    /// «smallest first»: the order goes up.
+    Ascending,
+    /// «the column»: a column's name stands beside it.
+    Column,
+    /// «where», «whose»: a condition on a field follows.
+    Where,
+    /// «is», «equal to»: the value of a condition follows.
+    Equal,
+    /// «duplicates», «the same photo twice»: copies of one content.
+    Duplicate,
+    /// «what is the difference»: two things are compared.
+    Difference,
+    /// «run the command»: what follows is a command line.
+    Command,
+    /// «as a table»: how entries are shown.
+    Table,
+    /// «eating», «hogging»: a process takes of what follows.
+    Consumes,
+    /// «the originals»: one of each among copies.
+    Originals,
+    /// «the copies»: all but one of each.
+    Copies,
+    /// «tell», «let … know»: a person and what is told follow.
+    Tells,
+    /// «that», «saying»: what is told follows.
+    Saying,
+    /// «every», «tutti i»: what follows comes round again.
+    Recurring,
+    /// «daily»: comes round again, in one word.
+    Cadence,
+    /// «running»: speaks of processes.
+    Running,
+    /// «the last thing you did»: speaks of acts of Metnos itself.
+    OwnAct,
 }
 
 /// A span of calendar time.
@@ -136,6 +182,12 @@ pub(crate) enum Sense {
     Measure(usize),
     Setting(usize),
     Globs(usize),
+    /// «largest», «newest»: an order that a sorting executor makes.
+    Order(usize),
+    /// The name of a field that every file or process has.
+    Field(usize),
+    /// «total», «average», «highest».
+    Aggregate(usize),
     Zone(usize),
     Cue(Cue),
     Size(u64),
@@ -146,104 +198,6 @@ pub(crate) enum Sense {
     Month(i8),
     Folder,
     Noise,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Source {
-    verbs: Vec<VerbClass>,
-    objects: BTreeMap<String, Vec<String>>,
-    forms: Vec<FormSource>,
-    measures: Vec<Measure>,
-    settings: Vec<Setting>,
-    patterns: Vec<Globs>,
-    cues: BTreeMap<Cue, Vec<String>>,
-    sizes: Vec<Valued<u64>>,
-    periods: BTreeMap<String, Vec<String>>,
-    numbers: Vec<Valued<i64>>,
-    ordinals: Vec<Valued<i64>>,
-    weekdays: Vec<Vec<String>>,
-    months: Vec<Vec<String>>,
-    zones: BTreeMap<String, Vec<String>>,
-    folders: Vec<String>,
-    noise: Vec<String>,
-    #[serde(default)]
-    elisions: Vec<String>,
-    #[serde(default)]
-    enclitics: Vec<Enclitic>,
-    #[serde(default)]
-    file_extensions: Vec<String>,
-    #[serde(default)]
-    domain_endings: Vec<String>,
-}
-
-/// Words that name the same acts.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct VerbClass {
-    /// Verbs of the closed vocabulary, the likeliest first.
-    #[serde(rename = "as")]
-    pub(crate) verbs: Vec<String>,
-    /// It only asks for an answer («tell», «show»): another verb, or what is there, says what to do.
-    #[serde(default)]
-    pub(crate) weak: bool,
-    /// It asks how many.
-    #[serde(default)]
-    pub(crate) counts: bool,
-    words: Vec<String>,
-    #[serde(default)]
-    past: Vec<String>,
-}
-
-/// Words that name a quantity of a result, and where each kind of step holds it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Measure {
-    /// The result's dotted path by the verb of the step.
-    pub(crate) fields: BTreeMap<String, String>,
-    words: Vec<String>,
-}
-
-/// Words that set an argument.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Setting {
-    pub(crate) argument: String,
-    pub(crate) value: serde_json::Value,
-    words: Vec<String>,
-}
-
-/// Words that stand for globs over names.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Globs {
-    pub(crate) globs: Vec<String>,
-    words: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FormSource {
-    form: String,
-    #[serde(default)]
-    singular: Vec<String>,
-    #[serde(default)]
-    plural: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Valued<T> {
-    value: T,
-    words: Vec<String>,
-}
-
-/// A pronoun that is written onto a verb («leggi-lo», «leggi-mi»).
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Enclitic {
-    suffix: String,
-    pronoun: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -272,7 +226,11 @@ pub struct Lexicons {
     pub(crate) measures: Vec<Measure>,
     pub(crate) settings: Vec<Setting>,
     pub(crate) globs: Vec<Globs>,
+    pub(crate) orders: Vec<Order>,
+    pub(crate) fields: Vec<FieldName>,
+    pub(crate) aggregates: Vec<Aggregate>,
     pub(crate) zones: Vec<String>,
+    pub(crate) recurrence: Vec<(Language, Recurrence)>,
     pub(crate) elisions: Vec<String>,
     pub(crate) file_extensions: Vec<String>,
     pub(crate) domain_endings: Vec<String>,
@@ -287,8 +245,8 @@ impl Lexicons {
     /// The lexicons that this binary was built with.
     pub fn embedded() -> Self {
         Self::parse(
-            include_str!("../../../../prompts/en/lexicon.toml"),
-            include_str!("../../../../prompts/it/lexicon.toml"),
+            include_str!("../../../../../prompts/en/lexicon.toml"),
+            include_str!("../../../../../prompts/it/lexicon.toml"),
         )
         .expect("the embedded lexicons are parsed by a test")
     }
@@ -328,7 +286,11 @@ impl Lexicons {
             measures: Vec::new(),
             settings: Vec::new(),
             globs: Vec::new(),
+            orders: Vec::new(),
+            fields: Vec::new(),
+            aggregates: Vec::new(),
             zones: Vec::new(),
+            recurrence: Vec::new(),
             elisions: Vec::new(),
             file_extensions: Vec::new(),
             domain_endings: Vec::new(),
@@ -368,6 +330,18 @@ impl Lexicons {
             self.enter(language, &globs.words, Sense::Globs(self.globs.len()));
             self.globs.push(globs);
         }
+        for order in source.orders {
+            self.enter(language, &order.words, Sense::Order(self.orders.len()));
+            self.orders.push(order);
+        }
+        for field in source.fields {
+            self.enter(language, &field.words, Sense::Field(self.fields.len()));
+            self.fields.push(field);
+        }
+        for aggregate in source.aggregates {
+            self.enter(language, &aggregate.words, Sense::Aggregate(self.aggregates.len()));
+            self.aggregates.push(aggregate);
+        }
         for (cue, words) in source.cues {
             self.enter(language, &words, Sense::Cue(cue));
         }
@@ -377,6 +351,7 @@ impl Lexicons {
         }
         self.enter(language, &source.folders, Sense::Folder);
         self.enter(language, &source.noise, Sense::Noise);
+        self.recurrence.push((language, source.recurrence));
         self.file_extensions.extend(source.file_extensions);
         self.domain_endings.extend(source.domain_endings);
         self.enclitics.extend(source.enclitics);
@@ -507,8 +482,21 @@ impl Lexicons {
             (false, false) if word.chars().count() >= 4 && of(self.stems.get(stem(word))) => 2,
             // A short word is near to others by chance.
             (false, false) if word.chars().count() < 5 => 0,
-            (false, false) => u32::from(self.forgive(word).is_some_and(|meant| of(self.phrases.get(meant)))),
+            (false, false) => {
+                u32::from(self.forgive(word, Some(language)).is_some_and(|meant| of(self.phrases.get(meant))))
+            }
         }
+    }
+
+    /// What a single word means, in the sentence's language first.
+    pub(crate) fn senses_of(&self, word: &str, language: Language) -> &[Sense] {
+        self.single(word, language).unwrap_or_default()
+    }
+
+    /// Whether `word` is a noun of that object in any language.
+    pub(crate) fn is_object(&self, word: &str, object: &str) -> bool {
+        let names = |s: &Sense| matches!(s, Sense::Object(o) if self.objects[*o] == object);
+        self.phrases.get(word).is_some_and(|p| p.iter().any(|p| p.rest.is_empty() && p.senses.iter().any(names)))
     }
 
     fn single(&self, word: &str, language: Language) -> Option<&[Sense]> {
@@ -529,12 +517,14 @@ impl Lexicons {
                 return found(senses, enclitic.pronoun, false);
             }
         }
-        let forgiven = self.forgive(word)?;
+        let forgiven = self.forgive(word, Some(language))?;
         found(self.single(forgiven, language)?, false, true)
     }
 
     /// The one lexicon word that `word` is one edit away from; none when there are two readings.
-    fn forgive(&self, word: &str) -> Option<&str> {
+    ///
+    /// Within one language: «price» is no misspelling of «prime».
+    fn forgive(&self, word: &str, language: Option<Language>) -> Option<&str> {
         let length = word.chars().count();
         if !(3..=24).contains(&length) || word.contains(|c: char| !c.is_alphabetic()) {
             return None;
@@ -542,7 +532,9 @@ impl Lexicons {
         let mut hits: Vec<&str> = Vec::new();
         let mut consider = |key: &str| {
             for candidate in self.near.get(key).into_iter().flatten() {
-                if is_likely_misspelling(word, candidate) && !hits.contains(&candidate.as_str()) {
+                let speaks = |p: &Phrase| p.rest.is_empty() && language.is_none_or(|l| p.language == l);
+                let spoken = self.phrases.get(candidate).is_some_and(|p| p.iter().any(speaks));
+                if spoken && is_likely_misspelling(word, candidate) && !hits.contains(&candidate.as_str()) {
                     hits.push(candidate);
                 }
             }
@@ -592,35 +584,4 @@ fn longest<'a>(phrases: &'a [Phrase], rest: &[Word], language: Language) -> Opti
         }
     }
     best.map(|p| (p.senses.as_slice(), p.rest.len() + 1))
-}
-
-/// The word with each one letter left out, and with each two neighbours swapped left to the comparison.
-fn deletions(word: &str) -> Vec<String> {
-    let letters: Vec<char> = word.chars().collect();
-    (0..letters.len())
-        .map(|skip| letters.iter().enumerate().filter(|(i, _)| *i != skip).map(|(_, c)| c).collect())
-        .collect()
-}
-
-/// One edit apart and plausible: the same first letter; in words of four letters only a letter left out or two swapped.
-fn is_likely_misspelling(written: &str, meant: &str) -> bool {
-    let (a, b): (Vec<char>, Vec<char>) = (written.chars().collect(), meant.chars().collect());
-    if a.first() != b.first() || a == b {
-        return false;
-    }
-    let same_start = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    let same_end = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
-    let long = b.len() >= 5;
-    match (a.len(), b.len()) {
-        (x, y) if x + 1 == y => same_start + same_end >= x,
-        (x, y) if x == y + 1 => long && same_start + same_end >= y,
-        (x, y) if x == y => {
-            let substituted = long && same_start + same_end + 1 >= x;
-            let swapped = same_start + same_end + 2 == x
-                && a[same_start] == b[same_start + 1]
-                && a[same_start + 1] == b[same_start];
-            substituted || swapped
-        }
-        _ => false,
-    }
 }

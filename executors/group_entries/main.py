@@ -1,0 +1,504 @@
+"""group_entries: how many entries share a value of a field, and the sums, averages or extremes of others in each group.
+
+Texts that differ only in case, accents or outer spaces are one group, named as it comes first.
+"""
+
+# More than this in one call is refused; a tenth of it goes through in about a second.
+ENTRIES_MAX = 1000000
+OPS = ("count", "sum", "avg", "min", "max")
+
+class Refused(Exception):
+    def __init__(self, error_class, english, italian):
+        super().__init__(english)
+        self.error_class, self.english, self.italian = error_class, english, italian
+
+# ---- entries ----
+
+
+def list_of_entries(value):
+    if value is None:
+        raise Refused("missing_input", "A list of entries is missing.", "Manca una lista di elementi.")
+    if not isinstance(value, list) or not all([isinstance(entry, dict) for entry in value]):
+        raise Refused("invalid_args", "The entries are no list of objects.", "Gli elementi non sono una lista di oggetti.")
+    if len(value) > ENTRIES_MAX:
+        raise Refused(
+            "too_large",
+            "%d entries are more than the %d that fit: filter them first." % (len(value), ENTRIES_MAX),
+            "%d elementi sono più dei %d possibili: prima vanno filtrati." % (len(value), ENTRIES_MAX),
+        )
+    return value
+
+
+def fields_of(entries):
+    """All names of fields, in the order in which they come first."""
+    names = {}
+    for shape in dict.fromkeys(map(tuple, entries)):
+        names.update(dict.fromkeys(shape))
+    return list(names)
+
+
+def about(entries, names, by=()):
+    """What the entries are, which fields show them to a person, and which of those are sizes in bytes."""
+    if "pid" in names and "name" in names:
+        what, shown, sizes = "processes", [name for name in ("pid", "name", "memory", "cpu") if name in names], ["memory"]
+    elif "path" in names:
+        what, shown, sizes = "files", [name for name in ("size", "path") if name in names], ["size"]
+    else:
+        what, shown, sizes = "items" if "url" in names or "text" in names else "rows", [name for name in names if name != "path_b64"][:50], []
+    if what != "rows" and by:
+        # What they are sorted by stands before the path, the rest of a file's size is noise then.
+        also = [name for name in names if any([same_field(name, asked) for asked in by]) and name not in ("path", "name", "path_b64")]
+        shown = also + [name for name in shown if name not in also and not (what == "files" and also and name == "size")]
+    kinds = {entry.get("kind") for entry in entries} if what == "files" else ()
+    if "dir" in kinds:
+        what = "dirs" if len(kinds) == 1 else "items"
+    return what, shown, [name for name in sizes if name in names]
+
+
+def same_field(name, asked):
+    return plain(name) == plain(asked) or (plain(asked) in CALLED and CALLED.get(plain(name)) == CALLED[plain(asked)])
+
+# ---- fields ----
+
+# What people call the fields that files and processes have, in both languages.
+SYNONYMS = {
+    "size": "size bytes byte filesize dimensione dimensioni grandezza peso",
+    "name": "name filename nome nomefile",
+    "path": "path filepath percorso",
+    "modified": "modified mtime date changed modifiedat lastmodified modificato modificati modifica data datadimodifica",
+    "extension": "extension ext suffix estensione estensioni",
+    "folder": "folder dir dirname directory parent cartella",
+    "type": "type filetype category tipo tipologia",
+    "year": "year anno",
+    "month": "month mese",
+    "day": "day giorno",
+    "week": "week settimana",
+    "memory": "memory mem ram rss memoria",
+    "cpu": "cpu processor processore",
+}
+CALLED = {word: field for field, words in SYNONYMS.items() for word in words.split()}
+TYPES = {
+    "picture": "jpg jpeg jpe png gif bmp webp tif tiff heic heif avif svg ico raw cr2 nef arw dng psd xcf",
+    "video": "mp4 m4v mkv avi mov wmv webm mpg mpeg 3gp flv ogv mts",
+    "audio": "mp3 flac ogg oga opus wav m4a aac wma aiff mid midi",
+    "document": "pdf doc docx odt rtf txt md rst tex epub mobi xls xlsx ods csv tsv ppt pptx odp pages numbers key eml log",
+    "archive": "zip tar gz tgz bz2 tbz xz txz zst 7z rar iso jar deb rpm cab",
+    "code": "py rs js ts jsx tsx c h cpp hpp cc java kt go rb php sh bash zsh pl lua sql html htm css scss json xml yaml yml toml ini ipynb swift cs r",
+}
+TYPE_OF = {extension: kind for kind, extensions in TYPES.items() for extension in extensions.split()}
+
+
+def plain(text):
+    """Letters and digits only, without case and accents: how names of fields are compared."""
+    if text.isascii():
+        return "".join(filter(str.isalnum, text.lower()))
+    import unicodedata
+
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text).casefold()))
+
+
+def words_of(text):
+    return [plain(word) for word in "".join([sign if sign.isalnum() else " " for sign in text]).split()]
+
+
+def stem(word):
+    """Without what tells one from many: price and prices, spesa and spese."""
+    return word.rstrip("s").rstrip("aeio") if len(word) > 3 else word
+
+
+def reader(asked, names, ctx):
+    """A function that takes the field out of an entry, None where it is missing. Every name that means it is tried in turn."""
+    wanted = plain(asked)
+    found = [name for name in names if name == asked] or [name for name in names if plain(name) == wanted]
+    if found:
+        return first_of(found)
+    base, colon, part = asked.rpartition(":")
+    part = CALLED.get(plain(part), "")
+    if colon and part in ("year", "month", "day", "week"):
+        return part_of(reader(base, names, ctx), part, ctx)
+    meant = CALLED.get(wanted)
+    found = [name for name in names if meant and CALLED.get(plain(name)) == meant]
+    if found:
+        return first_of(found)
+    computed = derived(meant, names, ctx)
+    if computed:
+        return computed
+    for same in (lambda name: wanted in words_of(name), lambda name: stem(plain(name)) == stem(wanted), lambda name: stem(wanted) in map(stem, words_of(name))):
+        found = [name for name in names if wanted and same(name)]
+        if len(found) == 1:
+            return first_of(found)
+    if not names:
+        return lambda entry: None
+    known = ", ".join(names[:30]) + (", …" if len(names) > 30 else "")
+    raise Refused("not_found", "No entry has a field «%s»; there are: %s." % (asked, known), "Nessun elemento ha un campo «%s»; ci sono: %s." % (asked, known))
+
+
+def first_of(found):
+    if len(found) == 1:
+        name = found[0]
+        return lambda entry: entry.get(name)
+
+    def take(entry):
+        for name in found:
+            if entry.get(name) is not None:
+                return entry[name]
+        return None
+
+    return take
+
+
+def derived(meant, names, ctx):
+    """What follows from other fields: parts of the path, of the date."""
+    if meant in ("year", "month", "day", "week"):
+        dates = [name for name in ("taken", "modified") if name in names] or [name for name in names if CALLED.get(plain(name)) == "modified"]
+        return part_of(first_of(dates), meant, ctx) if dates else None
+    source = first_of([name for name in ("path", "name") if name in names]) if "path" in names or "name" in names else None
+    if source is None or meant not in ("name", "extension", "folder", "type"):
+        return None
+    if meant == "folder":
+        return (lambda entry: text_of(source(entry)).rpartition("/")[0] or "/") if "path" in names else None
+    if meant == "name":
+        return lambda entry: text_of(source(entry)).rpartition("/")[2] or None
+    if meant == "extension":
+        return lambda entry: extension_of(source(entry))
+    return lambda entry: "folder" if entry.get("kind") == "dir" else TYPE_OF.get(extension_of(source(entry)), "other")
+
+
+def extension_of(path):
+    stem, dot, extension = text_of(path).rpartition("/")[2].rpartition(".")
+    return extension.lower() if dot and stem else ""
+
+
+def text_of(value):
+    """The value as a person would write it; nothing for nothing."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def part_of(take, part, ctx):
+    """year as a number, month as 2026-03, day as 2026-03-05, week as 2026-W10; in the person's time zone."""
+    moments, kept = Moments(ctx), {}
+
+    def parted(entry):
+        value = take(entry)
+        if not isinstance(value, str):
+            return None
+        if value not in kept:
+            when = moments.local(value)
+            kept[value] = None if when is None else {
+                "year": lambda: when.year,
+                "month": lambda: "%04d-%02d" % (when.year, when.month),
+                "day": lambda: "%04d-%02d-%02d" % (when.year, when.month, when.day),
+                "week": lambda: "%04d-W%02d" % tuple(when.isocalendar())[:2],
+            }[part]()
+        return kept[value]
+
+    return parted
+
+def folded(text):
+    """Without case and accents: how texts are compared."""
+    if text.isascii():
+        return text.lower()
+    import unicodedata
+
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join([sign for sign in parts if not unicodedata.combining(sign)]).casefold()
+
+# ---- moments ----
+
+ISO_DATE = r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(?:([Zz])|([+-])(\d\d):?(\d\d))?)?"
+
+
+class Moments:
+    """ISO 8601 days and moments as seconds since 1970; what names no zone is in the person's."""
+
+    def __init__(self, ctx):
+        self.zone_name, self.zone, self.kept, self.match = getattr(ctx, "timezone", None), None, {}, None
+
+    def of(self, value):
+        if not isinstance(value, str) or len(value) < 10 or len(value) > 40 or value[4] != "-":
+            return None
+        if value not in self.kept:
+            when = self.local(value)
+            self.kept[value] = None if when is None else when.timestamp()
+        return self.kept[value]
+
+    def local(self, value):
+        from datetime import datetime, timedelta, timezone
+
+        if self.match is None:
+            import re
+
+            self.match, self.zone = re.compile(ISO_DATE, re.ASCII).fullmatch, self.local_zone()
+        found = self.match(value.strip())
+        if not found:
+            return None
+        year, month, day, hour, minute, second, fraction, utc, sign, hours, minutes = found.groups()
+        try:
+            zone = timezone.utc if utc else self.zone
+            if sign:
+                zone = timezone(timedelta(hours=int(sign + hours), minutes=int(sign + minutes)))
+            micros = int((fraction or "0").ljust(6, "0")[:6])
+            when = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), micros, zone)
+            return when.astimezone(self.zone)
+        except (ValueError, OverflowError):
+            return None
+
+    def local_zone(self):
+        from datetime import timezone
+
+        if not self.zone_name or self.zone_name == "UTC":
+            return timezone.utc
+        import zoneinfo
+
+        try:
+            return zoneinfo.ZoneInfo(self.zone_name)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            return timezone.utc
+
+# ---- numbers ----
+
+# Plain, English and Italian notation, with a currency, a per cent sign or a unit of size.
+NUMBER = (
+    "(?:[€$£]|EUR|USD|GBP|CHF)? ?([-+\u2212]?) ?(?:[€$£] ?)?([0-9][0-9.,'\u2019\u00a0\u202f ]*(?<! )|[.,][0-9]+)(e[-+]?[0-9]{1,3})?"
+    " ?([€$£%]|EUR|USD|GBP|CHF|euro|[kmgt]i?b|b|bytes?)?"
+)
+FIRST_SIGNS = "0123456789+-\u2212.,€$£EUGCeugc \u00a0"
+UNITS = {"kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4, "kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4}
+
+
+class Numbers:
+    """Values as numbers. How a text with one sign is meant («1.234») is learnt from the other texts, else from the language."""
+
+    def __init__(self, values, ctx):
+        self.kept, self.match = {}, None
+        dots = commas = 0
+        for value in dict.fromkeys([value for value in values if isinstance(value, str) and len(value) <= 40 and ("," in value or "." in value)]):
+            sign = decimal_sign(value)
+            dots, commas = dots + (sign == "."), commas + (sign == ",")
+        self.decimal = "," if commas > dots or (commas == dots and ctx.language == "it") else "."
+
+    def of(self, value):
+        if isinstance(value, (int, float)):
+            return None if isinstance(value, bool) or value != value or value in (float("inf"), float("-inf")) else value
+        if not isinstance(value, str) or not value or len(value) > 40 or value[0] not in FIRST_SIGNS:
+            return None
+        if value not in self.kept:
+            self.kept[value] = self.read(value)
+        return self.kept[value]
+
+    def read(self, text):
+        if self.match is None:
+            import re
+
+            self.match = re.compile(NUMBER, re.IGNORECASE).fullmatch
+        text = text.strip()
+        if text.isdigit() and text.isascii() and (text[0] != "0" or text == "0"):
+            return whole(int(text))
+        found = self.match(text)
+        if not found:
+            return None
+        sign, body, exponent, unit = found.groups()
+        body = bare(body, self.decimal)
+        if body is None:
+            return None
+        factor = UNITS.get((unit or "").lower(), 1)
+        minus = -1 if sign in ("-", "\u2212") else 1
+        if "." not in body and not exponent:
+            return whole(minus * factor * int(body))
+        value = minus * factor * float(body + (exponent or ""))
+        return None if value in (float("inf"), float("-inf")) else (round(value) if factor > 1 and abs(value) < 2**53 else value)
+
+
+def whole(value):
+    return value if abs(value) < 2**63 else float(value)
+
+
+def decimal_sign(text):
+    """The sign that this text shows to be the decimal one; None where it could be either."""
+    digits = "".join([sign for sign in text if sign in "0123456789.,"])
+    dots, commas = digits.count("."), digits.count(",")
+    if dots and commas:
+        return "." if digits.rfind(".") > digits.rfind(",") else ","
+    if dots + commas > 1:
+        return "," if dots else "."
+    before, sign, after = digits.partition("." if dots else ",")
+    if len(after) == 3 and 1 <= len(before) <= 3 and before[0] != "0":
+        return None
+    return sign
+
+
+def bare(body, decimal):
+    """The digits with a dot for the decimal sign; None where the groups are none."""
+    for space in ("'", "\u2019", "\u00a0", "\u202f", " "):
+        if space in body:
+            head = body.split(",")[0].split(".")[0].split(space)
+            if not 1 <= len(head[0]) <= 3 or any([len(group) != 3 for group in head[1:]]):
+                return None
+            body = body.replace(space, "")
+    sign = decimal_sign(body) or decimal
+    group = "," if sign == "." else "."
+    if group in body:
+        groups = body.split(sign)[0].split(group)
+        if not 1 <= len(groups[0]) <= 3 or any([len(digits) != 3 for digits in groups[1:]]) or groups[0].startswith("0"):
+            return None
+        body = body.replace(group, "")
+    body = body.replace(sign, ".")
+    if body.count(".") > 1 or (body[0] == "0" and len(body) > 1 and body[1] != "."):
+        return None
+    return body
+
+# ---- groups ----
+
+
+def key_of(value):
+    """What makes two values the same group; it sorts: numbers, texts, nothing."""
+    if value is None or value == "":
+        return (2, "")
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return (0, value)
+    return (1, folded(text_of(value).strip()))
+
+
+def added(values):
+    """The sum, exact in decimal digits: 0.1 and 0.2 are 0.3."""
+    if not any([isinstance(value, float) for value in values]):
+        return fitting(sum(values))
+    from decimal import Decimal
+
+    return fitting(float(sum([Decimal(repr(value)) for value in values])))
+
+
+def shared(total, count):
+    """The average, in decimal digits too: 0.3 by 3 is 0.1."""
+    if isinstance(total, float):
+        from decimal import Decimal
+
+        return settled(float(Decimal(repr(total)) / count))
+    return settled(total / count)
+
+
+def settled(value):
+    """2.0 is 2."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+def fitting(value):
+    if isinstance(value, int) and abs(value) >= 2**63:
+        value = float(value)
+    if value in (float("inf"), float("-inf")):
+        raise Refused("too_large", "The sum is larger than any number.", "La somma è più grande di ogni numero.")
+    return value
+
+
+class Aggregate:
+    """One thing to compute in each group."""
+
+    def __init__(self, given, entries, names, ctx):
+        self.op, self.key = given.get("op"), given.get("key")
+        if self.op not in OPS:
+            raise Refused("invalid_args", "There is no op «%s»; there are: %s." % (self.op, ", ".join(OPS)), "Non esiste l'op «%s»; ci sono: %s." % (self.op, ", ".join(OPS)))
+        if self.key is None and self.op != "count":
+            self.key = only_numeric(entries, names, ctx)
+        self.take = reader(self.key, names, ctx) if self.key is not None else None
+        self.name = self.op + "_" + self.key if self.key is not None else "count"
+        values = [self.take(entry) for entry in entries] if self.take else []
+        self.numbers, self.moments, self.skipped = Numbers(values, ctx), Moments(ctx), 0
+        self.dates = self.op in ("min", "max") and bool(values) and not any([self.numbers.of(value) is not None for value in values])
+
+    def of(self, entries):
+        if self.take is None:
+            return len(entries)
+        values = [value for value in [self.take(entry) for entry in entries] if value is not None and value != ""]
+        if self.op == "count":
+            return len(values)
+        read = self.moments.of if self.dates else self.numbers.of
+        pairs = [(number, value) for number, value in [(read(value), value) for value in values] if number is not None]
+        self.skipped += len(entries) - len(pairs)
+        if not pairs:
+            return None
+        if self.op in ("min", "max"):
+            best = (min if self.op == "min" else max)(pairs, key=lambda pair: pair[0])
+            return best[1] if self.dates else best[0]
+        total = added([number for number, _ in pairs])
+        return settled(total) if self.op == "sum" else shared(total, len(pairs))
+
+
+# Numbers in fields called so are names or ranks: what is asked for is hardly their sum.
+NO_AMOUNTS = set("id pid year anno month mese day giorno zip cap code codice line riga number numero count phone telefono port porta".split())
+
+
+def only_numeric(entries, names, ctx):
+    """The one field that holds numbers, where it can be but one."""
+    if "size" in names and "path" in names:
+        return "size"
+    found = []
+    for name in names:
+        values = [entry.get(name) for entry in entries[:1000]]
+        numbers = Numbers(values, ctx)
+        there = [value for value in values if value is not None and value != ""]
+        if there and sum([numbers.of(value) is not None for value in there]) * 2 > len(there):
+            found.append(name)
+    amounts = [name for name in found if not {plain(word) for word in name.replace("_", " ").split()} & NO_AMOUNTS]
+    if len(found) == 1 or len(amounts) == 1:
+        return (amounts or found)[0]
+    listed = ", ".join(found[:30])
+    if found:
+        raise Refused("missing_input", "Which field to compute is missing; these hold numbers: %s." % listed, "Manca il campo da calcolare; questi contengono numeri: %s." % listed)
+    raise Refused("missing_input", "Which field to compute is missing, and none holds numbers.", "Manca il campo da calcolare, e nessuno contiene numeri.")
+
+
+def grouped(args, ctx):
+    entries = list_of_entries(args.get("entries"))
+    by = args.get("by")
+    by = [by] if isinstance(by, str) else by
+    if not isinstance(by, list) or not by or not all([isinstance(name, str) and name.strip() for name in by]):
+        raise Refused("missing_input", "The field to group by is missing.", "Manca il campo per cui raggruppare.")
+    asked = args.get("aggregate") or []
+    names = fields_of(entries)
+    takers = [reader(name, names, ctx) for name in by]
+    aggregates = [Aggregate(given, entries, names, ctx) for given in asked] if entries else []
+    aggregates = [aggregate for aggregate in aggregates if aggregate.name != "count"]
+    groups = {}
+    for entry in entries:
+        values = [take(entry) for take in takers]
+        groups.setdefault(tuple([key_of(value) for value in values]), (values, []))[1].append(entry)
+    heads = [name if name not in ("count", *[aggregate.name for aggregate in aggregates]) else name + " (group)" for name in by]
+    result = []
+    for key in sorted(groups):
+        values, members = groups[key]
+        row = dict(zip(heads, [value.strip() if isinstance(value, str) and value.strip() else None if value == "" else value for value in values]))
+        row["count"] = len(members)
+        row.update([(aggregate.name, aggregate.of(members)) for aggregate in aggregates])
+        result.append(row)
+    return {"ok": True, "entries": result, "metadata": told(entries, result, names, by, heads, aggregates, ctx)}
+
+
+def told(entries, result, names, by, heads, aggregates, ctx):
+    what, _, sizes = about(entries, names)
+    totals = {"count": len(entries)}
+    skipped = sum([aggregate.skipped for aggregate in aggregates])
+    for aggregate in aggregates:
+        if aggregate.op == "sum":
+            totals[aggregate.name] = settled(added([row[aggregate.name] for row in result if row[aggregate.name] is not None]))
+    in_bytes = [a.name for a in aggregates if a.op != "count" and any([CALLED.get(plain(a.key), plain(a.key)) == size for size in sizes])]
+    metadata = {"count": len(result), "total": len(entries), "truncated": False, "by": by, "aggregates": [a.name for a in aggregates], "skipped": skipped}
+    metadata.update({"totals": totals, "of": what, "columns": heads + ["count"] + [a.name for a in aggregates], "sizes": in_bytes, "timezone": ctx.timezone or "UTC"})
+    return metadata
+
+
+def run(args, ctx):
+    try:
+        return grouped(args, ctx)
+    except Refused as refused:
+        message = refused.italian if ctx.language == "it" else refused.english
+        return {"ok": False, "error_class": refused.error_class, "error": message}

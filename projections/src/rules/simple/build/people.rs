@@ -1,0 +1,199 @@
+//! Messages to people, and what was asked to happen again: their executors take words, not files.
+//!
+//! A recipient is a name or address that the words hold; what is told is the rest of the sentence as it was written.
+
+use serde_json::json;
+
+use super::super::fill::{Filled, words};
+use super::super::items::{Item, What};
+use super::super::lexicon::Cue;
+use super::super::lift::byte;
+use super::{Builder, Trouble};
+use crate::manifest::Role;
+use crate::plan::Origin;
+
+impl Builder<'_> {
+    /// «let Anna know that dinner is ready», «manda a Marco "arrivo"». True when the sentence was one.
+    pub(super) fn message(&mut self) -> Result<bool, Trouble> {
+        let Some(tool) = self.tools.by_grammar("send", "messages") else { return Ok(false) };
+        let sends = |i: &Item| i.is(Cue::Tells) || i.verb().is_some_and(|v| self.class(v).verbs[0] == "send");
+        let Some(at) = (0..self.items.len()).find(|&at| sends(&self.items[at])) else { return Ok(false) };
+        let leads = self.items[..at].iter().all(|i| i.is_noise() || i.is_punctuation() || i.is(Cue::Listener));
+        let spans = self.items.iter().any(|i| matches!(i.what, What::Path { .. } | What::Globs { .. } | What::Url(_)));
+        if !leads || spans || self.items[..at].iter().any(|i| i.is(Cue::Asking) || i.is(Cue::Not)) {
+            return Ok(false);
+        }
+        let strict = !self.items[at].verb().is_some_and(|v| self.class(v).verbs[0] == "send");
+        let Some((to, name, last)) = self.recipient(at) else {
+            if strict {
+                return Ok(false);
+            }
+            let known = self.items[at + 1..].iter().all(|i| i.is_noise() || self.names(i, "messages"));
+            let missing =
+                Trouble::Missing { role: Role::Recipient, argument: "to".to_owned(), tool: tool.name().to_owned() };
+            return if known { Err(missing) } else { Ok(false) };
+        };
+        let body = self.told(at, to, last);
+        let Some((body, origin)) = body else {
+            for at in 0..self.items.len() {
+                self.used[at] = true;
+            }
+            if strict && self.items.len() > last + 1 {
+                return Ok(false);
+            }
+            return Err(Trouble::Missing {
+                role: Role::Content,
+                argument: "body".to_owned(),
+                tool: tool.name().to_owned(),
+            });
+        };
+        let mut filled = Filled::default();
+        filled.args.insert("to".to_owned(), json!([name]));
+        filled.provenance.insert("/to/0".to_owned(), words(&self.items[to]));
+        filled.args.insert("body".to_owned(), json!(body));
+        filled.provenance.insert("/body".to_owned(), origin);
+        filled.used.extend(0..self.items.len());
+        self.push(tool, filled)?;
+        Ok(true)
+    }
+
+    /// The item that is a person: an address, or a name in capitals right after the verb; how it is written, and the last item of it.
+    fn recipient(&self, verb: usize) -> Option<(usize, String, usize)> {
+        let passes = |i: &Item| {
+            let name = i.is_unknown() || i.forgiven;
+            !name
+                && (i.is_noise()
+                    || i.is(Cue::Into)
+                    || self.names(i, "messages")
+                    || i.is(Cue::Tells)
+                    || i.is(Cue::Determiner))
+        };
+        let at = (verb + 1..self.items.len()).take(8).find(|&at| !passes(&self.items[at]) && !self.is_quote(at))?;
+        let item = &self.items[at];
+        if let What::Email(address) = &item.what {
+            return Some((at, address.clone(), at));
+        }
+        let named = |at: usize| {
+            let item = self.items.get(at)?;
+            let written = &self.text[item.start..item.end];
+            let name =
+                item.is_word() && (item.verb().is_none() || item.forgiven) && written.starts_with(char::is_uppercase);
+            name.then_some(written)
+        };
+        named(at)?;
+        let more = (at + 1..at + 3)
+            .take_while(|&i| named(i).is_some() && (self.items[i].is_unknown() || self.items[i].forgiven))
+            .last();
+        let last = more.unwrap_or(at);
+        Some((at, self.said(at..last + 1), last))
+    }
+
+    fn is_quote(&self, at: usize) -> bool {
+        matches!(self.items[at].what, What::Quoted(_))
+    }
+
+    /// What is told: a quotation, what follows «that» or a colon, or the rest of the sentence.
+    fn told(&self, verb: usize, recipient: usize, last: usize) -> Option<(String, Origin)> {
+        let quoted = (verb + 1..self.items.len()).find_map(|at| match &self.items[at].what {
+            What::Quoted(text) => Some((text.clone(), words(&self.items[at]))),
+            _ => None,
+        });
+        if quoted.is_some() {
+            return quoted;
+        }
+        let mark = |at: &usize| self.items[*at].is(Cue::Saying) || self.items[*at].what == What::Punctuation(':');
+        let mut start = last + 1;
+        let before = (verb + 1..recipient).find(mark);
+        while self.items.get(start).is_some_and(|i| {
+            i.is(Cue::Saying)
+                || matches!(i.what, What::Punctuation(':' | ','))
+                || (i.is(Cue::Determiner) && self.items.get(start + 1).is_some_and(|n| self.names(n, "messages")))
+                || self.names(i, "messages")
+        }) {
+            start += 1;
+        }
+        // «tell that dinner is ready to Anna» would need the rest before the name.
+        if before.is_some() || start >= self.items.len() {
+            return None;
+        }
+        let marked = start > last + 1;
+        let strict = self.items[verb].is(Cue::Tells)
+            && !self.items[verb].verb().is_some_and(|v| self.class(v).verbs[0] == "send");
+        let end = self.items.last()?.end;
+        let rest = self.items.len() - start;
+        let from = self.items[start].start;
+        if (strict && !marked) || (!marked && rest < 2) {
+            return None;
+        }
+        let text = self.text[from..end].trim_end();
+        let to = from + text.len();
+        (!text.is_empty()).then(|| (text.to_owned(), Origin::Words { start: byte(from), end: byte(to) }))
+    }
+
+    /// «cancel the backup reminder», «le mie attività programmate»: what was asked to recur. True when it was planned.
+    pub(super) fn tasks(&mut self) -> Result<bool, Trouble> {
+        let round = |i: &Item| i.is(Cue::Recurring) || i.is(Cue::Cadence) || i.is(Cue::Condition);
+        let ends = |i: &Item| {
+            i.verb().is_some_and(|v| matches!(self.class(v).verbs[0].as_str(), "cancel" | "pause" | "resume"))
+        };
+        let noun = (0..self.items.len()).find(|&at| self.names(&self.items[at], "tasks"));
+        let implied = self.items.iter().any(ends) && self.items.iter().any(round);
+        if noun.is_none() && !implied {
+            return Ok(false);
+        }
+        if self.items.iter().any(|i| matches!(i.what, What::Path { .. } | What::Globs { .. } | What::Url(_))) {
+            return Ok(false);
+        }
+        let class = |name: &[&str]| {
+            (0..self.items.len())
+                .find(|&at| self.items[at].verb().is_some_and(|v| name.contains(&self.class(v).verbs[0].as_str())))
+        };
+        let (end, pause, go_on, run) =
+            (class(&["cancel", "delete", "undo"]), class(&["pause"]), class(&["resume"]), class(&["run"]));
+        let (name, verb, paused) = match (end, pause, go_on, run) {
+            (Some(at), ..) => ("cancel_recurring", at, None),
+            (_, Some(at), ..) => ("toggle_recurring", at, Some(true)),
+            (_, _, Some(at), _) => ("toggle_recurring", at, Some(false)),
+            (.., Some(at)) => ("run_now_recurring", at, None),
+            _ => return self.list_tasks(),
+        };
+        let Some(tool) = self.tools.indexed(name) else { return Ok(false) };
+        let about = |at: &usize| {
+            let item = &self.items[*at];
+            let grammar = item.is_noise() || item.is_punctuation() || item.is(Cue::Determiner) || item.is(Cue::From);
+            *at != verb && Some(*at) != noun && !grammar && !self.names(item, "tasks")
+        };
+        let said: Vec<usize> = (0..self.items.len()).filter(about).collect();
+        let (Some(&first), Some(&last)) = (said.first(), said.last()) else {
+            return Err(Trouble::Missing { role: Role::Id, argument: "name".to_owned(), tool: name.to_owned() });
+        };
+        let mut filled = Filled::default();
+        let (from, to) = (self.items[first].start, self.items[last].end);
+        let crosses = (first..=last).any(|at| at == verb || Some(at) == noun);
+        let text = if crosses {
+            said.iter().map(|&at| self.said(at..at + 1)).collect::<Vec<_>>().join(" ")
+        } else {
+            self.text[from..to].to_owned()
+        };
+        filled.args.insert("name".to_owned(), json!(text));
+        filled.provenance.insert("/name".to_owned(), Origin::Words { start: byte(from), end: byte(to) });
+        if let Some(paused) = paused {
+            filled.set("paused", json!(paused), self.items, verb);
+        }
+        filled.used.extend(0..self.items.len());
+        self.push(tool, filled)?;
+        Ok(true)
+    }
+
+    fn list_tasks(&mut self) -> Result<bool, Trouble> {
+        let asks =
+            self.items.iter().filter_map(Item::verb).all(|v| self.class(v).weak || self.class(v).verbs[0] == "list");
+        let plain = self.items.iter().all(|i| i.is_word() || i.is_punctuation());
+        let unknown = self.items.iter().any(Item::is_unknown);
+        let Some(tool) = self.tools.indexed("list_recurring").filter(|_| asks && plain && !unknown) else {
+            return Ok(false);
+        };
+        self.push(tool, Filled { used: (0..self.items.len()).collect(), ..Filled::default() })?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,124 @@
+//! Totals: «sum the amount column», «the average size», «the 3 rows with the highest price», and the field that they are of.
+
+use super::super::items::{Lines, What};
+use super::super::lexicon::Cue;
+use super::wanted::{Kind, Order, Reading, SOME, Total};
+
+impl Reading<'_, '_> {
+    /// «total the value column», «the average size», «quanto fanno in totale».
+    pub(super) fn totals(&mut self) {
+        let said: Vec<usize> = self.available.iter().copied().filter(|&at| self.total_of(at).is_some()).collect();
+        let explicit = |at: &usize| !self.items()[*at].is_noise();
+        let some: Vec<usize> =
+            if said.iter().any(explicit) { said.iter().copied().filter(explicit).collect() } else { said.clone() };
+        for at in some {
+            if self.wanted.takes(at) {
+                continue;
+            }
+            let op = self.total_of(at).map(str::to_owned).expect("only those were kept");
+            let key = self.key_of(at);
+            // «sum the expenses of ~/expenses.csv»: the rows themselves; their amount is meant.
+            let rows = key.as_ref().is_some_and(|(name, _)| self.names_the_table(name));
+            let key = match key {
+                Some((_, used)) if rows => {
+                    self.wanted.used.extend(used);
+                    None
+                }
+                other => other,
+            };
+            let bare = !rows
+                && key.is_none()
+                && (self.kind != Kind::Files || self.items()[at].is_noise() && self.clause.counts);
+            if bare || self.wanted.totals.iter().any(|t| t.op == op) {
+                continue;
+            }
+            let key = key.map(|(name, used)| {
+                self.wanted.used.extend(used);
+                name
+            });
+            self.wanted.used.push(at);
+            if let (Some(key), true) = (&key, matches!(op.as_str(), "max" | "min"))
+                && let Some(top) = self.rows_meant(at)
+            {
+                self.wanted.order = Some(Order { by: key.clone(), desc: op == "max", at });
+                self.wanted.top = Some((top, at));
+                continue;
+            }
+            self.wanted.totals.push(Total { op, key, at });
+        }
+        let sized = |&i: &usize| {
+            let bytes = self.items()[i]
+                .measure()
+                .is_some_and(|m| self.builder.lexicons.measures[m].fields.contains_key("find"));
+            bytes || matches!(self.known_field(i), Some(("size", _)))
+        };
+        let asked = self.kind == Kind::Files && self.clause.counts && self.wanted.is_empty();
+        if let Some(at) = self.available.iter().copied().find(sized).filter(|_| asked) {
+            self.wanted.used.push(at);
+            self.wanted.totals.push(Total { op: "sum".to_owned(), key: Some("size".to_owned()), at });
+        }
+        // «in total» beside a sum that was read says nothing more.
+        if !self.wanted.totals.is_empty() {
+            self.wanted.used.extend(said);
+        }
+    }
+
+    /// «the 3 rows with the highest price»: rows are wanted, not the number; how many of them.
+    pub(super) fn rows_meant(&mut self, at: usize) -> Option<i64> {
+        if self.kind != Kind::Rows {
+            return None;
+        }
+        let before = (self.clause.range.start..at).rev().filter(|&i| self.item(i).is_some());
+        let noun = before
+            .into_iter()
+            .find(|&i| matches!(self.items()[i].what, What::Lines(Lines::First(_))) || self.is_rows_noun(i))?;
+        if let What::Lines(Lines::First(n)) = self.items()[noun].what {
+            self.wanted.used.push(noun);
+            return Some(n);
+        }
+        if let Some((n, used)) = self.count_beside(noun) {
+            self.wanted.used.extend(used);
+            return Some(n);
+        }
+        let folded = self.items()[noun].folded.as_str();
+        Some(if folded.ends_with('s') || folded.ends_with("he") || folded.ends_with("ee") { SOME } else { 1 })
+    }
+
+    pub(super) fn names_the_table(&self, name: &str) -> bool {
+        let name = super::super::words::fold(name);
+        let stem = super::super::words::stem(&name);
+        self.available.iter().any(|&at| match &self.items()[at].what {
+            What::Path { value, .. } => {
+                let file = super::super::words::fold(value.rsplit('/').next().unwrap_or(value));
+                let table = file.rsplit_once('.').is_some_and(|(_, e)| matches!(e, "csv" | "tsv"));
+                table && file.split(|c: char| !c.is_alphanumeric()).any(|part| super::super::words::stem(part) == stem)
+            }
+            _ => false,
+        })
+    }
+
+    /// The field that a total is of: after it, else before it.
+    pub(super) fn key_of(&self, at: usize) -> Option<(String, Vec<usize>)> {
+        let with_column = |found: usize| {
+            let column = |i: &usize| self.item(*i).is_some_and(|item| item.is(Cue::Column));
+            [found.checked_sub(1), found.checked_add(1)].into_iter().flatten().filter(column).chain([found]).collect()
+        };
+        if self.kind != Kind::Rows {
+            let found =
+                self.available.iter().copied().find(|&i| self.known_field(i).is_some() && !self.wanted.takes(i));
+            return found.and_then(|i| Some((self.known_field(i)?.0.to_owned(), vec![i])));
+        }
+        let column = self.available.iter().copied().find(|&i| self.items()[i].is(Cue::Column));
+        let beside = column.and_then(|column| {
+            let usable = |&i: &usize| self.column_name(i).is_some() && !self.wanted.takes(i);
+            [column + 1, column.wrapping_sub(1)].into_iter().find(usable)
+        });
+        let next = self.after(at + 1).filter(|&i| !self.wanted.takes(i) && self.column_name(i).is_some());
+        let before = (0..at)
+            .rev()
+            .take(3)
+            .find(|&i| self.item(i).is_some() && self.column_name(i).is_some() && !self.wanted.takes(i));
+        let found = beside.or(next).or(before)?;
+        Some((self.column_name(found)?, with_column(found)))
+    }
+}

@@ -1,0 +1,176 @@
+//! The lexicon files as they are written: one table a kind of meaning. Anything unknown in them is refused.
+//!
+//! What the words come to mean together is the engine's business; here are only the lists.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::Cue;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Source {
+    pub(super) verbs: Vec<VerbClass>,
+    pub(super) objects: BTreeMap<String, Vec<String>>,
+    pub(super) forms: Vec<FormSource>,
+    pub(super) measures: Vec<Measure>,
+    pub(super) settings: Vec<Setting>,
+    pub(super) patterns: Vec<Globs>,
+    pub(super) orders: Vec<Order>,
+    pub(super) fields: Vec<FieldName>,
+    pub(super) aggregates: Vec<Aggregate>,
+    pub(super) recurrence: Recurrence,
+    pub(super) cues: BTreeMap<Cue, Vec<String>>,
+    pub(super) sizes: Vec<Valued<u64>>,
+    pub(super) periods: BTreeMap<String, Vec<String>>,
+    pub(super) numbers: Vec<Valued<i64>>,
+    pub(super) ordinals: Vec<Valued<i64>>,
+    pub(super) weekdays: Vec<Vec<String>>,
+    pub(super) months: Vec<Vec<String>>,
+    pub(super) zones: BTreeMap<String, Vec<String>>,
+    pub(super) folders: Vec<String>,
+    pub(super) noise: Vec<String>,
+    #[serde(default)]
+    pub(super) elisions: Vec<String>,
+    #[serde(default)]
+    pub(super) enclitics: Vec<Enclitic>,
+    #[serde(default)]
+    pub(super) file_extensions: Vec<String>,
+    #[serde(default)]
+    pub(super) domain_endings: Vec<String>,
+}
+
+/// Words that name the same acts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VerbClass {
+    /// Verbs of the closed vocabulary, the likeliest first.
+    #[serde(rename = "as")]
+    pub(crate) verbs: Vec<String>,
+    /// It only asks for an answer («tell», «show»): another verb, or what is there, says what to do.
+    #[serde(default)]
+    pub(crate) weak: bool,
+    /// It asks how many.
+    #[serde(default)]
+    pub(crate) counts: bool,
+    /// The object that its words bring with them («mkdir»: folders).
+    #[serde(default)]
+    pub(crate) object: Option<String>,
+    pub(super) words: Vec<String>,
+    #[serde(default)]
+    pub(super) past: Vec<String>,
+}
+
+/// Words that name a quantity of a result, and where each kind of step holds it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Measure {
+    /// The result's dotted path by the verb of the step.
+    pub(crate) fields: BTreeMap<String, String>,
+    pub(super) words: Vec<String>,
+}
+
+/// Words that set an argument.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Setting {
+    pub(crate) argument: String,
+    pub(crate) value: serde_json::Value,
+    pub(super) words: Vec<String>,
+}
+
+/// Words that stand for globs over names.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Globs {
+    pub(crate) globs: Vec<String>,
+    pub(super) words: Vec<String>,
+}
+
+/// Words that order entries by a field («largest», «newest»).
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Order {
+    /// The field that entries of files and processes have.
+    pub(crate) by: String,
+    /// Whether the first is the one with the most of it.
+    pub(crate) desc: bool,
+    pub(super) words: Vec<String>,
+}
+
+/// Words that name a field of files or processes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FieldName {
+    /// The field's name in entries.
+    pub(crate) name: String,
+    /// Whether people who sort by it usually want the most first.
+    #[serde(default)]
+    pub(crate) desc: bool,
+    pub(super) words: Vec<String>,
+}
+
+/// Words that make one number of many.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Aggregate {
+    /// `sum`, `avg`, `min`, `max`, `median`.
+    pub(crate) op: String,
+    pub(super) words: Vec<String>,
+}
+
+/// Words of recurring times; each is one word, or several where a space stands in it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Recurrence {
+    /// «every».
+    pub(crate) every: Vec<String>,
+    /// «at».
+    pub(crate) at: Vec<String>,
+    /// «on»: before days.
+    pub(crate) on: Vec<String>,
+    /// «other», after «every».
+    pub(crate) other: Vec<String>,
+    /// Times of day with the hour that is meant when none is said.
+    pub(crate) parts: BTreeMap<String, u8>,
+    /// Parts of the day whose hours up to eleven are in the afternoon.
+    pub(crate) afternoon: Vec<String>,
+    /// «noon», «midnight».
+    pub(crate) moments: BTreeMap<String, u8>,
+    /// Monday to Friday.
+    pub(crate) weekdays: Vec<String>,
+    /// Saturday and Sunday.
+    pub(crate) weekend: Vec<String>,
+    /// «daily» to the number of days; 1, 7, 30.
+    pub(crate) adverbs: BTreeMap<String, u8>,
+    /// «first», of the month.
+    pub(crate) first: Vec<String>,
+    /// «half past», added to the hour, in minutes.
+    pub(crate) minutes: BTreeMap<String, u8>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FormSource {
+    pub(super) form: String,
+    #[serde(default)]
+    pub(super) singular: Vec<String>,
+    #[serde(default)]
+    pub(super) plural: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Valued<T> {
+    pub(super) value: T,
+    pub(super) words: Vec<String>,
+}
+
+/// A pronoun that is written onto a verb («leggi-lo», «leggi-mi»).
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Enclitic {
+    pub(super) suffix: String,
+    pub(super) pronoun: bool,
+}

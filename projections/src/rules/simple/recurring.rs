@@ -1,0 +1,352 @@
+//! Recurring times: «every weekday at 8:30», «alle 22:15 di ogni sera», as five fields of cron, and the request that is left.
+//!
+//! It reads a cadence and a time beside it. What has no cadence («tomorrow at 8») is none of its business.
+
+use super::items::{Item, What};
+use super::lexicon::{Lexicons, Period, Recurrence, Sense};
+use crate::messages::Language;
+
+/// A recurring time, and the items that say it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Recurring {
+    /// Minute, hour, day of the month, month, day of the week.
+    pub(crate) cron: String,
+    /// First and one past the last item.
+    pub(crate) items: std::ops::Range<usize>,
+}
+
+/// How often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Cadence {
+    Minutes(i64),
+    Hours(i64),
+    Days(i64),
+    /// Days of the week, Sunday is 0; with the hour that is usual, if the words have one.
+    Weekly(Vec<i8>),
+    Monthly(i64),
+    Yearly,
+}
+
+/// A word and the item that it belongs to. What is no word is a bar that nothing reads across.
+type Token = (String, usize);
+
+/// Reads the recurring time of a sentence.
+pub(crate) fn recurring(lexicons: &Lexicons, language: Language, items: &[Item]) -> Option<Recurring> {
+    let tokens = tokens(items);
+    let order = |l: &&(Language, Recurrence)| l.0 != language;
+    let mut tables: Vec<&(Language, Recurrence)> = lexicons.recurrence.iter().collect();
+    tables.sort_by_key(order);
+    tables
+        .into_iter()
+        .find_map(|(language, words)| Reader { lexicons, language: *language, words, tokens: &tokens }.read())
+}
+
+fn tokens(items: &[Item]) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        match &item.what {
+            What::Path { .. } | What::Globs { .. } | What::Url(_) | What::Quoted(_) | What::Email(_) => {
+                tokens.push(("\0".to_owned(), at));
+            }
+            What::Punctuation(mark) => tokens.push((mark.to_string(), at)),
+            _ => tokens.extend(item.folded.split(' ').map(|word| (word.to_owned(), at))),
+        }
+    }
+    tokens
+}
+
+struct Reader<'a> {
+    lexicons: &'a Lexicons,
+    language: Language,
+    words: &'a Recurrence,
+    tokens: &'a [Token],
+}
+
+/// Minutes since midnight, and one past the last token.
+type Time = (i64, usize);
+
+impl Reader<'_> {
+    fn read(&self) -> Option<Recurring> {
+        for start in 0..self.tokens.len() {
+            let Some((cadence, part, end)) = self.cadence(start) else { continue };
+            let after = self.time(self.skip_links(end));
+            let (time, from, to) = match after {
+                Some((minutes, to)) => (Some(minutes), start, to),
+                None => match self.time_before(start) {
+                    Some((minutes, from)) => (Some(minutes), from, end),
+                    None => (None, start, end),
+                },
+            };
+            let (day, from) = self.day_of_month_before(from);
+            let (late, to) = self.part_after(to);
+            let minutes = self.at_part(time, late.or(part.as_deref()));
+            let cron = cron(&cadence, minutes, day)?;
+            return Some(Recurring { cron, items: self.tokens[from].1..self.tokens[to - 1].1 + 1 });
+        }
+        None
+    }
+
+    fn word(&self, at: usize) -> &str {
+        self.tokens.get(at).map_or("", |(word, _)| word)
+    }
+
+    /// One past the phrase of `phrases` that starts at `at`, the longest first.
+    fn phrase<'p>(&self, phrases: impl IntoIterator<Item = &'p String>, at: usize) -> Option<usize> {
+        let reads = |phrase: &String| {
+            let mut to = at;
+            for word in super::words::fold(phrase).split([' ', '\'']).filter(|w| !w.is_empty()) {
+                if self.word(to).trim_end_matches('\'') != word {
+                    return None;
+                }
+                to += 1;
+            }
+            Some(to)
+        };
+        phrases.into_iter().filter_map(reads).max()
+    }
+
+    fn sense<T>(&self, at: usize, read: impl Fn(&Sense) -> Option<T>) -> Option<T> {
+        self.lexicons.senses_of(self.word(at), self.language).iter().find_map(read)
+    }
+
+    fn number(&self, at: usize) -> Option<i64> {
+        self.word(at)
+            .parse()
+            .ok()
+            .or_else(|| self.sense(at, |s| if let Sense::Number(n) = s { Some(*n) } else { None }))
+    }
+
+    fn period(&self, at: usize) -> Option<Period> {
+        self.sense(at, |s| if let Sense::Period(p) = s { Some(*p) } else { None })
+    }
+
+    fn weekday(&self, at: usize) -> Option<i8> {
+        let plain = |at: usize| self.sense(at, |s| if let Sense::Weekday(n) = s { Some(*n % 7) } else { None });
+        plain(at).or_else(|| {
+            let singular = self.word(at).strip_suffix('s')?;
+            let senses = self.lexicons.senses_of(singular, self.language);
+            senses.iter().find_map(|s| if let Sense::Weekday(n) = s { Some(*n % 7) } else { None })
+        })
+    }
+
+    /// The part of the day that is named at `at`.
+    fn part(&self, at: usize) -> Option<&str> {
+        self.words.parts.contains_key(self.word(at)).then(|| self.word(at))
+    }
+
+    /// A cadence that starts at `at`: how often, the part of the day it names, one past its last token.
+    fn cadence(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        if let Some(&days) = self.words.adverbs.get(self.word(at)) {
+            let cadence = match days {
+                0 => Cadence::Hours(1),
+                1 => Cadence::Days(1),
+                7 => Cadence::Weekly(vec![1]),
+                _ => Cadence::Monthly(1),
+            };
+            return Some((cadence, None, at + 1));
+        }
+        let every = self.phrase(&self.words.every, at);
+        // «on weekdays», «on mondays»: the plural says it.
+        let on = self.phrase(&self.words.on, at).filter(|&to| {
+            let plural = self.word(to).ends_with('s') && self.language == Language::En;
+            (plural && self.weekday(to).is_some())
+                || self.phrase(self.words.weekdays.iter().chain(&self.words.weekend), to).is_some()
+        });
+        let from = every.or(on)?;
+        self.round(from)
+    }
+
+    /// What comes after «every».
+    fn round(&self, from: usize) -> Option<(Cadence, Option<String>, usize)> {
+        if let Some(to) = self.phrase(&self.words.weekdays, from) {
+            return Some((Cadence::Weekly((1..=5).collect()), None, to));
+        }
+        if let Some(to) = self.phrase(&self.words.weekend, from) {
+            return Some((Cadence::Weekly(vec![6, 0]), None, to));
+        }
+        if let Some(part) = self.part(from) {
+            return Some((Cadence::Days(1), Some(part.to_owned()), from + 1));
+        }
+        if let Some((days, to)) = self.days(from) {
+            let part = self.part(to).map(str::to_owned);
+            let to = to + usize::from(part.is_some());
+            return Some((Cadence::Weekly(days), part, to));
+        }
+        let other = self.phrase(&self.words.other, from);
+        let (count, unit) = match (other, self.number(from)) {
+            (Some(to), _) => (2, to),
+            (None, Some(n)) => (n, from + 1),
+            (None, None) => (1, from),
+        };
+        if !(1..=59).contains(&count) {
+            return None;
+        }
+        let cadence = match self.period(unit)? {
+            Period::Minute => Cadence::Minutes(count),
+            Period::Hour => Cadence::Hours(count),
+            Period::Day => Cadence::Days(count),
+            Period::Week if count == 1 => Cadence::Weekly(vec![1]),
+            Period::Month if count == 1 => Cadence::Monthly(1),
+            Period::Year if count == 1 => Cadence::Yearly,
+            Period::Week | Period::Month | Period::Year => return None,
+        };
+        Some((cadence, None, unit + 1))
+    }
+
+    /// «monday and thursday», «lunedì, mercoledì e venerdì».
+    fn days(&self, from: usize) -> Option<(Vec<i8>, usize)> {
+        let mut days = vec![self.weekday(from)?];
+        let mut to = from + 1;
+        loop {
+            let mut next = to;
+            while matches!(self.word(next), "," | "and" | "e" | "ed" | "every" | "ogni") && next < to + 3 {
+                next += 1;
+            }
+            match self.weekday(next).filter(|_| next > to) {
+                Some(day) => {
+                    days.push(day);
+                    to = next + 1;
+                }
+                None => return Some((days, to)),
+            }
+        }
+    }
+
+    fn skip_links(&self, at: usize) -> usize {
+        let linking = |at: usize| self.word(at) == "," || self.words.on.iter().any(|w| w == self.word(at));
+        let next = at + usize::from(linking(at));
+        if self.clock(next).is_some() || self.phrase(&self.words.at, next).is_some() { next } else { at }
+    }
+
+    /// A time of day that starts at `at`: «at 8», «alle 22:15», «at noon», «8:30».
+    fn time(&self, at: usize) -> Option<Time> {
+        let led = self.phrase(&self.words.at, at);
+        let from = led.unwrap_or(at);
+        let from = self.phrase(&self.words.at, from).unwrap_or(from);
+        if let Some(&hour) = self.words.moments.get(self.word(from)) {
+            return Some((i64::from(hour) * 60, from + 1));
+        }
+        if let Some((minutes, to)) = self
+            .words
+            .minutes
+            .iter()
+            .find_map(|(phrase, minutes)| Some((i64::from(*minutes), self.phrase([phrase], from)?)))
+        {
+            let hour = self.number(to).filter(|h| (0..24).contains(h) && self.language == Language::En)?;
+            return Some((hour * 60 + minutes, to + 1));
+        }
+        let (minutes, to, sure) = self.clock(from)?;
+        (sure || led.is_some()).then_some((minutes, to))
+    }
+
+    /// Hours and minutes at `at`; whether they can be nothing else.
+    fn clock(&self, at: usize) -> Option<(i64, usize, bool)> {
+        let word = self.word(at);
+        let half = |to: usize| {
+            let mut ends = self.words.minutes.iter().filter(|_| self.language == Language::It);
+            ends.find_map(|(phrase, minutes)| Some((i64::from(*minutes), self.phrase([phrase], to)?)))
+        };
+        let meridian = |hour: i64, word: &str| match word {
+            "am" | "a.m" => Some(hour % 12),
+            "pm" | "p.m" => Some(hour % 12 + 12),
+            _ => None,
+        };
+        let (digits, suffix) = word.split_at(word.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(word.len()));
+        let (hour, minute, written): (i64, i64, bool) = match digits.split_once([':', '.']) {
+            Some((h, m)) if m.len() == 2 => (h.parse().ok()?, m.parse().ok()?, true),
+            Some(_) => return None,
+            None => (digits.parse().ok().or_else(|| self.number(at))?, 0, false),
+        };
+        if !(0..24).contains(&hour) || !(0..60).contains(&minute) {
+            return None;
+        }
+        if let Some(hour) = meridian(hour, suffix) {
+            return Some((hour * 60 + minute, at + 1, true));
+        }
+        if !suffix.is_empty() && self.number(at).is_none() {
+            return None;
+        }
+        if let Some(hour) = meridian(hour, self.word(at + 1)) {
+            return Some((hour * 60 + minute, at + 2, true));
+        }
+        // «7:30 p.m.» and «22 : 15» are cut at their marks.
+        if self.word(at + 1) == ":" && !written {
+            let minute = self.word(at + 2).parse::<i64>().ok().filter(|m| (0..60).contains(m))?;
+            return Some((hour * 60 + minute, at + 3, true));
+        }
+        if let Some((more, to)) = half(at + 1).filter(|_| !written) {
+            return Some((hour * 60 + more, to, true));
+        }
+        Some((hour * 60 + minute, at + 1, written))
+    }
+
+    /// A time of day that ends right before `at`, and its first token.
+    fn time_before(&self, at: usize) -> Option<(i64, usize)> {
+        let ends = |to: usize| {
+            to == at || (to + 1 == at && (self.word(to) == "," || self.words.on.iter().any(|w| w == self.word(to))))
+        };
+        (at.saturating_sub(6)..at).find_map(|from| {
+            let (minutes, to) = self.time(from)?;
+            let (part, end) = self.part_after(to);
+            ends(end).then(|| (self.at_part(Some(minutes), part), from))
+        })
+    }
+
+    /// «il 15 di ogni mese», «on the first of every month».
+    fn day_of_month_before(&self, from: usize) -> (Option<i64>, usize) {
+        let link = |at: usize| self.words.on.iter().any(|w| w == self.word(at));
+        let mut at = from;
+        while at > 0 && link(at - 1) {
+            at -= 1;
+        }
+        let Some(day_at) = at.checked_sub(1).filter(|_| at < from) else { return (None, from) };
+        let first = self.words.first.iter().any(|w| w == self.word(day_at));
+        let figure = self.word(day_at).trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok();
+        let ordinal = self.sense(day_at, |s| if let Sense::Ordinal(n) = s { Some(*n) } else { None });
+        let day = if first { Some(1) } else { figure.or(ordinal) };
+        let Some(day) = day.filter(|d| (1..=31).contains(d)) else { return (None, from) };
+        let start = (0..day_at).rev().take_while(|&i| link(i)).last().unwrap_or(day_at);
+        (Some(day), start)
+    }
+
+    /// «in the evening», «di sera»: a part of the day right after a time.
+    fn part_after(&self, to: usize) -> (Option<&str>, usize) {
+        for skip in 0..3 {
+            let between = (to..to + skip)
+                .all(|i| matches!(self.word(i), "in" | "the" | "di" | "del" | "della" | "at" | "of" | "nel"));
+            if let Some(part) = self.part(to + skip).filter(|_| between) {
+                return (Some(part), to + skip + 1);
+            }
+        }
+        (None, to)
+    }
+
+    /// The time with what the part of the day makes of it; eight in the morning when nothing is said.
+    fn at_part(&self, time: Option<i64>, part: Option<&str>) -> i64 {
+        let usual = part.and_then(|part| self.words.parts.get(part)).map_or(8, |hour| i64::from(*hour));
+        let Some(minutes) = time else { return usual * 60 };
+        let Some(part) = part else { return minutes };
+        let late = self.words.afternoon.iter().any(|w| w == part);
+        let night = usual >= 22;
+        let small = minutes < 12 * 60;
+        if small && (late || (night && minutes >= 6 * 60)) { minutes + 12 * 60 } else { minutes }
+    }
+}
+
+fn cron(cadence: &Cadence, minutes: i64, day: Option<i64>) -> Option<String> {
+    let (minute, hour) = (minutes % 60, minutes / 60);
+    let every = |n: i64| if n == 1 { "*".to_owned() } else { format!("*/{n}") };
+    Some(match cadence {
+        Cadence::Minutes(n) => format!("{} * * * *", every(*n)),
+        Cadence::Hours(n) if *n < 24 => format!("0 {} * * *", every(*n)),
+        Cadence::Hours(_) => return None,
+        Cadence::Days(n) if *n < 29 => format!("{minute} {hour} {} * *", every(*n)),
+        Cadence::Days(_) => return None,
+        Cadence::Weekly(days) => {
+            let days: Vec<String> = days.iter().map(i8::to_string).collect();
+            format!("{minute} {hour} * * {}", days.join(","))
+        }
+        Cadence::Monthly(first) => format!("{minute} {hour} {} * *", day.unwrap_or(*first)),
+        Cadence::Yearly => format!("{minute} {hour} {} 1 *", day.unwrap_or(1)),
+    })
+}
