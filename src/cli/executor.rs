@@ -52,6 +52,16 @@ pub(super) enum Executor {
     },
     /// Compare every active executor with what was signed.
     Verify,
+    /// Let a builtin be called again.
+    Enable {
+        /// Its name.
+        name: String,
+    },
+    /// Let a builtin be called no more.
+    Disable {
+        /// Its name.
+        name: String,
+    },
 }
 
 pub(super) fn run(context: &Context, command: &Executor) -> Result<u8, Failure> {
@@ -62,6 +72,8 @@ pub(super) fn run(context: &Context, command: &Executor) -> Result<u8, Failure> 
         Executor::Check { dir } => check_folder(context, dir),
         Executor::Add { dir } => add(context, dir),
         Executor::Verify => verify(context),
+        Executor::Enable { name } => switch(context, name, true),
+        Executor::Disable { name } => switch(context, name, false),
     }
 }
 
@@ -295,6 +307,23 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
             birth.version,
             birth.cases.len()
         ));
+    }
+    Ok(0)
+}
+
+fn switch(context: &Context, name: &str, enabled: bool) -> Result<u8, Failure> {
+    use metnos_projections::machines::catalog::{Command, decide};
+    let mut instance = context.ready(&context.flags())?;
+    let command = Command::Switch { name: name.to_owned(), enabled, by: "owner".to_owned() };
+    let events = decide(&instance.catalog, command)
+        .map_err(|error| Failure::refused(error.to_string(), "metnos executor list shows the executors"))?;
+    instance.record(&format!("executor/{name}"), events, Vec::new())?;
+    ask::follow(context, &instance);
+    let now = if enabled { "enabled" } else { "disabled" };
+    if context.global.json {
+        output::result_json(&json!({ "ok": true, "name": name, "state": now }));
+    } else {
+        output::result(&format!("{name} is {now}"));
     }
     Ok(0)
 }

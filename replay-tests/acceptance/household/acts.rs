@@ -212,3 +212,27 @@ fn many_changes_that_were_cut_are_finished() {
         home.is_whole();
     }
 }
+
+#[test]
+fn builtins_are_listed_switched_and_look_at_the_host() {
+    let home = Home::new();
+    let ran = home.run(["executor", "run", "get_processes", "--args", r#"{"name": "metnos"}"#]);
+    assert!(
+        ran.code == 0 && ran.out.contains("metnos") && ran.out.contains("of memory in all"),
+        "{} {}",
+        ran.out,
+        ran.err
+    );
+    let listed = home.run(["executor", "list"]);
+    assert!(["get_processes", "undo_last_turn"].iter().all(|name| listed.out.contains(name)), "{}", listed.out);
+    let record = home.run(["--json", "turn", "show"]).json();
+    assert_eq!(record["steps"][0]["cage"]["level"], "not_needed", "{record}");
+    assert_eq!(home.run(["executor", "disable", "undo_last_turn"]).code, 0);
+    assert_eq!(home.run(["executor", "disable", "undo_last_turn"]).code, 1);
+    assert_eq!(home.run(["executor", "disable", "find_files"]).code, 1);
+    assert_eq!(home.run(["undo", "--preview"]).code, 1);
+    assert_eq!(home.run(["executor", "enable", "undo_last_turn"]).code, 0);
+    let ran = home.run(["undo", "--preview"]);
+    assert!(ran.code == 1 && ran.err.contains("No request has changed anything"), "{} {}", ran.out, ran.err);
+    home.is_whole();
+}
