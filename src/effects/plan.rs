@@ -62,6 +62,8 @@ pub struct Around<'a> {
 #[derive(Debug, Default)]
 pub struct Named {
     exact: HashSet<PathBuf>,
+    /// Names that are no UTF-8, by the text that an executor sees of them.
+    by_text: HashMap<String, PathBuf>,
     below: Vec<PathBuf>,
     beside: bool,
 }
@@ -85,10 +87,21 @@ impl Named {
                 named.beside |= fixed.as_os_str().is_empty();
                 named.below.extend(fixed.is_absolute().then_some(fixed));
             } else {
+                if target.canonical_b64.is_some() {
+                    named.by_text.insert(target.canonical.clone(), path.clone());
+                }
                 named.exact.insert(path);
             }
         }
         named
+    }
+
+    /// The path that an effect means: by its bytes, or by the text of a target whose bytes are known.
+    fn meant(&self, text: &str, b64: Option<&str>) -> PathBuf {
+        match self.by_text.get(text) {
+            Some(path) if b64.is_none() => path.clone(),
+            _ => exact(text, b64),
+        }
     }
 
     fn has(&self, path: &Path) -> bool {
@@ -111,7 +124,8 @@ pub fn plan(result: &Value, targets: &Named, around: Around<'_>) -> Planned {
             break;
         }
         let text = |key: &str| effect.get(key).and_then(Value::as_str);
-        let path = exact(text("path").or(text("src")).unwrap_or_default(), text("path_b64").or(text("src_b64")));
+        let path =
+            targets.meant(text("path").or(text("src")).unwrap_or_default(), text("path_b64").or(text("src_b64")));
         let op = op_at(text("op").unwrap_or_default(), &path);
         if let Err((class, reason)) = planner.effect(effect, &path, targets) {
             planner.planned.ops.push(PlannedOp { trouble: Some((class.to_owned(), reason)), ..op });
@@ -454,4 +468,50 @@ fn whole(
     }
     hasher.update(content);
     Ok((BlobHash(*hasher.finalize().as_bytes()), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn target(pointer: &str, canonical: &str, b64: Option<&str>) -> Target {
+        Target {
+            pointer: pointer.to_owned(),
+            role: "target_path".to_owned(),
+            given: canonical.to_owned(),
+            canonical: canonical.to_owned(),
+            canonical_b64: b64.map(str::to_owned),
+            kind: "file".to_owned(),
+            trouble: None,
+        }
+    }
+
+    #[test]
+    fn only_what_was_named_may_be_changed() {
+        let targets = [
+            target("/entries", "/h/old", None),
+            target("/dst_template", "/h/new/{year}/{name}", None),
+            target("/path", "/h/caff\u{fffd}", Some("L2gvY2FmZug=")),
+        ];
+        let args =
+            json!({ "entries": [{ "path": "/h/old/a" }, { "path": "/h/old/b\u{fffd}", "path_b64": "L2gvb2xkL2Lo" }] });
+        let named = Named::new(&targets, &args);
+        assert!(
+            named.has(Path::new("/h/old/a")) && !named.has(Path::new("/h/old/c")) && !named.has(Path::new("/h/old"))
+        );
+        assert!(named.has(&exact("", Some("L2gvb2xkL2Lo"))));
+        assert!(named.allows(Path::new("/h/new/2024/x"), None) && !named.allows(Path::new("/h/newer/x"), None));
+        assert!(named.has(&named.meant("/h/caff\u{fffd}", None)), "a writer sees only the text of such a name");
+        assert!(!named.has(Path::new("/h/caff\u{fffd}")));
+    }
+
+    #[test]
+    fn a_plain_name_leads_beside_what_is_moved_and_nowhere_else() {
+        let targets = [target("/paths/0", "/h/a/x", None), target("/dst_template", "{dir}/y", None)];
+        let named = Named::new(&targets, &json!({}));
+        let allows = |dst: &str| named.allows(Path::new(dst), Some(Path::new("/h/a/x")));
+        assert!(allows("/h/a/y") && !allows("/h/y") && !allows("/etc/y"));
+    }
 }
