@@ -290,7 +290,7 @@ impl Run<'_> {
             let loaded = prepared.loaded.as_ref()?;
             Some((loaded.builtin?, loaded))
         }) {
-            let (finished, blobs) = self.from_builtin(step, trace_id, builtin, loaded, started);
+            let (finished, blobs) = self.builtin_finished(step, trace_id, builtin, loaded, started);
             faults::reach("before_intent");
             return self.take(Command::Returned(Box::new(finished)), blobs);
         }
@@ -366,7 +366,7 @@ impl Run<'_> {
     }
 
     /// The record of a call that the binary carried out itself.
-    fn from_builtin(
+    fn builtin_finished(
         &self,
         step: u32,
         trace_id: &str,

@@ -446,3 +446,59 @@ fn a_program_s_output_comes_with_its_end() {
         "3 a\nwc è stato terminato da SIGKILL.\nwc: x: no",
     );
 }
+
+/// What the core makes of an acting step of `made` changes and `failed` failures.
+fn acted(op: &str, made: usize, failed: usize, metadata: &Value) -> Value {
+    let line = |n: usize| json!({"op": op, "path": format!("/d/{n}"), "dst": format!("/e/{n}"), "bytes": 1000, "ok": true, "before": "file"});
+    let lost = |n: usize| json!({"op": op, "path": format!("/f/{n}"), "error": "There is one of that name already"});
+    json!({
+        "ok": true, "ok_count": made, "fail_count": failed, "metadata": metadata,
+        "made": (0..made).map(line).collect::<Vec<_>>(), "failed": (0..failed).map(lost).collect::<Vec<_>>(),
+        "done": {"files": made, "folders": 0, "created": 0, "replaced": 0, "bytes": made * 1000},
+    })
+}
+
+#[test]
+fn acts_are_counted_and_what_failed_is_said() {
+    let trash = json!({"count": 2, "permanent": false});
+    check_said(
+        "delete_files",
+        &json!({}),
+        &acted("delete", 1, 0, &trash),
+        "Moved /d/0 to the trash (1.0 kB).",
+        "Spostato /d/0 nel cestino (1,0 kB).",
+    );
+    check_said(
+        "delete_files",
+        &json!({}),
+        &acted("delete", 2, 1, &json!({"count": 3, "permanent": true})),
+        "Deleted 2 files for good (2.0 kB):\n/d/0\n/d/1\n1 item failed:\n/f/0: There is one of that name already",
+        "Cancellati 2 file per sempre (2,0 kB):\n/d/0\n/d/1\n1 elemento non riuscito:\n/f/0: There is one of that name already",
+    );
+    check_said(
+        "delete_dirs",
+        &json!({}),
+        &acted("delete", 0, 0, &trash),
+        "Nothing was deleted.",
+        "Non è stato cancellato niente.",
+    );
+    check_said(
+        "move_files",
+        &json!({}),
+        &acted("move", 1, 0, &json!({"count": 1, "skipped": []})),
+        "Moved /d/0 to /e/0.",
+        "Spostato /d/0 in /e/0.",
+    );
+    let said = |language: &str, result: &Value| {
+        let presentation = manifest(SEEDS.iter().find(|seed| seed.name == "move_files").expect("it is listed"))
+            .presentation
+            .expect("it has one");
+        let template = if language == "it" { presentation.it } else { presentation.en };
+        fill(&template, json!({"result": result, "args": {}, "metadata": result["metadata"]}))
+            .expect("it can be filled in")
+    };
+    let many = acted("move", 70, 0, &json!({"count": 70, "skipped": []}));
+    let (en, it) = (said("en", &many), said("it", &many));
+    assert!(en.starts_with("Moved 70 files (70.0 kB):\n") && en.ends_with("\nand 20 more"), "{en}");
+    assert!(it.starts_with("Spostati 70 file (70,0 kB):\n") && it.ends_with("\ne altri 20"), "{it}");
+}

@@ -2,6 +2,7 @@
 //! times of files; undo of undo restores; what changed in between is refused item by item.
 //!
 //! Turns are planned, committed and reversed as the engine does it, on a real tree; cage and log are left out.
+#![expect(clippy::unwrap_used, reason = "a test that meets something unexpected stops there")]
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -156,7 +157,7 @@ impl World {
             let bytes = self.bytes(op);
             let name = key(&format!("turn {}", self.turns), index);
             let outcome = commit(&mut hands, op, &bytes, &name);
-            assert_eq!(self.again(op, &bytes, &name, &outcome), None, "{op:?}");
+            assert_eq!(again(op, &bytes, &name, &outcome), None, "{op:?}");
             let failure = match outcome {
                 Outcome::Failed(class, reason) => Some((class, reason)),
                 Outcome::Done | Outcome::FoundDone => None,
@@ -165,17 +166,6 @@ impl World {
         }
         hands.settle().unwrap();
         step
-    }
-
-    /// A change that was made is found made when it is tried again, as recovery does; what it says otherwise.
-    fn again(&self, op: &PlannedOp, bytes: &[u8], name: &str, first: &Outcome) -> Option<Outcome> {
-        // A mode that was set is not told from one that is the same; adding a byte twice would be.
-        let told = matches!(op.op.as_str(), "append" | "write" | "move" | "restore" | "mkdir" | "delete" | "link");
-        if *first != Outcome::Done || !told || op.after.is_some_and(|after| Some(after) == op.before.hash) {
-            return None;
-        }
-        let again = commit(&mut Hands::default(), op, bytes, name);
-        (again != Outcome::FoundDone).then_some(again)
     }
 
     fn bytes(&self, op: &PlannedOp) -> Vec<u8> {
@@ -189,11 +179,11 @@ impl World {
     /// One turn of some acts on what chance names.
     fn act(&mut self, chance: &mut Chance) -> Step {
         let staged = format!("text {}\n", chance.next());
-        let effects: Vec<Value> = (0..1 + chance.below(4)).map(|_| self.effect(chance)).collect();
+        let effects: Vec<Value> = (0..=chance.below(4)).map(|_| self.effect(chance)).collect();
         let targets: Vec<Target> = effects.iter().flat_map(targets_of).collect();
         let result = json!({ "ok": true, "effects": effects });
-        let named = Named::new(&targets, &Value::Null);
-        let planned = self.around(&staged, |around| plan(&result, &named, around));
+        let may = Named::new(&targets, &Value::Null);
+        let planned = self.around(&staged, |around| plan(&result, &may, around));
         self.commit(planned)
     }
 
@@ -236,6 +226,17 @@ impl World {
     }
 }
 
+/// A change that was made is found made when it is tried again, as recovery does; what it says otherwise.
+fn again(op: &PlannedOp, bytes: &[u8], name: &str, first: &Outcome) -> Option<Outcome> {
+    // A mode that was set is not told from one that is the same; adding a byte twice would be.
+    let told = matches!(op.op.as_str(), "append" | "write" | "move" | "restore" | "mkdir" | "delete" | "link");
+    if *first != Outcome::Done || !told || op.after.is_some_and(|after| Some(after) == op.before.hash) {
+        return None;
+    }
+    let again = commit(&mut Hands::default(), op, bytes, name);
+    (again != Outcome::FoundDone).then_some(again)
+}
+
 fn targets_of(effect: &Value) -> Vec<Target> {
     let target = |key: &str| {
         let canonical = effect[key].as_str()?.to_owned();
@@ -268,7 +269,7 @@ fn sequence(seed: u64) -> (usize, usize) {
     let chance = &mut Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bd1_e995);
     let mut world = World::new(chance);
     let mut turns = Vec::new();
-    for _ in 0..1 + chance.below(6) {
+    for _ in 0..=chance.below(6) {
         let before = world.things();
         let step = world.act(chance);
         turns.push((before, step, world.things()));
@@ -327,21 +328,21 @@ fn what_changed_since_is_refused_item_by_item() {
                 std::fs::remove_file(thing).unwrap();
             }
         }
-        let names: Vec<PathBuf> =
+        let files: Vec<PathBuf> =
             NAMES.iter().map(|name| world.root.join(OsString::from_vec([b"x", *name].concat()))).collect();
-        for path in &names {
+        for path in &files {
             std::fs::write(path, "before").unwrap();
         }
         let before = world.things();
-        let (effects, ends): (Vec<Value>, Vec<PathBuf>) = names.iter().map(|path| independent(chance, path)).unzip();
+        let (effects, ends): (Vec<Value>, Vec<PathBuf>) = files.iter().map(|path| independent(chance, path)).unzip();
         let targets: Vec<Target> = effects.iter().flat_map(targets_of).collect();
         let result = json!({ "ok": true, "effects": effects });
-        let named = Named::new(&targets, &Value::Null);
-        let planned = world.around("after", |around| plan(&result, &named, around));
+        let may = Named::new(&targets, &Value::Null);
+        let planned = world.around("after", |around| plan(&result, &may, around));
         let step = world.commit(planned);
         all_made(&step, "independent changes");
         let mut tampered = BTreeMap::new();
-        for (path, end) in names.iter().zip(&ends) {
+        for (path, end) in files.iter().zip(&ends) {
             if chance.below(3) == 0 {
                 std::fs::write(end, "someone else's").unwrap();
                 tampered.insert(path.clone(), end.clone());

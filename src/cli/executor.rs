@@ -9,6 +9,7 @@ use metnos_projections::machines::turn::Turn;
 use metnos_projections::machines::turn::decide::trouble;
 use serde_json::{Value, json};
 
+use super::ask::{self, Approve};
 use super::{Context, Failure, output, terminal};
 use crate::engine;
 use crate::gateway::call::{Around, PreparedCall};
@@ -28,13 +29,16 @@ pub(super) enum Executor {
         /// Its name.
         name: String,
     },
-    /// Call one executor that only looks or computes, outside of a turn.
+    /// Call one executor: outside of a turn where it only looks or computes, in a turn of its own where it acts.
     Run {
         /// Its name.
         name: String,
         /// Its arguments, a JSON object.
         #[arg(long, default_value = "{}")]
         args: String,
+        /// What is approved in advance, of an act.
+        #[arg(long, value_enum, default_value_t = Approve::None)]
+        approve: Approve,
     },
     /// Check a folder as `add` would, birth tests included; nothing is signed.
     Check {
@@ -48,16 +52,28 @@ pub(super) enum Executor {
     },
     /// Compare every active executor with what was signed.
     Verify,
+    /// Let a builtin be called again.
+    Enable {
+        /// Its name.
+        name: String,
+    },
+    /// Let a builtin be called no more.
+    Disable {
+        /// Its name.
+        name: String,
+    },
 }
 
 pub(super) fn run(context: &Context, command: &Executor) -> Result<u8, Failure> {
     match command {
         Executor::List => list(context),
         Executor::Show { name } => show(context, name),
-        Executor::Run { name, args } => call(context, name, args),
+        Executor::Run { name, args, approve } => call(context, name, args, *approve),
         Executor::Check { dir } => check_folder(context, dir),
         Executor::Add { dir } => add(context, dir),
         Executor::Verify => verify(context),
+        Executor::Enable { name } => switch(context, name, true),
+        Executor::Disable { name } => switch(context, name, false),
     }
 }
 
@@ -137,22 +153,22 @@ fn show(context: &Context, name: &str) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// One call outside of a turn: only executors without side effects, on what the person typed.
-fn call(context: &Context, name: &str, args: &str) -> Result<u8, Failure> {
+/// One call on what the person typed; an act is a turn, with its question and its record.
+fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u8, Failure> {
     let args: Value = serde_json::from_str(args).ok().filter(Value::is_object).ok_or_else(|| {
         Failure::usage(
             "--args is no JSON object",
             "metnos executor run get_now --args '{\"timezone\": \"Europe/Rome\"}'",
         )
     })?;
-    let instance = context.ready(&context.flags())?;
+    let mut instance = context.ready(&context.flags())?;
     let loaded =
         Loaded::from_catalog(&instance.catalog, &instance.log.reader(), name).map_err(|error| refused(&error))?;
-    if loaded.manifest.contract.side_effects {
-        return Err(Failure::refused(
-            format!("{name} changes things; it runs only in a turn, where consent is asked"),
-            "metnos ask \"…\"",
-        ));
+    if loaded.manifest.contract.side_effects || loaded.builtin.is_some() {
+        let text = format!("executor run {name} --args {args}");
+        let given = json!({ "tool": loaded.name, "args": args });
+        let turn = ask::carry_out(context, &mut instance, text, approve, Some(given))?;
+        return ask::tell(context, &instance, &turn);
     }
     let (result, report, duration_ms, trace_id) = caged(&instance, loaded, args)?;
     let good = result.get("ok") == Some(&Value::Bool(true));
@@ -291,6 +307,23 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
             birth.version,
             birth.cases.len()
         ));
+    }
+    Ok(0)
+}
+
+fn switch(context: &Context, name: &str, enabled: bool) -> Result<u8, Failure> {
+    use metnos_projections::machines::catalog::{Command, decide};
+    let mut instance = context.ready(&context.flags())?;
+    let command = Command::Switch { name: name.to_owned(), enabled, by: "owner".to_owned() };
+    let events = decide(&instance.catalog, command)
+        .map_err(|error| Failure::refused(error.to_string(), "metnos executor list shows the executors"))?;
+    instance.record(&format!("executor/{name}"), events, Vec::new())?;
+    ask::follow(context, &instance);
+    let now = if enabled { "enabled" } else { "disabled" };
+    if context.global.json {
+        output::result_json(&json!({ "ok": true, "name": name, "state": now }));
+    } else {
+        output::result(&format!("{name} is {now}"));
     }
     Ok(0)
 }

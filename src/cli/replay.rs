@@ -266,11 +266,7 @@ fn told(event: &Event) -> (String, String) {
         Event::EffectCommitted(committed) => {
             (format!("change {}   {}", committed.index, committed.outcome), String::new())
         }
-        Event::EffectsCommitted(committed) => {
-            let many = |runs: &[(u32, u32)]| runs.iter().map(|(first, end)| end.saturating_sub(*first)).sum::<u32>();
-            let (done, found) = (many(&committed.done), many(&committed.found_done));
-            (format!("changes    {done} done, {found} found done, {} failed", committed.failed.len()), String::new())
-        }
+        Event::EffectsCommitted(committed) => (committed_many(committed), String::new()),
         Event::TurnCancelled(cancelled) => (format!("cancelled  by {}", cancelled.by), String::new()),
         Event::TurnClosed(closed) => {
             let class = closed.class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();
@@ -278,6 +274,12 @@ fn told(event: &Event) -> (String, String) {
         }
         other => (other.label().to_owned(), String::new()),
     }
+}
+
+fn committed_many(committed: &metnos_log::event::turn::EffectsCommitted) -> String {
+    let many = |runs: &[(u32, u32)]| runs.iter().map(|(first, end)| end.saturating_sub(*first)).sum::<u32>();
+    let (done, found) = (many(&committed.done), many(&committed.found_done));
+    format!("changes    {done} done, {found} found done, {} failed", committed.failed.len())
 }
 
 /// What came back from a call.

@@ -19,7 +19,7 @@ use metnos_log::event::turn::PlannedOp;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::disk::{dst_path, glance, is_same, look, target_path};
+use super::disk::{dst_path, glance, glance_like, is_same, look, target_path};
 use super::relocate::relocate;
 use super::{copy, trash};
 use crate::gateway::targets::said;
@@ -86,7 +86,7 @@ impl Hands {
         for folder in std::mem::take(&mut self.touched) {
             match sync_folder(&folder) {
                 // A later change of the same run took it away; its own folder is synced for that.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
                 other => other?,
             }
         }
@@ -179,7 +179,7 @@ fn make_folder(hands: &mut Hands, op: &PlannedOp, path: &Path) -> Result<Outcome
 /// Deletes for good: a file or link that is what it was, a folder that is empty.
 fn remove(hands: &mut Hands, op: &PlannedOp, path: &Path) -> Result<Outcome, Fault> {
     let (folder, name) = place_of(hands, path)?;
-    let now = if op.before.hash.is_some() { look(path)?.image } else { glance(path)? };
+    let now = glance_like(path, &op.before)?;
     if now.kind == "absent" {
         return Ok(Outcome::FoundDone);
     }
@@ -337,7 +337,9 @@ fn write_beside(
 
 /// Brings the names in a folder to the disk.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let held = rustix::fs::openat(CWD, folder, flags, Mode::empty()).map_err(io::Error::from);
+    match held.and_then(|folder| File::from(folder).sync_all()) {
         // Some file systems cannot sync a folder; the rename itself has happened.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         other => other,

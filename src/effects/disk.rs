@@ -107,6 +107,11 @@ pub fn look(path: &Path) -> io::Result<Now> {
     Ok(Now { image, bytes: Some(bytes) })
 }
 
+/// [`glance`], with the hash where the other side is known by one.
+pub fn glance_like(path: &Path, then: &BeforeImage) -> io::Result<BeforeImage> {
+    if then.hash.is_some() { look(path).map(|now| now.image) } else { glance(path) }
+}
+
 /// Whether what is there is what was there then. A file is known by its hash where there is one, else by size and time of
 /// modification; a folder and anything else on the same device by its inode.
 pub fn is_same(now: &BeforeImage, then: &BeforeImage) -> bool {
@@ -166,23 +171,6 @@ pub fn holds(folder: &Path, home: &str, own: &OwnDirs) -> io::Result<Option<Hold
     Ok(Some(found))
 }
 
-/// Everything in a folder, the deepest first and the folder itself last.
-pub fn deepest_first(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let (mut open, mut found) = (vec![folder.to_owned()], vec![folder.to_owned()]);
-    while let Some(folder) = open.pop() {
-        let mut entries = std::fs::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?;
-        entries.sort_by_key(std::fs::DirEntry::file_name);
-        for entry in entries {
-            if entry.file_type()?.is_dir() {
-                open.push(entry.path());
-            }
-            found.push(entry.path());
-        }
-    }
-    found.reverse();
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,8 +202,5 @@ mod tests {
         assert_eq!(found.forbidden, Some(root.join("a/.ssh").to_string_lossy().into_owned()));
         let own = OwnDirs { data: root.join("a").to_string_lossy().into_owned(), ..OwnDirs::default() };
         assert!(holds(&root, "/h", &own).unwrap().unwrap().forbidden.is_some_and(|path| path.ends_with("/a")));
-        let order = deepest_first(&root.join("a")).unwrap();
-        assert_eq!(order.last(), Some(&root.join("a")));
-        assert_eq!(order.len(), 4);
     }
 }

@@ -52,9 +52,24 @@ impl Overlay {
         self.record(path, Change::Made(image));
     }
 
-    pub(super) fn moved(&mut self, from: &Path, to: &Path) {
+    pub(super) fn moved(&mut self, from: &Path, to: &Path, is_folder: bool) {
         self.record(from, Change::Gone);
         self.record(to, Change::From(from.to_owned()));
+        if is_folder {
+            // What the plan made in it is listed under its new name, too.
+            let rebased = |path: &Path| Some(to.join(path.strip_prefix(from).ok()?));
+            let made: Vec<(PathBuf, Vec<PathBuf>)> = self
+                .made_in
+                .iter()
+                .filter_map(|(folder, made)| {
+                    let folder = if folder == from { to.to_owned() } else { rebased(folder)? };
+                    Some((folder, made.iter().filter_map(|path| rebased(path)).collect()))
+                })
+                .collect();
+            for (folder, made) in made {
+                self.made_in.entry(folder).or_default().extend(made);
+            }
+        }
     }
 
     /// The permission bits of something will be these.
@@ -62,9 +77,44 @@ impl Overlay {
         match self.see(path)? {
             Seen::Absent => {}
             Seen::Disk(real) => drop(self.modes.insert(real, mode)),
-            Seen::Made(image) => self.record(path, Change::Made(BeforeImage { mode, ..image })),
+            Seen::Made(_) => self.made_moded(path, mode),
         }
         Ok(())
+    }
+
+    /// Changes the bits of something that the plan made where it was made, so that what lies in it stays in it.
+    fn made_moded(&mut self, path: &Path, mode: u32) {
+        let (mut path, mut bound) = (path.to_owned(), self.count + 1);
+        loop {
+            let Some((number, change, at)) = self.latest(&path, bound) else { return };
+            match change {
+                Change::From(source) => {
+                    let rest = path.strip_prefix(at).expect("it is one of its ancestors");
+                    path = if rest.as_os_str().is_empty() { source.clone() } else { source.join(rest) };
+                    bound = number - 1;
+                }
+                Change::Gone => return,
+                Change::Made(_) => {
+                    let changes = self.changes.get_mut(&path).into_iter().flatten();
+                    for (_, change) in changes.filter(|(found, _)| *found == number) {
+                        if let Change::Made(image) = change {
+                            image.mode = mode;
+                        }
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The newest change of a path or of a folder above it, among those before `bound`.
+    fn latest<'p>(&self, path: &'p Path, bound: usize) -> Option<(usize, &Change, &'p Path)> {
+        path.ancestors()
+            .filter_map(|at| {
+                let changes = self.changes.get(at)?;
+                changes.iter().rev().find(|(number, _)| *number < bound).map(|(number, change)| (*number, change, at))
+            })
+            .max_by_key(|(number, ..)| *number)
     }
 
     /// What is on the disk at a real path, as it will be.
@@ -89,19 +139,11 @@ impl Overlay {
         if self.changes.is_empty() {
             return Seen::Disk(path.to_owned());
         }
-        let latest = path
-            .ancestors()
-            .filter_map(|at| {
-                let changes = self.changes.get(at)?;
-                changes.iter().rev().find(|(number, _)| *number < bound).map(|(number, change)| (*number, change, at))
-            })
-            .max_by_key(|(number, ..)| *number);
-        match latest {
+        match self.latest(path, bound) {
             None => Seen::Disk(path.to_owned()),
-            Some((_, Change::Gone, _)) => Seen::Absent,
             Some((_, Change::Made(image), at)) if at == path => Seen::Made(image.clone()),
             // Whatever is below something that was just made is not there yet.
-            Some((_, Change::Made(_), _)) => Seen::Absent,
+            Some((_, Change::Gone | Change::Made(_), _)) => Seen::Absent,
             Some((number, Change::From(source), at)) => {
                 let rest = path.strip_prefix(at).expect("it is one of its ancestors");
                 let source = if rest.as_os_str().is_empty() { source.clone() } else { source.join(rest) };
@@ -120,21 +162,41 @@ impl Overlay {
         })
     }
 
-    /// Whether a folder will hold nothing.
-    pub(super) fn is_empty(&self, folder: &Path) -> io::Result<bool> {
+    /// What a folder will hold, sorted.
+    pub(super) fn children(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut found = self.made_in.get(folder).cloned().unwrap_or_default();
         if let Seen::Disk(real) = self.see(folder)? {
             for entry in std::fs::read_dir(real)? {
-                if self.see(&folder.join(entry?.file_name()))? != Seen::Absent {
-                    return Ok(false);
+                found.insert(folder.join(entry?.file_name()));
+            }
+        }
+        let mut present = Vec::new();
+        for path in found {
+            if self.see(&path)? != Seen::Absent {
+                present.push(path);
+            }
+        }
+        Ok(present)
+    }
+
+    /// Everything that a folder will hold, the deepest first and the folder itself last.
+    pub(super) fn deepest_first(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let (mut open, mut found) = (vec![folder.to_owned()], vec![folder.to_owned()]);
+        while let Some(folder) = open.pop() {
+            for path in self.children(&folder)? {
+                if self.glance(&path)?.kind == "folder" {
+                    open.push(path.clone());
                 }
+                found.push(path);
             }
         }
-        for made in self.made_in.get(folder).into_iter().flatten() {
-            if self.see(made)? != Seen::Absent {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        found.reverse();
+        Ok(found)
+    }
+
+    /// Whether a folder will hold nothing.
+    pub(super) fn is_empty(&self, folder: &Path) -> io::Result<bool> {
+        Ok(self.children(folder)?.is_empty())
     }
 }
 
@@ -149,11 +211,11 @@ mod tests {
         std::fs::create_dir(root.join("d")).unwrap();
         std::fs::write(root.join("d/x"), "x").unwrap();
         let mut overlay = Overlay::default();
-        overlay.moved(&root.join("d"), &root.join("e"));
+        overlay.moved(&root.join("d"), &root.join("e"), true);
         assert_eq!(overlay.see(&root.join("d/x")).unwrap(), Seen::Absent);
         assert_eq!(overlay.see(&root.join("e/x")).unwrap(), Seen::Disk(root.join("d/x")));
         assert!(!overlay.is_empty(&root.join("e")).unwrap());
-        overlay.moved(&root.join("e/x"), &root.join("x"));
+        overlay.moved(&root.join("e/x"), &root.join("x"), false);
         assert!(overlay.is_empty(&root.join("e")).unwrap());
         assert_eq!(overlay.see(&root.join("x")).unwrap(), Seen::Disk(root.join("d/x")));
         overlay.gone(&root.join("e"));
@@ -161,5 +223,8 @@ mod tests {
         assert_eq!(overlay.see(&root.join("e/x")).unwrap(), Seen::Absent);
         overlay.made(&root.join("e/y"), BeforeImage { kind: "file".to_owned(), ..BeforeImage::default() });
         assert!(!overlay.is_empty(&root.join("e")).unwrap());
+        overlay.moved(&root.join("e"), &root.join("f"), true);
+        assert_eq!(overlay.children(&root.join("f")).unwrap(), [root.join("f/y")]);
+        assert_eq!(overlay.deepest_first(&root.join("f")).unwrap(), [root.join("f/y"), root.join("f")]);
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use metnos_log::BlobHash;
-use metnos_log::event::turn::{BeforeImage, PlannedOp, Target};
+use metnos_log::event::turn::{BeforeImage, Holds, PlannedOp, Target};
 use metnos_log::store::plain_blob_hash;
 use metnos_projections::rules::core_paths::OwnDirs;
 use serde_json::Value;
@@ -62,6 +62,8 @@ pub struct Around<'a> {
 #[derive(Debug, Default)]
 pub struct Named {
     exact: HashSet<PathBuf>,
+    /// Names that are no UTF-8, by the text that an executor sees of them.
+    by_text: HashMap<String, PathBuf>,
     below: Vec<PathBuf>,
     beside: bool,
 }
@@ -85,10 +87,21 @@ impl Named {
                 named.beside |= fixed.as_os_str().is_empty();
                 named.below.extend(fixed.is_absolute().then_some(fixed));
             } else {
+                if target.canonical_b64.is_some() {
+                    named.by_text.insert(target.canonical.clone(), path.clone());
+                }
                 named.exact.insert(path);
             }
         }
         named
+    }
+
+    /// The path that an effect means: by its bytes, or by the text of a target whose bytes are known.
+    fn meant(&self, text: &str, b64: Option<&str>) -> PathBuf {
+        match self.by_text.get(text) {
+            Some(path) if b64.is_none() => path.clone(),
+            _ => exact(text, b64),
+        }
     }
 
     fn has(&self, path: &Path) -> bool {
@@ -111,7 +124,8 @@ pub fn plan(result: &Value, targets: &Named, around: Around<'_>) -> Planned {
             break;
         }
         let text = |key: &str| effect.get(key).and_then(Value::as_str);
-        let path = exact(text("path").or(text("src")).unwrap_or_default(), text("path_b64").or(text("src_b64")));
+        let path =
+            targets.meant(text("path").or(text("src")).unwrap_or_default(), text("path_b64").or(text("src_b64")));
         let op = op_at(text("op").unwrap_or_default(), &path);
         if let Err((class, reason)) = planner.effect(effect, &path, targets) {
             planner.planned.ops.push(PlannedOp { trouble: Some((class.to_owned(), reason)), ..op });
@@ -304,7 +318,7 @@ impl<'a> Planner<'a> {
             ("absent", _) => {}
             (_, "number") => dst = self.numbered(&dst)?,
             ("file" | "other", "replace") if op.before.kind != "folder" => {
-                self.put_into_trash(op_at("delete", &dst), &dst)?
+                self.put_into_trash(op_at("delete", &dst), &dst)?;
             }
             _ => return Err(("operation_failed", "exists".to_owned())),
         }
@@ -314,7 +328,7 @@ impl<'a> Planner<'a> {
         if_exists.clone_into(&mut op.if_exists);
         let (text, b64) = named(&dst);
         (op.dst, op.dst_b64) = (Some(text), b64);
-        self.overlay.moved(src, &dst);
+        self.overlay.moved(src, &dst, op.before.kind == "folder");
         self.planned.ops.push(op);
         Ok(())
     }
@@ -377,7 +391,7 @@ impl<'a> Planner<'a> {
         op.to = Some("trash".to_owned());
         let (text, b64) = named(&place);
         (op.dst, op.dst_b64) = (Some(text), b64);
-        self.overlay.moved(path, &place);
+        self.overlay.moved(path, &place, op.before.kind == "folder");
         self.planned.ops.push(op);
         Ok(())
     }
@@ -388,11 +402,9 @@ impl<'a> Planner<'a> {
         if op.before.kind == "file"
             && op.before.bytes <= disk::IMAGE_BYTES_MAX
             && self.image_bytes + op.before.bytes <= IMAGES_BYTES_MAX
-            && let Seen::Disk(real) = self.overlay.see(path).map_err(|error| system(&error))?
         {
-            let now = look(&real).map_err(|error| system(&error))?;
-            let kept = self.keep(now);
-            op.before = self.overlay.with_mode(&real, kept);
+            let (now, _) = self.content_at(path)?;
+            op.before = self.keep(now);
         }
         self.overlay.gone(path);
         self.planned.ops.push(op);
@@ -401,25 +413,16 @@ impl<'a> Planner<'a> {
 
     /// A folder for good: everything in it first, each its own change, so that each can be taken back.
     fn delete_tree(&mut self, whole: PlannedOp, folder: &Path) -> Result<(), Trouble> {
-        let Seen::Disk(real) = self.overlay.see(folder).map_err(|error| system(&error))? else {
-            return self.delete_one(whole, folder);
-        };
         let forbidden = whole.holds.and_then(|holds| holds.forbidden);
-        for path in disk::deepest_first(&real).map_err(|error| system(&error))? {
-            let rest = path.strip_prefix(&real).map_err(|_| ("internal_error", "not_normal".to_owned()))?;
-            let virtual_path = if rest.as_os_str().is_empty() { folder.to_owned() } else { folder.join(rest) };
-            let mut op = op_at("delete", &virtual_path);
-            op.before = self.glance(&virtual_path)?;
-            if op.before.kind == "absent" {
-                continue;
-            }
+        for path in self.overlay.deepest_first(folder).map_err(|error| system(&error))? {
+            let mut op = op_at("delete", &path);
+            op.before = self.glance(&path)?;
             op.bytes = op.before.bytes;
-            if rest.as_os_str().is_empty() {
+            if path == folder {
                 let forbidden = forbidden.clone();
-                op.holds =
-                    forbidden.is_some().then(|| metnos_log::event::turn::Holds { forbidden, ..Default::default() });
+                op.holds = forbidden.is_some().then(|| Holds { forbidden, ..Holds::default() });
             }
-            self.delete_one(op, &virtual_path)?;
+            self.delete_one(op, &path)?;
             if self.planned.ops.len() > OPS_MAX {
                 break;
             }
@@ -465,4 +468,50 @@ fn whole(
     }
     hasher.update(content);
     Ok((BlobHash(*hasher.finalize().as_bytes()), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn target(pointer: &str, canonical: &str, b64: Option<&str>) -> Target {
+        Target {
+            pointer: pointer.to_owned(),
+            role: "target_path".to_owned(),
+            given: canonical.to_owned(),
+            canonical: canonical.to_owned(),
+            canonical_b64: b64.map(str::to_owned),
+            kind: "file".to_owned(),
+            trouble: None,
+        }
+    }
+
+    #[test]
+    fn only_what_was_named_may_be_changed() {
+        let targets = [
+            target("/entries", "/h/old", None),
+            target("/dst_template", "/h/new/{year}/{name}", None),
+            target("/path", "/h/caff\u{fffd}", Some("L2gvY2FmZug=")),
+        ];
+        let args =
+            json!({ "entries": [{ "path": "/h/old/a" }, { "path": "/h/old/b\u{fffd}", "path_b64": "L2gvb2xkL2Lo" }] });
+        let named = Named::new(&targets, &args);
+        assert!(
+            named.has(Path::new("/h/old/a")) && !named.has(Path::new("/h/old/c")) && !named.has(Path::new("/h/old"))
+        );
+        assert!(named.has(&exact("", Some("L2gvb2xkL2Lo"))));
+        assert!(named.allows(Path::new("/h/new/2024/x"), None) && !named.allows(Path::new("/h/newer/x"), None));
+        assert!(named.has(&named.meant("/h/caff\u{fffd}", None)), "a writer sees only the text of such a name");
+        assert!(!named.has(Path::new("/h/caff\u{fffd}")));
+    }
+
+    #[test]
+    fn a_plain_name_leads_beside_what_is_moved_and_nowhere_else() {
+        let targets = [target("/paths/0", "/h/a/x", None), target("/dst_template", "{dir}/y", None)];
+        let named = Named::new(&targets, &json!({}));
+        let allows = |dst: &str| named.allows(Path::new(dst), Some(Path::new("/h/a/x")));
+        assert!(allows("/h/a/y") && !allows("/h/y") && !allows("/etc/y"));
+    }
 }

@@ -28,7 +28,7 @@ pub(super) fn relocate(
     if waiting.symlink_metadata().is_ok() {
         return across(&ends, &waiting, key);
     }
-    let (now, there) = (disk::glance(src)?, disk::glance(dst)?);
+    let (now, there) = (disk::glance_like(src, before)?, disk::glance_like(dst, before)?);
     match (now.kind == "absent", there.kind == "absent") {
         (true, false) if disk::is_same(&there, before) => return Ok(Outcome::FoundDone),
         (true, true) => return Ok(failed("not_found", "absent")),
@@ -37,14 +37,14 @@ pub(super) fn relocate(
         (false, true) if !disk::is_same(&now, before) => return Ok(failed("target_changed", "changed")),
         (false, true) => {}
     }
-    match ends.rename(&ends.from, ends.src_name()?, &ends.to, ends.dst_name()?) {
+    match rename(&ends.from, ends.src_name()?, &ends.to, ends.dst_name()?) {
         Ok(()) => {
             hands.touched(src);
             hands.touched(dst);
             Ok(Outcome::Done)
         }
         Err(Errno::XDEV) => {
-            ends.rename(&ends.from, ends.src_name()?, &ends.from, waiting.file_name().unwrap_or_default())?;
+            rename(&ends.from, ends.src_name()?, &ends.from, waiting.file_name().unwrap_or_default())?;
             across(&ends, &waiting, key)
         }
         Err(Errno::EXIST) => Ok(failed("operation_failed", "exists")),
@@ -83,19 +83,17 @@ impl<'a> Ends<'a> {
     fn beside_source(&self, key: &str) -> PathBuf {
         self.src.with_file_name(OsString::from(format!(".metnos-{key}.moving")))
     }
+}
 
-    /// Renames and never replaces; where a file system cannot promise that, it is looked at first.
-    fn rename(&self, from: &OwnedFd, old: &OsStr, to: &OwnedFd, new: &OsStr) -> Result<(), Errno> {
-        match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                match rustix::fs::statat(to, new, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(_) => Err(Errno::EXIST),
-                    Err(Errno::NOENT) => rustix::fs::renameat(from, old, to, new),
-                    Err(other) => Err(other),
-                }
-            }
-            other => other,
-        }
+/// Renames and never replaces; where a file system cannot promise that, it is looked at first.
+fn rename(from: &OwnedFd, old: &OsStr, to: &OwnedFd, new: &OsStr) -> Result<(), Errno> {
+    match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS) => match rustix::fs::statat(to, new, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Err(Errno::EXIST),
+            Err(Errno::NOENT) => rustix::fs::renameat(from, old, to, new),
+            Err(other) => Err(other),
+        },
+        other => other,
     }
 }
 
@@ -106,7 +104,7 @@ fn across(ends: &Ends<'_>, waiting: &Path, key: &str) -> Result<Outcome, Fault> 
     if ends.dst.symlink_metadata().is_err() {
         let copied = copy::tree(waiting, &half).map_err(Fault::from).and_then(|()| {
             let name = half.file_name().unwrap_or_default();
-            Ok(ends.rename(&ends.to, name, &ends.to, ends.dst_name()?)?)
+            Ok(rename(&ends.to, name, &ends.to, ends.dst_name()?)?)
         });
         if let Err(fault) = copied {
             put_back(ends, waiting, &half)?;
@@ -128,7 +126,7 @@ fn across(ends: &Ends<'_>, waiting: &Path, key: &str) -> Result<Outcome, Fault> 
 fn put_back(ends: &Ends<'_>, waiting: &Path, half: &Path) -> Result<(), Fault> {
     copy::remove(half)?;
     let name = waiting.file_name().unwrap_or_default();
-    Ok(ends.rename(&ends.from, name, &ends.from, ends.src_name()?)?)
+    Ok(rename(&ends.from, name, &ends.from, ends.src_name()?)?)
 }
 
 fn sync(path: &Path) -> io::Result<()> {

@@ -41,14 +41,9 @@ impl Trash {
     /// file system has no trash that can be used. `existing` is the thing itself, or what is there of the folders above it.
     pub fn place(&self, path: &Path, existing: &Path, places: &mut Places) -> io::Result<Option<PathBuf>> {
         let Some(folder) = existing.parent() else { return Ok(None) };
-        let trash = match places.folders.get(folder) {
-            Some(known) => known.clone(),
-            None => {
-                let found = self.of(existing, folder)?;
-                places.folders.insert(folder.to_owned(), found.clone());
-                found
-            }
-        };
+        let known = places.folders.get(folder).cloned();
+        let trash = if let Some(known) = known { known } else { self.of(existing, folder)? };
+        places.folders.insert(folder.to_owned(), trash.clone());
         let (Some(trash), Some(name)) = (trash, path.file_name()) else { return Ok(None) };
         Ok(free(&trash, name, places))
     }
@@ -173,7 +168,8 @@ fn escaped(bytes: &[u8]) -> String {
         if byte.is_ascii_alphanumeric() || b"/-_.~!'()*".contains(&byte) {
             text.push(char::from(byte));
         } else {
-            text.push_str(&format!("%{byte:02X}"));
+            text.push('%');
+            text.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])));
         }
     }
     text

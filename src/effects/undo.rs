@@ -69,8 +69,8 @@ impl Planner<'_> {
             ("mkdir" | "link", _) => self.make_again(op, &path),
             ("move" | "restore", _) => self.move_back(op, &path),
             ("delete", Some("trash")) => {
-                self.is_as_left(&path, &op.before)?;
-                let fresh = PlannedOp { dst: None, dst_b64: None, ..op };
+                let before = self.is_as_left(&path, &op.before)?.image;
+                let fresh = PlannedOp { dst: None, dst_b64: None, before, ..op };
                 self.put_into_trash(fresh, &path)
             }
             ("delete", _) => self.remove_again(op, &path),
@@ -158,7 +158,7 @@ impl Planner<'_> {
         }
         self.has_folder(&dst)?;
         op.before = now.image;
-        self.overlay.moved(path, &dst);
+        self.overlay.moved(path, &dst, op.before.kind == "folder");
         self.planned.ops.push(op);
         Ok(())
     }

@@ -289,7 +289,8 @@ fn template(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Target {
     let pattern: PathBuf = path.components().skip_while(|part| !has_brace(part)).collect();
     place(&mut target, &fixed);
     if !pattern.as_os_str().is_empty() {
-        target.canonical = format!("{}/{}", target.canonical.trim_end_matches('/'), pattern.display());
+        let slash = if wanted.value.ends_with('/') { "/" } else { "" };
+        target.canonical = format!("{}/{}{slash}", target.canonical.trim_end_matches('/'), pattern.display());
         return target;
     }
     if is_folder || wanted.value.ends_with('/') {
@@ -476,6 +477,7 @@ mod tests {
         let template = |value: &str| ended(Role::TargetPath, value, &root, End::Template).canonical;
         assert_eq!(template("way"), format!("{}/", root.join("real").display()));
         assert_eq!(template("way/{year}/{name}"), format!("{}/{{year}}/{{name}}", root.join("real").display()));
+        assert_eq!(template("way/{year}/"), format!("{}/{{year}}/", root.join("real").display()));
         assert_eq!(template("fresh/"), format!("{}/", root.join("fresh").display()));
         assert_eq!(template("b.txt"), "{dir}/b.txt");
         assert_eq!(template("{dir}/{n}.txt"), "{dir}/{n}.txt");

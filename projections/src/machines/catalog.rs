@@ -170,6 +170,15 @@ pub enum Command {
     },
     /// Its birth tests were run again.
     RecordBirth(BirthTestsRun),
+    /// A builtin is to be enabled or disabled.
+    Switch {
+        /// The builtin.
+        name: String,
+        /// Whether it may be called from here on.
+        enabled: bool,
+        /// Who wants it.
+        by: String,
+    },
 }
 
 /// Why the catalog refuses a command.
@@ -211,6 +220,20 @@ pub enum Rejection {
         /// The name.
         name: String,
     },
+    /// It has a life cycle of its own.
+    #[error("{name} is no builtin, so it is not enabled or disabled")]
+    NoBuiltin {
+        /// The executor.
+        name: String,
+    },
+    /// It stands there already.
+    #[error("{name} is {} already", if *.enabled { "enabled" } else { "disabled" })]
+    Switched {
+        /// The builtin.
+        name: String,
+        /// How it stands.
+        enabled: bool,
+    },
     /// It stands there already.
     #[error("{name} is quarantined already: {reason}")]
     AlreadyQuarantined {
@@ -228,7 +251,22 @@ pub fn decide(catalog: &Catalog, command: Command) -> Result<Vec<Event>, Rejecti
         Command::Quarantine { name, version, reason, by } => quarantine(catalog, name, version, reason, by),
         Command::RecordBirth(birth) if catalog.executors.contains_key(&birth.name) => Ok(vec![birth.into()]),
         Command::RecordBirth(birth) => Err(Rejection::Unknown { name: birth.name }),
+        Command::Switch { name, enabled, by } => switch(catalog, name, enabled, by),
     }
+}
+
+fn switch(catalog: &Catalog, name: String, enabled: bool, by: String) -> Result<Vec<Event>, Rejection> {
+    let Some(entry) = catalog.executors.get(&name) else { return Err(Rejection::Unknown { name }) };
+    let current = entry.current.as_ref().and_then(|current| Some((current, entry.versions.get(current)?)));
+    let Some((version, _)) = current.filter(|(_, version)| version.signed.is_none()) else {
+        return Err(Rejection::NoBuiltin { name });
+    };
+    let to = if enabled { LifeCycle::Active } else { LifeCycle::Disabled };
+    if entry.life == to {
+        return Err(Rejection::Switched { name, enabled });
+    }
+    let reason = if enabled { "enabled" } else { "disabled" }.to_owned();
+    Ok(vec![LifeCycleChanged { name, version: version.clone(), from: Some(entry.life), to, reason, by }.into()])
 }
 
 fn install(
@@ -373,6 +411,27 @@ mod tests {
         check(&catalog, quarantine(), &Err(Rejection::AlreadyQuarantined { name, reason }));
         let again = given(&[install(2, true), quarantine(), install(2, true)]);
         assert!(again.active("get_now").is_some());
+    }
+
+    #[test]
+    fn only_builtins_are_switched() {
+        let mut catalog = given(&[install(2, true)]);
+        let switch = |name: &str, enabled| Command::Switch { name: name.to_owned(), enabled, by: "owner".to_owned() };
+        check(&catalog, switch("get_now", false), &Err(Rejection::NoBuiltin { name: "get_now".to_owned() }));
+        check(&catalog, switch("none", false), &Err(Rejection::Unknown { name: "none".to_owned() }));
+        let (name, version) = ("get_processes".to_owned(), "1.0.0".to_owned());
+        let (manifest, schema) = (Value::Null.into(), Value::Null.into());
+        let artefacts = Vec::new();
+        catalog.apply(
+            &ExecutorInstalled { name: name.clone(), version: version.clone(), artefacts, manifest, schema }.into(),
+        );
+        catalog.apply(&VersionPromoted { name: name.clone(), version }.into());
+        check(&catalog, switch(&name, true), &Ok(&["life_cycle_changed"]));
+        catalog.apply(&decide(&catalog, switch(&name, true)).unwrap()[0]);
+        assert!(catalog.active(&name).is_some());
+        check(&catalog, switch(&name, true), &Err(Rejection::Switched { name: name.clone(), enabled: true }));
+        catalog.apply(&decide(&catalog, switch(&name, false)).unwrap()[0]);
+        assert!(catalog.active(&name).is_none());
     }
 
     #[test]

@@ -38,9 +38,9 @@ pub fn reverse(turn: &str, steps: &[Step]) -> Vec<Result<PlannedOp, Lasting>> {
             if step.committed.get(&index) != Some(&None) {
                 continue;
             }
-            let reverses = Some(Reversed { turn: turn.to_owned(), step: step.number, index });
-            let reversed = reversed(op).map(|reverse| PlannedOp { reverses, ..reverse });
-            found.push(reversed.map_err(|reason| Lasting { op: op.op.clone(), path: op.path.clone(), reason }));
+            let source = Some(Reversed { turn: turn.to_owned(), step: step.number, index });
+            let back = reversed(op).map(|back| PlannedOp { reverses: source, ..back });
+            found.push(back.map_err(|reason| Lasting { op: op.op.clone(), path: op.path.clone(), reason }));
         }
     }
     found

@@ -6,8 +6,8 @@ use metnos_log::canonical::{self, Json};
 use metnos_log::event::mnestome::PassingObserved;
 use metnos_log::event::turn::{
     ArgumentsResolved, CandidatesRanked, ConsentAnswered, ConsentAsked, ConsentDenied, ConsentExpired, EffectsPlanned,
-    InvocationFinished, InvocationStarted, PlanProposed, PlannedOp, StepProposed, StepRefused, Target, TurnCancelled,
-    TurnClosed, TurnOpened, VerdictGiven,
+    InvocationStarted, PlanProposed, StepProposed, StepRefused, Target, TurnCancelled, TurnClosed, TurnOpened,
+    VerdictGiven,
 };
 use metnos_log::{Event, Kept, Micros, TurnId};
 use serde_json::{Value, json};
@@ -33,8 +33,6 @@ pub const STEPS_MAX: usize = 30;
 /// The most calls of one executor in a turn; of one that takes many targets at once, two.
 pub const CALLS_MAX: usize = 10;
 const VECTORIAL_CALLS_MAX: usize = 2;
-/// The most lines of a result that get words.
-const WORDED_MAX: usize = 1000;
 /// How long a consent is waited for, in seconds.
 const CONSENT_EXPIRES_S: u32 = 600;
 
@@ -102,29 +100,23 @@ pub fn decide(turn: &Turn, id: TurnId, context: Context<'_>, command: Command) -
     Ok(decider.out)
 }
 
-struct Decider<'a> {
-    turn: Turn,
+/// One decision in the making.
+pub(super) struct Decider<'a> {
+    pub(super) turn: Turn,
     id: TurnId,
     context: Context<'a>,
     out: Vec<Event>,
 }
 
 impl Decider<'_> {
-    fn push(&mut self, event: impl Into<Event>) {
+    pub(super) fn push(&mut self, event: impl Into<Event>) {
         let event = event.into();
         self.turn.apply(self.id, self.context.time, &event);
         self.out.push(event);
     }
 
-    fn say(&self, key: &str, values: &Value) -> String {
+    pub(super) fn say(&self, key: &str, values: &Value) -> String {
         self.context.rules.messages.say(self.turn.language, key, values)
-    }
-
-    fn committed(&mut self, outcome: impl Into<Event>) {
-        self.push(outcome);
-        if self.turn.phase == Phase::Returned {
-            self.step_ended();
-        }
     }
 
     fn answers(&self, digest: &str) -> Result<(), Rejection> {
@@ -237,7 +229,7 @@ impl Decider<'_> {
         None
     }
 
-    fn propose(&mut self, number: u32) {
+    pub(super) fn propose(&mut self, number: u32) {
         let planned = self.turn.plan.as_ref().and_then(|plan| plan.steps.get(number as usize - 1));
         match planned.cloned() {
             Some(planned) => {
@@ -272,13 +264,15 @@ impl Decider<'_> {
             return self.block("call", &step, rule, reason);
         }
         let troubled = prepared.targets.iter().find_map(|target| Some((target, target.trouble.as_ref()?)));
-        let trouble =
-            troubled.map(|(target, (class, key))| ("gateway", (class.clone(), self.trouble(key, &target.canonical))));
+        if let Some((target, (class, key))) = troubled {
+            let reason = self.trouble(key, &target.canonical);
+            return self.refuse_about("gateway", class, &reason, &target.canonical);
+        }
         let check = prepared.checks.iter().find_map(|check| {
             let by = if check.step == "validate_input" { "schema" } else { "gateway" };
             check.failure.clone().map(|why| (by, why))
         });
-        if let Some((by, (class, reason))) = trouble.or(check) {
+        if let Some((by, (class, reason))) = check {
             return self.refuse(by, &class, Some(reason));
         }
         if let Some((class, key)) = self.unsound_source(&step.tool, &origins) {
@@ -312,11 +306,11 @@ impl Decider<'_> {
         planned.map(|planned| planned.provenance.clone()).unwrap_or_default()
     }
 
-    fn manifest(&self, tool: &str) -> Option<Manifest> {
+    pub(super) fn manifest(&self, tool: &str) -> Option<Manifest> {
         self.context.catalog.active(tool).and_then(|(_, _, version)| version.manifest())
     }
 
-    fn autonomy(&self) -> Autonomy {
+    pub(super) fn autonomy(&self) -> Autonomy {
         let name = self.turn.opened.as_ref().map(|opened| opened.autonomy.clone()).unwrap_or_default();
         serde_json::from_value(Value::String(name)).unwrap_or(Autonomy::ReadOnly)
     }
@@ -347,7 +341,7 @@ impl Decider<'_> {
         self.rule_on("call", &step, decision, signs);
     }
 
-    fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {
+    pub(super) fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {
         let text = self.turn.opened.as_ref().map(|opened| opened.text.to_lowercase()).unwrap_or_default();
         let named = manifest.executor.affinity.iter().any(|word| text.contains(&word.to_lowercase()));
         let untrusted = step.targets.iter().any(|target| {
@@ -364,7 +358,7 @@ impl Decider<'_> {
         }
     }
 
-    fn guard(&self, about: &str, tool: &str, paths: &[String]) -> Option<(String, String)> {
+    pub(super) fn guard(&self, about: &str, tool: &str, paths: &[String]) -> Option<(String, String)> {
         let opened = self.turn.opened.as_ref()?;
         let [config, data, audit] = opened.own.clone();
         let own = OwnDirs { config, data, audit };
@@ -372,7 +366,7 @@ impl Decider<'_> {
         self.context.rules.laws.guard(subject, self.turn.language).map(|blocked| (blocked.rule, blocked.reason))
     }
 
-    fn block(&mut self, about: &str, step: &Step, rule: String, reason: String) {
+    pub(super) fn block(&mut self, about: &str, step: &Step, rule: String, reason: String) {
         self.push(VerdictGiven {
             step: step.number,
             about: about.to_owned(),
@@ -387,7 +381,7 @@ impl Decider<'_> {
     }
 
     /// The verdict on a call or on effects, and what follows from it.
-    fn rule_on(&mut self, about: &str, step: &Step, decision: Decision, signs: Signs) {
+    pub(super) fn rule_on(&mut self, about: &str, step: &Step, decision: Decision, signs: Signs) {
         let score = vaglio::judge(signs);
         let judged =
             vaglio::is_safe(&step.tool) && !signs.untrusted_target || score >= vaglio::JUDGE_THRESHOLD_PERMILLE;
@@ -450,57 +444,12 @@ impl Decider<'_> {
         });
     }
 
-    fn returned(&mut self, finished: InvocationFinished) {
-        let ok = finished.ok;
-        self.push(finished);
-        let Some(step) = self.turn.step().cloned() else { return };
-        if !ok || step.ops.is_empty() {
-            return self.step_ended();
-        }
-        if let Some((op, (class, key))) = prevented(&step.ops) {
-            let reason = self.trouble(key, &op.path);
-            return self.refuse("gateway", class, Some(reason));
-        }
-        let paths = affected(&step.ops);
-        if let Some((rule, reason)) = self.guard("effects", &step.tool, &paths) {
-            return self.block("effects", &step, rule, reason);
-        }
-        let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
-        let granted = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
-        let decision = policy::decide(
-            self.autonomy(),
-            Use { capability: "fs:write", granted, unrepeatable_act: !manifest.contract.idempotent },
-        );
-        let mut signs = self.signs(&step, &manifest);
-        signs.harmless = false;
-        self.rule_on("effects", &step, decision, signs);
-    }
-
-    /// The step that is up has its result: goes on with the next, or closes.
-    fn step_ended(&mut self) {
-        let Some(step) = self.turn.step().cloned() else { return };
-        if step.ok {
-            return self.propose(step.number + 1);
-        }
-        let result = step.result.clone().unwrap_or(Value::Null);
-        let text = |key: &str| result.get(key).and_then(Value::as_str).map(str::to_owned);
-        let class = step.class.clone().or_else(|| text("error_class")).unwrap_or_else(|| "internal_error".to_owned());
-        let failed = step.committed.iter().find_map(|(index, failure)| {
-            let (_, key) = failure.as_ref()?;
-            let op = step.ops.get(usize::try_from(*index).ok()?)?;
-            Some(self.trouble(key, &op.path))
-        });
-        let reason = failed.or_else(|| text("error")).unwrap_or_default();
-        let message = self.failure(&step, &class, &reason);
-        self.close("error", Some(&class), message);
-    }
-
     /// What the edge's reason key means, in the turn's language; `key: detail`.
-    fn trouble(&self, reason: &str, path: &str) -> String {
+    pub(super) fn trouble(&self, reason: &str, path: &str) -> String {
         trouble(&self.context.rules.messages, self.turn.language, reason, path)
     }
 
-    fn failure(&self, step: &Step, class: &str, reason: &str) -> String {
+    pub(super) fn failure(&self, step: &Step, class: &str, reason: &str) -> String {
         let args = if step.args.is_null() { &step.proposed } else { &step.args };
         answer::failure(&self.context.rules.messages, self.turn.language, &step.tool, args, class, reason)
     }
@@ -510,11 +459,22 @@ impl Decider<'_> {
     }
 
     /// The step that is up may not run: says why and closes. Of an earlier step's work nothing is lost, and that is said.
-    fn refuse(&mut self, by: &str, class: &str, reason: Option<String>) {
+    pub(super) fn refuse(&mut self, by: &str, class: &str, reason: Option<String>) {
         let Some(step) = self.turn.step().cloned() else { return };
-        let reason = reason.unwrap_or_default();
-        self.push_refusal(step.number, by, class, reason.clone());
-        let message = self.failure(&step, class, &reason);
+        let args = if step.args.is_null() { step.proposed } else { step.args };
+        self.refuse_over(by, class, &reason.unwrap_or_default(), &args);
+    }
+
+    /// The same, about one of the things that the step names.
+    pub(super) fn refuse_about(&mut self, by: &str, class: &str, reason: &str, target: &str) {
+        self.refuse_over(by, class, reason, &json!({ "path": target }));
+    }
+
+    fn refuse_over(&mut self, by: &str, class: &str, reason: &str, args: &Value) {
+        let Some((number, tool)) = self.turn.step().map(|step| (step.number, step.tool.clone())) else { return };
+        self.push_refusal(number, by, class, reason.to_owned());
+        let Context { rules, .. } = self.context;
+        let message = answer::failure(&rules.messages, self.turn.language, &tool, args, class, reason);
         let kind = if class == "consent_expired" { "awaiting" } else { "error" };
         self.close(kind, Some(class), message);
     }
@@ -538,29 +498,7 @@ impl Decider<'_> {
         self.close("answer", class.as_deref(), message);
     }
 
-    /// Puts words in place of the keys that say why a change failed, as far as an answer lists them.
-    fn word(&self, result: &mut Value) {
-        for name in ["failed", "refused", "results"] {
-            let lines = result.get_mut(name).and_then(Value::as_array_mut);
-            for line in lines.into_iter().flatten().filter(|line| line.get("op").is_some()).take(WORDED_MAX) {
-                let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
-                let (Some(key), Some(path)) = (text("error"), text("path")) else { continue };
-                let class = text("error_class").unwrap_or_default();
-                let said = self.trouble(&key, &path);
-                let said =
-                    if said.is_empty() { self.say("trouble.not_done", &json!({ "class": class })) } else { said };
-                line["error"] = said.into();
-            }
-        }
-        for line in result.get_mut("made").and_then(Value::as_array_mut).into_iter().flatten().take(WORDED_MAX) {
-            line["said"] = self.say("undo.line", line).into();
-        }
-        for line in result.get_mut("planned").and_then(Value::as_array_mut).into_iter().flatten().take(WORDED_MAX) {
-            line["said"] = self.say("undo.line", line).into();
-        }
-    }
-
-    fn close(&mut self, kind: &str, class: Option<&str>, message: String) {
+    pub(super) fn close(&mut self, kind: &str, class: Option<&str>, message: String) {
         for passing in self.passings() {
             self.push(passing);
         }
@@ -617,25 +555,6 @@ fn trace_id(turn: TurnId, step: u32) -> String {
 pub fn trouble(messages: &Messages, language: Language, reason: &str, path: &str) -> String {
     let (key, detail) = reason.split_once(": ").unwrap_or((reason, ""));
     messages.say(language, &format!("trouble.{key}"), json!({ "path": path, "detail": detail }))
-}
-
-/// Why a step may not go on at all: a change that no one may make, or none that can be made.
-fn prevented(ops: &[PlannedOp]) -> Option<(&PlannedOp, &(String, String))> {
-    const FATAL: [&str; 4] = ["policy_violation", "contract_violation", "internal_error", "vaglio_guard"];
-    let mut troubled = ops.iter().filter_map(|op| Some((op, op.trouble.as_ref()?)));
-    let fatal = troubled.clone().find(|(_, (class, _))| FATAL.contains(&class.as_str()));
-    fatal.or_else(|| if ops.iter().all(|op| op.trouble.is_some()) { troubled.next() } else { None })
-}
-
-/// Every path that changes concern: both ends of a move, and what a folder holds that no one may touch.
-fn affected(ops: &[PlannedOp]) -> Vec<String> {
-    let of = |op: &PlannedOp| {
-        let (from_trash, into_trash) = (op.op == "restore", op.to.as_deref() == Some("trash") && op.op == "delete");
-        let path = (!from_trash).then(|| op.path.clone());
-        let dst = op.dst.clone().filter(|_| !into_trash && op.op != "link");
-        [path, dst, op.holds.as_ref().and_then(|holds| holds.forbidden.clone())]
-    };
-    ops.iter().flat_map(of).flatten().collect()
 }
 
 /// What the guard looks at among the targets.

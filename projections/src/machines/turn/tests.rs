@@ -2,7 +2,10 @@
 
 use metnos_log::event::executor::{ExecutorInstalled, VersionPromoted};
 use metnos_log::event::executor::{LifeCycle, LifeCycleChanged};
-use metnos_log::event::turn::{BeforeImage, Check, EffectCommitted, InvocationFinished, PlannedOp, Target, TurnOpened};
+use metnos_log::event::turn::{
+    BeforeImage, Check, EffectCommitted, EffectsCommitted, Holds, InvocationFinished, PlanProposed, PlannedOp,
+    StepProposed, Target, TurnOpened,
+};
 use metnos_log::{Event, Kept, Micros, TurnId};
 use serde_json::{Value, json};
 
@@ -37,8 +40,18 @@ fn catalog() -> Catalog {
             include_str!("../../../../executors/extract_entries/schema.json"),
         ),
     ];
+    let acting = [
+        (
+            include_str!("../../../../executors/find_files/manifest.toml"),
+            include_str!("../../../../executors/find_files/schema.json"),
+        ),
+        (
+            include_str!("../../../../executors/delete_files/manifest.toml"),
+            include_str!("../../../../executors/delete_files/schema.json"),
+        ),
+    ];
     let mut catalog = Catalog::default();
-    for (manifest, schema) in seeds {
+    for (manifest, schema) in seeds.into_iter().chain(acting) {
         let manifest: Manifest = toml::from_str(manifest).unwrap();
         let (name, version) = (manifest.executor.name.clone(), manifest.executor.version.clone());
         let installed = ExecutorInstalled {
@@ -312,4 +325,153 @@ fn a_step_that_its_executor_failed_ends_with_its_class() {
     let command = returned(&turn, &result, Vec::new());
     world.take(&mut turn, command);
     assert_eq!((turn.final_kind.as_deref(), turn.final_class.as_deref()), (Some("error"), Some("wrong_type")));
+}
+
+/// A turn that lists what lies in a folder of the person's words and deletes what the listing named, up to the question.
+fn deleting(world: &World, listed_in: &str, ops: Vec<PlannedOp>) -> Turn {
+    let origin = |from: Value| json!({ "/base_path": from });
+    let words = json!({ "from": "words", "start": 0, "end": 4 });
+    let plan = json!({
+        "engine": "simple", "confidence_permille": 1000, "answer": { "tell": "result" },
+        "steps": [
+            { "tool": "find_files", "args": { "base_path": listed_in }, "provenance": origin(words) },
+            { "tool": "delete_files", "args": { "from_step": 1 }, "provenance": { "/from_step": { "from": "step", "step": 1, "path": "" } } },
+        ],
+    });
+    let Command::Open(opened) = open("delete what is there", "supervised") else { panic!("another command") };
+    let mut turn = Turn::default();
+    let events: [Event; 3] = [
+        (*opened).into(),
+        PlanProposed {
+            source: "L3".to_owned(),
+            engine: "simple".to_owned(),
+            language: "en".to_owned(),
+            plan: Kept::json(&plan),
+        }
+        .into(),
+        StepProposed { step: 1, tool: "find_files".to_owned(), args: Kept::json(&plan["steps"][0]["args"]) }.into(),
+    ];
+    for event in &events {
+        turn.apply(ID, NOW, event);
+    }
+    world.take(&mut turn, prepared(vec![target("/base_path", "path", listed_in, "folder")]));
+    let entries: Vec<Value> = ops.iter().map(|op| json!({ "path": op.path })).collect();
+    let command = returned(&turn, &json!({ "ok": true, "entries": entries, "metadata": {} }), Vec::new());
+    assert_eq!(world.take(&mut turn, command), ["invocation_finished", "step_proposed"]);
+    let named =
+        |(index, op): (usize, &PlannedOp)| target(&format!("/entries/{index}/path"), "target_path", &op.path, "file");
+    let Command::Prepared(second) = prepared(ops.iter().enumerate().map(named).collect()) else {
+        panic!("another command")
+    };
+    world.take(&mut turn, Command::Prepared(Prepared { step: 2, ..second }));
+    let result = json!({ "ok": true, "metadata": { "count": ops.len(), "permanent": false } });
+    let command = returned(&turn, &result, ops);
+    world.take(&mut turn, command);
+    turn
+}
+
+fn delete_op(path: &str) -> PlannedOp {
+    PlannedOp {
+        op: "delete".to_owned(),
+        path: path.to_owned(),
+        to: Some("trash".to_owned()),
+        dst: Some("/home/o/.local/share/Trash/files/x".to_owned()),
+        bytes: 1_050_000,
+        before: BeforeImage { kind: "file".to_owned(), bytes: 1_050_000, ..BeforeImage::default() },
+        ..PlannedOp::default()
+    }
+}
+
+#[test]
+fn a_listing_of_a_folder_in_the_words_counts_as_the_words() {
+    let world = World::new();
+    let turn = deleting(&world, "/home/o/old", vec![delete_op("/home/o/old/a"), delete_op("/home/o/old/b")]);
+    let asked = turn.asked.unwrap().text;
+    assert!(asked.contains("delete 2 files, 2.1 MB, into the trash, all in ~/old"), "{asked}");
+    assert!(asked.contains("until the trash is emptied") && !asked.contains("Not from your words"), "{asked}");
+}
+
+#[test]
+fn a_target_from_anywhere_else_is_shown_with_where_it_came_from() {
+    let world = World::new();
+    let turn = deleting(&world, "/home/o/old", vec![delete_op("/home/o/old/a"), delete_op("/home/o/other/b")]);
+    let asked = turn.asked.unwrap().text;
+    assert!(
+        asked.contains("Not from your words but from step 1 (find_files), field entries:\n  /home/o/other/b"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn what_is_impossible_is_left_out_and_the_rest_goes_on() {
+    let world = World::new();
+    let gone = Some(("not_found".to_owned(), "absent".to_owned()));
+    let ops = vec![PlannedOp { trouble: gone, ..delete_op("/home/o/old/a") }, delete_op("/home/o/old/b")];
+    let mut turn = deleting(&world, "/home/o/old", ops);
+    let asked = turn.asked.clone().unwrap();
+    assert!(
+        asked.text.contains("delete 1 file") && asked.text.contains("not possible: /home/o/old/a"),
+        "{}",
+        asked.text
+    );
+    let consent = Command::Consent { step: 2, digest: asked.digest, by: "terminal".to_owned() };
+    world.take(&mut turn, consent);
+    assert!(matches!(react(&turn), Some(Effect::Commit { open, .. }) if open == [1]));
+    let done = EffectCommitted { step: 2, index: 1, outcome: "done".to_owned(), failure: None };
+    world.take(&mut turn, Command::Effect(done));
+    let message = turn.message.clone().unwrap();
+    assert!(message.contains("Moved /home/o/old/b to the trash") && message.contains("1 item failed"), "{message}");
+    assert_eq!((turn.final_kind.as_deref(), turn.final_class.as_deref()), (Some("answer"), Some("not_found")));
+}
+
+#[test]
+fn many_outcomes_come_at_once() {
+    let world = World::new();
+    let ops: Vec<PlannedOp> = (0..100).map(|number| delete_op(&format!("/home/o/old/{number}"))).collect();
+    let mut turn = deleting(&world, "/home/o/old", ops);
+    let digest = turn.asked.clone().unwrap().digest;
+    world.take(&mut turn, Command::Consent { step: 2, digest, by: "terminal".to_owned() });
+    let first = EffectsCommitted { step: 2, done: vec![(0, 60)], ..EffectsCommitted::default() };
+    assert_eq!(world.take(&mut turn, Command::Effects(first)), ["effects_committed"]);
+    assert!(matches!(react(&turn), Some(Effect::Commit { open, .. }) if open.len() == 40));
+    let failed = vec![(99, "permission_denied".to_owned(), "no_permission".to_owned())];
+    let rest = EffectsCommitted { step: 2, done: vec![(61, 99)], found_done: vec![(60, 61)], failed };
+    let labels = world.take(&mut turn, Command::Effects(rest));
+    assert_eq!(labels, ["effects_committed", "passing_observed", "turn_closed"]);
+    let result = turn.step().unwrap().result.clone().unwrap();
+    assert_eq!(
+        (&result["ok_count"], &result["fail_count"], &result["done"]["files"]),
+        (&json!(99), &json!(1), &json!(99))
+    );
+}
+
+#[test]
+fn no_change_is_made_where_one_of_them_was_not_asked_for() {
+    let world = World::new();
+    let foreign = Some(("policy_violation".to_owned(), "unasked_target".to_owned()));
+    let ops = vec![delete_op("/home/o/old/b"), PlannedOp { trouble: foreign, ..delete_op("/home/o/x") }];
+    let turn = deleting(&world, "/home/o/old", ops);
+    assert_eq!(turn.final_class.as_deref(), Some("policy_violation"));
+    let holds = Holds { forbidden: Some("/home/o/old/d/.ssh".to_owned()), ..Holds::default() };
+    let ops = vec![delete_op("/home/o/old/b"), PlannedOp { holds: Some(holds), ..delete_op("/home/o/old/d") }];
+    let forbidden = deleting(&world, "/home/o/old", ops);
+    assert_eq!(forbidden.final_class.as_deref(), Some("vaglio_guard"));
+}
+
+#[test]
+fn a_step_that_a_command_names_runs_under_the_same_rules() {
+    let world = World::new();
+    let Command::Open(opened) = open("undo", "read_only") else { panic!("another command") };
+    let given = Some(json!({ "tool": "delete_files", "args": { "paths": ["/home/o/a"] } }).into());
+    let mut turn = Turn::default();
+    let labels = world.take(&mut turn, Command::Open(Box::new(TurnOpened { given, ..*opened })));
+    assert_eq!(labels, ["turn_opened", "plan_proposed", "step_proposed"]);
+    world.take(&mut turn, prepared(vec![target("/paths/0", "target_path", "/home/o/a", "file")]));
+    let command = returned(
+        &turn,
+        &json!({ "ok": true, "metadata": { "count": 1, "permanent": false } }),
+        vec![delete_op("/home/o/a")],
+    );
+    world.take(&mut turn, command);
+    assert_eq!(turn.final_class.as_deref(), Some("policy_violation"));
 }

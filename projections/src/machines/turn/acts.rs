@@ -1,0 +1,107 @@
+//! What a turn decides once a call came back: whether its changes may be made, and how it goes on when they were.
+
+use metnos_log::Event;
+use metnos_log::event::turn::{InvocationFinished, PlannedOp};
+use serde_json::{Value, json};
+
+use super::decide::Decider;
+use super::state::Phase;
+use crate::rules::policy::{self, Use};
+
+/// The most lines of a result that get words.
+const WORDED_MAX: usize = 1000;
+
+impl Decider<'_> {
+    pub(super) fn committed(&mut self, outcome: impl Into<Event>) {
+        self.push(outcome);
+        if self.turn.phase == Phase::Returned {
+            self.step_ended();
+        }
+    }
+
+    pub(super) fn returned(&mut self, finished: InvocationFinished) {
+        let ok = finished.ok;
+        self.push(finished);
+        let Some(step) = self.turn.step().cloned() else { return };
+        if !ok || step.ops.is_empty() {
+            return self.step_ended();
+        }
+        if let Some((op, (class, key))) = prevented(&step.ops) {
+            let reason = self.trouble(key, &op.path);
+            return self.refuse_about("gateway", class, &reason, &op.path);
+        }
+        let paths = affected(&step.ops);
+        if let Some((rule, reason)) = self.guard("effects", &step.tool, &paths) {
+            return self.block("effects", &step, rule, reason);
+        }
+        let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
+        let granted = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
+        let decision = policy::decide(
+            self.autonomy(),
+            Use { capability: "fs:write", granted, unrepeatable_act: !manifest.contract.idempotent },
+        );
+        let mut signs = self.signs(&step, &manifest);
+        signs.harmless = false;
+        self.rule_on("effects", &step, decision, signs);
+    }
+
+    /// The step that is up has its result: goes on with the next, or closes.
+    fn step_ended(&mut self) {
+        let Some(step) = self.turn.step().cloned() else { return };
+        if step.ok {
+            return self.propose(step.number + 1);
+        }
+        let result = step.result.clone().unwrap_or(Value::Null);
+        let text = |key: &str| result.get(key).and_then(Value::as_str).map(str::to_owned);
+        let class = step.class.clone().or_else(|| text("error_class")).unwrap_or_else(|| "internal_error".to_owned());
+        let failed = step.committed.iter().find_map(|(index, failure)| {
+            let (_, key) = failure.as_ref()?;
+            let op = step.ops.get(usize::try_from(*index).ok()?)?;
+            Some(self.trouble(key, &op.path))
+        });
+        let reason = failed.or_else(|| text("error")).unwrap_or_default();
+        let message = self.failure(&step, &class, &reason);
+        self.close("error", Some(&class), message);
+    }
+
+    /// Puts words in place of the keys that say why a change failed, as far as an answer lists them.
+    pub(super) fn word(&self, result: &mut Value) {
+        for name in ["failed", "refused", "results"] {
+            let lines = result.get_mut(name).and_then(Value::as_array_mut);
+            for line in lines.into_iter().flatten().filter(|line| line.get("op").is_some()).take(WORDED_MAX) {
+                let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
+                let (Some(key), Some(path)) = (text("error"), text("path")) else { continue };
+                let class = text("error_class").unwrap_or_default();
+                let said = self.trouble(&key, &path);
+                let said =
+                    if said.is_empty() { self.say("trouble.not_done", &json!({ "class": class })) } else { said };
+                line["error"] = said.into();
+            }
+        }
+        for line in result.get_mut("made").and_then(Value::as_array_mut).into_iter().flatten().take(WORDED_MAX) {
+            line["said"] = self.say("undo.line", line).into();
+        }
+        for line in result.get_mut("planned").and_then(Value::as_array_mut).into_iter().flatten().take(WORDED_MAX) {
+            line["said"] = self.say("undo.line", line).into();
+        }
+    }
+}
+
+/// Why a step may not go on at all: a change that no one may make, or none that can be made.
+fn prevented(ops: &[PlannedOp]) -> Option<(&PlannedOp, &(String, String))> {
+    const FATAL: [&str; 4] = ["policy_violation", "contract_violation", "internal_error", "vaglio_guard"];
+    let mut troubled = ops.iter().filter_map(|op| Some((op, op.trouble.as_ref()?)));
+    let fatal = troubled.clone().find(|(_, (class, _))| FATAL.contains(&class.as_str()));
+    fatal.or_else(|| if ops.iter().all(|op| op.trouble.is_some()) { troubled.next() } else { None })
+}
+
+/// Every path that changes concern: both ends of a move, and what a folder holds that no one may touch.
+fn affected(ops: &[PlannedOp]) -> Vec<String> {
+    let of = |op: &PlannedOp| {
+        let (from_trash, into_trash) = (op.op == "restore", op.to.as_deref() == Some("trash") && op.op == "delete");
+        let path = (!from_trash).then(|| op.path.clone());
+        let dst = op.dst.clone().filter(|_| !into_trash && op.op != "link");
+        [path, dst, op.holds.as_ref().and_then(|holds| holds.forbidden.clone())]
+    };
+    ops.iter().flat_map(of).flatten().collect()
+}
