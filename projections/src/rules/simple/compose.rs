@@ -16,6 +16,7 @@ pub(crate) fn compose(lexicons: &Lexicons, text: &str, clock: &Clock, language: 
     replace(items, |items, at| part(text, items, at));
     replace(items, figures);
     replace(items, |items, at| extension(lexicons, items, at));
+    explicit(lexicons, text, items);
     replace(items, |items, at| affix(text, items, at));
     replace(items, bound);
     replace(items, |items, at| window(clock, language, items, at));
@@ -508,6 +509,31 @@ fn extension(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, us
         return Some((What::Globs { base: None, globs: vec![format!("*.{word}")] }, 1));
     }
     None
+}
+
+/// «pictures (jpg)», «spreadsheets ending in .xlsx»: where an extension is written, the noun only says what such files are.
+fn explicit(lexicons: &Lexicons, text: &str, items: &mut [Item]) {
+    let written = |item: &Item| {
+        matches!(&item.what, What::Globs { .. })
+            && (text[..item.end].ends_with(|c: char| c.is_ascii_alphanumeric()) && {
+                let said = text[item.start..item.end].to_lowercase();
+                said.contains(['.', '*']) || lexicons.file_extensions.iter().any(|e| *e == said)
+            })
+    };
+    if !items.iter().any(written) {
+        return;
+    }
+    let Some(files) = lexicons.objects.iter().position(|o| o == "files") else { return };
+    for item in items.iter_mut().filter(|i| matches!(i.what, What::Globs { base: None, .. })) {
+        let word = text[item.start..item.end].to_lowercase();
+        if !word.contains(['.', '*'])
+            && !lexicons.file_extensions.contains(&word)
+            && !lexicons.file_extensions.iter().any(|e| word == format!("{e}s"))
+        {
+            item.folded = word;
+            item.what = What::Word(vec![Sense::Object(files)]);
+        }
+    }
 }
 
 /// A folder or file that is named by a bare word: «in Documents», «the folder projects», «here».

@@ -329,8 +329,9 @@ fn cued(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled
             });
             let Some(at) = found.filter(|at| !filled.used.contains(&(at + 1))) else { continue };
             let value = match &items[at + 1].what {
-                // A size has a unit: «over 100» may be anything.
+                // A size has a unit: «over 100» may be anything; times are lifted before.
                 What::Number(_) if told.role == Role::Size => continue,
+                _ if told.role == Role::Time => continue,
                 What::Number(n) => json!(n),
                 What::Quoted(text) => json!(text),
                 What::Word(senses) if senses.is_empty() => json!(items[at + 1].folded),

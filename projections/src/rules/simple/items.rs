@@ -45,6 +45,8 @@ pub(crate) enum What {
     Url(String),
     Email(String),
     Quoted(String),
+    /// A regular expression, as written.
+    Regex(String),
     Zone(String),
     Number(i64),
     Bytes(u64),
@@ -157,6 +159,14 @@ fn gaps(text: &str, places: &[super::lift::Place]) -> Vec<(usize, usize)> {
 
 /// Cuts the sentence into items.
 pub(crate) fn items(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)], language: Language) -> Vec<Item> {
+    if let Some((from, to)) = expression(lexicons, text, language) {
+        let mut items = self::items(lexicons, &text[..from], existing, language);
+        let what = What::Regex(text[from..to].to_owned());
+        items.push(Item { start: from, end: to, folded: String::new(), what, pronoun: false, forgiven: false });
+        let after = self::items(lexicons, &text[to..], &[], language);
+        items.extend(after.into_iter().map(|item| Item { start: item.start + to, end: item.end + to, ..item }));
+        return items;
+    }
     let places = lift(lexicons, text, existing);
     let mut items = Vec::new();
     let mut words = Vec::new();
@@ -172,6 +182,31 @@ pub(crate) fn items(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)], la
     drop_verbs_after_determiners(&mut items);
     interjections(&mut items);
     items
+}
+
+/// The run of characters after «regex» that only a regular expression has.
+fn expression(lexicons: &Lexicons, text: &str, language: Language) -> Option<(usize, usize)> {
+    let signs = |run: &str| run.contains(['^', '[', '\\', '+', '$', '|']) || run.contains(".*");
+    let mut at = 0;
+    for run in text.split_whitespace() {
+        let from = at + text[at..].find(run)?;
+        at = from + run.len();
+        if !signs(run) || run.starts_with(['/', '~', '"', '\'']) {
+            continue;
+        }
+        let before = super::words::fold(text[..from].trim_end());
+        let named = before
+            .split_whitespace()
+            .rev()
+            .take(3)
+            .any(|word| lexicons.senses_of(word.trim_end_matches(':'), language).contains(&Sense::Cue(Cue::Regex)))
+            || before.ends_with("regolare")
+            || before.ends_with("expression");
+        if named {
+            return Some((from, from + run.trim_end_matches(['?', ',', ';']).len()));
+        }
+    }
+    None
 }
 
 fn read_words(lexicons: &Lexicons, words: &[Word], language: Language, items: &mut Vec<Item>) {

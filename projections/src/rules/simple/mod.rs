@@ -40,10 +40,10 @@ use crate::plan::{Abstention, AbstentionKind, AnswerSpec, Origin, Plan, PlannedS
 pub const LONGEST_SENTENCE: usize = 8 * 1024;
 
 /// Share of explained content words below which a plan that only reads is not proposed, in thousandths.
-pub const READ_THRESHOLD_PERMILLE: u16 = 800;
+pub const READ_THRESHOLD_PERMILLE: u16 = 760;
 
 /// The same where a clause has no verb of its own («anything over 5 MB in ~/x»): more of it must be understood.
-pub const IMPLIED_THRESHOLD_PERMILLE: u16 = 850;
+pub const IMPLIED_THRESHOLD_PERMILLE: u16 = 800;
 
 /// The same where clauses were run together to make sense of them.
 const WHOLE_THRESHOLD_PERMILLE: u16 = 900;

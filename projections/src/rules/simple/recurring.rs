@@ -81,6 +81,10 @@ impl Reader<'_> {
             let (late, to) = self.part_after(to);
             let minutes = self.at_part(time, late.or(part.as_deref()));
             let cron = cron(&cadence, minutes, day)?;
+            // «every other day… no, every day»: which one is meant is for the person to say.
+            if (to..self.tokens.len()).any(|at| self.cadence(at).is_some()) {
+                return None;
+            }
             return Some(Recurring { cron, items: self.tokens[from].1..self.tokens[to - 1].1 + 1 });
         }
         None

@@ -50,10 +50,10 @@ impl<'a> Builder<'a> {
         // «put them in ~/x»: things that were found are put by moving them.
         let folder = target.is_some_and(|t| path(&self.items[t]).is_some_and(|(_, looks)| looks != Looks::File));
         let puts = matches!(self.items[at].folded.as_str(), "put" | "metti" | "mettili" | "mettile" | "mettere");
-        let moved = self
-            .tools
-            .by_grammar("move", "files")
-            .filter(|_| folder && puts && clause.pronoun && self.last_gives_entries());
+        let moved = self.tools.by_grammar("move", "files").filter(|_| {
+            let described = self.has(&available, |w| matches!(w, What::Globs { .. }));
+            folder && puts && (described || (clause.pronoun && self.last_gives_entries()))
+        });
         let tool = moved.unwrap_or(tool);
         let sources: Vec<usize> = available.iter().copied().filter(|&i| Some(i) != target).collect();
         let content = tool.with_role(Role::Content).next().map(str::to_owned);

@@ -186,7 +186,7 @@ impl Reading<'_, '_> {
     }
 
     pub(super) fn is_rows_noun(&self, at: usize) -> bool {
-        ["texts_lines", "files", "entries"].iter().any(|name| self.builder.names(&self.items()[at], name))
+        ["texts_lines", "files"].iter().any(|name| self.builder.names(&self.items()[at], name))
     }
 
     /// «New York», «Banca Intesa»: words in capitals that belong together.

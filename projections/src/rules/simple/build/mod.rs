@@ -270,8 +270,10 @@ impl<'a> Builder<'a> {
             let item = &self.items[at];
             pronoun |= item.pronoun || (item.is(Cue::Pronoun) && !self.is_article(at, &range));
             counts |= item.is(Cue::HowMany);
+            let new = matches!(item.folded.as_str(), "new" | "nuovo" | "nuova")
+                && self.items.get(at + 1).is_some_and(|i| matches!(i.what, What::Globs { .. }));
             let adjective =
-                (item.is(Cue::Duplicate) && self.describes_noun(at)) || self.is_column_name(at, range.start);
+                new || (item.is(Cue::Duplicate) && self.describes_noun(at)) || self.is_column_name(at, range.start);
             if let Some(verb) = item.verb().filter(|_| !self.negated[at] && !adjective) {
                 counts |= self.class(verb).counts;
                 verbs.push((at, verb));
@@ -316,6 +318,19 @@ impl<'a> Builder<'a> {
                 self.used[at] = true;
             }
             return self.tell(clause, before);
+        }
+        // «me li metti in ordine dal più vecchio»: what was found is sorted, not moved.
+        let orders = |&&(at, _): &&(usize, usize)| {
+            matches!(self.items[at].folded.as_str(), "metti in ordine" | "riordina" | "sistema")
+        };
+        if clause.verbs.iter().any(|v| orders(&v)) && clause.pronoun {
+            let available = self.within(clause);
+            if self.records(clause, &available)? {
+                for &(at, _) in &clause.verbs {
+                    self.used[at] = true;
+                }
+                return self.tell(clause, before);
+            }
         }
         if let Some((at, verb)) = self.filing(clause) {
             self.acting(clause, at, verb)?;

@@ -73,9 +73,6 @@ impl Builder<'_> {
         if let What::Email(address) = &item.what {
             return Some((at, address.clone(), at));
         }
-        if item.is(Cue::People) {
-            return Some((at, self.said(at..at + 1), at));
-        }
         let named = |at: usize| {
             let item = self.items.get(at)?;
             let written = &self.text[item.start..item.end];
@@ -83,7 +80,12 @@ impl Builder<'_> {
                 item.is_word() && (item.verb().is_none() || item.forgiven) && written.starts_with(char::is_uppercase);
             name.then_some(written)
         };
-        named(at)?;
+        if item.is(Cue::People) && named(at + 1).is_none() {
+            return Some((at, self.said(at..at + 1), at));
+        }
+        if !item.is(Cue::People) {
+            named(at)?;
+        }
         let more = (at + 1..at + 3)
             .take_while(|&i| named(i).is_some() && (self.items[i].is_unknown() || self.items[i].forgiven))
             .last();
@@ -144,8 +146,10 @@ impl Builder<'_> {
         let noun = (0..self.items.len()).find(|&at| self.names(&self.items[at], "tasks"));
         let reminds = |i: &Item| i.verb().is_some_and(|v| self.class(v).verbs[0] == "schedule");
         let never = self.items.iter().any(|i| i.is(Cue::Not)) && self.items.iter().any(reminds);
-        let implied =
-            self.items.iter().any(ends) && (self.items.iter().any(round) || self.items.iter().any(reminds)) || never;
+        let quoted = self.items.iter().any(ends) && self.items.iter().any(|i| matches!(i.what, What::Quoted(_)));
+        let implied = quoted
+            || self.items.iter().any(ends) && (self.items.iter().any(round) || self.items.iter().any(reminds))
+            || never;
         if noun.is_none() && !implied {
             return Ok(false);
         }

@@ -22,6 +22,11 @@ impl Builder<'_> {
             || self.page(clause, available)?)
     }
 
+    fn two_files(&self, available: &[usize]) -> bool {
+        let file = |&&at: &&usize| path(&self.items[at]).is_some_and(|(_, looks)| looks == Looks::File);
+        available.iter().filter(file).count() == 2
+    }
+
     fn files_named(&self, available: &[usize]) -> Vec<usize> {
         available
             .iter()
@@ -35,10 +40,13 @@ impl Builder<'_> {
     /// «what differs between a.txt and b.txt»: both are read, then compared.
     fn comparison(&mut self, clause: &Clause, available: &[usize]) -> Result<bool, Trouble> {
         let verb = clause.verbs.iter().find(|&&(_, v)| self.class(v).verbs[0] == "compare").map(|&(at, _)| at);
-        let cue = available
-            .iter()
-            .copied()
-            .find(|&at| self.items[at].is(Cue::Difference) || self.items[at].is(Cue::Duplicate));
+        let cue = available.iter().copied().find(|&at| {
+            let item = &self.items[at];
+            let changed = item.is(Cue::Modified) && !item.is_noise();
+            item.is(Cue::Difference)
+                || item.is(Cue::Duplicate)
+                || (changed && verb.is_none() && self.two_files(available))
+        });
         let files = self.files_named(available);
         let copies = available.iter().any(|&at| self.items[at].is(Cue::Duplicate));
         let all_files = files.iter().all(|&at| path(&self.items[at]).is_some_and(|(_, looks)| looks == Looks::File));

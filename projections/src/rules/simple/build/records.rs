@@ -217,6 +217,9 @@ impl<'a> Builder<'a> {
                 .into_iter()
                 .flatten()
                 .any(|i| self.items.get(i).is_some_and(|item| self.names(item, "processes") || item.is(Cue::Running)));
+            let running = available.iter().any(|&i| self.items[i].is(Cue::Running))
+                && !self.nouns(available).any(|n| n == "processes");
+            let beside = beside || running;
             let plain = self.items[at].is_unknown() || matches!(self.items[at].what, What::Globs { base: None, .. });
             plain && (cue || beside) || matches!(self.items[at].what, What::Quoted(_))
         });
@@ -372,6 +375,21 @@ impl<'a> Builder<'a> {
         let sized = self.steps.iter().any(|s| s.args.get("key").is_some_and(|key| key == "size"));
         let dated = self.steps.iter().any(|s| s.args.get("by").is_some_and(|by| by.to_string().contains("modified")));
         for &at in available {
+            let size = matches!(
+                self.items[at].folded.as_str(),
+                "small"
+                    | "tiny"
+                    | "little"
+                    | "big"
+                    | "large"
+                    | "huge"
+                    | "piccoli"
+                    | "grandi"
+                    | "grossi"
+                    | "piccolo"
+                    | "grande"
+            );
+            self.used[at] |= size && self.has(available, |w| matches!(w, What::Bound { .. }));
             self.used[at] |= dated && self.items[at].is(Cue::Modified);
             self.used[at] |=
                 sized && self.items[at].senses().iter().any(|s| matches!(s, Sense::Size(_) | Sense::Field(_)));

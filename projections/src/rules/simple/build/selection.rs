@@ -213,13 +213,20 @@ impl<'a> Builder<'a> {
             }
             _ => None,
         };
+        let filters = clause.verbs.iter().any(|&(_, v)| self.class(v).verbs[0] == "filter")
+            || self.has(available, |w| matches!(w, What::Regex(_)));
         let reads = self.sources(available).iter().any(|&at| match &self.items[at].what {
-            What::Path { looks, quoted, .. } => *looks == Looks::File || (of_lines && !quoted),
+            What::Path { looks, quoted, .. } => *looks == Looks::File || ((of_lines || filters) && !quoted),
             What::Url(_) => true,
             _ => of_lines,
         });
         if !(reads || self.last_gives_content()) {
             return None;
+        }
+        if let Some(at) = available.iter().copied().find(|&at| matches!(self.items[at].what, What::Regex(_))) {
+            let What::Regex(text) = &self.items[at].what else { return None };
+            let cue = available.iter().copied().rfind(|&i| i < at && self.items[i].is(Cue::Regex)).unwrap_or(at);
+            return Some(Search { at, text: text.clone(), regex: true, not: None, cue });
         }
         let affix = available.iter().copied().find(|&at| matches!(self.items[at].what, What::Affix { .. }));
         if let Some(at) = affix.filter(|_| of_lines) {
@@ -285,6 +292,9 @@ impl<'a> Builder<'a> {
                     filled.add(tool, field, json!(self.items[at].folded.replace(' ', "_")), self.items, at);
                 }
             }
+        }
+        if !filled.used.is_empty() {
+            filled.used.extend(available.iter().filter(|&&i| self.items[i].is(Cue::Field)));
         }
         if filled.used.is_empty() {
             for &at in available {

@@ -131,7 +131,10 @@ impl Reading<'_, '_> {
             .copied()
             .find(|&i| matches!(self.items()[i].what, What::Quoted(_)) && !self.wanted.takes(i));
         let entries = |i: &usize| !self.builder.names(&self.items()[*i], "entries");
+        let label = next.filter(|_| beside.is_some() && beside != next);
         let found = quoted.or(beside).or(next.filter(entries)).or(before.filter(entries))?;
-        Some((self.column_name(found)?, with_column(found)))
+        let mut used: Vec<usize> = with_column(found);
+        used.extend(label);
+        Some((self.column_name(found)?, used))
     }
 }

@@ -82,6 +82,8 @@ pub(super) struct Reading<'b, 'a> {
     pub(super) free: Vec<bool>,
     pub(super) kind: Kind,
     pub(super) wanted: Wanted,
+    /// How many is only what is usual; the words may say otherwise.
+    pub(super) usual_top: bool,
 }
 
 impl Builder<'_> {
@@ -91,7 +93,8 @@ impl Builder<'_> {
         for &at in available {
             free[at] = true;
         }
-        let mut reading = Reading { builder: self, clause, available, free, kind, wanted: Wanted::default() };
+        let mut reading =
+            Reading { builder: self, clause, available, free, kind, wanted: Wanted::default(), usual_top: false };
         if kind == Kind::Rows {
             reading.table_nouns();
         }
@@ -216,6 +219,14 @@ impl Reading<'_, '_> {
         if self.kind == Kind::Rows {
             return self.most_of_a_column();
         }
+        let window = self.available.iter().any(|&at| matches!(self.items()[at].what, What::Window { .. }));
+        let plain = |at: &usize| {
+            matches!(self.items()[*at].folded.as_str(), "nuovi" | "nuove" | "recenti" | "recent" | "new files")
+        };
+        if let Some(at) = self.available.iter().copied().find(plain).filter(|_| window) {
+            self.wanted.used.push(at);
+            return;
+        }
         let Some(at) = self.available.iter().copied().find(|&at| self.order_of(at).is_some()) else {
             self.consumption();
             self.changes();
@@ -238,7 +249,10 @@ impl Reading<'_, '_> {
             }
             None if by == "name" || self.is_whole_order(at) => None,
             None if self.is_one(at) => Some(1),
-            None => Some(SOME),
+            None => {
+                self.usual_top = true;
+                Some(SOME)
+            }
         };
         self.wanted.top = top.map(|top| (top, at));
         self.wanted.order = Some(Order { by, desc, at });
@@ -367,14 +381,21 @@ impl Reading<'_, '_> {
             .available
             .iter()
             .copied()
-            .filter(|&at| self.items()[at].is(Cue::By) || self.items()[at].is(Cue::Grouped))
+            .filter(|&at| {
+                let item = &self.items()[at];
+                // «in ordine crescente di prezzo»
+                let whole = item.is(Cue::Ascending) || item.is(Cue::Descending);
+                let of = self.item(at + 1).is_some_and(|i| i.is(Cue::From) || i.is(Cue::By));
+                item.is(Cue::By) || item.is(Cue::Grouped) || (whole && of)
+            })
             .collect();
         for at in cues {
             let Some((name, found)) = self.column_from(at + 1) else { continue };
             if self.wanted.takes(found) {
                 continue;
             }
-            let groups = self.groups(at);
+            let directed = self.items()[at].is(Cue::Ascending) || self.items()[at].is(Cue::Descending);
+            let groups = !directed && self.groups(at);
             if !groups && self.wanted.order.is_some() && self.wanted.order.as_ref().is_some_and(|o| o.by != name) {
                 continue;
             }
@@ -454,7 +475,10 @@ impl Reading<'_, '_> {
     /// «how many customers are there» of ~/customers.csv: the noun is the table's own.
     fn table_nouns(&mut self) {
         for &at in self.available {
-            if self.items()[at].is_word() && self.clause.counts && self.names_the_table(&self.said(at)) {
+            let counted =
+                at.checked_sub(1).is_some_and(|b| self.items()[b].is(Cue::HowMany)) && self.items()[at].is_unknown();
+            let plain = counted || self.names_the_table(&self.said(at));
+            if self.items()[at].is_word() && self.clause.counts && plain {
                 self.wanted.used.push(at);
             }
         }
@@ -490,7 +514,7 @@ impl Reading<'_, '_> {
 
     /// «the first 8», «top 5»: how many of them; «the last 3 files»: the newest.
     pub(super) fn firsts(&mut self) {
-        if self.wanted.top.is_some() && self.wanted.order.is_some() {
+        if self.wanted.top.is_some() && self.wanted.order.is_some() && !self.usual_top {
             return;
         }
         for &at in self.available {

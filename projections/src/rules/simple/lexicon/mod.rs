@@ -138,6 +138,8 @@ pub(crate) enum Cue {
     Table,
     /// «eating», «hogging»: a process takes of what follows.
     Consumes,
+    /// «the regex»: a regular expression follows.
+    Regex,
     /// «my sister»: a person without a name.
     People,
     /// «the originals»: one of each among copies.
