@@ -517,7 +517,7 @@ fn explicit(lexicons: &Lexicons, text: &str, items: &mut [Item]) {
         matches!(&item.what, What::Globs { .. })
             && (text[..item.end].ends_with(|c: char| c.is_ascii_alphanumeric()) && {
                 let said = text[item.start..item.end].to_lowercase();
-                said.contains(['.', '*']) || lexicons.file_extensions.iter().any(|e| *e == said)
+                said.contains(['.', '*']) || lexicons.file_extensions.contains(&said)
             })
     };
     if !items.iter().any(written) {

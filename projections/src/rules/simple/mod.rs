@@ -115,7 +115,7 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
     let mut attempt = Attempt::new(lexicons, tools, &ranking, text, &items, &parts);
     // A voice runs on: what makes no sense clause by clause may make sense as a whole. Only for what reads.
     if !attempt.is_sure() && parts.len() > 1 {
-        let whole = Attempt::new(lexicons, tools, &ranking, text, &items, &[0..items.len()]);
+        let whole = Attempt::new(lexicons, tools, &ranking, text, &items, std::slice::from_ref(&(0..items.len())));
         if whole.is_sure() && !whole.acts && whole.confidence >= WHOLE_THRESHOLD_PERMILLE {
             attempt = whole;
         }
@@ -205,7 +205,7 @@ fn again(
     let about = items.iter().enumerate().any(|(at, i)| {
         !recurring.items.contains(&at)
             && !grammar(i)
-            && !i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule")
+            && i.verb().is_none_or(|v| lexicons.verbs[v].verbs[0] != "schedule")
     });
     if reminds && !about {
         let message = messages.say(language, "planner.ask_reminder", json!({}));

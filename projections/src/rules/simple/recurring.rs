@@ -343,9 +343,8 @@ fn cron(cadence: &Cadence, minutes: i64, day: Option<i64>) -> Option<String> {
     Some(match cadence {
         Cadence::Minutes(n) => format!("{} * * * *", every(*n)),
         Cadence::Hours(n) if *n < 24 => format!("0 {} * * *", every(*n)),
-        Cadence::Hours(_) => return None,
         Cadence::Days(n) if *n < 29 => format!("{minute} {hour} {} * *", every(*n)),
-        Cadence::Days(_) => return None,
+        Cadence::Hours(_) | Cadence::Days(_) => return None,
         Cadence::Weekly(days) => {
             let days: Vec<String> = days.iter().map(i8::to_string).collect();
             format!("{minute} {hour} * * {}", days.join(","))

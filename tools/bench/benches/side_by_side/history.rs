@@ -57,6 +57,7 @@ pub(crate) fn event(number: u32) -> Event {
             cage: Json(json!({ "level": "full", "landlock_abi": 6 })),
             connections: Json(json!([])),
             diagnostics: Kept::text(""),
+            changes: Kept::default(),
         }
         .into(),
         _ => TurnClosed {

@@ -192,7 +192,7 @@ impl Reading<'_, '_> {
     /// «New York», «Banca Intesa»: words in capitals that belong together.
     pub(super) fn phrase(&self, at: usize) -> Option<(String, usize)> {
         let capital =
-            |i: usize| self.item(i).is_some_and(|item| item.is_word()) && self.said(i).starts_with(char::is_uppercase);
+            |i: usize| self.item(i).is_some_and(Item::is_word) && self.said(i).starts_with(char::is_uppercase);
         if !capital(at) {
             return None;
         }

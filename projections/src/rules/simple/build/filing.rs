@@ -78,7 +78,7 @@ impl Builder<'_> {
         };
         let paths = available.iter().filter(|&&at| path(&self.items[at]).is_some()).count();
         let takes: Vec<usize> =
-            available.iter().copied().filter(|at| !used.contains(at) && !(paths > 1 && Some(*at) == target)).collect();
+            available.iter().copied().filter(|at| !(used.contains(at) || paths > 1 && Some(*at) == target)).collect();
         let mut found = fill(self.lexicons, finder, self.items, &takes, None);
         found.args.remove("kind");
         found.args.entry("recursive".to_owned()).or_insert_with(|| {

@@ -297,7 +297,7 @@ impl<'a> Builder<'a> {
     fn describes_noun(&self, at: usize) -> bool {
         let noun = |i: &Item| i.object().is_some() || matches!(i.what, What::Globs { .. });
         let after = self.items.get(at + 1).is_some_and(noun);
-        after || (self.items[at].folded.ends_with('s') && self.items.get(at + 1).is_none_or(|i| i.is_noise()))
+        after || (self.items[at].folded.ends_with('s') && self.items.get(at + 1).is_none_or(Item::is_noise))
     }
 
     /// «la» before a noun is no pronoun.

@@ -23,7 +23,7 @@ impl Builder<'_> {
         if !leads || spans || self.items[..at].iter().any(|i| i.is(Cue::Asking) || i.is(Cue::Not)) {
             return Ok(false);
         }
-        let strict = !self.items[at].verb().is_some_and(|v| self.class(v).verbs[0] == "send");
+        let strict = self.items[at].verb().is_none_or(|v| self.class(v).verbs[0] != "send");
         let Some((to, name, last)) = self.recipient(at) else {
             if strict {
                 return Ok(false);
@@ -122,8 +122,8 @@ impl Builder<'_> {
             return None;
         }
         let marked = start > last + 1;
-        let strict = self.items[verb].is(Cue::Tells)
-            && !self.items[verb].verb().is_some_and(|v| self.class(v).verbs[0] == "send");
+        let strict =
+            self.items[verb].is(Cue::Tells) && self.items[verb].verb().is_none_or(|v| self.class(v).verbs[0] != "send");
         let end = self.items.last()?.end;
         let rest = self.items.len() - start;
         let from = self.items[start].start;

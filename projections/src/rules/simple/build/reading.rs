@@ -344,7 +344,8 @@ impl<'a> Builder<'a> {
             self.used[at] |= self.items[at].is(Cue::Contains) && idle;
         }
         for &at in available {
-            let line = tool.verb == "read" && self.names(&self.items[at], "texts_lines");
+            let picks = self.items[at].is(Cue::First) || self.items[at].is(Cue::Last);
+            let line = tool.verb == "read" && (picks || self.names(&self.items[at], "texts_lines"));
             if tool.speaks_of(&self.items[at].folded) && !self.items[at].is(Cue::Restriction) && !line {
                 self.used[at] = true;
             }

@@ -418,6 +418,6 @@ impl<'a> Builder<'a> {
 
 /// Whether a path names a table of rows.
 fn is_table(path: &str) -> bool {
-    let lower = path.to_ascii_lowercase();
-    lower.ends_with(".csv") || lower.ends_with(".tsv")
+    let ending = path.rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("csv") || ending.eq_ignore_ascii_case("tsv"))
 }

@@ -35,7 +35,7 @@ impl Builder<'_> {
             |&at: &usize| path(&self.items[at]).is_some_and(|(value, _)| value.to_ascii_lowercase().ends_with(".csv"));
         let narrowed =
             self.has(sources, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
-        let place = sources.iter().any(|at| folder(at)) || narrowed;
+        let place = sources.iter().any(folder) || narrowed;
         let url = self.has(sources, |w| matches!(w, What::Url(_)));
         let processes = self.nouns(sources).any(|n| n == "processes");
         let url = url && links;
