@@ -13,6 +13,7 @@ mod executor;
 mod log;
 mod output;
 mod plan;
+mod prefilter;
 mod replay;
 mod status;
 mod terminal;
@@ -89,6 +90,8 @@ enum Command {
     Ask(ask::Ask),
     /// Show what a sentence would run; nothing runs.
     Plan(plan::Plan),
+    /// Rank tools for a sentence, or measure the ranking over a corpus.
+    Prefilter(prefilter::Prefilter),
     /// Talk, one sentence a line.
     Chat(chat::Chat),
     /// Say how the instance is.
@@ -152,6 +155,7 @@ impl Context {
         match command {
             Command::Ask(ask) => ask::run(self, &ask),
             Command::Plan(plan) => plan::run(self, &plan),
+            Command::Prefilter(prefilter) => prefilter::run(self, &prefilter),
             Command::Chat(chat) => chat::run(self, &chat),
             Command::Status => status::run(self),
             Command::Doctor => doctor::run(self),

@@ -84,7 +84,8 @@ impl Index {
         for (tool, evidence) in evidence.iter().enumerate() {
             let seeded = self.seeded(tool, evidence, hints);
             if seeded > 0.0 || evidence.is_any() {
-                let score = (seeded + general(evidence)).max(LEAST);
+                // What the grammar gives, nothing takes away.
+                let score = if seeded > 0.0 { seeded + general(evidence).max(0.0) } else { general(evidence).max(LEAST) };
                 placed.push(Placed { tool, score, recalled: evidence.long_phrases > 0.0 });
             }
         }
@@ -101,16 +102,10 @@ impl Index {
     /// Orders the catalog and keeps what is offered to an engine.
     pub fn rank(&self, text: &str, hints: &Hints<'_>) -> Ranking {
         let order = self.order(text, hints);
-        let k = order.offered();
-        let placed = &order.placed;
-        let top = placed.first().map_or(0.0, |first| first.score);
-        let cut = placed.iter().take(usize::from(k)).take_while(|place| place.score * 2.0 >= top).count();
-        let recalled = placed[cut..].iter().filter(|place| place.recalled).take(MOST_RECALLED);
-        let candidates = placed[..cut].iter().chain(recalled);
-        let candidates = candidates.map(|place| Candidate { tool: self.name(place.tool).to_owned(), score: points(place) });
+        let candidate = |place: &Placed| Candidate { tool: self.name(place.tool).to_owned(), score: points(place) };
         Ranking {
-            candidates: candidates.collect(),
-            k,
+            candidates: order.offered().into_iter().map(candidate).collect(),
+            k: order.most_offered(),
             confidence_permille: order.lead_permille(),
             relevance_permille: permille(order.relevance),
         }
@@ -144,12 +139,21 @@ impl Order {
     }
 
     /// How many are offered: five at a lead of 0.7 and more, eight at 0.3 and less, linear between.
-    pub fn offered(&self) -> u16 {
+    pub fn most_offered(&self) -> u16 {
         match self.lead_permille() {
             700.. => 5,
             0..=300 => 8,
             between => 8 - (between - 300) * 3 / 400,
         }
+    }
+
+    /// What is offered: the first ones down to half of the top, and what whole phrases bring back.
+    pub fn offered(&self) -> Vec<&Placed> {
+        let top = self.placed.first().map_or(0.0, |first| first.score);
+        let first = self.placed.iter().take(usize::from(self.most_offered()));
+        let cut = first.take_while(|place| place.score * 2.0 >= top).count();
+        let (offered, rest) = self.placed.split_at(cut);
+        offered.iter().chain(rest.iter().filter(|place| place.recalled).take(MOST_RECALLED)).collect()
     }
 }
 

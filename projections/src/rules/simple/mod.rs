@@ -33,7 +33,7 @@ use self::items::{Item, What};
 use crate::manifest::Role;
 use crate::messages::{Language, Messages};
 use crate::plan::{Abstention, AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
-use crate::rules::prefilter::{Candidate, Ranking};
+use crate::rules::prefilter::{Candidate, Hints, Ranking};
 
 /// The longest sentence that is planned, in bytes; a longer one is refused with a plain message.
 pub const LONGEST_SENTENCE: usize = 8 * 1024;
@@ -79,6 +79,12 @@ pub struct Proposal {
     pub k: u16,
     /// How far the first candidate leads the second, in thousandths.
     pub confidence_permille: u16,
+}
+
+/// What a sentence tells the pre-filter, where nothing is known of the world and nothing is planned.
+pub fn hints<'a>(lexicons: &'a Lexicons, text: &str) -> Hints<'a> {
+    let language = items::detect(lexicons, text).unwrap_or_default();
+    hints::hints(lexicons, &items::items(lexicons, text, &[], language))
 }
 
 /// Plans a sentence.
