@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::kinds::{self, Kinds};
 use super::text::Words;
 use super::vocabulary::{Group, Vocabulary, Weight};
+use crate::rules::shape;
 
 /// What is ranked: any tool that has a name and perhaps more.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +73,7 @@ pub(super) struct Entry {
 /// A 4-gram and where its postings stand in `gram_postings`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gram {
-    pub(super) gram: u64,
+    pub(super) characters: u64,
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) rarity: f32,
@@ -82,6 +83,8 @@ pub(super) struct Gram {
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     pub(super) tools: Vec<Entry>,
+    /// Most names obey the executor grammar.
+    pub(super) grammatical: bool,
     pub(super) terms: BTreeMap<String, u32>,
     pub(super) postings: Vec<Vec<Posting>>,
     pub(super) groups: Vec<Vec<Posting>>,
@@ -127,6 +130,8 @@ impl Index {
         weigh(&read, |r| &r.fields, &mut index.postings);
         weigh(&read, |r| &r.groups, &mut index.groups);
         index.weigh_grams(&read);
+        let obeying = index.tools.iter().filter(|tool| shape::in_vocabulary(&tool.name)).count();
+        index.grammatical = obeying * 2 > index.tools.len();
         index
     }
 
@@ -143,6 +148,11 @@ impl Index {
     /// The name of a tool by its position.
     pub fn name(&self, tool: usize) -> &str {
         &self.tools[tool].name
+    }
+
+    /// Whether most names obey the executor grammar, so that hints mean something to it.
+    pub fn is_grammatical(&self) -> bool {
+        self.grammatical
     }
 
     fn term(&mut self, stem: &str) -> u32 {
@@ -265,7 +275,7 @@ impl Index {
                 (tool, field, rarity / count(grams).sqrt().max(3.0))
             }));
             let to = u32::try_from(self.gram_postings.len()).expect("a catalog has fewer characters than that");
-            self.grams.push(Gram { gram, from, to, rarity });
+            self.grams.push(Gram { characters: gram, from, to, rarity });
         }
     }
 }
@@ -316,7 +326,12 @@ fn weigh(read: &[Read], of: impl Fn(&Read) -> &[BTreeMap<u32, f32>; FIELDS], pos
                 let length = 1.0 - LENGTH_SHARE + LENGTH_SHARE * read.lengths[at] / mean.max(1.0);
                 let weight = rare(term) * often * (SATURATION + 1.0) / (often + SATURATION * length);
                 let share = rare(term) / whole.max(f32::EPSILON);
-                postings[term as usize].push(Posting { tool: u32::try_from(tool).unwrap_or(u32::MAX), field, weight, share });
+                postings[term as usize].push(Posting {
+                    tool: u32::try_from(tool).unwrap_or(u32::MAX),
+                    field,
+                    weight,
+                    share,
+                });
             }
         }
     }

@@ -72,8 +72,6 @@ pub struct Order {
 
 /// Tools that a whole phrase brings back after the cut (`affinity_phrase_recall`).
 const MOST_RECALLED: usize = 3;
-/// The least score of a tool that anything speaks for.
-const LEAST: f32 = 0.001;
 
 impl Index {
     /// Orders the catalog for a text.
@@ -84,8 +82,7 @@ impl Index {
         for (tool, evidence) in evidence.iter().enumerate() {
             let seeded = self.seeded(tool, evidence, hints);
             if seeded > 0.0 || evidence.is_any() {
-                // What the grammar gives, nothing takes away.
-                let score = if seeded > 0.0 { seeded + general(evidence).max(0.0) } else { general(evidence).max(LEAST) };
+                let score = seeded + above_zero(general(evidence));
                 placed.push(Placed { tool, score, recalled: evidence.long_phrases > 0.0 });
             }
         }
@@ -113,7 +110,7 @@ impl Index {
 
     /// The seed scoring: what the grammar of names and the manifest's own words give.
     fn seeded(&self, tool: usize, evidence: &Evidence, hints: &Hints<'_>) -> f32 {
-        if hints.verbs.is_empty() && hints.objects.is_empty() {
+        if !self.is_grammatical() || (hints.verbs.is_empty() && hints.objects.is_empty()) {
             return 0.0;
         }
         let mut parts = self.name(tool).splitn(3, '_');
@@ -135,7 +132,7 @@ impl Order {
     /// How far the first leads the second, in thousandths of its score.
     pub fn lead_permille(&self) -> u16 {
         let score = |at: usize| self.placed.get(at).map_or(0.0, |place| place.score);
-        permille((score(0) - score(1)) / score(0).max(LEAST))
+        permille((score(0) - score(1)) / score(0).max(f32::MIN_POSITIVE))
     }
 
     /// How many are offered: five at a lead of 0.7 and more, eight at 0.3 and less, linear between.
@@ -155,6 +152,11 @@ impl Order {
         let (offered, rest) = self.placed.split_at(cut);
         offered.iter().chain(rest.iter().filter(|place| place.recalled).take(MOST_RECALLED)).collect()
     }
+}
+
+/// The same order above zero: much evidence counts as it is, evidence against a tool ever less.
+fn above_zero(weighed: f32) -> f32 {
+    if weighed > 8.0 { weighed } else { libm::log1pf(libm::expf(weighed.max(-16.0))) }
 }
 
 /// Whole points, at least one.

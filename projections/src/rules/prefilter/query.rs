@@ -240,7 +240,7 @@ impl Query {
     fn characters(&self, index: &Index, out: &mut [Evidence]) {
         let all = count(self.grams.len()).max(1.0).sqrt();
         for gram in &self.grams {
-            let Ok(at) = index.grams.binary_search_by_key(gram, |held| held.gram) else { continue };
+            let Ok(at) = index.grams.binary_search_by_key(gram, |held| held.characters) else { continue };
             let held = &index.grams[at];
             for &(tool, field, weight) in &index.gram_postings[held.from as usize..held.to as usize] {
                 let evidence = &mut out[tool as usize];

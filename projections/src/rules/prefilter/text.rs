@@ -62,9 +62,8 @@ impl Words {
             let next = chars.peek().map_or(Class::Other, |&(_, c)| class(c));
             // `aB`, `ABc` (the word is `Bc`), `a1`, `1a`.
             let begins = match (before, now) {
-                (_, Class::Other) => false,
+                (_, Class::Other) | (Class::Upper, Class::Letter) => false,
                 (Class::Upper, Class::Upper) => next == Class::Letter,
-                (Class::Upper, Class::Letter) => false,
                 (before, now) => before != now,
             };
             if before != Class::Other && (begins || now == Class::Other) {
@@ -192,7 +191,9 @@ mod tests {
 
     #[test]
     fn forms_of_one_word_share_their_stem() {
-        for pair in ["cities city", "booking books", "planned plans", "trova trovi", "addresses address", "selected selection"] {
+        for pair in
+            ["cities city", "booking books", "planned plans", "trova trovi", "addresses address", "selected selection"]
+        {
             let both = stems(pair);
             assert_eq!(both[0], both[1], "{pair}");
         }
