@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use metnos_projections::rules::prefilter::{Index, Placed};
+use metnos_projections::rules::prefilter::{Hints, Index, Order, Placed};
 use metnos_projections::rules::simple::{self, Lexicons};
 use serde_json::{Value, json};
 
@@ -56,6 +56,12 @@ pub(super) fn run(context: &Context, prefilter: &Prefilter) -> Result<u8, Failur
     Ok(u8::from(shown.tools.is_empty()))
 }
 
+/// Orders a catalog; what the engine reads in the sentence is told only where the names are of its grammar.
+fn order(index: &Index, lexicons: &Lexicons, text: &str) -> Order {
+    let hints = if index.is_grammatical() { simple::hints(lexicons, text) } else { Hints::default() };
+    index.order(text, &hints)
+}
+
 /// A ranking, to be printed.
 struct Shown {
     /// Name, score, and whether the tool would be offered to an engine.
@@ -67,9 +73,11 @@ struct Shown {
 
 impl Shown {
     fn new(index: &Index, lexicons: &Lexicons, text: &str) -> Self {
-        let order = index.order(text, &simple::hints(lexicons, text));
+        let order = order(index, lexicons, text);
         let offered = order.offered();
-        let shown = |place: &Placed| (index.name(place.tool).to_owned(), place.score, offered.iter().any(|offered| offered.tool == place.tool));
+        let shown = |place: &Placed| {
+            (index.name(place.tool).to_owned(), place.score, offered.iter().any(|offered| offered.tool == place.tool))
+        };
         Self {
             tools: order.placed.iter().map(shown).collect(),
             k: order.most_offered(),

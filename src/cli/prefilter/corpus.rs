@@ -36,7 +36,8 @@ impl Catalog {
     /// Reads a list of tools; what is wrong with it is said in words.
     fn parse(list: Value) -> Result<Self, String> {
         let Value::Array(list) = list else { return Err("it is no list of tools".to_owned()) };
-        let tools = (1..).zip(list).map(|(place, tool)| Tool::parse(tool).map_err(|reason| format!("tool {place} {reason}")));
+        let tools =
+            (1..).zip(list).map(|(place, tool)| Tool::parse(tool).map_err(|reason| format!("tool {place} {reason}")));
         Ok(Self { tools: tools.collect::<Result<_, _>>()? })
     }
 
@@ -90,7 +91,8 @@ impl Corpus {
     pub(super) fn read(path: &Path, has_catalog: bool, answered: bool) -> Result<Self, Failure> {
         let corpus = Self::parse(&text(path)?, has_catalog, answered);
         if corpus.rows.is_empty() {
-            let first = corpus.broken.first().map_or_else(String::new, |(line, reason)| format!("; line {line}: {reason}"));
+            let first =
+                corpus.broken.first().map_or_else(String::new, |(line, reason)| format!("; line {line}: {reason}"));
             return Err(Failure::usage(
                 format!("{}: no line of it can be used{first}", path.display()),
                 r#"a corpus is lines of {"query","first_tool"}, each with its "functions" unless --catalog names a file"#,
@@ -173,7 +175,8 @@ mod tests {
 
     #[test]
     fn what_a_tool_lacks_or_has_wrongly_is_nothing() {
-        let list = serde_json::json!([{"name": "a", "description": 3, "affinity": ["b", 4], "args": "none"}, {"name": "a"}]);
+        let list =
+            serde_json::json!([{"name": "a", "description": 3, "affinity": ["b", 4], "args": "none"}, {"name": "a"}]);
         let catalog = Catalog::parse(list).expect("two tools");
         assert_eq!((catalog.tools[0].description.as_str(), catalog.tools[0].affinity.len()), ("", 1));
         assert_eq!(catalog.index().len(), 2);

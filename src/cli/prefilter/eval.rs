@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use metnos_projections::rules::prefilter::{Hints, Index, Order};
-use metnos_projections::rules::simple::{self, Lexicons};
+use metnos_projections::rules::simple::Lexicons;
 use serde_json::{Value, json};
 
 use super::super::{Context, Failure, output};
 use super::corpus::{Corpus, Row};
-use super::rounded;
+use super::{order, rounded};
 
 /// Shares of answerable questions that are kept, at which the curve is told.
 const KEPT: [f64; 4] = [0.99, 0.97, 0.95, 0.9];
@@ -72,7 +72,7 @@ impl Measured {
             }
             let Some(index) = own.as_ref().or(catalog) else { continue };
             let start = Instant::now();
-            let order = index.order(&row.query, &simple::hints(lexicons, &row.query));
+            let order = order(index, lexicons, &row.query);
             self.queries.push(start.elapsed());
             self.relevances.push(order.relevance);
             self.places.push(row.first_tool.as_deref().and_then(|wanted| place(index, &order, wanted)));
@@ -120,7 +120,8 @@ fn curve(answerable: &[f32], others: &[f32]) -> Vec<Value> {
     let mut sorted = answerable.to_vec();
     sorted.sort_unstable_by(f32::total_cmp);
     let point = |kept: f64| {
-        let lost = (0..sorted.len()).take_while(|lost| share(sorted.len() - lost - 1, sorted.len()) >= kept - 1e-9).count();
+        let lost =
+            (0..sorted.len()).take_while(|lost| share(sorted.len() - lost - 1, sorted.len()) >= kept - 1e-9).count();
         let threshold = sorted.get(lost).copied().unwrap_or_default();
         let declined = others.iter().filter(|relevance| **relevance < threshold).count();
         json!({
@@ -161,9 +162,13 @@ mod tests {
         let answerable: Vec<f32> = (1..=100_u8).map(f32::from).collect();
         let others = [0.5, 3.0, 5.5, 10.5, 200.0];
         let curve = curve(&answerable, &others);
-        let points: Vec<_> = curve.iter().map(|p| (p["kept"].clone(), p["threshold"].clone(), p["declined"].clone())).collect();
+        let points: Vec<_> =
+            curve.iter().map(|p| (p["kept"].clone(), p["threshold"].clone(), p["declined"].clone())).collect();
         let point = |kept: f64, threshold: f64, declined: f64| (json!(kept), json!(threshold), json!(declined));
-        assert_eq!(points, [point(0.99, 2.0, 0.2), point(0.97, 4.0, 0.4), point(0.95, 6.0, 0.6), point(0.9, 11.0, 0.8)]);
+        assert_eq!(
+            points,
+            [point(0.99, 2.0, 0.2), point(0.97, 4.0, 0.4), point(0.95, 6.0, 0.6), point(0.9, 11.0, 0.8)]
+        );
         assert!(super::curve(&[], &[]).iter().all(|point| point["declined"] == json!(0.0)));
     }
 
@@ -173,7 +178,10 @@ mod tests {
         let times = vec![Duration::from_micros(10); 5];
         let measured = Measured { places, queries: times, ..Measured::default() };
         let figures = measured.figures();
-        assert_eq!((figures["r1"].clone(), figures["r5"].clone(), figures["r8"].clone()), (json!(0.2), json!(0.4), json!(0.6)));
+        assert_eq!(
+            (figures["r1"].clone(), figures["r5"].clone(), figures["r8"].clone()),
+            (json!(0.2), json!(0.4), json!(0.6))
+        );
         assert_eq!((figures["mean_us"].clone(), figures["p95_us"].clone()), (json!(10.0), json!(10.0)));
     }
 }
