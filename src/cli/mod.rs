@@ -5,12 +5,14 @@
 mod ask;
 mod audit;
 mod chat;
+mod completions;
 mod config;
 mod credential;
 mod demo;
 mod doctor;
 mod executor;
 mod log;
+mod man;
 mod output;
 mod plan;
 mod prefilter;
@@ -121,6 +123,10 @@ enum Command {
     /// Export audit lines.
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// Print the script that completes commands in a shell.
+    Completions(completions::Completions),
+    /// Print a page of the manual, or write all of them.
+    Man(man::Man),
 }
 
 /// How long a command waits for another one to let go of the log, before it says so and after.
@@ -167,6 +173,8 @@ impl Context {
             Command::Log(command) => log::run(self, &command),
             Command::Replay(command) => replay::run(self, &command),
             Command::Audit(command) => audit::run(self, &command),
+            Command::Completions(command) => completions::run(self, &command),
+            Command::Man(command) => man::run(self, &command),
         }
     }
 
