@@ -43,7 +43,9 @@ pub(super) fn run(context: &Context, prefilter: &Prefilter) -> Result<u8, Failur
     let shown = if let Some(index) = catalog {
         Shown::new(&index, &Lexicons::embedded(), &text)
     } else {
-        let instance = context.instance()?;
+        // As of an earlier moment there is nothing to lay out.
+        let past = context.global.at.is_some();
+        let instance = if past { context.instance()? } else { context.ready(&context.flags())? };
         Shown::new(instance.tools().prefilter(), &instance.rules.lexicons, &text)
     };
     if context.global.json {
