@@ -2,7 +2,7 @@
 //!
 //! Built once per catalog version; nothing of a query is kept in it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -111,13 +111,8 @@ struct Read {
     fields: [BTreeMap<u32, f32>; FIELDS],
     groups: [BTreeMap<u32, f32>; FIELDS],
     lengths: [f32; FIELDS],
-    grams: [BTreeSet<u64>; 2],
-}
-
-impl Read {
-    fn gram(&mut self, field: usize, gram: u64) {
-        self.grams[field].insert(gram);
-    }
+    /// 4-grams of the name, and of description and affinity; sorted, each once.
+    grams: [Vec<u64>; 2],
 }
 
 impl Index {
@@ -174,18 +169,18 @@ impl Index {
         };
         let name = Words::cut(tool.name, LONGEST);
         let description = Words::cut(tool.description, LONGEST);
-        self.add(&mut read, Field::Name, &name);
-        self.add(&mut read, Field::Description, &description);
-        self.pair(at, &name);
-        self.pair(at, &description);
-        for phrase in tool.affinity {
-            let words = Words::cut(phrase, LONGEST);
-            self.add(&mut read, Field::Affinity, &words);
-            self.phrase(at, Field::Affinity, &words);
-            grams(&words, |gram| read.gram(1, gram));
+        for (field, words) in [(Field::Name, &name), (Field::Description, &description)] {
+            let terms = self.add(&mut read, field, words);
+            self.pair(at, &terms);
         }
-        grams(&name, |gram| read.gram(0, gram));
-        grams(&description, |gram| read.gram(1, gram));
+        for phrase in tool.affinity {
+            let terms = self.add(&mut read, Field::Affinity, &Words::cut(phrase, LONGEST));
+            self.phrase(at, Field::Affinity, terms);
+        }
+        for grams in &mut read.grams {
+            grams.sort_unstable();
+            grams.dedup();
+        }
         let (required, takes) = self.arguments(at, &mut read, tool.args);
         self.tools.push(Entry { name: tool.name.to_owned(), verbs: verbs_of(&name), required, takes });
         read
@@ -203,9 +198,8 @@ impl Index {
             self.add(read, Field::ArgumentDescription, &Words::cut(description, LONGEST));
             let choices = schema.get("enum").or_else(|| schema.get("items")?.get("enum")).and_then(Value::as_array);
             for choice in choices.into_iter().flatten().take(MOST_CHOICES).filter_map(Value::as_str) {
-                let words = Words::cut(choice, LONGEST);
-                self.add(read, Field::Choice, &words);
-                self.phrase(at, Field::Choice, &words);
+                let terms = self.add(read, Field::Choice, &Words::cut(choice, LONGEST));
+                self.phrase(at, Field::Choice, terms);
             }
             let kinds = kinds::of_argument(name, schema);
             takes = takes.or(kinds);
@@ -216,27 +210,37 @@ impl Index {
         (telling, takes)
     }
 
-    fn add(&mut self, read: &mut Read, field: Field, words: &Words) {
+    /// Counts the words of a field, and gives the terms of those that are more than grammar.
+    fn add(&mut self, read: &mut Read, field: Field, words: &Words) -> Vec<u32> {
         let vocabulary = Vocabulary::embedded();
-        let field = field as usize;
+        let at = field as usize;
+        let mut terms = Vec::with_capacity(words.words().len());
         for stem in words.stems() {
             let known = vocabulary.get(stem);
             if known.is_some_and(|known| known.weight == Weight::Nothing) {
                 continue;
             }
             let term = self.term(stem);
-            *read.fields[field].entry(term).or_default() += 1.0;
-            read.lengths[field] += 1.0;
+            terms.push(term);
+            let often = read.fields[at].entry(term).or_default();
+            *often += 1.0;
+            read.lengths[at] += 1.0;
             for &group in known.iter().flat_map(|known| &known.groups) {
-                *read.groups[field].entry(u32::from(group)).or_default() += 1.0;
+                *read.groups[at].entry(u32::from(group)).or_default() += 1.0;
+            }
+            let grams = match field {
+                Field::Name => &mut read.grams[0],
+                Field::Description | Field::Affinity => &mut read.grams[1],
+                Field::ArgumentName | Field::ArgumentDescription | Field::Choice => continue,
+            };
+            if *often < 2.0 {
+                word_grams(stem, |gram| grams.push(gram));
             }
         }
+        terms
     }
 
-    fn phrase(&mut self, tool: u32, field: Field, words: &Words) {
-        let vocabulary = Vocabulary::embedded();
-        let said = words.stems().filter(|s| vocabulary.get(s).is_none_or(|known| known.weight > Weight::Nothing));
-        let mut terms: Vec<u32> = said.map(|stem| self.term(stem)).collect();
+    fn phrase(&mut self, tool: u32, field: Field, mut terms: Vec<u32>) {
         terms.sort_unstable();
         terms.dedup();
         // The word that was met last is the rarest so far: the phrase is looked for under it.
@@ -245,8 +249,7 @@ impl Index {
         self.phrases[key as usize].push(Phrase { tool, field, rest: terms });
     }
 
-    fn pair(&mut self, tool: u32, words: &Words) {
-        let terms: Vec<u32> = words.stems().filter_map(|stem| self.terms.get(stem).copied()).collect();
+    fn pair(&mut self, tool: u32, terms: &[u32]) {
         for pair in terms.windows(2) {
             let tools = self.pairs.entry((pair[0], pair[1])).or_default();
             if tools.last() != Some(&tool) {
@@ -256,26 +259,25 @@ impl Index {
     }
 
     fn weigh_grams(&mut self, read: &[Read]) {
-        let mut all: BTreeMap<u64, Vec<(u32, Field)>> = BTreeMap::new();
+        let place = |at: usize| u32::try_from(at).expect("a catalog has fewer characters than that");
+        let mut all: Vec<(u64, u32, Field)> = Vec::new();
         for (tool, read) in (0..).zip(read) {
             for (field, grams) in [Field::Name, Field::Description].into_iter().zip(&read.grams) {
-                for &gram in grams {
-                    all.entry(gram).or_default().push((tool, field));
-                }
+                all.extend(grams.iter().map(|&gram| (gram, tool, field)));
             }
         }
-        let tools = count(read.len());
-        for (gram, places) in all {
-            let from = u32::try_from(self.gram_postings.len()).expect("a catalog has fewer characters than that");
-            let mut holders: Vec<u32> = places.iter().map(|(tool, _)| *tool).collect();
-            holders.dedup();
-            let rarity = rarity(tools, count(holders.len()));
-            self.gram_postings.extend(places.iter().map(|&(tool, field)| {
+        all.sort_unstable();
+        self.gram_postings.reserve_exact(all.len());
+        for places in all.chunk_by(|a, b| a.0 == b.0) {
+            let holders = places.chunk_by(|a, b| a.1 == b.1).count();
+            let rarity = rarity(count(read.len()), count(holders));
+            let from = place(self.gram_postings.len());
+            self.gram_postings.extend(places.iter().map(|&(_, tool, field)| {
                 let grams = read[tool as usize].grams[field as usize].len();
                 (tool, field, rarity / count(grams).sqrt().max(3.0))
             }));
-            let to = u32::try_from(self.gram_postings.len()).expect("a catalog has fewer characters than that");
-            self.grams.push(Gram { characters: gram, from, to, rarity });
+            let to = place(self.gram_postings.len());
+            self.grams.push(Gram { characters: places[0].0, from, to, rarity });
         }
     }
 }
@@ -333,16 +335,6 @@ fn weigh(read: &[Read], of: impl Fn(&Read) -> &[BTreeMap<u32, f32>; FIELDS], pos
                     share,
                 });
             }
-        }
-    }
-}
-
-/// The 4-grams of characters of all words that are more than grammar.
-fn grams(words: &Words, mut each: impl FnMut(u64)) {
-    let vocabulary = Vocabulary::embedded();
-    for word in words.stems() {
-        if vocabulary.get(word).is_none_or(|known| known.weight > Weight::Nothing) {
-            word_grams(word, &mut each);
         }
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn of_argument(name: &str, schema: &Value) -> Kinds {
 
 /// Names and descriptions are looked at this far, in bytes.
 const LONGEST_NAME: usize = 200;
-const LONGEST_DESCRIPTION: usize = 1000;
+const LONGEST_DESCRIPTION: usize = 200;
 
 const DATES: [&str; 12] =
     ["date", "day", "month", "year", "when", "deadlin", "birthday", "giorno", "data", "mese", "anno", "scadenz"];
