@@ -5,14 +5,17 @@
 mod ask;
 mod audit;
 mod chat;
+mod completions;
 mod config;
 mod credential;
 mod demo;
 mod doctor;
 mod executor;
 mod log;
+mod man;
 mod output;
 mod plan;
+mod prefilter;
 mod replay;
 mod status;
 mod terminal;
@@ -90,6 +93,8 @@ enum Command {
     Ask(ask::Ask),
     /// Show what a sentence would run; nothing runs.
     Plan(plan::Plan),
+    /// Rank tools for a sentence, or measure the ranking over a corpus.
+    Prefilter(prefilter::Prefilter),
     /// Talk, one sentence a line.
     Chat(chat::Chat),
     /// Take back what an earlier request changed.
@@ -121,6 +126,10 @@ enum Command {
     /// Export audit lines.
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// Print the script that completes commands in a shell.
+    Completions(completions::Completions),
+    /// Print a page of the manual, or write all of them.
+    Man(man::Man),
 }
 
 /// How long a command waits for another one to let go of the log, before it says so and after.
@@ -155,6 +164,7 @@ impl Context {
         match command {
             Command::Ask(ask) => ask::run(self, &ask),
             Command::Plan(plan) => plan::run(self, &plan),
+            Command::Prefilter(prefilter) => prefilter::run(self, &prefilter),
             Command::Chat(chat) => chat::run(self, &chat),
             Command::Undo(undo) => undo::run(self, &undo),
             Command::Status => status::run(self),
@@ -167,6 +177,8 @@ impl Context {
             Command::Log(command) => log::run(self, &command),
             Command::Replay(command) => replay::run(self, &command),
             Command::Audit(command) => audit::run(self, &command),
+            Command::Completions(command) => completions::run(self, &command),
+            Command::Man(command) => man::run(self, &command),
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod cage_plan;
 pub mod core_paths;
 pub mod policy;
+pub mod prefilter;
 pub mod references;
 pub mod shape;
 #[expect(

@@ -9,10 +9,10 @@ mod clauses;
 mod compose;
 mod dates;
 mod fill;
+mod hints;
 mod items;
 mod lexicon;
 mod lift;
-mod rank;
 mod recurring;
 mod template;
 mod tools;
@@ -25,16 +25,15 @@ use serde_json::json;
 
 pub use self::lexicon::{LexiconError, Lexicons};
 pub use self::lift::candidates_for_existing;
-pub use self::rank::Candidate;
 pub use self::template::{TemplateError, check_template};
 pub use self::tools::{Tool, Tools};
 
 use self::build::{Builder, Trouble};
 use self::items::{Item, What};
-use self::rank::Ranking;
 use crate::manifest::Role;
 use crate::messages::{Language, Messages};
 use crate::plan::{Abstention, AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
+use crate::rules::prefilter::{Candidate, Hints, Ranking};
 
 /// The longest sentence that is planned, in bytes; a longer one is refused with a plain message.
 pub const LONGEST_SENTENCE: usize = 8 * 1024;
@@ -85,6 +84,12 @@ pub struct Proposal {
     pub confidence_permille: u16,
 }
 
+/// What a sentence tells the pre-filter, where nothing is known of the world and nothing is planned.
+pub fn hints<'a>(lexicons: &'a Lexicons, text: &str) -> Hints<'a> {
+    let language = items::detect(lexicons, text).unwrap_or_default();
+    hints::hints(lexicons, &items::items(lexicons, text, &[], language))
+}
+
 /// Plans a sentence.
 pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &Facts<'_>, text: &str) -> Proposal {
     let early = |language: Language, key: &str| {
@@ -106,9 +111,9 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
     if items.iter().all(|i| i.is_punctuation() || (i.is_noise() && i.verb().is_none() && i.object().is_none())) {
         return early(language, "planner.idle");
     }
-    let ranking = rank::rank(lexicons, tools, &items);
+    let ranking = tools.prefilter().rank(text, &hints::hints(lexicons, &items));
     if let Some(plan) = again(lexicons, tools, messages, facts, language, text, &items) {
-        let Ranking { candidates, k, confidence_permille } = ranking;
+        let Ranking { candidates, k, confidence_permille, .. } = ranking;
         return Proposal { language, plan, candidates, k, confidence_permille };
     }
     let parts = clauses::clauses(lexicons, &items);
@@ -135,7 +140,7 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
         }
         Err(trouble) => troubled(messages, language, &trouble, &ranking, confidence),
     };
-    let Ranking { candidates, k, confidence_permille } = ranking;
+    let Ranking { candidates, k, confidence_permille, .. } = ranking;
     Proposal { language, plan, candidates, k, confidence_permille }
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::template::Template;
 use super::words::{cut, stem};
 use crate::manifest::{Manifest, Role};
+use crate::rules::prefilter::{Index, Offered};
 
 /// An executor as the engine sees it.
 #[derive(Clone, Debug)]
@@ -35,7 +36,6 @@ pub(crate) struct Indexed {
     pub(crate) qualifier: String,
     /// Stems of each affinity word or phrase.
     pub(crate) affinity: Vec<Vec<String>>,
-    pub(crate) description: Vec<String>,
     pub(crate) said: Vec<Said>,
 }
 
@@ -44,6 +44,7 @@ pub(crate) struct Indexed {
 pub struct Tools {
     indexed: Vec<Indexed>,
     by_name: BTreeMap<String, usize>,
+    prefilter: Index,
 }
 
 impl Tools {
@@ -52,7 +53,13 @@ impl Tools {
         let mut indexed: Vec<Indexed> = tools.into_iter().map(Indexed::new).collect();
         indexed.sort_by(|a, b| a.name().cmp(b.name()));
         let by_name = indexed.iter().enumerate().map(|(i, t)| (t.name().to_owned(), i)).collect();
-        Self { indexed, by_name }
+        let prefilter = prefilter(&indexed);
+        Self { indexed, by_name, prefilter }
+    }
+
+    /// The pre-filter over this catalog.
+    pub fn prefilter(&self) -> &Index {
+        &self.prefilter
     }
 
     /// An executor by its name.
@@ -75,17 +82,27 @@ impl Tools {
     }
 }
 
+/// Indexes what manifests say about their executors, in both languages.
+fn prefilter(tools: &[Indexed]) -> Index {
+    let described = |tool: &Indexed| {
+        let description = &tool.tool.manifest.description;
+        format!("{} {}", description.en, description.it)
+    };
+    let descriptions: Vec<String> = tools.iter().map(described).collect();
+    Index::new(tools.iter().zip(&descriptions).map(|(tool, description)| Offered {
+        name: tool.name(),
+        description,
+        affinity: &tool.tool.manifest.executor.affinity,
+        args: &tool.tool.input,
+    }))
+}
+
 impl Indexed {
     fn new(tool: Tool) -> Self {
         let mut parts = tool.manifest.executor.name.splitn(3, '_').map(str::to_owned);
         let mut next = || parts.next().unwrap_or_default();
         let (verb, object, qualifier) = (next(), next(), next());
         let affinity = tool.manifest.executor.affinity.iter().map(|a| stems(a)).filter(|s| !s.is_empty()).collect();
-        let description = &tool.manifest.description;
-        let mut description: Vec<String> =
-            [&description.en, &description.it].into_iter().flat_map(|d| stems(d)).collect();
-        description.sort();
-        description.dedup();
         let sentences = &tool.manifest.sentences;
         let said = sentences
             .en
@@ -93,7 +110,7 @@ impl Indexed {
             .chain(&sentences.it)
             .filter_map(|s| Some(Said { template: Template::parse(&s.text).ok()?, set: s.set.clone() }));
         let said = said.collect();
-        Self { tool, verb, object, qualifier, affinity, description, said }
+        Self { tool, verb, object, qualifier, affinity, said }
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -11,6 +11,7 @@ mod cold_call;
 mod group;
 mod history;
 mod planner;
+mod prefilter;
 mod replay;
 mod sqlite;
 mod steps;
@@ -27,6 +28,7 @@ const SECTIONS: &[Section] = &[
     ("steps", steps::run),
     ("replay", replay::run),
     ("planner", planner::run),
+    ("prefilter", prefilter::run),
     ("cold_call", cold_call::run),
     ("turn", turn::run),
 ];

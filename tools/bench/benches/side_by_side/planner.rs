@@ -13,7 +13,7 @@ use crate::table::Table;
 const ROUNDS: u32 = 30;
 
 /// Sentences of rising length; not chosen for what they are understood as.
-const SENTENCES: [&str; 10] = [
+pub(crate) const SENTENCES: [&str; 10] = [
     "what time is it?",
     "che ore sono a Tokyo?",
     "list the pdf files in ~/documents",
@@ -74,7 +74,7 @@ pub(crate) fn run() -> Table {
 }
 
 /// The executors of the tree, read from their files.
-fn seeds() -> Vec<Tool> {
+pub(crate) fn seeds() -> Vec<Tool> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../executors");
     let mut tools = Vec::new();
     for entry in std::fs::read_dir(folder).expect("the tree has executors") {

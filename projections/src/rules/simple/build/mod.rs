@@ -23,10 +23,10 @@ use serde_json::Value;
 use super::fill::{Filled, is_label};
 use super::items::{Item, What};
 use super::lexicon::{Cue, Lexicons, Sense, VerbClass};
-use super::rank::Ranking;
 use super::tools::{Indexed, Tools};
 use crate::manifest::Role;
 use crate::plan::{AnswerSpec, PlannedStep};
+use crate::rules::prefilter::Ranking;
 use crate::rules::references;
 use crate::rules::shape::{self, State, Violation};
 
