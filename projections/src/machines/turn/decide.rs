@@ -263,6 +263,16 @@ impl Decider<'_> {
         if let Some((rule, reason)) = self.guard("call", &step.tool, &paths) {
             return self.block("call", &step, rule, reason);
         }
+        // What is named to be changed is held to the rules about changes at once, as given and as it resolves.
+        let changed: Vec<String> = prepared
+            .targets
+            .iter()
+            .filter(|target| target.role == "target_path")
+            .flat_map(|target| [target.canonical.clone(), target.given.clone()])
+            .collect();
+        if let Some((rule, reason)) = self.guard("effects", &step.tool, &changed) {
+            return self.block("call", &step, rule, reason);
+        }
         let troubled = prepared.targets.iter().find_map(|target| Some((target, target.trouble.as_ref()?)));
         if let Some((target, (class, key))) = troubled {
             let reason = self.trouble(key, &target.canonical);

@@ -52,7 +52,11 @@ impl<'a> Builder<'a> {
         let puts = matches!(self.items[at].folded.as_str(), "put" | "metti" | "mettili" | "mettile" | "mettere");
         let moved = self.tools.by_grammar("move", "files").filter(|_| {
             let described = self.has(&available, |w| matches!(w, What::Globs { .. }));
-            folder && puts && (described || (clause.pronoun && self.last_gives_entries()))
+            let file = available
+                .iter()
+                .any(|&i| Some(i) != target && path(&self.items[i]).is_some_and(|(_, looks)| looks == Looks::File));
+            let quoted = self.has(&available, |w| matches!(w, What::Quoted(_)));
+            folder && puts && !quoted && (described || file || (clause.pronoun && self.last_gives_entries()))
         });
         let tool = moved.unwrap_or(tool);
         let sources: Vec<usize> = available.iter().copied().filter(|&i| Some(i) != target).collect();
@@ -123,7 +127,15 @@ impl<'a> Builder<'a> {
         if let Some(tool) = self.tools.by_grammar("compress", "files").filter(|_| archives) {
             return Some(tool);
         }
-        let tool = verbs.iter().find_map(|v| objects.iter().find_map(|o| self.tools.by_grammar(v, o).filter(runs)));
+        // «put a.pdf in the folder ~/x» makes no folder: the noun labels the place.
+        let makes = |v: &str, o: &str| v != "create" || o != "dirs" || verbs[0] == "create";
+        let choose =
+            |v: &String| objects.iter().filter(|o| makes(v, o)).find_map(|o| self.tools.by_grammar(v, o).filter(runs));
+        let labelled = verbs[0] == "write" && nouns.contains(&"dirs");
+        let tool = verbs
+            .iter()
+            .find_map(choose)
+            .or_else(|| if labelled { self.tools.by_grammar("write", "files") } else { None });
         // «save the list of the processes»: what is written about need not be files.
         let about = nouns.contains(&"processes") && verbs[0] == "write";
         tool.or_else(|| if about { self.tools.by_grammar("write", "files") } else { None })

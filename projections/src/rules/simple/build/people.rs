@@ -33,6 +33,7 @@ impl Builder<'_> {
                 Trouble::Missing { role: Role::Recipient, argument: "to".to_owned(), tool: tool.name().to_owned() };
             return if known { Err(missing) } else { Ok(false) };
         };
+        let (others, last) = self.more_recipients(last);
         let body = self.told(at, to, last);
         let Some((body, origin)) = body else {
             for at in 0..self.items.len() {
@@ -48,7 +49,12 @@ impl Builder<'_> {
             });
         };
         let mut filled = Filled::default();
-        filled.args.insert("to".to_owned(), json!([name]));
+        let mut names = vec![name];
+        for (index, (name, item)) in (1..).zip(others) {
+            names.push(name);
+            filled.provenance.insert(format!("/to/{index}"), words(&self.items[item]));
+        }
+        filled.args.insert("to".to_owned(), json!(names));
         filled.provenance.insert("/to/0".to_owned(), words(&self.items[to]));
         filled.args.insert("body".to_owned(), json!(body));
         filled.provenance.insert("/body".to_owned(), origin);
@@ -93,6 +99,32 @@ impl Builder<'_> {
         Some((at, self.said(at..last + 1), last))
     }
 
+    /// «to Julia and Tom»: the further names, and the last item of them.
+    fn more_recipients(&self, mut last: usize) -> (Vec<(String, usize)>, usize) {
+        let mut others = Vec::new();
+        while let Some(next) =
+            self.items.get(last + 1).filter(|i| i.is(Cue::Connector) || i.what == What::Punctuation(','))
+        {
+            let skip =
+                usize::from(next.is_punctuation() && self.items.get(last + 2).is_some_and(|i| i.is(Cue::Connector)));
+            let mut at = last + 2 + skip;
+            while self.items.get(at).is_some_and(|i| i.is(Cue::Determiner) || i.is(Cue::Into)) && at < last + 5 {
+                at += 1;
+            }
+            let Some(item) = self.items.get(at) else { break };
+            let written = &self.text[item.start..item.end];
+            let named = item.is(Cue::People)
+                || (item.is_word() && (item.is_unknown() || item.forgiven) && written.starts_with(char::is_uppercase));
+            match &item.what {
+                What::Email(address) => others.push((address.clone(), at)),
+                _ if named => others.push((written.to_owned(), at)),
+                _ => break,
+            }
+            last = at;
+        }
+        (others, last)
+    }
+
     fn is_quote(&self, at: usize) -> bool {
         matches!(self.items[at].what, What::Quoted(_))
     }
@@ -134,7 +166,8 @@ impl Builder<'_> {
         }
         let text = self.text[from..end].trim_end();
         let to = from + text.len();
-        (!text.is_empty()).then(|| (text.to_owned(), Origin::Words { start: byte(from), end: byte(to) }))
+        text.contains(char::is_alphanumeric)
+            .then(|| (text.to_owned(), Origin::Words { start: byte(from), end: byte(to) }))
     }
 
     /// «cancel the backup reminder», «le mie attività programmate»: what was asked to recur. True when it was planned.

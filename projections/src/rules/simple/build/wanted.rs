@@ -179,6 +179,7 @@ impl Reading<'_, '_> {
         let grammar = item.is_noise() && item.senses().iter().all(|s| matches!(s, Sense::Noise | Sense::Cue(_)));
         match &item.what {
             What::Quoted(name) if !name.is_empty() && name.len() < 100 => Some(name.clone()),
+            What::Word(_) if item.verb().is_some() && item.folded.contains(' ') => None,
             What::Word(_) if item.is(Cue::From) || item.is(Cue::Inside) => None,
             What::Word(_) if grammar || item.is(Cue::Column) || item.is(Cue::Connector) || item.is(Cue::By) => None,
             What::Word(_) if verb && !self.beside_column(at) && !self.compares(at + 1) => None,
