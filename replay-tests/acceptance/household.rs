@@ -26,3 +26,5 @@ mod sentences;
 mod server;
 #[path = "household/tampered.rs"]
 mod tampered;
+#[path = "household/tasks.rs"]
+mod tasks;
