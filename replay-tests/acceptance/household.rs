@@ -20,6 +20,8 @@ mod kills;
 mod readme;
 #[path = "household/replayed.rs"]
 mod replayed;
+#[path = "household/seeds.rs"]
+mod seeds;
 #[path = "household/sentences.rs"]
 mod sentences;
 #[path = "household/server.rs"]
