@@ -16,6 +16,8 @@ mod bad_input;
 mod home;
 #[path = "household/kills.rs"]
 mod kills;
+#[path = "household/odd_asks.rs"]
+mod odd_asks;
 #[path = "household/readme.rs"]
 mod readme;
 #[path = "household/replayed.rs"]

@@ -68,7 +68,7 @@ fn arguments(step: &Step) -> Vec<String> {
         }
         Value::Array(items) => format!("{name}: [{}]", items.len()),
         Value::String(text) => format!("{name}: {}", text.escape_debug()),
-        other => format!("{name}: {other}"),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => format!("{name}: {value}"),
     };
     given.iter().filter(|(name, _)| !is_target(name)).map(shown).collect()
 }
