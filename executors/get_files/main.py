@@ -385,7 +385,7 @@ def look_at_all(look, wanted, ctx):
             failed += 1
             if len(errors) < ERRORS_SHOWN:
                 errors.append({"path": shown(path), "error_class": refused.error_class, "error": refused.message(ctx)})
-    metadata = {"count": len(entries), "failed": failed, "total_size": total, "left_out": left_out, "truncated": left_out > 0}
+    metadata = {"count": len(entries), "failed": failed, "total_size": total, "left_out": left_out, "truncated": left_out > 0, "timezone": ctx.timezone or "UTC"}
     if "taken" in look.fields:
         metadata["taken"] = sum(1 for entry in entries if entry.get("taken"))
     if failed and not entries:

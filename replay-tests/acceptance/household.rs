@@ -16,13 +16,19 @@ mod bad_input;
 mod home;
 #[path = "household/kills.rs"]
 mod kills;
+#[path = "household/odd_asks.rs"]
+mod odd_asks;
 #[path = "household/readme.rs"]
 mod readme;
 #[path = "household/replayed.rs"]
 mod replayed;
+#[path = "household/seeds.rs"]
+mod seeds;
 #[path = "household/sentences.rs"]
 mod sentences;
 #[path = "household/server.rs"]
 mod server;
 #[path = "household/tampered.rs"]
 mod tampered;
+#[path = "household/tasks.rs"]
+mod tasks;

@@ -37,7 +37,10 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
         let holds = |entry: &Value, key: &str| {
             entry.get(key).and_then(Value::as_str).is_some_and(|text| text.to_lowercase().contains(wanted.as_str()))
         };
-        entries.retain(|entry| holds(entry, "name") || holds(entry, "command"));
+        // The command line of this process holds the sentence that asks, and with it the name of any program.
+        let own = u64::from(std::process::id());
+        let asks = |entry: &Value| entry.get("pid").and_then(Value::as_u64) == Some(own);
+        entries.retain(|entry| holds(entry, "name") || (holds(entry, "command") && !asks(entry)));
     }
     let memory = |entry: &Value| entry.get("memory").and_then(Value::as_u64).unwrap_or(0);
     let pid = |entry: &Value| entry.get("pid").and_then(Value::as_u64).unwrap_or(0);

@@ -17,7 +17,7 @@ fn act(home: &Home, tool: &str, args: &Value) -> Ran {
 }
 
 /// Names and bytes of the person's tree, the trash left out.
-fn tree(home: &Home) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+pub(crate) fn tree(home: &Home) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let root = home.files();
     let (mut found, mut open) = (BTreeMap::new(), vec![root.clone()]);
     while let Some(folder) = open.pop() {

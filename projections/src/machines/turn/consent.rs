@@ -34,7 +34,7 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: Opti
         return messages.say(
             language,
             "consent.call",
-            json!({ "tool": step.tool, "targets": targets, "capabilities": capabilities }),
+            json!({ "tool": step.tool, "targets": targets, "arguments": arguments(step), "capabilities": capabilities }),
         );
     }
     let open: Vec<&PlannedOp> = step.ops.iter().filter(|op| op.trouble.is_none()).collect();
@@ -55,6 +55,28 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: Opti
             "undo": asking.undo(&open),
         }),
     )
+}
+
+/// The arguments of a call that name no target: a program's words must be seen by whoever lets it run.
+fn arguments(step: &Step) -> Vec<String> {
+    let Some(given) = step.args.as_object() else { return Vec::new() };
+    let is_target = |name: &str| step.targets.iter().any(|target| target.pointer.split('/').nth(1) == Some(name));
+    let shown = |(name, value): (&String, &Value)| match value {
+        Value::Array(words) if words.iter().all(Value::is_string) => {
+            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(as_word).collect();
+            format!("{name}: {}", words.join(" "))
+        }
+        Value::Array(items) => format!("{name}: [{}]", items.len()),
+        Value::String(text) => format!("{name}: {}", text.escape_debug()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => format!("{name}: {value}"),
+    };
+    given.iter().filter(|(name, _)| !is_target(name)).map(shown).collect()
+}
+
+/// One word of a command, so that it is seen where it begins and ends.
+fn as_word(word: &str) -> String {
+    let plain = !word.is_empty() && word.chars().all(|letter| !letter.is_whitespace() && !letter.is_control());
+    if plain { word.to_owned() } else { format!("{word:?}") }
 }
 
 /// What a question is worded with.
