@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 pub(crate) use self::source::{Aggregate, FieldName, Globs, Measure, Order, Recurrence, Setting, VerbClass};
 use self::source::{Enclitic, Source, Valued};
-use self::spelling::{deletions, is_likely_misspelling};
+use self::spelling::{deletions, is_likely_misspelling, root};
 use super::words::{Word, cut, fold, stem};
 use crate::messages::Language;
 
@@ -610,23 +610,6 @@ impl Lexicons {
         let same = |other: &&str| self.phrases[*other][0].senses == self.phrases[first][0].senses;
         hits.iter().all(same).then_some(first)
     }
-}
-
-/// A verb without its ending: the gerund in English; person, mood and infinitive in Italian.
-fn root(word: &str, language: Language) -> Option<&str> {
-    const ITALIAN: [&str; 40] = [
-        "eresti", "iresti", "aresti", "erebbe", "irebbe", "arebbe", "ereste", "ireste", "areste", "eremmo", "iamoci",
-        "iamo", "andolo", "ando", "endo", "assi", "essi", "issi", "asse", "esse", "isse", "erai", "irai", "arai",
-        "erei", "irei", "ate", "ete", "ite", "are", "ere", "ire", "ino", "ono", "ano", "i", "a", "o", "e", "ar",
-    ];
-    let endings: &[&str] = match language {
-        Language::En => &["ning", "ming", "ping", "ting", "ing", "ed", "es", "e", "s"],
-        Language::It => &ITALIAN,
-    };
-    if language == Language::En && !word.ends_with("ing") {
-        return Some(word.strip_suffix('e').unwrap_or(word)).filter(|w| w.len() >= 3);
-    }
-    endings.iter().find_map(|ending| word.strip_suffix(ending)).filter(|root| root.chars().count() >= 3)
 }
 
 fn position_or_push(names: &mut Vec<String>, name: String) -> usize {

@@ -1,4 +1,6 @@
-//! Spelling that is forgiven: one letter wrong, left out, added or swapped, and plausible.
+//! Spelling that is forgiven (one letter wrong, left out, added or swapped, and plausible), and verbs without their endings.
+
+use crate::messages::Language;
 
 /// The word with each one letter left out, and with each two neighbours swapped left to the comparison.
 pub(super) fn deletions(word: &str) -> Vec<String> {
@@ -29,4 +31,21 @@ pub(super) fn is_likely_misspelling(written: &str, meant: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// A verb without its ending: the gerund in English; person, mood and infinitive in Italian.
+pub(super) fn root(word: &str, language: Language) -> Option<&str> {
+    const ITALIAN: [&str; 40] = [
+        "eresti", "iresti", "aresti", "erebbe", "irebbe", "arebbe", "ereste", "ireste", "areste", "eremmo", "iamoci",
+        "iamo", "andolo", "ando", "endo", "assi", "essi", "issi", "asse", "esse", "isse", "erai", "irai", "arai",
+        "erei", "irei", "ate", "ete", "ite", "are", "ere", "ire", "ino", "ono", "ano", "i", "a", "o", "e", "ar",
+    ];
+    let endings: &[&str] = match language {
+        Language::En => &["ning", "ming", "ping", "ting", "ing", "ed", "es", "e", "s"],
+        Language::It => &ITALIAN,
+    };
+    if language == Language::En && !word.ends_with("ing") {
+        return Some(word.strip_suffix('e').unwrap_or(word)).filter(|w| w.len() >= 3);
+    }
+    endings.iter().find_map(|ending| word.strip_suffix(ending)).filter(|root| root.chars().count() >= 3)
 }
