@@ -12,10 +12,14 @@
 mod acts;
 #[path = "household/bad_input.rs"]
 mod bad_input;
+#[path = "household/chat.rs"]
+mod chat;
 #[path = "household/home.rs"]
 mod home;
 #[path = "household/kills.rs"]
 mod kills;
+#[path = "household/pty.rs"]
+mod pty;
 #[path = "household/readme.rs"]
 mod readme;
 #[path = "household/replayed.rs"]
