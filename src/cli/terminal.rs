@@ -84,7 +84,9 @@ impl Person for Terminal<'_> {
 /// One line from the person, or Ctrl-C instead of it.
 fn read_answer() -> Answer {
     let stdin = std::io::stdin();
-    if let Some(cancel) = interrupts().current.clone() {
+    // A statement of its own: the listener needs the lock while this waits.
+    let current = interrupts().current.clone();
+    if let Some(cancel) = current {
         loop {
             let mut descriptors =
                 [PollFd::new(&stdin, PollFlags::IN), PollFd::from_borrowed_fd(cancel.fd(), PollFlags::IN)];

@@ -30,7 +30,7 @@ fn through_a_pipe_each_line_has_its_answer_and_nothing_else() {
     let ran = piped(&home, &["chat"], lines);
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "one\ntwo\ntwo\n", ""));
     // A question is an answer too, the next line no answer to it, the worst end the exit code.
-    let ran = piped(&home, &["chat"], "delete the file\nnotes.txt\n");
+    let ran = piped(&home, &["chat"], "read the file\nread the file notes.txt\n");
     assert_eq!(ran.code, 3, "{}", ran.err);
     assert!(ran.out.ends_with("?\none\ntwo\n"), "{}", ran.out);
     let ran = piped(&home, &["chat"], "delete the file notes.txt\n/quit\nread the file notes.txt\n");
@@ -108,14 +108,17 @@ fn at_a_terminal_lines_are_edited_and_remembered() {
 #[test]
 fn at_a_terminal_the_next_line_may_answer_a_question() {
     let home = Home::new();
-    let path = home.file("notes.txt", "one\n");
+    let path = home.file("notes.txt", "one\ntwo\n");
     let mut chat = Pty::run(&home, 100, &["chat"]);
     chat.sees("> ");
-    chat.types("delete the file\r");
-    chat.sees("?\r\n");
-    let prompt = chat.sees(") > ");
-    assert!(prompt.contains('?'), "{prompt}");
+    chat.types("read the last line of the file\r");
+    let question = chat.sees(") > ");
+    assert!(question.contains("(Which file"), "{question}");
     chat.types("notes.txt\r");
+    chat.sees("read the last line of the file notes.txt");
+    chat.sees("\r\ntwo\r\n");
+    chat.sees("> \r");
+    chat.types("delete the file notes.txt\r");
     chat.sees("[y/N]");
     // Ctrl-C at the question ends the turn, not the program.
     chat.types(CTRL_C);
@@ -124,12 +127,12 @@ fn at_a_terminal_the_next_line_may_answer_a_question() {
     chat.types("delete the file notes.txt\r");
     chat.sees("[y/N]");
     chat.types("y\r");
-    chat.sees("\n> ");
+    chat.sees("> \r");
     assert!(!path.exists());
     chat.types("/undo\r");
     chat.sees("[y/N]");
     chat.types("y\r");
-    chat.sees("\n> ");
+    chat.sees("> \r");
     assert!(path.exists());
     chat.types(CTRL_D);
     assert_eq!(chat.ends().0, Some(0));
@@ -146,10 +149,7 @@ fn a_long_turn_shows_how_it_goes_and_ends_by_ctrl_c() {
     home.file("notes.txt", "one\n");
     // A server that takes connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let host = format!("127.0.0.1:{}", silent.local_addr().unwrap().port());
-    let allowed = home.run(["config", "set", "network.allow", &format!("[\"{host}\"]")]);
-    assert_eq!(allowed.code, 0, "{}", allowed.err);
-    let sentence = format!("get http://{host}/never");
+    let sentence = format!("get http://127.0.0.1:{}/never", silent.local_addr().unwrap().port());
     let mut chat = Pty::run(&home, 80, &["chat", "--approve", "all"]);
     chat.sees("> ");
     chat.types(&format!("{sentence}\r"));
@@ -157,8 +157,8 @@ fn a_long_turn_shows_how_it_goes_and_ends_by_ctrl_c() {
     chat.sees("\r\u{1b}[K");
     chat.sees(" … 1 s");
     chat.types(CTRL_C);
-    let rest = chat.sees("\n> ");
-    assert!(rest.contains("\r\u{1b}[K") && rest.contains("cancelled"), "{rest}");
+    let rest = chat.sees("> \r");
+    assert!(rest.contains("\r\u{1b}[K") && rest.contains("I stopped"), "{rest}");
     // The next turn is not cancelled by the same Ctrl-C, and short turns show no progress.
     chat.types("read the file notes.txt\r");
     let shown = chat.sees("\r\none\r\n");
@@ -173,7 +173,7 @@ fn a_long_turn_shows_how_it_goes_and_ends_by_ctrl_c() {
     chat.types(&format!("{sentence}\r"));
     std::thread::sleep(std::time::Duration::from_millis(1500));
     chat.types(CTRL_C);
-    let shown = chat.sees("cancelled");
+    let shown = chat.sees("I stopped");
     assert!(!shown.contains(" … "), "{shown}");
     chat.types(CTRL_D);
     assert_eq!(chat.ends().0, Some(0));
@@ -184,11 +184,11 @@ fn a_long_turn_shows_how_it_goes_and_ends_by_ctrl_c() {
 fn at_a_narrow_terminal_tables_are_cut_and_texts_are_not() {
     let home = Home::new();
     for (name, size) in [("a", 10), ("b", 2000), ("c", 300_000)] {
-        home.file(format!("pictures/{name} long name of a picture from the last summer.jpg"), vec![7_u8; size]);
+        home.file(format!("pics/{name} long name of a picture from the last summer.jpg"), vec![7_u8; size]);
     }
     let text = "a line that is a good deal longer than the terminal is wide  and  has  blanks  in  it";
     home.file("notes.txt", format!("{text}\n"));
-    let table = "list the 3 largest files in pictures with their sizes";
+    let table = "list the 3 largest files in pics with their sizes";
     let whole = home.ask(table);
     assert!(whole.out.lines().any(|line| line.chars().count() > 40), "{}", whole.out);
     let (code, shown) = Pty::run(&home, 40, &["ask", table]).ends();
@@ -197,7 +197,7 @@ fn at_a_narrow_terminal_tables_are_cut_and_texts_are_not() {
     for line in shown.lines().filter(|line| line.contains('…')) {
         assert!(line.trim_end().chars().count() <= 40, "{line}");
     }
-    assert!(shown.contains("293"), "the sizes are gone: {shown}");
+    assert!(shown.contains("300"), "the sizes are gone: {shown}");
     let (_, shown) = Pty::run(&home, 40, &["ask", "read the file notes.txt"]).ends();
     assert!(!shown.contains('…'), "{shown}");
     assert_eq!(shown.split_whitespace().collect::<Vec<_>>(), text.split_whitespace().collect::<Vec<_>>());

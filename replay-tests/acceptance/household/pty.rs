@@ -86,7 +86,9 @@ impl Pty {
     fn reads(&mut self) -> bool {
         // Before the program has opened its side the kernel reports a hang-up too, but then it still runs.
         let timeout = Timespec { tv_sec: 1, tv_nsec: 0 };
-        poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&timeout)).unwrap();
+        if poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&timeout)).unwrap() == 0 {
+            return true;
+        }
         let mut bytes = [0; 4096];
         match rustix::io::read(&self.master, &mut bytes[..]) {
             Ok(count) if count > 0 => {
