@@ -63,6 +63,8 @@ pub enum Answer {
     No(&'static str),
     /// Nobody is there.
     Nobody,
+    /// The person wants the whole turn to stop.
+    Cancelled,
 }
 
 /// The person's side of a turn.
@@ -71,6 +73,8 @@ pub trait Person: Sync {
     fn consent(&self, about: &str, text: &str, language: Language) -> Answer;
     /// Told how far a call is.
     fn progress(&self, progress: &Progress);
+    /// Told that this executor begins.
+    fn starting(&self, _tool: &str) {}
 }
 
 /// A sentence and how it came.
@@ -265,6 +269,7 @@ impl Run<'_> {
             Answer::Yes(by) => Command::Consent { step, digest, by: by.to_owned() },
             Answer::No(by) => Command::Deny { step, digest, by: by.to_owned() },
             Answer::Nobody => Command::Expire { step, digest, why: "no_terminal".to_owned() },
+            Answer::Cancelled => Command::Cancel { by: "person".to_owned() },
         };
         self.take(command, Vec::new())
     }
@@ -276,6 +281,9 @@ impl Run<'_> {
         let typed =
             |target: &metnos_log::event::turn::Target| turn.step().is_some_and(|step| turn.is_granted(step, target));
         let person = self.person;
+        if let Some(step) = turn.step() {
+            person.starting(&step.tool);
+        }
         let progress = |progress: Progress| person.progress(&progress);
         let around = Around {
             caller: &caller,

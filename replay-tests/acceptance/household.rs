@@ -12,12 +12,16 @@
 mod acts;
 #[path = "household/bad_input.rs"]
 mod bad_input;
+#[path = "household/chat.rs"]
+mod chat;
 #[path = "household/home.rs"]
 mod home;
 #[path = "household/kills.rs"]
 mod kills;
 #[path = "household/odd_asks.rs"]
 mod odd_asks;
+#[path = "household/pty.rs"]
+mod pty;
 #[path = "household/readme.rs"]
 mod readme;
 #[path = "household/replayed.rs"]

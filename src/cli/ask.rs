@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
+use metnos_projections::machines::turn::state::Step;
 use metnos_projections::machines::turn::{Turn, stream};
 use serde_json::{Value, json};
 
+use super::fit::Lines;
 use super::{Context, Failure, output, terminal};
 use crate::config::Flags;
 use crate::engine::{self, Request};
@@ -71,7 +73,7 @@ pub(super) fn tell(context: &Context, instance: &Instance, turn: &Turn) -> Resul
     } else {
         let message = turn.message.clone().unwrap_or_default();
         if turn.final_kind.as_deref() == Some("answer") {
-            output::result(&message);
+            output::answer(&message, lines(turn));
         } else {
             output::aside(&message);
         }
@@ -80,13 +82,27 @@ pub(super) fn tell(context: &Context, instance: &Instance, turn: &Turn) -> Resul
                 context.say(&context.text(instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
             }
         }
-        if code == 3 && turn.final_class.as_deref() == Some("consent_expired") {
-            let asked = turn.asked.as_ref().map(|asked| asked.text.clone());
-            context.say(&asked.unwrap_or_default());
-            context.say("hint: answer at a terminal, or give --approve all");
-        }
+        hint(context, turn);
     }
     Ok(code)
+}
+
+/// Says what nobody was there to agree to, and how to.
+pub(super) fn hint(context: &Context, turn: &Turn) {
+    if exit_code(turn) == 3 && turn.final_class.as_deref() == Some("consent_expired") {
+        let asked = turn.asked.as_ref().map(|asked| asked.text.clone());
+        context.say(&asked.unwrap_or_default());
+        context.say("hint: answer at a terminal, or give --approve all");
+    }
+}
+
+/// Whether an answer was made from entries. What was read out of a file may look like a table and must not be cut.
+pub(super) fn lines(turn: &Turn) -> Lines {
+    let is_list = |step: &Step| step.result.as_ref().is_some_and(|result| result["entries"].is_array());
+    match turn.step() {
+        Some(step) if is_list(step) && !step.tool.starts_with("read_") => Lines::Entries,
+        _ => Lines::Text,
+    }
 }
 
 /// Carries out one sentence and lets the projections and exports follow.
@@ -104,12 +120,10 @@ pub(super) fn carry_out(
 ) -> Result<Turn, Failure> {
     let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
     let request = Request { text, approve: approve.name().to_owned(), folder, channel: "console".to_owned(), given };
-    let cancel = terminal::cancel_on_interrupt().map_err(|error| Failure::internal(error.to_string()))?;
+    let cancel = terminal::begin_turn().map_err(|error| Failure::internal(error.to_string()))?;
     let turn = {
         let person = terminal::Terminal::new(&instance.rules.messages, context.global.quiet || context.global.json);
-        let turn = engine::run(instance, &person, cancel, &request)?;
-        person.clear();
-        turn
+        engine::run(instance, &person, cancel, &request)?
     };
     instance.catch_up()?;
     follow(context, instance);

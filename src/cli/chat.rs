@@ -1,12 +1,19 @@
 //! `metnos chat`: one sentence a line, until the end of the input.
+//!
+//! At a terminal with line editing, history and a prompt that names what is pending; the log is let go of while the person
+//! thinks, so other commands need not wait. Otherwise plain: a sentence a line in, an answer out, nothing else.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 
 use clap::Args;
-use serde_json::json;
+use metnos_projections::machines::turn::Turn;
+use serde_json::{Map, Value, json};
 
 use super::ask::{self, Approve};
-use super::{Context, Failure, output};
+use super::editor::{Editor, Typed};
+use super::{Context, Failure, fit, output, plan, terminal, why};
+use crate::engine::Request;
+use crate::instance::Instance;
 
 /// Talk, one sentence a line.
 #[derive(Args, Debug)]
@@ -16,45 +23,236 @@ pub(super) struct Chat {
     approve: Approve,
 }
 
+/// A conversation.
+struct Talk<'a> {
+    context: &'a Context,
+    approve: Approve,
+    /// Whether a person types: only then may a line be an answer. In a script each line stands for itself.
+    edited: bool,
+    /// The turn that ended last.
+    last: Option<Turn>,
+    /// The sentence that a question was asked about, and the question.
+    pending: Option<(String, String)>,
+    /// The worst exit code so far.
+    worst: u8,
+}
+
+/// What a line is.
+#[derive(Debug, PartialEq, Eq)]
+enum Line<'a> {
+    Sentence(&'a str),
+    Help,
+    Undo(Option<&'a str>),
+    Why,
+    Quit,
+    Unknown(&'a str),
+}
+
 pub(super) fn run(context: &Context, chat: &Chat) -> Result<u8, Failure> {
-    let mut instance = context.ready(&context.flags())?;
-    let interactive = std::io::stdin().is_terminal();
-    if interactive {
-        context.say(&context.text(&instance, "chat.welcome", &json!({})));
+    let edited = !context.global.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let mut talk = Talk { context, approve: chat.approve, edited, last: None, pending: None, worst: 0 };
+    if edited { talk.at_a_terminal() } else { talk.plainly() }
+}
+
+impl Talk<'_> {
+    fn at_a_terminal(&mut self) -> Result<u8, Failure> {
+        let instance = self.context.ready(&self.context.flags())?;
+        self.context.say(&self.context.text(&instance, "chat.welcome", &json!({})));
+        let mut editor = Editor::open(&instance.dirs.data)?;
+        drop(instance);
+        loop {
+            terminal::between_turns(true).map_err(|error| Failure::internal(error.to_string()))?;
+            let text = match editor.read(&self.prompt())? {
+                Typed::Ended => return Ok(0),
+                Typed::Cleared => {
+                    self.pending = None;
+                    continue;
+                }
+                Typed::Line(text) => text,
+            };
+            match line(text.trim()) {
+                Line::Sentence("") => {}
+                Line::Quit => return Ok(0),
+                line => {
+                    if let Err(failure) = self.reopened(&line) {
+                        failure.print(false); // The next line may fare better: the log is opened anew for it.
+                    }
+                }
+            }
+        }
     }
-    let mut worst = 0;
-    loop {
-        if interactive {
-            prompt();
+
+    /// The prompt, with the question that the next line may answer.
+    fn prompt(&self) -> String {
+        let Some((_, question)) = &self.pending else { return "> ".to_owned() };
+        let columns = terminal::columns(&std::io::stdout()).unwrap_or(80);
+        let question = output::shown(&output::short(question, columns), true).into_owned();
+        format!("({}) > ", fit::cut(&question, (columns / 2).max(8)))
+    }
+
+    fn reopened(&mut self, line: &Line<'_>) -> Result<(), Failure> {
+        let mut instance = self.context.ready(&self.context.flags())?;
+        if let Some(turn) = self.heard(&mut instance, line)? {
+            ask::tell(self.context, &instance, &turn)?;
+            self.ended(turn);
         }
-        let mut line = Vec::new();
-        let read = std::io::stdin().lock().read_until(b'\n', &mut line);
-        if read.map_err(|error| Failure::internal(format!("the input cannot be read: {error}")))? == 0 {
-            return Ok(if interactive { 0 } else { worst });
+        Ok(())
+    }
+
+    fn plainly(&mut self) -> Result<u8, Failure> {
+        let mut instance = self.context.ready(&self.context.flags())?;
+        loop {
+            terminal::between_turns(false).map_err(|error| Failure::internal(error.to_string()))?;
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().lock().read_until(b'\n', &mut bytes);
+            if read.map_err(|error| Failure::internal(format!("the input cannot be read: {error}")))? == 0 {
+                return Ok(self.worst);
+            }
+            let Ok(text) = String::from_utf8(bytes) else {
+                output::aside("error: that line is not valid UTF-8");
+                self.worst = self.worst.max(2);
+                continue;
+            };
+            match line(text.trim()) {
+                Line::Sentence("") => {}
+                Line::Quit => return Ok(self.worst),
+                line => {
+                    if let Some(turn) = self.heard(&mut instance, &line)? {
+                        if self.context.global.json {
+                            output::result_json(&ask::record(&instance, &turn)?);
+                        } else {
+                            output::result(turn.message.as_deref().unwrap_or_default());
+                        }
+                        ask::hint(self.context, &turn);
+                        self.ended(turn);
+                        if self.was_cancelled() {
+                            return Ok(terminal::INTERRUPTED);
+                        }
+                    }
+                }
+            }
         }
-        let Ok(text) = String::from_utf8(line) else {
-            output::aside("error: that line is not valid UTF-8");
-            worst = worst.max(2);
-            continue;
-        };
-        let text = text.trim();
-        if text.is_empty() {
-            continue;
+    }
+
+    /// Does what a line says; a turn's end is told by who called.
+    fn heard(&mut self, instance: &mut Instance, line: &Line<'_>) -> Result<Option<Turn>, Failure> {
+        let context = self.context;
+        match line {
+            Line::Sentence(text) => {
+                let text = self.completed(instance, text)?;
+                return ask::one(context, instance, text, self.approve).map(Some);
+            }
+            Line::Undo(turn) => {
+                let mut args = Map::new();
+                args.extend(turn.map(|turn| ("turn".to_owned(), Value::from(turn))));
+                let text = turn.map_or_else(|| "undo".to_owned(), |turn| format!("undo {turn}"));
+                let given = json!({ "tool": "undo_last_turn", "args": args });
+                return ask::carry_out(context, instance, text, self.approve, Some(given)).map(Some);
+            }
+            Line::Help => self.told(&context.text(instance, "chat.help", &json!({}))),
+            Line::Why => match &self.last {
+                Some(turn) => self.told(&why::told(instance, turn)),
+                None => self.told(&context.text(instance, "chat.why_nothing", &json!({}))),
+            },
+            Line::Unknown(word) => {
+                self.worst = self.worst.max(2);
+                output::aside(&context.text(instance, "chat.unknown", &json!({ "word": word })));
+            }
+            Line::Quit => {}
         }
-        if matches!(text, "/quit" | "/exit" | "/esci") {
-            return Ok(worst);
-        }
-        let turn = ask::one(context, &mut instance, text.to_owned(), chat.approve)?;
-        worst = worst.max(ask::exit_code(&turn));
-        if context.global.json {
-            output::result_json(&ask::record(&instance, &turn)?);
+        Ok(None)
+    }
+
+    fn told(&self, text: &str) {
+        if self.context.global.json {
+            output::result_json(&json!({ "ok": true, "text": text }));
         } else {
-            output::result(&turn.message.unwrap_or_default());
+            output::answer(text, fit::Lines::Text);
         }
+    }
+
+    /// A line that answers the question that is pending becomes the whole sentence: a bare name, or what says nothing by
+    /// itself. Only where the two together are understood.
+    fn completed(&mut self, instance: &Instance, text: &str) -> Result<String, Failure> {
+        let Some((asked, _)) = self.pending.take() else { return Ok(text.to_owned()) };
+        let whole = format!("{asked} {text}");
+        let is_answer = is_bare(text) || !is_understood(instance, text)?;
+        if !is_answer || !is_understood(instance, &whole)? {
+            return Ok(text.to_owned());
+        }
+        self.context.say(&self.context.text(instance, "chat.taken", &json!({ "text": whole })));
+        Ok(whole)
+    }
+
+    fn ended(&mut self, turn: Turn) {
+        self.worst = self.worst.max(ask::exit_code(&turn));
+        self.pending = match (turn.final_kind.as_deref(), &turn.opened, &turn.message) {
+            (Some("ask"), Some(opened), Some(question)) if self.edited => Some((opened.text.clone(), question.clone())),
+            _ => None,
+        };
+        self.last = Some(turn);
+    }
+
+    fn was_cancelled(&self) -> bool {
+        self.last.as_ref().is_some_and(|turn| turn.final_class.as_deref() == Some("cancelled"))
     }
 }
 
-fn prompt() {
-    let mut stderr = std::io::stderr().lock();
-    drop(stderr.write_all(b"> ").and_then(|()| stderr.flush()));
+/// Whether a line is only a name: one word, something quoted, something on the disk.
+fn is_bare(text: &str) -> bool {
+    let is_quoted = |open: char, close: char| {
+        let inside = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+        inside.is_some_and(|inside| !inside.contains([open, close]))
+    };
+    let is_one_word = !text.contains(char::is_whitespace);
+    is_one_word
+        || [('"', '"'), ('\'', '\''), ('«', '»'), ('“', '”')].iter().any(|(open, close)| is_quoted(*open, *close))
+        || std::path::Path::new(text).symlink_metadata().is_ok()
+}
+
+/// Whether the planner would act on a sentence. Nothing runs and nothing is recorded.
+fn is_understood(instance: &Instance, text: &str) -> Result<bool, Failure> {
+    let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
+    let (approve, channel) = ("none".to_owned(), "console".to_owned());
+    let request = Request { text: text.to_owned(), approve, folder, channel, given: None };
+    let turn = plan::rehearse(instance, &request)?;
+    Ok(turn.plan.is_some_and(|plan| plan.abstention.is_none() && !plan.steps.is_empty()))
+}
+
+/// A line that begins with a slash is a command, unless it begins with a path.
+fn line(text: &str) -> Line<'_> {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let rest = Some(rest.trim()).filter(|rest| !rest.is_empty());
+    match (word, rest) {
+        ("/help" | "/aiuto" | "/?", None) => Line::Help,
+        ("/undo" | "/annulla", turn) => Line::Undo(turn),
+        ("/why" | "/perché" | "/perche" | "/perche'", None) => Line::Why,
+        ("/quit" | "/exit" | "/esci", None) => Line::Quit,
+        _ if is_command(word) => Line::Unknown(word),
+        _ => Line::Sentence(text),
+    }
+}
+
+/// Whether a word looks like a command and names nothing on the disk.
+fn is_command(word: &str) -> bool {
+    let name = word.strip_prefix('/').filter(|name| !name.is_empty() && name.chars().all(char::is_alphabetic));
+    name.is_some() && std::path::Path::new(word).symlink_metadata().is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_told_from_sentences_and_paths() {
+        assert_eq!(line("/perché"), Line::Why);
+        assert_eq!(line("/annulla"), Line::Undo(None));
+        assert_eq!(line("/undo  01ABC"), Line::Undo(Some("01ABC")));
+        assert_eq!(line("/esci"), Line::Quit);
+        assert_eq!(line("/wyh"), Line::Unknown("/wyh"));
+        assert!(is_bare("notes.txt") && is_bare("«a b»") && !is_bare("read a.txt") && !is_bare("\"a\" and \"b\""));
+        for sentence in ["/tmp", "/etc/hosts: show it", "what time is it", "/", ""] {
+            assert_eq!(line(sentence), Line::Sentence(sentence));
+        }
+    }
 }

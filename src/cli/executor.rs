@@ -234,7 +234,7 @@ fn caged(
     if let Some(blocked) = instance.rules.laws.guard(subject, language) {
         return Ok((failure("vaglio_guard", &blocked.reason), None, 0, trace_id));
     }
-    let cancel = terminal::cancel_on_interrupt().map_err(|error| Failure::internal(error.to_string()))?;
+    let cancel = terminal::begin_turn().map_err(|error| Failure::internal(error.to_string()))?;
     let progress = |_: Progress| {};
     let around =
         Around { caller: &caller, trace_id: &trace_id, typed: &|_| true, cancel, progress: &progress, canned: None };
@@ -286,7 +286,7 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
         let person = terminal::Terminal::new(&instance.rules.messages, true);
         match engine::Person::consent(&person, "call", &text, context.language(&instance)) {
             engine::Answer::Yes(_) => {}
-            engine::Answer::No(_) => {
+            engine::Answer::No(_) | engine::Answer::Cancelled => {
                 return Err(Failure::refused("it was not added", "run it again when you are sure"));
             }
             engine::Answer::Nobody => {

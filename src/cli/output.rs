@@ -8,6 +8,7 @@ use std::io::{IsTerminal, Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::fit::{self, Lines};
 use crate::config::ConfigError;
 use crate::config::credentials::CredentialError;
 use crate::engine::EngineError;
@@ -155,6 +156,15 @@ pub(super) fn result(text: &str) {
     write_line(text);
 }
 
+/// An answer to a person: at a terminal it fits its width, piped it stays as it is.
+pub(super) fn answer(text: &str, lines: Lines) {
+    match super::terminal::columns(&std::io::stdout()) {
+        // Tabs are as wide as where they stand; they come as blanks before anything is measured.
+        Some(columns) => write_line(&fit::fit(&text.replace('\t', "    "), columns, lines)),
+        None => write_line(text),
+    }
+}
+
 /// A result for programs: one JSON value on a line.
 pub(super) fn result_json(value: &impl Serialize) {
     let text = serde_json::to_string(value)
@@ -169,7 +179,7 @@ pub(super) fn aside(text: &str) {
 
 /// What is shown at a terminal: control characters as pictures, so that a file's bytes give the terminal no orders.
 /// Piped output stays as it is.
-fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
+pub(super) fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
     let obeyed = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
     if !is_terminal || !text.contains(obeyed) {
         return Cow::Borrowed(text);

@@ -7,10 +7,9 @@ use clap::Args;
 use metnos_log::{Event, TurnId};
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::{Context as TurnContext, Effect, Turn, decide, react};
-use metnos_projections::plan::Origin;
 use serde_json::{Value, json};
 
-use super::{Context, Failure, ask, output};
+use super::{Context, Failure, ask, output, why};
 use crate::engine::{self, Request};
 use crate::gateway::Loaded;
 use crate::gateway::call::PreparedCall;
@@ -40,7 +39,7 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
 }
 
 /// Decides the opening and the first step without running anything.
-fn rehearse(instance: &Instance, request: &Request) -> Result<Turn, Failure> {
+pub(super) fn rehearse(instance: &Instance, request: &Request) -> Result<Turn, Failure> {
     let id = TurnId::new(now(), [0; 10]);
     let mut turn = Turn::default();
     let take = |turn: &mut Turn, command: Command| -> Result<Vec<Event>, Failure> {
@@ -95,15 +94,7 @@ fn for_people(context: &Context, instance: &Instance, turn: &Turn, shown: &Value
     let mut lines = Vec::new();
     for (number, step) in (1..).zip(turn.plan.iter().flat_map(|plan| &plan.steps)) {
         let args = step.args.as_object().into_iter().flatten().map(|(name, value)| {
-            let prefix = format!("/{name}");
-            let below = |at: &str| at == prefix || at.starts_with(&format!("{prefix}/"));
-            let origin = match step.provenance.iter().find(|(at, _)| below(at)).map(|(_, origin)| origin) {
-                Some(Origin::Words { .. }) => "words",
-                Some(Origin::Step { .. }) => "step",
-                Some(Origin::Configuration) => "configuration",
-                Some(Origin::Default) | None => "default",
-                Some(Origin::Model) => "model",
-            };
+            let origin = why::origin(step, name);
             format!(
                 "{name} = {} ({})",
                 output::plain(value),

@@ -520,6 +520,17 @@ fn explicit(lexicons: &Lexicons, text: &str, items: &mut [Item]) {
                 said.contains(['.', '*']) || lexicons.file_extensions.contains(&said)
             })
     };
+    // «the pdf ~/a.pdf»: a label of the path after it.
+    let labels = |items: &[Item], at: usize| {
+        matches!(items[at].what, What::Globs { base: None, .. })
+            && items.get(at + 1).is_some_and(|i| matches!(i.what, What::Path { .. }))
+    };
+    if let (Some(at), Some(files)) =
+        ((0..items.len()).find(|&at| labels(items, at)), lexicons.objects.iter().position(|o| o == "files"))
+    {
+        items[at].folded = text[items[at].start..items[at].end].to_lowercase();
+        items[at].what = What::Word(vec![Sense::Object(files)]);
+    }
     if !items.iter().any(written) {
         return;
     }

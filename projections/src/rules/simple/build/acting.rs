@@ -32,6 +32,21 @@ impl<'a> Builder<'a> {
             return Err(Trouble::Unclear { words: self.said(clause.range.clone()) });
         }
         let available = self.within(clause);
+        // «the files named in list.txt»: the names stand in that file; the file itself is not meant.
+        let inside = |&i: &usize| {
+            let place = (i + 1..i + 3).any(|p| self.items.get(p).is_some_and(|item| item.is(Cue::Inside)));
+            let file = (i + 1..i + 5).any(|p| {
+                self.items.get(p).is_some_and(|item| path(item).is_some_and(|(_, looks)| looks == Looks::File))
+            });
+            matches!(
+                self.items[i].folded.as_str(),
+                "named" | "listed" | "mentioned" | "nominati" | "elencati" | "citati" | "indicati"
+            ) && place
+                && file
+        };
+        if let Some(named) = clause.range.clone().find(|i| inside(i)) {
+            return Err(Trouble::Unclear { words: self.said(named..clause.range.end) });
+        }
         let packs = self.acting_tool(&available, verb).is_some_and(|t| t.verb == "compress");
         let target =
             self.archive(&available).filter(|_| packs).or_else(|| self.target(&available, at).filter(|_| !packs));

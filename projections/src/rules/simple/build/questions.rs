@@ -231,6 +231,10 @@ impl Builder<'_> {
         if self.class(verb).verbs[0] != "undo" {
             return Ok(false);
         }
+        // «what would undo do» asks about it.
+        if let Some(asking) = clause.range.clone().find(|&i| i < at && self.items[i].is(Cue::Asking)) {
+            return Err(Trouble::Unclear { words: self.said(asking..at + 1) });
+        }
         let Some(tool) = self.tools.all().iter().find(|t| t.verb == "undo") else { return Ok(false) };
         let available = self.within(clause);
         if self.has(&available, |w| !matches!(w, What::Word(_) | What::Punctuation(_) | What::Lines(_))) {

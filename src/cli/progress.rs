@@ -1,0 +1,123 @@
+//! One line on stderr that says that a turn still runs and how far it is: drawn after half a second, rewritten in place,
+//! removed before anything else is said.
+//!
+//! It keeps nothing and says nothing where no terminal is: whoever makes one decides that. What an executor calls its
+//! progress is shown without orders to the terminal.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::terminal::{columns, write_aside};
+use super::{fit, output};
+
+/// A turn that ends sooner needs no line.
+const AFTER: Duration = Duration::from_millis(500);
+/// How often the line is drawn again.
+const EVERY: Duration = Duration::from_millis(200);
+/// Where the terminal does not say how wide it is.
+const COLUMNS: usize = 80;
+
+/// The line of one turn; it ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct ProgressLine {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    text: String,
+    since: Instant,
+    held: bool,
+    ended: bool,
+    shown: bool,
+}
+
+impl Shared {
+    /// The state; a thread that broke off leaves nothing half done in it.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn erase(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            write_aside("\r\u{1b}[K");
+        }
+    }
+
+    fn draw(&mut self) {
+        let seconds = self.since.elapsed().as_secs();
+        let line = format!("{} … {seconds} s", output::short(&self.text, 200));
+        let width = columns(&std::io::stderr()).unwrap_or(COLUMNS).saturating_sub(1);
+        let line = fit::cut(&output::shown(&line, true), width);
+        write_aside(&format!("\r\u{1b}[K{line}"));
+        self.shown = true;
+    }
+}
+
+impl ProgressLine {
+    /// A line that appears when the turn takes long. Without a thread to draw it, there is none: the turn matters more.
+    pub(super) fn start() -> Self {
+        let state = State { text: String::new(), since: Instant::now(), held: false, ended: false, shown: false };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let drawn = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(move || draw_until_ended(&drawn));
+        Self { shared, thread: thread.ok() }
+    }
+
+    /// What the line says from now on.
+    pub(super) fn say(&self, text: String) {
+        self.shared.lock().text = text;
+    }
+
+    /// Takes the line away while a person is asked.
+    pub(super) fn hold(&self) {
+        let mut state = self.shared.lock();
+        state.held = true;
+        state.erase();
+    }
+
+    /// Lets the line come again, half a second from now.
+    pub(super) fn release(&self) {
+        let mut state = self.shared.lock();
+        state.held = false;
+        state.since = Instant::now();
+    }
+}
+
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        self.shared.lock().ended = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A drawing thread that broke off has left at worst its line behind, which the next line overwrites.
+            thread.join().ok();
+        }
+    }
+}
+
+fn draw_until_ended(shared: &Shared) {
+    let mut state = shared.lock();
+    let mut pause = AFTER;
+    while !state.ended {
+        state = shared
+            .changed
+            .wait_timeout_while(state, pause, |state| !state.ended)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
+        pause = EVERY;
+        if !state.ended && !state.held && state.since.elapsed() >= AFTER {
+            state.draw();
+        }
+    }
+    state.erase();
+}

@@ -1,0 +1,96 @@
+//! What a turn did, step by step in plain words: what was understood, what ran with which values, what came of it.
+//!
+//! Short on purpose; `metnos turn show` has every event.
+
+use metnos_projections::machines::turn::Turn;
+use metnos_projections::machines::turn::state::Step;
+use metnos_projections::plan::{Origin, PlannedStep};
+use serde_json::{Value, json};
+
+use super::output;
+use crate::instance::Instance;
+
+/// The longest value that is shown whole.
+const VALUE_MAX: usize = 80;
+
+/// The turn as lines for a person, in the turn's own language.
+pub(super) fn told(instance: &Instance, turn: &Turn) -> String {
+    let say = |key: &str, values: Value| instance.rules.messages.say(turn.language, key, values);
+    let heard = turn.opened.as_ref().map(|opened| output::short(&opened.text, 200)).unwrap_or_default();
+    let mut lines = vec![say("chat.why_heard", json!({ "text": heard }))];
+    if let Some(plan) = turn.plan.as_ref().filter(|_| turn.opened.as_ref().is_some_and(|opened| opened.given.is_none()))
+    {
+        lines.push(say("chat.why_understood", json!({ "percent": plan.confidence_permille / 10 })));
+    }
+    let planned = turn.plan.iter().flat_map(|plan| &plan.steps);
+    let planned: Vec<&PlannedStep> = planned.collect();
+    for (index, step) in turn.steps.iter().enumerate() {
+        lines.push(format!("{}. {}", step.number, called(instance, turn, step)));
+        match planned.get(index) {
+            Some(planned) => lines.extend(arguments(planned, &say)),
+            None => lines.push(format!("   {}", output::short(&step.proposed.to_string(), VALUE_MAX))),
+        }
+        lines.push(format!("   → {}", outcome(step, &say)));
+    }
+    for (index, step) in planned.iter().enumerate().skip(turn.steps.len()) {
+        lines.push(format!("{}. {}", index + 1, step.tool));
+        lines.push(format!("   → {}", say("chat.why_not_run", json!({}))));
+    }
+    let (kind, class) = (turn.final_kind.as_deref().unwrap_or("open"), turn.final_class.as_deref().unwrap_or_default());
+    lines.push(say("chat.why_end", json!({ "kind": kind, "class": class })));
+    lines.join("\n")
+}
+
+/// The executor and what it is for.
+fn called(instance: &Instance, turn: &Turn, step: &Step) -> String {
+    let manifest = instance.catalog.active(&step.tool).and_then(|(_, _, version)| version.manifest());
+    let about = manifest.map(|manifest| match turn.language.code() {
+        "it" => manifest.description.it,
+        _ => manifest.description.en,
+    });
+    match about {
+        Some(about) => format!("{}: {}", step.tool, output::short(about.trim(), 160)),
+        None => step.tool.clone(),
+    }
+}
+
+/// Each argument with its value and where that came from.
+fn arguments(step: &PlannedStep, say: &impl Fn(&str, Value) -> String) -> Vec<String> {
+    let args = step.args.as_object().into_iter().flatten();
+    args.map(|(name, value)| {
+        let value = output::short(&output::plain(value), VALUE_MAX);
+        let origin = say(&format!("plan.from_{}", origin(step, name)), json!({}));
+        format!("   {name} = {value} ({origin})")
+    })
+    .collect()
+}
+
+/// Where an argument's value came from, as the section `plan` names it.
+pub(super) fn origin(step: &PlannedStep, name: &str) -> &'static str {
+    let prefix = format!("/{name}");
+    let below = |at: &str| at == prefix || at.starts_with(&format!("{prefix}/"));
+    match step.provenance.iter().find(|(at, _)| below(at)).map(|(_, origin)| origin) {
+        Some(Origin::Words { .. }) => "words",
+        Some(Origin::Step { .. }) => "step",
+        Some(Origin::Configuration) => "configuration",
+        Some(Origin::Default) | None => "default",
+        Some(Origin::Model) => "model",
+    }
+}
+
+/// What came of a step.
+fn outcome(step: &Step, say: &impl Fn(&str, Value) -> String) -> String {
+    if let Some(class) = &step.class {
+        let error = step.result.as_ref().and_then(|result| result["error"].as_str()).unwrap_or_default();
+        return say("chat.why_failed", json!({ "class": class, "error": output::short(error, 200) }));
+    }
+    if !step.committed.is_empty() {
+        let failed = step.committed.values().filter(|failure| failure.is_some()).count();
+        return say("chat.why_changed", json!({ "done": step.committed.len() - failed, "failed": failed }));
+    }
+    if !step.ok {
+        return say("chat.why_not_run", json!({}));
+    }
+    let count = step.result.as_ref().and_then(|result| result["entries"].as_array()).map(Vec::len);
+    say("chat.why_done", json!({ "count": count }))
+}
