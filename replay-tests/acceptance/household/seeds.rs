@@ -67,6 +67,12 @@ const LOOKS: &[Use] = &[
         ("list the running processes", &[" processes, ", "of memory in all", "metnos"]),
         ("elenca i processi attivi", &[" processi, ", "di memoria in tutto", "metnos"]),
     ),
+    // The sentence itself stands in the command line of the process that looks.
+    (
+        "get_processes",
+        ("is nosuchprogram running", &["No process of the name nosuchprogram is running", "!metnos"]),
+        ("nessunprogramma è in esecuzione", &["nessunprogramma", "!metnos"]),
+    ),
     ("get_urls", ("fetch SERVER/uuid", &[UUID_BODY]), ("scarica SERVER/uuid", &[UUID_BODY])),
     (
         "read_urls_html",
@@ -331,6 +337,7 @@ fn every_act_waits_for_consent_and_is_answered_with_its_facts() {
             let ran = home.ask(said.0);
             assert_eq!(ran.code, 3, "{}: {} {}", said.0, ran.out, ran.err);
             assert_eq!(tree(&home), before, "{}", said.0);
+            assert!(*tool != RUN.0 || ran.err.contains("argv: seq 2 4"), "what would run is not told: {}", ran.err);
             told(&home, &server, tool, said, true);
             assert_eq!(tree(&home) == before, *tool == RUN.0, "{}", said.0);
         }
