@@ -333,13 +333,13 @@ fn a_folder_is_listed_with_sizes() {
 #[test]
 fn a_file_s_properties_are_one_line() {
     let entry = json!({"path": "/a.jpg", "name": "a.jpg", "kind": "file", "extension": "jpg", "size": 1500, "modified": "2026-11-01T09:05:30Z", "mime": "image/jpeg", "taken": "2026-10-31T10:20:30"});
-    let metadata = json!({"count": 1, "failed": 0, "total_size": 1500, "left_out": 0, "truncated": false, "taken": 1});
+    let metadata = json!({"count": 1, "failed": 0, "total_size": 1500, "left_out": 0, "truncated": false, "taken": 1, "timezone": "Europe/Rome"});
     check_said(
         "get_files",
         &json!({}),
         &json!({"ok": true, "entries": [entry], "errors": [], "metadata": metadata}),
-        "/a.jpg: image/jpeg, 1.5 kB (1500 bytes), changed 2026-11-01 09:05 UTC, shot 2026-10-31 10:20",
-        "/a.jpg: image/jpeg, 1,5 kB (1500 byte), modificato 2026-11-01 09:05 UTC, scattata 2026-10-31 10:20",
+        "/a.jpg: image/jpeg, 1.5 kB (1500 bytes), changed 1 Nov 2026 10:05, shot 31 Oct 2026 10:20",
+        "/a.jpg: image/jpeg, 1,5 kB (1500 byte), modificato 1 nov 2026 10:05, scattata 31 ott 2026 10:20",
     );
 }
 

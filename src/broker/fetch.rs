@@ -290,5 +290,7 @@ fn failed(error: &reqwest::Error) -> Refusal {
         message = cause.to_string();
         source = cause.source();
     }
+    // The number of an error means nothing to whoever reads the answer.
+    message.truncate(message.find(" (os error ").unwrap_or(message.len()));
     Refusal::new(if error.is_timeout() { "timeout" } else { "network" }, message)
 }

@@ -135,3 +135,21 @@ fn secrets_are_never_touched() {
     assert!(!ran.out.contains("id_ed25519"), "{}", ran.out);
     home.is_whole();
 }
+
+#[test]
+fn a_table_that_is_too_long_is_never_summed_as_if_it_were_whole() {
+    let home = Home::new();
+    let kinds = ["a,1\n", "b,1\n", "c,1\n", "d,1\n", "e,1\n", "f,1\n", "g,1\n"];
+    let rows: String = kinds.into_iter().cycle().take(120_000).collect();
+    home.file("big.csv", format!("kind,amount\n{rows}"));
+    answered(&home, false, "sum the amount in ~/big.csv", 0, &["100,000 over 100,000 rows", "This is not all of them"]);
+    answered(
+        &home,
+        false,
+        "sum the amount by kind from ~/big.csv",
+        0,
+        &["100,000 rows in 7 groups", "This is not all"],
+    );
+    answered(&home, false, "somma la colonna amount di ~/big.csv", 0, &["100.000 su 100.000 righe", "Non "]);
+    home.is_whole();
+}

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
 use super::acts::tree;
 use super::home::Home;
 use super::server::{Server, UUID_BODY};
+use super::tasks::{IN_2023, dated};
 
 /// A sentence in one language and what its answer says; a fact that begins with `!` must not be in it.
 type Said = (&'static str, &'static [&'static str]);
@@ -66,6 +66,12 @@ const LOOKS: &[Use] = &[
         "get_processes",
         ("list the running processes", &[" processes, ", "of memory in all", "metnos"]),
         ("elenca i processi attivi", &[" processi, ", "di memoria in tutto", "metnos"]),
+    ),
+    // The sentence itself stands in the command line of the process that looks.
+    (
+        "get_processes",
+        ("is nosuchprogram running", &["No process of the name nosuchprogram is running", "!metnos"]),
+        ("nessunprogramma è in esecuzione", &["nessunprogramma", "!metnos"]),
     ),
     ("get_urls", ("fetch SERVER/uuid", &[UUID_BODY]), ("scarica SERVER/uuid", &[UUID_BODY])),
     (
@@ -205,6 +211,14 @@ const ACTS: &[Use] = &[
         ("sposta ~/Nuova/ciao.txt in ~/New/b", &["Spostato ", "Nuova/ciao.txt", "New/b/ciao.txt"]),
     ),
     (
+        "move_files",
+        (
+            "move ~/in/a.txt and ~/in/b.txt to ~/out",
+            &["in/b.txt to ", "1 item failed", "in/a.txt: There is one of that name already"],
+        ),
+        ("sposta ~/in/a.txt e ~/in/c.txt in ~/out", &["in/c.txt", "out/c.txt", "in/a.txt: C'è già"]),
+    ),
+    (
         "compress_files",
         ("zip ~/Notes to ~/New/notes.zip", &["Packed 5 files and 1 folder", "New/notes.zip"]),
         ("comprimi ~/Notes in ~/New/note.zip", &["5 file e 1 cartella", "compressi in", "New/note.zip"]),
@@ -234,10 +248,7 @@ const PDF: &str = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<
 fn household() -> Home {
     let home = Home::new();
     let photo = |mark: u8, length: usize| [&[0xff, 0xd8, 0xff][..], &vec![mark; length]].concat();
-    let beach = home.file("Downloads/beach.jpg", photo(b'B', 2000));
-    // 15 June 2023, noon in Greenwich.
-    let day = SystemTime::UNIX_EPOCH + Duration::from_secs(1_686_830_400);
-    std::fs::File::options().write(true).open(beach).unwrap().set_modified(day).unwrap();
+    dated(&home, "Downloads/beach.jpg", photo(b'B', 2000), IN_2023);
     home.file("Downloads/invoice.PDF", "%PDF-1.4 y");
     home.file("Downloads/manual.pdf", "%PDF-1.4 x");
     home.file("Downloads/old.zip", [&b"PK\x05\x06"[..], &[0; 18]].concat());
@@ -264,6 +275,9 @@ fn household() -> Home {
     home.file("Notes/people.txt", "Write to garden@example.org or to seeds@example.org, phone 055 123456.\n");
     home.file("Notes/latin.txt", b"caff\xe8\n");
     home.file("Notes/plan.pdf", PDF);
+    for (name, text) in [("in/a.txt", "new"), ("in/b.txt", "b"), ("in/c.txt", "c"), ("out/a.txt", "old")] {
+        home.file(name, text);
+    }
     home.own(&home.files());
     home
 }
@@ -323,6 +337,7 @@ fn every_act_waits_for_consent_and_is_answered_with_its_facts() {
             let ran = home.ask(said.0);
             assert_eq!(ran.code, 3, "{}: {} {}", said.0, ran.out, ran.err);
             assert_eq!(tree(&home), before, "{}", said.0);
+            assert!(*tool != RUN.0 || ran.err.contains("argv: seq 2 4"), "what would run is not told: {}", ran.err);
             told(&home, &server, tool, said, true);
             assert_eq!(tree(&home) == before, *tool == RUN.0, "{}", said.0);
         }

@@ -38,14 +38,14 @@ fn taken_back(home: &Home, sentence: &str, before: &BTreeMap<PathBuf, Option<Vec
 }
 
 /// Lays a file that was last changed at noon (UTC) of a day, given in seconds of the epoch.
-fn dated(home: &Home, name: &str, bytes: impl AsRef<[u8]>, seconds: u64) {
+pub(crate) fn dated(home: &Home, name: &str, bytes: impl AsRef<[u8]>, seconds: u64) {
     let path = home.file(name, bytes);
     let file = std::fs::File::options().write(true).open(path).unwrap();
     file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
 }
 
 // 15 June of each, noon in Greenwich.
-const IN_2023: u64 = 1_686_830_400;
+pub(crate) const IN_2023: u64 = 1_686_830_400;
 const IN_2024: u64 = 1_718_452_800;
 
 /// Where each download belongs, by its type and year.
@@ -70,7 +70,7 @@ fn a_download_folder_is_tidied_by_type_and_year() {
         for (name, _, day) in DOWNLOADS {
             dated(&home, &format!("{folder}/{name}"), name, day);
         }
-        home.file(&format!("{folder}/project/inner.txt"), "a folder is left as it is");
+        home.file(format!("{folder}/project/inner.txt"), "a folder is left as it is");
         let before = tree(&home);
         let said = consented(&home, sentence, &["beach.jpg", "picture/2023", "strange.xyz", "other/2024"]);
         assert!(said.contains(told), "{said}");
@@ -170,14 +170,14 @@ const EXPENSES: [(&str, &str); 3] = [
 fn spent() -> BTreeMap<&'static str, u64> {
     let mut sums = BTreeMap::new();
     for (category, cents) in [
-        ("food", 12_50),
-        ("car", 40_00),
-        ("garden, balcony", 8_05),
-        ("food", 1_234_56),
-        ("home", 99_90),
-        ("car", 20_00),
-        ("home", 10_00),
-        ("car", 1_000_10),
+        ("food", 1250),
+        ("car", 4000),
+        ("garden, balcony", 805),
+        ("food", 123_456),
+        ("home", 9990),
+        ("car", 2000),
+        ("home", 1000),
+        ("car", 100_010),
     ] {
         *sums.entry(category).or_insert(0) += cents;
     }
