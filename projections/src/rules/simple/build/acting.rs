@@ -32,19 +32,7 @@ impl<'a> Builder<'a> {
             return Err(Trouble::Unclear { words: self.said(clause.range.clone()) });
         }
         let available = self.within(clause);
-        // «the files named in list.txt»: the names stand in that file; the file itself is not meant.
-        let inside = |&i: &usize| {
-            let place = (i + 1..i + 3).any(|p| self.items.get(p).is_some_and(|item| item.is(Cue::Inside)));
-            let file = (i + 1..i + 5).any(|p| {
-                self.items.get(p).is_some_and(|item| path(item).is_some_and(|(_, looks)| looks == Looks::File))
-            });
-            matches!(
-                self.items[i].folded.as_str(),
-                "named" | "listed" | "mentioned" | "nominati" | "elencati" | "citati" | "indicati"
-            ) && place
-                && file
-        };
-        if let Some(named) = clause.range.clone().find(|i| inside(i)) {
+        if let Some(named) = self.names_elsewhere(clause) {
             return Err(Trouble::Unclear { words: self.said(named..clause.range.end) });
         }
         let packs = self.acting_tool(&available, verb).is_some_and(|t| t.verb == "compress");
@@ -62,18 +50,7 @@ impl<'a> Builder<'a> {
                 Trouble::NoTool { words: self.said(clause.range.clone()) }
             });
         };
-        // «put them in ~/x»: things that were found are put by moving them.
-        let folder = target.is_some_and(|t| path(&self.items[t]).is_some_and(|(_, looks)| looks != Looks::File));
-        let puts = matches!(self.items[at].folded.as_str(), "put" | "metti" | "mettili" | "mettile" | "mettere");
-        let moved = self.tools.by_grammar("move", "files").filter(|_| {
-            let described = self.has(&available, |w| matches!(w, What::Globs { .. }));
-            let file = available
-                .iter()
-                .any(|&i| Some(i) != target && path(&self.items[i]).is_some_and(|(_, looks)| looks == Looks::File));
-            let quoted = self.has(&available, |w| matches!(w, What::Quoted(_)));
-            folder && puts && !quoted && (described || file || (clause.pronoun && self.last_gives_entries()))
-        });
-        let tool = moved.unwrap_or(tool);
+        let tool = self.putting(clause, at, &available, target).unwrap_or(tool);
         let sources: Vec<usize> = available.iter().copied().filter(|&i| Some(i) != target).collect();
         let content = tool.with_role(Role::Content).next().map(str::to_owned);
         if let Some(content) = content {
@@ -110,6 +87,32 @@ impl<'a> Builder<'a> {
         }
         self.used[at] = true;
         self.over_entries(tool, clause, &available, target)
+    }
+
+    /// «put them in ~/x»: files that were found or named are put by moving them.
+    fn putting(&self, clause: &Clause, at: usize, available: &[usize], target: Option<usize>) -> Option<&'a Indexed> {
+        let folder = target.is_some_and(|t| path(&self.items[t]).is_some_and(|(_, looks)| looks != Looks::File));
+        let puts = matches!(self.items[at].folded.as_str(), "put" | "metti" | "mettili" | "mettile" | "mettere");
+        self.tools.by_grammar("move", "files").filter(|_| {
+            let described = self.has(available, |w| matches!(w, What::Globs { .. }));
+            let file = available
+                .iter()
+                .any(|&i| Some(i) != target && path(&self.items[i]).is_some_and(|(_, looks)| looks == Looks::File));
+            let quoted = self.has(available, |w| matches!(w, What::Quoted(_)));
+            folder && puts && !quoted && (described || file || (clause.pronoun && self.last_gives_entries()))
+        })
+    }
+
+    /// «the files named in list.txt»: the names stand in that file; the file itself is not meant.
+    fn names_elsewhere(&self, clause: &Clause) -> Option<usize> {
+        const NAMED: [&str; 7] = ["named", "listed", "mentioned", "nominati", "elencati", "citati", "indicati"];
+        let near = |at: usize, reach: usize, fits: &dyn Fn(&Item) -> bool| {
+            (at + 1..at + reach).any(|i| self.items.get(i).is_some_and(fits))
+        };
+        clause.range.clone().find(|&at| {
+            let file = |i: &Item| path(i).is_some_and(|(_, looks)| looks == Looks::File);
+            NAMED.contains(&self.items[at].folded.as_str()) && near(at, 3, &|i| i.is(Cue::Inside)) && near(at, 5, &file)
+        })
     }
 
     /// «the words», «la riga», «with»: labels of a text that was given word for word.
