@@ -212,8 +212,8 @@ mod tests {
             fitted.lines().collect::<Vec<_>>(),
             [
                 "2 files in /home:",
-                "…ummer/one.jpg    1.2 MB  12 May 2026",
-                "…/winter/b.jpg  900.0 KB  13 May 2026",
+                "…s/summer/one.jpg    1.2 MB  12 May 2026",
+                "…res/winter/b.jpg  900.0 KB  13 May 2026",
                 "and 3 more"
             ],
             "{fitted}"

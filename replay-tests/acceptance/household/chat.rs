@@ -100,6 +100,7 @@ fn at_a_terminal_lines_are_edited_and_remembered() {
     chat.sees("notes.txt");
     chat.types("\r");
     chat.sees("\r\nfirst words\r\n");
+    chat.sees("> \r");
     chat.types("/quit\r");
     assert_eq!(chat.ends().0, Some(0));
     home.is_whole();
@@ -163,6 +164,7 @@ fn a_long_turn_shows_how_it_goes_and_ends_by_ctrl_c() {
     chat.types("read the file notes.txt\r");
     let shown = chat.sees("\r\none\r\n");
     assert!(!shown.contains('…'), "{shown}");
+    chat.sees("> \r");
     chat.types(CTRL_D);
     assert_eq!(chat.ends().0, Some(0));
     let turns = home.run(["--json", "turn", "list", "--last", "2"]).out;
@@ -175,6 +177,7 @@ fn a_long_turn_shows_how_it_goes_and_ends_by_ctrl_c() {
     chat.types(CTRL_C);
     let shown = chat.sees("I stopped");
     assert!(!shown.contains(" … "), "{shown}");
+    chat.sees("> \r");
     chat.types(CTRL_D);
     assert_eq!(chat.ends().0, Some(0));
     home.is_whole();

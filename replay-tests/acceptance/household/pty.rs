@@ -20,7 +20,7 @@ const IN_A_SESSION: &str = "import os, sys\n\
     os.execv(sys.argv[2], sys.argv[2:])\n";
 
 /// The longest that anything may take to be shown.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Pty {
     master: OwnedFd,
@@ -77,7 +77,13 @@ impl Pty {
     #[track_caller]
     pub(crate) fn ends(mut self) -> (Option<i32>, String) {
         let deadline = Instant::now() + PATIENCE;
-        while self.reads() && Instant::now() < deadline {}
+        while self.reads() {
+            assert!(
+                Instant::now() < deadline,
+                "it does not end: {}",
+                String::from_utf8_lossy(&self.shown[self.seen..])
+            );
+        }
         let code = self.child.wait().unwrap().code();
         (code, String::from_utf8_lossy(&self.shown[self.seen..]).into_owned())
     }
