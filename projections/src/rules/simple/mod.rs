@@ -189,7 +189,7 @@ fn again(
     text: &str,
     items: &[Item],
 ) -> Option<Plan> {
-    let tool = tools.indexed("schedule_recurring")?;
+    let tool = tools.by_grammar("schedule", "recurring")?;
     // «stop the weekly check» ends what comes round; it does not begin it.
     let ends = |i: &Item| {
         i.verb().is_some_and(|v| matches!(lexicons.verbs[v].verbs[0].as_str(), "cancel" | "pause" | "resume"))
@@ -370,7 +370,10 @@ fn unsure(
 fn troubled(messages: &Messages, language: Language, trouble: &Trouble, ranking: &Ranking, confidence: u16) -> Plan {
     let (kind, key, values) = match trouble {
         Trouble::Missing { role, argument, tool } => {
-            (AbstentionKind::Ask, missing_key(*role), json!({ "argument": argument, "tool": tool }))
+            // What is deleted, moved or packed is named; only what is written is written somewhere.
+            let key =
+                if *role == Role::TargetPath && argument == "paths" { "planner.ask_path" } else { missing_key(*role) };
+            (AbstentionKind::Ask, key, json!({ "argument": argument, "tool": tool }))
         }
         Trouble::NoAntecedent => (AbstentionKind::Ask, "planner.no_antecedent", json!({})),
         Trouble::Unclear { words } => (AbstentionKind::Ask, "planner.unclear", json!({ "words": words })),

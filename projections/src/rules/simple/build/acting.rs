@@ -92,7 +92,7 @@ impl<'a> Builder<'a> {
     /// «put them in ~/x»: files that were found or named are put by moving them.
     fn putting(&self, clause: &Clause, at: usize, available: &[usize], target: Option<usize>) -> Option<&'a Indexed> {
         let folder = target.is_some_and(|t| path(&self.items[t]).is_some_and(|(_, looks)| looks != Looks::File));
-        let puts = matches!(self.items[at].folded.as_str(), "put" | "metti" | "mettili" | "mettile" | "mettere");
+        let puts = self.items[at].is(Cue::Puts);
         self.tools.by_grammar("move", "files").filter(|_| {
             let described = self.has(available, |w| matches!(w, What::Globs { .. }));
             let file = available
@@ -105,13 +105,12 @@ impl<'a> Builder<'a> {
 
     /// «the files named in list.txt»: the names stand in that file; the file itself is not meant.
     fn names_elsewhere(&self, clause: &Clause) -> Option<usize> {
-        const NAMED: [&str; 7] = ["named", "listed", "mentioned", "nominati", "elencati", "citati", "indicati"];
         let near = |at: usize, reach: usize, fits: &dyn Fn(&Item) -> bool| {
             (at + 1..at + reach).any(|i| self.items.get(i).is_some_and(fits))
         };
         clause.range.clone().find(|&at| {
             let file = |i: &Item| path(i).is_some_and(|(_, looks)| looks == Looks::File);
-            NAMED.contains(&self.items[at].folded.as_str()) && near(at, 3, &|i| i.is(Cue::Inside)) && near(at, 5, &file)
+            self.items[at].is(Cue::ListedIn) && near(at, 3, &|i| i.is(Cue::Inside)) && near(at, 5, &file)
         })
     }
 
@@ -202,7 +201,7 @@ impl<'a> Builder<'a> {
     /// «I need an archive ~/a.zip of ~/b.txt»: an act that only its noun names; the verb of packing, at the noun.
     pub(super) fn packing(&self, clause: &Clause) -> Option<(usize, usize)> {
         let available = self.within(clause);
-        let makes = |&at: &usize| matches!(self.items[at].folded.as_str(), "fai" | "fammi" | "mi fai" | "fa" | "fare");
+        let makes = |&at: &usize| self.items[at].is(Cue::Makes);
         let named = |&at: &usize| self.names(&self.items[at], "archives");
         let noun = available.iter().copied().find(named).or_else(|| available.iter().copied().find(makes))?;
         let asks = clause.verbs.iter().all(|&(_, v)| self.class(v).weak || self.class(v).verbs[0] == "create");

@@ -270,8 +270,8 @@ impl<'a> Builder<'a> {
             let item = &self.items[at];
             pronoun |= item.pronoun || (item.is(Cue::Pronoun) && !self.is_article(at, &range));
             counts |= item.is(Cue::HowMany);
-            let new = matches!(item.folded.as_str(), "new" | "nuovo" | "nuova")
-                && self.items.get(at + 1).is_some_and(|i| matches!(i.what, What::Globs { .. }));
+            let new =
+                item.is(Cue::Fresh) && self.items.get(at + 1).is_some_and(|i| matches!(i.what, What::Globs { .. }));
             let adjective =
                 new || (item.is(Cue::Duplicate) && self.describes_noun(at)) || self.is_column_name(at, range.start);
             if let Some(verb) = item.verb().filter(|_| !self.negated[at] && !adjective) {
@@ -320,9 +320,7 @@ impl<'a> Builder<'a> {
             return self.tell(clause, before);
         }
         // «me li metti in ordine dal più vecchio»: what was found is sorted, not moved.
-        let orders = |&&(at, _): &&(usize, usize)| {
-            matches!(self.items[at].folded.as_str(), "metti in ordine" | "riordina" | "sistema")
-        };
+        let orders = |&&(at, _): &&(usize, usize)| self.items[at].is(Cue::Arranges);
         if clause.verbs.iter().any(|v| orders(&v)) && clause.pronoun {
             let available = self.within(clause);
             if self.records(clause, &available)? {

@@ -237,7 +237,7 @@ impl Builder<'_> {
             self.items.iter().filter_map(Item::verb).all(|v| self.class(v).weak || self.class(v).verbs[0] == "list");
         let plain = self.items.iter().all(|i| i.is_word() || i.is_punctuation());
         let unknown = self.items.iter().any(Item::is_unknown);
-        let Some(tool) = self.tools.indexed("list_recurring").filter(|_| asks && plain && !unknown) else {
+        let Some(tool) = self.tools.by_grammar("list", "recurring").filter(|_| asks && plain && !unknown) else {
             return Ok(false);
         };
         self.push(tool, Filled { used: (0..self.items.len()).collect(), ..Filled::default() })?;

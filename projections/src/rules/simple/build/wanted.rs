@@ -221,9 +221,7 @@ impl Reading<'_, '_> {
             return self.most_of_a_column();
         }
         let window = self.available.iter().any(|&at| matches!(self.items()[at].what, What::Window { .. }));
-        let plain = |at: &usize| {
-            matches!(self.items()[*at].folded.as_str(), "nuovi" | "nuove" | "recenti" | "recent" | "new files")
-        };
+        let plain = |at: &usize| self.items()[*at].is(Cue::Fresh) && self.order_of(*at).is_some();
         if let Some(at) = self.available.iter().copied().find(plain).filter(|_| window) {
             self.wanted.used.push(at);
             return;

@@ -58,7 +58,10 @@ impl Builder<'_> {
     /// «fetch the page … and save the links»: the step that fetches reads the links instead.
     pub(super) fn as_links(&mut self) -> bool {
         let Some(tool) = self.tools.by_grammar("read", "urls_html") else { return false };
-        let Some(step) = self.steps.last_mut().filter(|s| s.tool == "get_urls" || s.tool == tool.name()) else {
+        let getter = self.tools.by_grammar("get", "urls");
+        let Some(step) =
+            self.steps.last_mut().filter(|s| s.tool == tool.name() || getter.is_some_and(|g| g.name() == s.tool))
+        else {
             return false;
         };
         let Some(args) = step.args.as_object_mut().filter(|a| a.len() == 1) else { return false };

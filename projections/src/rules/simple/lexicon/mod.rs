@@ -138,6 +138,16 @@ pub(crate) enum Cue {
     Table,
     /// «eating», «hogging»: a process takes of what follows.
     Consumes,
+    /// «put»: what is put into a folder is moved there.
+    Puts,
+    /// «tidy up», which of what was found means an order.
+    Arranges,
+    /// «listed in»: names that stand in a file.
+    ListedIn,
+    /// «fammi»: makes what its object says.
+    Makes,
+    /// «new», «recent»: an adjective of time.
+    Fresh,
     /// «the regex»: a regular expression follows.
     Regex,
     /// «my sister»: a person without a name.
