@@ -18,7 +18,7 @@ pub(crate) fn compose(lexicons: &Lexicons, text: &str, clock: &Clock, language: 
     replace(items, |items, at| extension(lexicons, items, at));
     explicit(lexicons, text, items);
     replace(items, |items, at| affix(text, items, at));
-    replace(items, bound);
+    replace(items, |items, at| bound(lexicons, items, at));
     replace(items, |items, at| window(clock, language, items, at));
     replace(items, |items, at| lines(lexicons, items, at));
     replace(items, |items, at| place(lexicons, text, items, at));
@@ -106,8 +106,35 @@ fn size(items: &[Item], at: usize) -> Option<(u64, usize)> {
     Some((bytes(decimal * scale)?, 2))
 }
 
-/// «larger than 500 MB», «500 MB or more».
-fn bound(items: &[Item], at: usize) -> Option<(What, usize)> {
+/// «between 10 and 50 MB»: the lower bound, in the unit of the upper one when it has none.
+fn between(items: &[Item], at: usize) -> Option<(What, usize)> {
+    if !items[at].is(Cue::Between) {
+        return None;
+    }
+    let (low, length) = size(items, at + 1).or_else(|| number(items, at + 1).map(|(n, l)| (u64::try_from(n).unwrap_or(0), l)))?;
+    let joint = at + 1 + length;
+    items.get(joint).filter(|i| i.is(Cue::Connector) || i.is(Cue::Through))?;
+    size(items, joint + 1)?;
+    let unit = |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Size(n) = s { Some(*n) } else { None });
+    let bare = size(items, at + 1).is_none();
+    let scale = if bare { number(items, joint + 1).and_then(|(_, l)| unit(joint + 1 + l))? } else { 1 };
+    Some((What::Bound { least: true, bytes: low.checked_mul(scale)? }, joint - at))
+}
+
+/// «larger than 500 MB», «500 MB or more», «and 50 MB» after «between 10».
+fn bound(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
+    if let Some(lower) = between(items, at) {
+        return Some(lower);
+    }
+    let opened = at.checked_sub(1).map(|b| &items[b]).filter(|b| matches!(b.what, What::Bound { least: true, .. }));
+    let opens = |b: &Item| {
+        let first = b.folded.split(' ').next().unwrap_or_default();
+        Language::ALL.iter().any(|&l| lexicons.senses_of(first, l).contains(&Sense::Cue(Cue::Between)))
+    };
+    if (items[at].is(Cue::Connector) || items[at].is(Cue::Through)) && opened.is_some_and(opens) {
+        let (bytes, length) = size(items, at + 1)?;
+        return Some((What::Bound { least: false, bytes }, length + 1));
+    }
     let direction = |item: Option<&Item>| match item {
         Some(item) if item.is(Cue::MinSize) => Some(true),
         Some(item) if item.is(Cue::MaxSize) => Some(false),

@@ -94,7 +94,20 @@ pub(crate) fn fill(
     }
     kinds(lexicons, tool, items, available, &mut filled);
     cued(tool, items, available, &mut filled);
+    flat(tool, items, available, &mut filled);
     filled
+}
+
+/// «~/x/*.tmp» names what lies in that very folder, as in every shell; `**` and «in subfolders» say otherwise.
+fn flat(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
+    let placed = available.iter().any(|&at| match &items[at].what {
+        What::Globs { base: Some(_), globs } => globs.iter().all(|g| !g.contains("**")),
+        _ => false,
+    });
+    if placed && tool.accepts("recursive", &json!(false)) && !filled.args.contains_key("recursive") {
+        filled.args.insert("recursive".to_owned(), json!(false));
+        filled.provenance.insert("/recursive".to_owned(), Origin::Default);
+    }
 }
 
 fn targets(tool: &Indexed, items: &[Item], available: &[usize], target: Option<usize>, filled: &mut Filled) {

@@ -14,6 +14,7 @@ mod items;
 mod lexicon;
 mod lift;
 mod recurring;
+mod shell;
 mod template;
 mod tools;
 mod words;
@@ -240,8 +241,11 @@ fn has_controls(text: &str, existing: &[(u32, u32)]) -> bool {
 }
 
 fn sentence(lexicons: &Lexicons, facts: &Facts<'_>, language: Language, text: &str) -> Vec<Item> {
-    let mut items = items::items(lexicons, text, facts.existing, language);
     let clock = dates::Clock::new(facts.now_us, facts.zone);
+    if let Some(items) = shell::command_line(lexicons, &clock, text) {
+        return items;
+    }
+    let mut items = items::items(lexicons, text, facts.existing, language);
     compose::compose(lexicons, text, &clock, language, &mut items);
     dictated(lexicons, text, &mut items);
     items
@@ -313,6 +317,7 @@ fn is_function(item: &Item) -> bool {
                 | Cue::Restriction
                 | Cue::Begins
                 | Cue::Ends
+                | Cue::Unwanted
         )
     };
     if item.is(Cue::Inside) && !item.is(Cue::Contains) {

@@ -20,6 +20,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use super::compose::number;
 use super::fill::{Filled, is_label};
 use super::items::{Item, What};
 use super::lexicon::{Cue, Lexicons, Sense, VerbClass};
@@ -127,6 +128,7 @@ impl<'a> Builder<'a> {
         if self.steps.is_empty() && dropped > 0 {
             return Err(Trouble::OnlyNegated);
         }
+        self.explain_numbers();
         let shaped = self.steps.iter().try_fold(State::Start, |state, step| shape::next(state, &step.tool, &step.args));
         match shaped {
             Err(Violation::PipelineAlreadyClosed) => return Err(Trouble::OneAtATime),
@@ -136,6 +138,17 @@ impl<'a> Builder<'a> {
         match self.left_over() {
             Some(range) if !self.steps.is_empty() => Err(Trouble::Unclear { words: self.said(range) }),
             _ => Ok(()),
+        }
+    }
+
+    /// «two folders: ~/a and ~/b»: a number that only says how many were named. «I no longer need it», of what goes.
+    fn explain_numbers(&mut self) {
+        let things = self.items.iter().filter(|i| matches!(i.what, What::Path { .. } | What::Url(_))).count();
+        let deletes = self.steps.iter().any(|s| self.tools.indexed(&s.tool).is_some_and(|t| t.verb == "delete"));
+        for at in 0..self.items.len() {
+            let counts = number(self.items, at).is_some_and(|(n, _)| usize::try_from(n) == Ok(things) && things > 1);
+            let noun = self.items.get(at + 1).is_some_and(|i| i.object().is_some());
+            self.used[at] |= (counts && noun) || (deletes && self.items[at].is(Cue::Unwanted));
         }
     }
 
@@ -173,7 +186,7 @@ impl<'a> Builder<'a> {
         let item = &self.items[at];
         let next = self.items.get(at + 1);
         let narrows =
-            [Cue::Superlative, Cue::Condition, Cue::Restriction, Cue::Duplicate].iter().any(|&cue| item.is(cue));
+            [Cue::Superlative, Cue::Condition, Cue::Restriction, Cue::Duplicate, Cue::Unwanted].iter().any(|&cue| item.is(cue));
         if narrows || self.restricts_order(at) {
             return true;
         }

@@ -148,6 +148,8 @@ pub(crate) enum Cue {
     Makes,
     /// «new», «recent»: an adjective of time.
     Fresh,
+    /// «I no longer need»: what it is said of may go, when a verb says so too.
+    Unwanted,
     /// «the regex»: a regular expression follows.
     Regex,
     /// «my sister»: a person without a name.
