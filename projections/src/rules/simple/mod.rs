@@ -17,6 +17,7 @@ mod recurring;
 mod shell;
 mod template;
 mod tools;
+mod usage;
 mod words;
 
 #[cfg(test)]
@@ -91,6 +92,21 @@ pub fn hints<'a>(lexicons: &'a Lexicons, text: &str) -> Hints<'a> {
     hints::hints(lexicons, &items::items(lexicons, text, &[], language))
 }
 
+/// What the model of usage sees of a sentence, for the tool that learns it.
+pub fn usage_features(lexicons: &Lexicons, text: &str) -> Vec<String> {
+    let language = items::detect(lexicons, text).unwrap_or_default();
+    let facts = Facts {
+        now_us: 1_800_000_000_000_000,
+        zone: "UTC",
+        home: "/home/owner",
+        cwd: "/home/owner",
+        language: None,
+        fallback: language,
+        existing: &[],
+    };
+    usage::features(lexicons, &sentence(lexicons, &facts, language, text))
+}
+
 /// Plans a sentence.
 pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &Facts<'_>, text: &str) -> Proposal {
     let early = |language: Language, key: &str| {
@@ -126,6 +142,7 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
             attempt = whole;
         }
     }
+    let attempt = by_usage(lexicons, tools, &ranking, text, &items, attempt);
     let Attempt { built, builder, confidence, threshold, .. } = attempt;
     let plan = match built {
         Ok(()) if confidence >= threshold && !builder.steps.is_empty() => Plan {
@@ -143,6 +160,44 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
     };
     let Ranking { candidates, k, confidence_permille, .. } = ranking;
     Proposal { language, plan, candidates, k, confidence_permille }
+}
+
+/// How likely a frame must be, in thousandths, before a plan by it stands where the grammar found none: reads, acts.
+const USUAL_PERMILLE: (u32, u32) = (550, 850);
+
+/// How likely another frame must be before it stands where the grammar was sure.
+const OVERRULED_PERMILLE: u32 = 800;
+
+/// Holds the grammar's reading against what such sentences usually mean. What the grammar did not understand may be
+/// planned by the likeliest frame; what it understood in a way that is never meant is not believed.
+fn by_usage<'a>(
+    lexicons: &'a Lexicons,
+    tools: &'a Tools,
+    ranking: &'a Ranking,
+    text: &'a str,
+    items: &'a [Item],
+    grammar: Attempt<'a>,
+) -> Attempt<'a> {
+    let usage = usage::Usage::embedded();
+    let ranked = usage.rank(&usage::features(lexicons, items));
+    let Some(first) = ranked.first() else { return grammar };
+    let read = usage::frame_of(&grammar.builder.steps);
+    let sure = grammar.is_sure();
+    if std::env::var("USAGE").is_ok() { eprintln!("{sure} {read} | {ranked:?}"); }
+    if sure && (first.frame == read || first.permille < OVERRULED_PERMILLE) {
+        return grammar;
+    }
+    let share = |frame: &str| ranked.iter().find(|l| l.frame == frame).map_or(0, |l| l.permille);
+    if sure && share(&read) > 10 {
+        return grammar;
+    }
+    if first.frame == "none" {
+        return grammar;
+    }
+    let usual = Attempt::usual(lexicons, tools, ranking, text, items, usage, &first.frame);
+    let least = if usual.acts { USUAL_PERMILLE.1 } else { USUAL_PERMILLE.0 };
+    if std::env::var("USAGE").is_ok() { eprintln!("   {:?} {} {}", usual.built, usual.confidence, usual.threshold); }
+    if usual.is_sure() && first.permille >= least { usual } else { grammar }
 }
 
 /// One way to plan the sentence, and how sure it is.
@@ -165,6 +220,25 @@ impl<'a> Attempt<'a> {
     ) -> Self {
         let mut builder = Builder::new(lexicons, tools, ranking, text, items);
         let built = builder.build(parts);
+        Self::judged(tools, items, builder, built)
+    }
+
+    /// By the frame that such sentences usually have.
+    fn usual(
+        lexicons: &'a Lexicons,
+        tools: &'a Tools,
+        ranking: &'a Ranking,
+        text: &'a str,
+        items: &'a [Item],
+        usage: &usage::Usage,
+        frame: &str,
+    ) -> Self {
+        let mut builder = Builder::new(lexicons, tools, ranking, text, items);
+        let built = builder.by_frame(usage, frame);
+        Self::judged(tools, items, builder, built)
+    }
+
+    fn judged(tools: &Tools, items: &[Item], builder: Builder<'a>, built: Result<(), Trouble>) -> Self {
         let confidence = confidence(items, &builder.used);
         let acts = builder.steps.iter().any(|s| tools.indexed(&s.tool).is_some_and(tools::Indexed::acts));
         let threshold = match (acts, builder.implied) {

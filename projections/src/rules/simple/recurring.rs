@@ -156,8 +156,43 @@ impl Reader<'_> {
             (plural && self.weekday(to).is_some())
                 || self.phrase(self.words.weekdays.iter().chain(&self.words.weekend), to).is_some()
         });
-        let from = every.or(on)?;
-        self.round(from)
+        if let Some(from) = every.or(on) {
+            return self.round(from);
+        }
+        self.day_range(at).or_else(|| self.of_the_month(at)).or_else(|| self.on_that_day(at))
+    }
+
+    /// «from monday to friday», «mon-fri».
+    fn day_range(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        let named = |name: &str| {
+            let senses = self.lexicons.senses_of(name, self.language);
+            senses.iter().find_map(|s| if let Sense::Weekday(n) = s { Some(*n % 7) } else { None })
+        };
+        let (first, last, to) = match self.word(at).split_once('-') {
+            Some((first, last)) => (named(first)?, named(last)?, at + 1),
+            None => {
+                let first = self.weekday(at)?;
+                let next = self.phrase(&self.words.through, at + 1)?;
+                (first, self.weekday(next)?, next + 1)
+            }
+        };
+        let days = (0..7).map(|n| (first + n) % 7);
+        let upto = days.clone().position(|d| d == last)?;
+        (upto > 0).then(|| (Cadence::Weekly(days.take(upto + 1).collect()), None, to))
+    }
+
+    /// «on the first of the month», «il 15 del mese».
+    fn of_the_month(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        let month = self.period(at) == Some(Period::Month);
+        (month && self.day_of_month_before(at).0.is_some()).then(|| (Cadence::Monthly(1), None, at + 1))
+    }
+
+    /// «il lunedì alle 9»: the article says that it is so each week, when a time of day follows.
+    fn on_that_day(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        let article = self.language == Language::It && matches!(self.word(at), "il" | "la" | "di");
+        let (days, to) = self.days(at + 1).filter(|_| article)?;
+        let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
+        timed.then(|| (Cadence::Weekly(days), None, to))
     }
 
     /// What comes after «every».
@@ -175,6 +210,10 @@ impl Reader<'_> {
             let part = self.part(to).map(str::to_owned);
             let to = to + usize::from(part.is_some());
             return Some((Cadence::Weekly(days), part, to));
+        }
+        let fraction = |(phrase, minutes): (&String, &u8)| Some((self.phrase([phrase], from)?, *minutes));
+        if let Some((to, minutes)) = self.words.fractions.iter().find_map(fraction) {
+            return Some((Cadence::Minutes(i64::from(minutes)), None, to));
         }
         let other = self.phrase(&self.words.other, from);
         let (count, unit) = match (other, self.number(from)) {

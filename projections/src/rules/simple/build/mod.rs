@@ -6,6 +6,7 @@
 mod acting;
 mod conditions;
 mod filing;
+mod frames;
 mod people;
 mod questions;
 mod reading;

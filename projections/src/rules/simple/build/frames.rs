@@ -1,0 +1,441 @@
+//! A plan by its frame: what sentences of a kind usually mean says which pipeline, the words' own spans fill it.
+//!
+//! Nothing is taken that the words do not hold: a frame whose targets, texts or numbers are missing, or that would leave a
+//! span of the sentence aside, makes no plan.
+
+use serde_json::{Value, json};
+
+use super::super::compose::number;
+use super::super::fill::{Filled, fill, path, words};
+use super::super::items::{Item, Lines, What};
+use super::super::lexicon::{Cue, Sense};
+use super::super::lift::Looks;
+use super::super::tools::Indexed;
+use super::super::usage::Usage;
+use super::wanted::SOME;
+use super::{Builder, Clause, Trouble};
+use crate::manifest::Role;
+use crate::plan::{AnswerSpec, Origin};
+
+/// One step of a frame: an executor's name, and the settings that the frame fixes.
+struct Part<'f> {
+    tool: &'f str,
+    settings: Vec<&'f str>,
+}
+
+impl Part<'_> {
+    fn has(&self, setting: &str) -> bool {
+        self.settings.contains(&setting)
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        self.settings.iter().find_map(|s| s.strip_prefix(name)?.strip_prefix('='))
+    }
+}
+
+fn parts(frame: &str) -> Vec<Part<'_>> {
+    frame
+        .split(" > ")
+        .map(|step| {
+            let mut words = step.split(' ');
+            Part { tool: words.next().unwrap_or_default(), settings: words.collect() }
+        })
+        .collect()
+}
+
+impl<'a> Builder<'a> {
+    /// Plans the whole sentence by that frame; an error when the words do not fill it.
+    pub(crate) fn by_frame(&mut self, usage: &Usage, frame: &str) -> Result<(), Trouble> {
+        let parts = parts(frame);
+        let names: Vec<&str> = parts.iter().map(|p| p.tool).collect();
+        let all: Vec<usize> = (0..self.items.len()).collect();
+        let acts = names.iter().any(|name| self.tools.indexed(name).is_some_and(Indexed::acts));
+        self.refuse_turned(usage, frame, acts)?;
+        match names.as_slice() {
+            ["find_files" | "find_dirs" | "find_files_hash", rest @ ..] => {
+                self.found(&all, &parts)?;
+                if let [act @ ("delete_files" | "move_files" | "compress_files")] = rest {
+                    self.act_on_found(act, &all)?;
+                }
+            }
+            ["delete_files"] => self.deleted(&all)?,
+            ["move_files" | "compress_files"] => self.put(names[0], &all)?,
+            ["create_dirs" | "get_files"] => self.over_paths(names[0], &all)?,
+            ["write_files"] => self.written(&parts[0], &all)?,
+            ["read_files"] => self.lines_read(&parts[0], &all)?,
+            ["read_files", "filter_texts_lines"] => self.searched(&all)?,
+            ["read_files", "compare_entries"] => {
+                self.over_paths("read_files", &all)?;
+                self.next("compare_entries", &[])?;
+            }
+            ["get_urls" | "read_urls_html"] => self.page_read(&parts[0], &all)?,
+            ["get_now" | "undo_last_turn" | "list_recurring"] => {
+                let tool = self.known(names[0])?;
+                let filled = fill(self.lexicons, tool, self.items, &all, None);
+                self.push(tool, filled)?;
+            }
+            ["get_processes", ..] => {
+                let tool = self.known("get_processes")?;
+                self.push(tool, Filled::default())?;
+                self.ranked(&parts, usage, frame)?;
+            }
+            ["read_files_csv", "sort_entries"] => {
+                self.over_paths("read_files_csv", &all)?;
+                self.ranked(&parts, usage, frame)?;
+            }
+            ["read_files_csv", "compute_entries"] => {
+                self.over_paths("read_files_csv", &all)?;
+                let (key, at) = self.residue(usage, frame)?;
+                let op = parts[1].value("op").unwrap_or("sum");
+                let origin = words(&self.items[at]);
+                self.next("compute_entries", &[("op", json!(op), Origin::Default), ("key", json!(key), origin)])?;
+                self.used[at] = true;
+            }
+            _ => return Err(self.not_filled()),
+        }
+        if names[0].starts_with("find_") {
+            self.counted_or_ranked(&parts, usage, frame)?;
+        }
+        self.explain_by_usage(usage, frame, &parts);
+        match (0..self.items.len()).find(|&at| !self.used[at] && !self.items[at].is_word() && !self.items[at].is_punctuation()) {
+            Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
+            None => match self.left_over() {
+                Some(range) => Err(Trouble::Unclear { words: self.said(range) }),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// A negation, a condition, a question about an act turn the meaning round: those sentences are not guessed at.
+    fn refuse_turned(&self, usage: &Usage, frame: &str, acts: bool) -> Result<(), Trouble> {
+        let who = |at: usize| {
+            let before = at.checked_sub(1).map(|b| self.items[b].folded.as_str()).unwrap_or_default();
+            ["i", "you", "we", "have", "has", "had", "i've", "you've", "did", "ho", "hai", "ha", "abbiamo", "avete"]
+                .contains(&before)
+        };
+        let undoes = frame == "undo_last_turn";
+        let turns = |at: &usize| {
+            let i = &self.items[*at];
+            let usual = i.folded.split(' ').any(|w| usage.explains(w, frame));
+            let asks = i.is(Cue::Asking) && !i.is_noise();
+            let told = i.past().is_some() && i.verb().is_none() && who(*at);
+            let turned = i.is(Cue::Not) && !(usual && (undoes || !acts));
+            turned || (acts && !undoes && (i.is(Cue::Condition) || asks || told))
+        };
+        match (0..self.items.len()).find(turns) {
+            Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
+            None => Ok(()),
+        }
+    }
+
+    fn not_filled(&self) -> Trouble {
+        Trouble::NoTool { words: self.said(0..self.items.len()) }
+    }
+
+    fn known(&self, name: &str) -> Result<&'a Indexed, Trouble> {
+        self.tools.indexed(name).ok_or_else(|| self.not_filled())
+    }
+
+    fn paths(&self, all: &[usize]) -> Vec<usize> {
+        all.iter().copied().filter(|&at| path(&self.items[at]).is_some()).collect()
+    }
+
+    /// Entries are looked for in the one folder that the words hold; a second path is where they go.
+    fn found(&mut self, all: &[usize], parts: &[Part<'_>]) -> Result<(), Trouble> {
+        let tool = self.known(parts[0].tool)?;
+        let paths = self.paths(all);
+        let target = parts.iter().skip(1).any(|p| matches!(p.tool, "move_files" | "compress_files"));
+        let based = self.has(all, |w| matches!(w, What::Globs { base: Some(_), .. }));
+        let places = usize::from(!based) + usize::from(target);
+        let folder = |at: &&usize| path(&self.items[**at]).is_some_and(|(_, looks)| looks != Looks::File);
+        if paths.len() != places || (!based && paths.first().filter(folder).is_none()) {
+            return Err(self.not_filled());
+        }
+        let described = self.has(all, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
+        if target && !described {
+            return Err(self.not_filled());
+        }
+        let last = paths.last().copied().filter(|_| target);
+        let take: Vec<usize> = all.iter().copied().filter(|&at| Some(at) != last).collect();
+        let filled = fill(self.lexicons, tool, self.items, &take, None);
+        self.push(tool, filled)
+    }
+
+    fn act_on_found(&mut self, act: &str, all: &[usize]) -> Result<(), Trouble> {
+        let tool = self.known(act)?;
+        let described = self.has(all, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
+        let target = self.paths(all).last().copied().filter(|&at| !self.used[at]);
+        let mut filled = Filled::default();
+        if act != "delete_files" {
+            let single = tool.with_role(Role::TargetPath).find(|a| !tool.is_list(a)).map(str::to_owned);
+            let (Some(argument), Some(at)) = (single, target) else { return Err(self.not_filled()) };
+            filled.set(&argument, json!(path(&self.items[at]).map(|(value, _)| value)), self.items, at);
+        } else if !described {
+            return Err(self.not_filled());
+        }
+        filled.refer("entries", self.last(), "");
+        self.push(tool, filled)
+    }
+
+    /// Paths that are named are deleted: as folders where the words or their spelling say so.
+    fn deleted(&mut self, all: &[usize]) -> Result<(), Trouble> {
+        let paths = self.paths(all);
+        let folders = self.nouns(all).any(|n| n == "dirs")
+            || paths.iter().all(|&at| path(&self.items[at]).is_some_and(|(value, _)| value.ends_with('/')));
+        self.over_paths(if folders { "delete_dirs" } else { "delete_files" }, all)
+    }
+
+    /// Every path goes into the executor's list of paths.
+    fn over_paths(&mut self, name: &str, all: &[usize]) -> Result<(), Trouble> {
+        let tool = self.known(name)?;
+        let filled = fill(self.lexicons, tool, self.items, all, None);
+        self.push(tool, filled)
+    }
+
+    /// The last path is where the others go.
+    fn put(&mut self, name: &str, all: &[usize]) -> Result<(), Trouble> {
+        let tool = self.known(name)?;
+        let paths = self.paths(all);
+        let archives = |&&at: &&usize| path(&self.items[at]).is_some_and(|(value, _)| is_archive(value));
+        let target = match name {
+            "compress_files" => paths.iter().rev().find(archives).copied(),
+            _ => paths.last().copied(),
+        };
+        if paths.len() < 2 || target.is_none() || (name == "move_files" && paths.len() > 2) {
+            return Err(self.not_filled());
+        }
+        let filled = fill(self.lexicons, tool, self.items, &paths, target);
+        self.push(tool, filled)
+    }
+
+    fn written(&mut self, part: &Part<'_>, all: &[usize]) -> Result<(), Trouble> {
+        let tool = self.known(part.tool)?;
+        let quoted: Vec<usize> =
+            all.iter().copied().filter(|&at| matches!(self.items[at].what, What::Quoted(_))).collect();
+        let paths = self.paths(all);
+        let ([text], [target]) = (quoted.as_slice(), paths.as_slice()) else { return Err(self.not_filled()) };
+        let mut filled = fill(self.lexicons, tool, self.items, &[*text, *target], Some(*target));
+        if part.has("append") {
+            filled.args.insert("mode".to_owned(), json!("append"));
+            filled.provenance.insert("/mode".to_owned(), Origin::Default);
+        }
+        self.push(tool, filled)
+    }
+
+    fn lines_read(&mut self, part: &Part<'_>, all: &[usize]) -> Result<(), Trouble> {
+        let tool = self.known(part.tool)?;
+        if self.paths(all).iter().any(|&at| path(&self.items[at]).is_some_and(|(v, _)| v.ends_with('/'))) {
+            return Err(self.not_filled());
+        }
+        let mut filled = fill(self.lexicons, tool, self.items, all, None);
+        let end = [("head", "head_lines"), ("tail", "tail_lines")].into_iter().find(|(end, _)| part.has(end));
+        if let Some((_, argument)) = end.filter(|(_, argument)| !filled.args.contains_key(*argument)) {
+            let other = all.iter().any(|&at| matches!(self.items[at].what, What::Lines(_)));
+            let (at, n, length) = self.number_said(all).filter(|_| !other).ok_or_else(|| self.not_filled())?;
+            filled.set(argument, json!(n), self.items, at);
+            filled.used.extend(at..at + length);
+        }
+        let lines = all.iter().find_map(|&at| if let What::Lines(l) = self.items[at].what { Some(l) } else { None });
+        let agrees = match lines {
+            Some(Lines::First(_)) => part.has("head"),
+            Some(Lines::Last(_)) => part.has("tail"),
+            _ => true,
+        };
+        if !agrees {
+            return Err(self.not_filled());
+        }
+        self.push(tool, filled)
+    }
+
+    fn searched(&mut self, all: &[usize]) -> Result<(), Trouble> {
+        let quoted: Vec<usize> =
+            all.iter().copied().filter(|&at| matches!(self.items[at].what, What::Quoted(_))).collect();
+        let [text] = *quoted.as_slice() else { return Err(self.not_filled()) };
+        self.over_paths("read_files", all)?;
+        if !self.last_gives_content() {
+            return Err(self.not_filled());
+        }
+        let tool = self.known("filter_texts_lines")?;
+        let mut filled = Filled::default();
+        let What::Quoted(value) = &self.items[text].what else { return Err(self.not_filled()) };
+        filled.set("substring", json!(value), self.items, text);
+        self.select(tool, filled)
+    }
+
+    fn page_read(&mut self, part: &Part<'_>, all: &[usize]) -> Result<(), Trouble> {
+        let tool = self.known(part.tool)?;
+        let mut filled = fill(self.lexicons, tool, self.items, all, None);
+        if let Some(what) = part.value("what") {
+            filled.args.insert("what".to_owned(), json!(what));
+            filled.provenance.entry("/what".to_owned()).or_insert(Origin::Default);
+        }
+        self.push(tool, filled)?;
+        let clause = Clause { range: 0..self.items.len(), verbs: Vec::new(), counts: false, pronoun: false };
+        let picked = if part.settings.is_empty() { self.extraction(&clause, all) } else { None };
+        if let (Some(filled), Some(extract)) = (picked, self.tools.by_grammar("extract", "entries")) {
+            self.select(extract, filled)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a step over the entries of the last one.
+    fn next(&mut self, name: &str, args: &[(&str, Value, Origin)]) -> Result<(), Trouble> {
+        let tool = self.known(name)?;
+        let mut filled = Filled::default();
+        filled.refer("entries", self.last(), "");
+        for (argument, value, origin) in args {
+            let listed = if tool.is_list(argument) && !value.is_array() { json!([value]) } else { value.clone() };
+            filled.args.insert((*argument).to_owned(), listed);
+            filled.provenance.insert(format!("/{argument}"), origin.clone());
+        }
+        self.push(tool, filled)
+    }
+
+    /// What the frame of a search says beside it: a total, an order, a count.
+    fn counted_or_ranked(&mut self, parts: &[Part<'_>], usage: &Usage, frame: &str) -> Result<(), Trouble> {
+        match parts.get(1).map(|p| p.tool) {
+            Some("sort_entries") => self.ranked(parts, usage, frame),
+            Some("compute_entries") if parts[1].has("key=size") => {
+                let op = parts[1].value("op").unwrap_or("sum");
+                self.next("compute_entries", &[("op", json!(op), Origin::Default), ("key", json!("size"), Origin::Default)])
+            }
+            Some("delete_files" | "move_files" | "compress_files") => Ok(()),
+            Some(_) => Err(self.not_filled()),
+            None => {
+                if self.items.iter().any(|i| i.is(Cue::HowMany)) {
+                    self.answer = AnswerSpec::Count;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The order that the frame fixes, over a field that it names or that only one word of the sentence can be.
+    fn ranked(&mut self, parts: &[Part<'_>], usage: &Usage, frame: &str) -> Result<(), Trouble> {
+        let Some(part) = parts.get(1) else { return Ok(()) };
+        if part.tool != "sort_entries" || parts.len() > 2 {
+            return Err(self.not_filled());
+        }
+        let desc = part.has("desc");
+        let mut args = Vec::new();
+        match part.value("by") {
+            Some(by) => {
+                let contradicts = |i: &Item| {
+                    i.senses().iter().any(|s| match s {
+                        Sense::Order(o) => {
+                            let order = &self.lexicons.orders[*o];
+                            order.by != by || order.desc != desc
+                        }
+                        _ => false,
+                    })
+                };
+                if self.items.iter().any(|i| contradicts(i) && !i.is(Cue::Fresh)) {
+                    return Err(self.not_filled());
+                }
+                args.push(("by", json!(by), Origin::Default));
+            }
+            None => {
+                let (key, at) = self.residue(usage, frame)?;
+                args.push(("by", json!(key), words(&self.items[at])));
+                self.used[at] = true;
+            }
+        }
+        args.push(("desc", json!(desc), Origin::Default));
+        let all: Vec<usize> = (0..self.items.len()).collect();
+        let said = self.number_said(&all);
+        if part.has("top") || said.is_some() {
+            let (top, origin) = match said {
+                Some((at, n, length)) => {
+                    (at..at + length).for_each(|at| self.used[at] = true);
+                    (n, words(&self.items[at]))
+                }
+                None if self.says_many() => (SOME, Origin::Default),
+                None => (1, Origin::Default),
+            };
+            args.push(("top", json!(top), origin));
+        }
+        self.next("sort_entries", &args)?;
+        for at in 0..self.items.len() {
+            let item = &self.items[at];
+            let order = item.senses().iter().any(|s| matches!(s, Sense::Order(_) | Sense::Aggregate(_)));
+            let direction = [Cue::Superlative, Cue::Consumes, Cue::First, Cue::Descending, Cue::Ascending, Cue::Fresh, Cue::Running]
+                .iter()
+                .any(|&cue| item.is(cue));
+            self.used[at] |= order || direction;
+        }
+        Ok(())
+    }
+
+    /// A noun in the plural: «the files», «i processi».
+    fn says_many(&self) -> bool {
+        self.items.iter().enumerate().any(|(at, i)| {
+            let noun = i.object().is_some() || matches!(i.what, What::Globs { base: None, .. });
+            let said = self.said(at..at + 1).to_lowercase();
+            noun && (said.ends_with('s') || matches!(said.as_str(), "processi" | "documenti" | "programmi" | "immagini"))
+        })
+    }
+
+    /// The one number of the sentence, what it is, and how many items it takes.
+    fn number_said(&self, all: &[usize]) -> Option<(usize, i64, usize)> {
+        if let Some(found) = all.iter().copied().find_map(|at| match &self.items[at].what {
+            What::Lines(Lines::First(n) | Lines::Last(n)) => Some((at, *n, 1)),
+            _ => None,
+        }) {
+            return Some(found);
+        }
+        let at = all.iter().copied().find(|&at| {
+            let word = self.items[at].is_word();
+            number(self.items, at).is_some_and(|(n, _)| n > 1 || (n == 1 && !word)) && !self.items[at].is_noise()
+        })?;
+        let (n, length) = number(self.items, at)?;
+        (n > 0).then_some((at, n, length))
+    }
+
+    /// The only word that neither the lexicons nor usage explain: the name of a column.
+    fn residue(&self, usage: &Usage, frame: &str) -> Result<(String, usize), Trouble> {
+        let open = |&at: &usize| {
+            let item = &self.items[at];
+            let quoted = matches!(item.what, What::Quoted(_));
+            quoted || (item.is_unknown() && !self.used[at] && !usage.explains(&item.folded, frame))
+        };
+        let left: Vec<usize> = (0..self.items.len()).filter(open).collect();
+        match *left.as_slice() {
+            [at] => match &self.items[at].what {
+                What::Quoted(name) => Ok((name.clone(), at)),
+                _ => Ok((self.said(at..at + 1), at)),
+            },
+            _ => Err(self.not_filled()),
+        }
+    }
+
+    /// Words that usually stand in such sentences are explained by that.
+    fn explain_by_usage(&mut self, usage: &Usage, frame: &str, parts: &[Part<'_>]) {
+        let counts = self.answer == AnswerSpec::Count;
+        let sums = parts.iter().any(|p| p.tool == "compute_entries");
+        for at in 0..self.items.len() {
+            let item = &self.items[at];
+            if !item.is_word() || number(self.items, at).is_some() {
+                continue;
+            }
+            let known = item.folded.split([' ', '\'']).filter(|w| w.len() > 1).all(|w| usage.explains(w, frame));
+            let total = sums && item.senses().iter().any(|s| matches!(s, Sense::Aggregate(_) | Sense::Size(_) | Sense::Field(_)));
+            let noun = item.object().is_some() && known;
+            self.used[at] |= known || noun || total || (counts && item.is(Cue::HowMany));
+        }
+        let clause = Clause { range: 0..self.items.len(), verbs: Vec::new(), counts, pronoun: false };
+        let all: Vec<usize> = clause.range.clone().collect();
+        self.explain_entries(&clause, &all);
+        self.explain_nouns(&all);
+        if parts.iter().any(|p| p.tool == "find_files_hash") {
+            for at in all {
+                let copies = [Cue::Duplicate, Cue::Copies, Cue::Restriction, Cue::Difference].iter().any(|&c| self.items[at].is(c));
+                self.used[at] |= copies;
+            }
+        }
+    }
+}
+
+fn is_archive(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    [".zip", ".tar.gz", ".tgz", ".tar"].iter().any(|ending| lower.ends_with(ending))
+}
