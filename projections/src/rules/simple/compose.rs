@@ -606,6 +606,11 @@ fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(
     let next = items.get(at + 1);
     let closes = next.is_none_or(|n| n.is_punctuation() || n.is_noise() || n.is(Cue::Inside) || n.is(Cue::Connector));
     let folder = folder || (noun(items.get(at + 1), "dirs") && before.is_some_and(|b| b.is(Cue::Determiner)));
+    // «the damn folder ~/x», «folder wanted: ~/x»: what is named is written right after.
+    let written_out = |i: &Item| matches!(&i.what, What::Path { value, .. } if value.contains(['/', '~']));
+    if items[at + 1..].iter().take(3).any(written_out) {
+        return None;
+    }
     if folder || (file && closes && !item.folded.chars().all(char::is_numeric)) {
         return path(written.to_owned(), if folder { Looks::Folder } else { Looks::Either });
     }

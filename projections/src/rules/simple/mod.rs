@@ -163,7 +163,10 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
 }
 
 /// How likely a frame must be, in thousandths, before a plan by it stands where the grammar found none: reads, acts.
-const USUAL_PERMILLE: (u32, u32) = (550, 850);
+const USUAL_PERMILLE: (u16, u16) = (550, 800);
+
+/// How likely the frame of a table must be before columns are read by what they stand beside.
+const TABLE_PERMILLE: u32 = 700;
 
 /// How likely another frame must be before it stands where the grammar was sure.
 const OVERRULED_PERMILLE: u32 = 800;
@@ -184,20 +187,20 @@ fn by_usage<'a>(
     let read = usage::frame_of(&grammar.builder.steps);
     let sure = grammar.is_sure();
     if std::env::var("USAGE").is_ok() { eprintln!("{sure} {read} | {ranked:?}"); }
-    if sure && (first.frame == read || first.permille < OVERRULED_PERMILLE) {
+    let table = read.starts_with("read_files_csv") && first.permille >= TABLE_PERMILLE;
+    if sure && !table && (first.frame == read || first.permille < OVERRULED_PERMILLE) {
         return grammar;
     }
     let share = |frame: &str| ranked.iter().find(|l| l.frame == frame).map_or(0, |l| l.permille);
-    if sure && share(&read) > 10 {
+    if sure && !(table && first.frame == read) && share(&read) * 15 > first.permille {
         return grammar;
     }
     if first.frame == "none" {
         return grammar;
     }
-    let usual = Attempt::usual(lexicons, tools, ranking, text, items, usage, &first.frame);
-    let least = if usual.acts { USUAL_PERMILLE.1 } else { USUAL_PERMILLE.0 };
+    let usual = Attempt::usual(lexicons, tools, ranking, text, items, usage, first);
     if std::env::var("USAGE").is_ok() { eprintln!("   {:?} {} {}", usual.built, usual.confidence, usual.threshold); }
-    if usual.is_sure() && first.permille >= least { usual } else { grammar }
+    if usual.is_sure() { usual } else { grammar }
 }
 
 /// One way to plan the sentence, and how sure it is.
@@ -231,11 +234,16 @@ impl<'a> Attempt<'a> {
         text: &'a str,
         items: &'a [Item],
         usage: &usage::Usage,
-        frame: &str,
+        likely: &usage::Likely,
     ) -> Self {
         let mut builder = Builder::new(lexicons, tools, ranking, text, items);
-        let built = builder.by_frame(usage, frame);
-        Self::judged(tools, items, builder, built)
+        let built = builder.by_frame(usage, &likely.frame);
+        let mut usual = Self::judged(tools, items, builder, built);
+        // What nothing explains speaks against the frame, though less than against a reading word by word.
+        let unexplained = 1000 - u32::from(usual.confidence);
+        usual.confidence = u16::try_from(likely.permille.saturating_sub(unexplained / 4)).unwrap_or(0);
+        usual.threshold = if usual.acts { USUAL_PERMILLE.1 } else { USUAL_PERMILLE.0 };
+        usual
     }
 
     fn judged(tools: &Tools, items: &[Item], builder: Builder<'a>, built: Result<(), Trouble>) -> Self {

@@ -9,7 +9,7 @@ use super::super::compose::number;
 use super::super::fill::{Filled, fill, path, words};
 use super::super::items::{Item, Lines, What};
 use super::super::lexicon::{Cue, Sense};
-use super::super::lift::Looks;
+use super::super::lift::{Looks, byte};
 use super::super::tools::Indexed;
 use super::super::usage::Usage;
 use super::wanted::SOME;
@@ -18,17 +18,17 @@ use crate::manifest::Role;
 use crate::plan::{AnswerSpec, Origin};
 
 /// One step of a frame: an executor's name, and the settings that the frame fixes.
-struct Part<'f> {
-    tool: &'f str,
+pub(super) struct Part<'f> {
+    pub(super) tool: &'f str,
     settings: Vec<&'f str>,
 }
 
 impl Part<'_> {
-    fn has(&self, setting: &str) -> bool {
+    pub(super) fn has(&self, setting: &str) -> bool {
         self.settings.contains(&setting)
     }
 
-    fn value(&self, name: &str) -> Option<&str> {
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.settings.iter().find_map(|s| s.strip_prefix(name)?.strip_prefix('='))
     }
 }
@@ -60,7 +60,8 @@ impl<'a> Builder<'a> {
             }
             ["delete_files"] => self.deleted(&all)?,
             ["move_files" | "compress_files"] => self.put(names[0], &all)?,
-            ["create_dirs" | "get_files"] => self.over_paths(names[0], &all)?,
+            ["create_dirs"] => self.made(&all)?,
+            ["get_files"] => self.over_paths(names[0], &all)?,
             ["write_files"] => self.written(&parts[0], &all)?,
             ["read_files"] => self.lines_read(&parts[0], &all)?,
             ["read_files", "filter_texts_lines"] => self.searched(&all)?,
@@ -79,17 +80,9 @@ impl<'a> Builder<'a> {
                 self.push(tool, Filled::default())?;
                 self.ranked(&parts, usage, frame)?;
             }
-            ["read_files_csv", "sort_entries"] => {
+            ["read_files_csv", ..] => {
                 self.over_paths("read_files_csv", &all)?;
-                self.ranked(&parts, usage, frame)?;
-            }
-            ["read_files_csv", "compute_entries"] => {
-                self.over_paths("read_files_csv", &all)?;
-                let (key, at) = self.residue(usage, frame)?;
-                let op = parts[1].value("op").unwrap_or("sum");
-                let origin = words(&self.items[at]);
-                self.next("compute_entries", &[("op", json!(op), Origin::Default), ("key", json!(key), origin)])?;
-                self.used[at] = true;
+                self.rows_by_frame(&parts, usage, frame)?;
             }
             _ => return Err(self.not_filled()),
         }
@@ -97,13 +90,46 @@ impl<'a> Builder<'a> {
             self.counted_or_ranked(&parts, usage, frame)?;
         }
         self.explain_by_usage(usage, frame, &parts);
-        match (0..self.items.len()).find(|&at| !self.used[at] && !self.items[at].is_word() && !self.items[at].is_punctuation()) {
+        self.explain_numbers();
+        match (0..self.items.len()).find(|&at| !self.used[at] && self.is_lost(at, usage, frame)) {
             Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
-            None => match self.left_over() {
-                Some(range) => Err(Trouble::Unclear { words: self.said(range) }),
-                None => Ok(()),
-            },
+            None => Ok(()),
         }
+    }
+
+    /// A span, a number, a restriction or another act that went into no step. A word that nobody knows is lost only where
+    /// it may narrow what an act is done to.
+    fn is_lost(&self, at: usize, usage: &Usage, frame: &str) -> bool {
+        let item = &self.items[at];
+        if item.is_punctuation() {
+            return false;
+        }
+        if !item.is_word() {
+            return true;
+        }
+        let ordinal = item.senses().iter().any(|s| matches!(s, Sense::Ordinal(_)));
+        let counted = number(self.items, at).is_some_and(|(n, _)| n > 1) && !item.is_noise();
+        if self.talks_of_metnos() {
+            return counted && !item.is_noise();
+        }
+        let over_found = self.steps.len() > 1 && frame.contains("_files > ") && self.frame_acts(frame);
+        if item.is_unknown() {
+            return over_found || item.folded.starts_with(|c: char| c.is_ascii_digit());
+        }
+        let other_act = item.verb().is_some_and(|v| {
+            let class = self.class(v);
+            let same = class.verbs.iter().any(|verb| frame.split(" > ").any(|step| step.starts_with(verb.as_str())));
+            self.acts(v) && !same && !usage.explains(&item.folded, frame)
+        });
+        ordinal || counted || other_act || self.restricts(at)
+    }
+
+    fn talks_of_metnos(&self) -> bool {
+        matches!(self.steps.as_slice(), [only] if matches!(only.tool.as_str(), "undo_last_turn" | "list_recurring"))
+    }
+
+    fn frame_acts(&self, frame: &str) -> bool {
+        parts(frame).iter().any(|p| self.tools.indexed(p.tool).is_some_and(Indexed::acts))
     }
 
     /// A negation, a condition, a question about an act turn the meaning round: those sentences are not guessed at.
@@ -128,7 +154,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn not_filled(&self) -> Trouble {
+    pub(super) fn not_filled(&self) -> Trouble {
         Trouble::NoTool { words: self.said(0..self.items.len()) }
     }
 
@@ -177,12 +203,45 @@ impl<'a> Builder<'a> {
         self.push(tool, filled)
     }
 
+    /// «the comments in ~/a.py»: the path is where something lies, not what is meant.
+    fn is_place(&self, at: usize) -> bool {
+        let label = |i: &Item| {
+            ["files", "dirs", "archives"].iter().any(|n| self.names(i, n)) || i.is(Cue::Named)
+                || (i.is(Cue::Determiner) && !i.is(Cue::Inside) && !i.is(Cue::From))
+        };
+        let before = self.items[..at].iter().rev().find(|i| !label(i));
+        before.is_some_and(|i| (i.is(Cue::Inside) || i.is(Cue::From)) && !i.is(Cue::Connector))
+    }
+
     /// Paths that are named are deleted: as folders where the words or their spelling say so.
     fn deleted(&mut self, all: &[usize]) -> Result<(), Trouble> {
         let paths = self.paths(all);
+        if paths.iter().any(|&at| self.is_place(at)) {
+            return Err(self.not_filled());
+        }
         let folders = self.nouns(all).any(|n| n == "dirs")
             || paths.iter().all(|&at| path(&self.items[at]).is_some_and(|(value, _)| value.ends_with('/')));
         self.over_paths(if folders { "delete_dirs" } else { "delete_files" }, all)
+    }
+
+    /// New folders; one that another of them lies in is made with it.
+    fn made(&mut self, all: &[usize]) -> Result<(), Trouble> {
+        let value = |at: usize| path(&self.items[at]).map_or("", |(value, _)| value).trim_end_matches('/');
+        let paths = self.paths(all);
+        let outer = |&&at: &&usize| {
+            let within = format!("{}/", value(at));
+            paths.iter().any(|&other| other != at && value(other).starts_with(&within))
+        };
+        let holding: Vec<usize> = paths.iter().filter(outer).copied().collect();
+        let new: Vec<usize> = paths.iter().copied().filter(|at| !holding.contains(at)).collect();
+        let tool = self.known("create_dirs")?;
+        let filled = fill(self.lexicons, tool, self.items, &new, None);
+        self.push(tool, filled)?;
+        for at in all {
+            let empty = self.items[*at].senses().iter().any(|s| matches!(s, Sense::Setting(_)));
+            self.used[*at] |= empty || holding.contains(at);
+        }
+        Ok(())
     }
 
     /// Every path goes into the executor's list of paths.
@@ -201,7 +260,8 @@ impl<'a> Builder<'a> {
             "compress_files" => paths.iter().rev().find(archives).copied(),
             _ => paths.last().copied(),
         };
-        if paths.len() < 2 || target.is_none() || (name == "move_files" && paths.len() > 2) {
+        let moved = name == "move_files" && (paths.len() > 2 || paths.first().is_some_and(|&at| self.is_place(at)));
+        if paths.len() < 2 || target.is_none() || moved {
             return Err(self.not_filled());
         }
         let filled = fill(self.lexicons, tool, self.items, &paths, target);
@@ -213,13 +273,39 @@ impl<'a> Builder<'a> {
         let quoted: Vec<usize> =
             all.iter().copied().filter(|&at| matches!(self.items[at].what, What::Quoted(_))).collect();
         let paths = self.paths(all);
-        let ([text], [target]) = (quoted.as_slice(), paths.as_slice()) else { return Err(self.not_filled()) };
-        let mut filled = fill(self.lexicons, tool, self.items, &[*text, *target], Some(*target));
+        let [target] = *paths.as_slice() else { return Err(self.not_filled()) };
+        let mut filled = match quoted.as_slice() {
+            [text] => fill(self.lexicons, tool, self.items, &[*text, target], Some(target)),
+            [] => {
+                let (from, start) = self.dictation(target).ok_or_else(|| self.not_filled())?;
+                let mut filled = fill(self.lexicons, tool, self.items, &[target], Some(target));
+                let Some(argument) = tool.with_role(Role::Content).next() else { return Err(self.not_filled()) };
+                let text = self.text[start..].trim_end();
+                filled.args.insert(argument.to_owned(), json!(text));
+                let end = byte(start + text.len());
+                filled.provenance.insert(format!("/{argument}"), Origin::Words { start: byte(start), end });
+                filled.used.extend(from..self.items.len());
+                filled
+            }
+            _ => return Err(self.not_filled()),
+        };
         if part.has("append") {
             filled.args.insert("mode".to_owned(), json!("append"));
             filled.provenance.insert("/mode".to_owned(), Origin::Default);
         }
         self.push(tool, filled)
+    }
+
+    /// «… saying we are out of milk»: the rest of the sentence, after a word or a colon that opens a text; its first item
+    /// and byte.
+    fn dictation(&self, target: usize) -> Option<(usize, usize)> {
+        let opens = |i: &Item| {
+            i.what == What::Punctuation(':') || (i.is_word() && !i.is_noise() && (i.is(Cue::Saying) || i.is(Cue::Contains)))
+        };
+        let at = (target + 1..self.items.len()).find(|&at| opens(&self.items[at]))?;
+        let first = self.items.get(at + 1)?;
+        let plain = self.items[at + 1..].iter().all(|i| !matches!(i.what, What::Path { .. } | What::Url(_) | What::Globs { .. }));
+        plain.then_some((at, first.start))
     }
 
     fn lines_read(&mut self, part: &Part<'_>, all: &[usize]) -> Result<(), Trouble> {
@@ -279,7 +365,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a step over the entries of the last one.
-    fn next(&mut self, name: &str, args: &[(&str, Value, Origin)]) -> Result<(), Trouble> {
+    pub(super) fn next(&mut self, name: &str, args: &[(&str, Value, Origin)]) -> Result<(), Trouble> {
         let tool = self.known(name)?;
         let mut filled = Filled::default();
         filled.refer("entries", self.last(), "");
@@ -367,7 +453,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A noun in the plural: «the files», «i processi».
-    fn says_many(&self) -> bool {
+    pub(super) fn says_many(&self) -> bool {
         self.items.iter().enumerate().any(|(at, i)| {
             let noun = i.object().is_some() || matches!(i.what, What::Globs { base: None, .. });
             let said = self.said(at..at + 1).to_lowercase();
@@ -376,7 +462,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The one number of the sentence, what it is, and how many items it takes.
-    fn number_said(&self, all: &[usize]) -> Option<(usize, i64, usize)> {
+    pub(super) fn number_said(&self, all: &[usize]) -> Option<(usize, i64, usize)> {
         if let Some(found) = all.iter().copied().find_map(|at| match &self.items[at].what {
             What::Lines(Lines::First(n) | Lines::Last(n)) => Some((at, *n, 1)),
             _ => None,

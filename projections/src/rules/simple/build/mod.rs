@@ -4,6 +4,7 @@
 //! target that the words do not hold; what is missing becomes a question.
 
 mod acting;
+mod columns;
 mod conditions;
 mod filing;
 mod frames;
@@ -156,6 +157,11 @@ impl<'a> Builder<'a> {
     /// What was understood and yet went into no step: a restriction that would be lost, an act that would not be done, a
     /// word right after a path that may belong to its name.
     pub(crate) fn left_over(&self) -> Option<Range<usize>> {
+        self.left_over_of(true)
+    }
+
+    /// The same; words that nobody knows need not count, where what such sentences mean is known from elsewhere.
+    fn left_over_of(&self, strange: bool) -> Option<Range<usize>> {
         let lost = |at: &usize| {
             let item = &self.items[*at];
             let glued = *at > 0
@@ -167,7 +173,7 @@ impl<'a> Builder<'a> {
                 _ if self.used[*at] => false,
                 What::Punctuation(_) => false,
                 What::Word(senses) if senses.is_empty() => {
-                    glued || self.qualifies(*at) || item.folded.starts_with(|c: char| c.is_ascii_digit())
+                    (strange && (glued || self.qualifies(*at))) || item.folded.starts_with(|c: char| c.is_ascii_digit())
                 }
                 What::Word(_) if self.restricts(*at) => true,
                 What::Word(_) if item.is_noise() || item.is(Cue::Modified) => false,
