@@ -140,6 +140,10 @@ fn bound(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)
         Some(item) if item.is(Cue::MaxSize) => Some(false),
         _ => None,
     };
+    let flips = items[at].is(Cue::Not) && direction(items.get(at + 1)).is_some();
+    if let Some((What::Bound { least, bytes }, length)) = flips.then(|| bound(lexicons, items, at + 1)).flatten() {
+        return Some((What::Bound { least: !least, bytes }, length + 1));
+    }
     if let Some(least) = direction(items.get(at)) {
         let skip = items.get(at + 1).is_some_and(|i| i.is_noise() && number(items, at + 1).is_none());
         let from = at + 1 + usize::from(skip);
@@ -276,6 +280,8 @@ fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Optio
     if negated && !(since || until) {
         return None;
     }
+    // «from yesterday» is dated then, where «since yesterday» goes on.
+    let from_then = language == Language::En && from == at + 1 && items[at].folded == "from";
     let mut end = from + length;
     let mut probe = end;
     while items.get(probe).is_some_and(|i| i.is(Cue::Connector) || i.folded == "or" || i.folded == "o") {
@@ -286,6 +292,7 @@ fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Optio
         until |= item.is(Cue::Until);
         end = probe + 1;
     }
+    since &= !(from_then && end == from + length);
     let open = |w: Window| match (since != negated && (since || negated), until) {
         _ if w.since.is_none() || w.until.is_none() => w,
         (true, false) => Window { since: w.since, until: None },
@@ -608,7 +615,7 @@ fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(
     let folder = folder || (noun(items.get(at + 1), "dirs") && before.is_some_and(|b| b.is(Cue::Determiner)));
     // «the damn folder ~/x», «folder wanted: ~/x»: what is named is written right after.
     let written_out = |i: &Item| matches!(&i.what, What::Path { value, .. } if value.contains(['/', '~']));
-    if items[at + 1..].iter().take(3).any(written_out) {
+    if !after_named && items[at + 1..].iter().take(3).any(written_out) {
         return None;
     }
     if folder || (file && closes && !item.folded.chars().all(char::is_numeric)) {

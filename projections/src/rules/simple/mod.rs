@@ -187,20 +187,21 @@ fn by_usage<'a>(
     let read = usage::frame_of(&grammar.builder.steps);
     let sure = grammar.is_sure();
     if std::env::var("USAGE").is_ok() { eprintln!("{sure} {read} | {ranked:?}"); }
+    let share = ranked.iter().find(|l| l.frame == read).map_or(0, |l| l.permille);
     let table = read.starts_with("read_files_csv") && first.permille >= TABLE_PERMILLE;
-    if sure && !table && (first.frame == read || first.permille < OVERRULED_PERMILLE) {
+    let overruled = first.frame != read && first.permille >= OVERRULED_PERMILLE && share * 15 < first.permille;
+    if sure && !table && !overruled {
         return grammar;
     }
-    let share = |frame: &str| ranked.iter().find(|l| l.frame == frame).map_or(0, |l| l.permille);
-    if sure && !(table && first.frame == read) && share(&read) * 15 > first.permille {
-        return grammar;
+    if first.frame != "none" {
+        let usual = Attempt::usual(lexicons, tools, ranking, text, items, usage, first);
+        if std::env::var("USAGE").is_ok() { eprintln!("   {:?} {} {}", usual.built, usual.confidence, usual.threshold); }
+        if usual.is_sure() {
+            return usual;
+        }
     }
-    if first.frame == "none" {
-        return grammar;
-    }
-    let usual = Attempt::usual(lexicons, tools, ranking, text, items, usage, first);
-    if std::env::var("USAGE").is_ok() { eprintln!("   {:?} {} {}", usual.built, usual.confidence, usual.threshold); }
-    if usual.is_sure() { usual } else { grammar }
+    // What is never meant that way is not done, and not read either; the person is asked.
+    if sure && overruled { grammar.doubted() } else { grammar }
 }
 
 /// One way to plan the sentence, and how sure it is.
@@ -257,6 +258,11 @@ impl<'a> Attempt<'a> {
         Self { built, builder, confidence, threshold, acts }
     }
 
+    /// The same, no longer believed.
+    fn doubted(self) -> Self {
+        Self { confidence: self.confidence.min(self.threshold - 1), ..self }
+    }
+
     fn is_sure(&self) -> bool {
         self.built.is_ok() && self.confidence >= self.threshold && !self.builder.steps.is_empty()
     }
@@ -281,6 +287,10 @@ fn again(
         return None;
     }
     let recurring = recurring::recurring(lexicons, language, items)?;
+    let usual = usage::Usage::embedded().rank(&usage::features(lexicons, items));
+    if usual.first().is_some_and(|l| l.permille >= OVERRULED_PERMILLE && l.frame != "schedule_recurring" && l.frame.ends_with("_recurring")) {
+        return None;
+    }
     let (first, past) = (recurring.items.start, recurring.items.end);
     let (start, end) = (items[first].start, items[past - 1].end);
     let trim = |text: &str| text.trim_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '.')).to_owned();

@@ -226,12 +226,13 @@ impl Reader<'_> {
         }
         let cadence = match self.period(unit)? {
             Period::Minute => Cadence::Minutes(count),
+            Period::HalfHour if count == 1 => Cadence::Minutes(30),
             Period::Hour => Cadence::Hours(count),
             Period::Day => Cadence::Days(count),
             Period::Week if count == 1 => Cadence::Weekly(vec![1]),
             Period::Month if count == 1 => Cadence::Monthly(1),
             Period::Year if count == 1 => Cadence::Yearly,
-            Period::Week | Period::Month | Period::Year => return None,
+            Period::HalfHour | Period::Week | Period::Month | Period::Year => return None,
         };
         Some((cadence, None, unit + 1))
     }

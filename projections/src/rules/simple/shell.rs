@@ -41,6 +41,9 @@ pub(crate) fn command_line(lexicons: &Lexicons, clock: &Clock, text: &str) -> Op
         "curl" | "wget" => line.fetch(),
         "diff" | "cmp" => line.compare(),
         "sha256sum" => line.digest(),
+        "stat" | "file" => line.data(),
+        "ls" => line.listed(),
+        "ps" => line.processes(),
         _ => None,
     }
 }
@@ -96,8 +99,54 @@ impl Line<'_> {
         Some(items)
     }
 
+    /// `cat a`, `cat a > b`.
     fn read(&self) -> Option<Vec<Item>> {
-        self.over("cat", &["-n", "-v"])
+        let Some(at) = self.rest.iter().position(|t| !t.quoted && matches!(t.value.as_str(), ">" | ">>")) else {
+            return self.over("cat", &["-n", "-v"]);
+        };
+        let [target] = &self.rest[at + 1..] else { return None };
+        let sources: Vec<&Token> = self.rest[..at].iter().collect();
+        let mut items = vec![self.word("read", self.program)];
+        items.extend(Self::places(&sources)?);
+        let verb = if self.rest[at].value == ">>" { "append" } else { "write" };
+        items.extend(["and", verb, "it", "to"].map(|word| self.word(word, &self.rest[at])));
+        items.extend(Self::places(&[target])?);
+        Some(items)
+    }
+
+    /// `stat a`, `ls -l a`: data of files.
+    fn data(&self) -> Option<Vec<Item>> {
+        let (_, plain) = self.split(&["-b", "-i", "-l", "-lh", "-la"])?;
+        let mut items = vec![self.word("details", self.program), self.word("of", self.program)];
+        items.extend(Self::places(&plain)?);
+        Some(items)
+    }
+
+    /// `ls` of one file; of folders the words do.
+    fn listed(&self) -> Option<Vec<Item>> {
+        let (_, plain) = self.split(&["-l", "-lh", "-la", "-a", "-al"])?;
+        let file = |t: &&Token| looks(&t.value) == super::lift::Looks::File && !t.value.contains('*');
+        plain.iter().all(file).then(|| self.data()).flatten()
+    }
+
+    /// `ps aux | grep nginx`.
+    fn processes(&self) -> Option<Vec<Item>> {
+        let at = self.rest.iter().position(|t| t.value == "|");
+        let options = |t: &Token| matches!(t.value.as_str(), "aux" | "-ef" | "-e" | "-aux" | "ax" | "-A");
+        let (before, after) = self.rest.split_at(at.unwrap_or(self.rest.len()));
+        if !before.iter().all(options) {
+            return None;
+        }
+        let mut items = vec![self.word("list", self.program), self.word("processes", self.program)];
+        match after {
+            [] => {}
+            [_, grep, name] if grep.value == "grep" => {
+                items.push(self.word("named", grep));
+                items.push(Self::item(What::Quoted(name.value.clone()), name));
+            }
+            _ => return None,
+        }
+        Some(items)
     }
 
     fn ends(&self) -> Option<Vec<Item>> {
@@ -349,7 +398,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
         }
         let end = at + text[at..].find(char::is_whitespace).unwrap_or(text.len() - at);
         let value = &text[at..end];
-        if value.contains(['"', '\'', '|', ';', '&', '$', '`', '\\', '(', ')', '{', '}']) || value.ends_with([',', '?']) {
+        if (value.len() > 1 && value.contains('|')) || value.contains(['"', '\'', ';', '&', '$', '`', '\\', '(', ')', '{', '}']) || value.ends_with([',', '?']) {
             return None;
         }
         tokens.push(Token { start: at, end, value: value.to_owned(), quoted: false });

@@ -77,7 +77,11 @@ impl<'a> Builder<'a> {
             }
             ["get_processes", ..] => {
                 let tool = self.known("get_processes")?;
-                self.push(tool, Filled::default())?;
+                let mut filled = Filled::default();
+                if parts.len() == 1 {
+                    self.name_of_process(tool, &all, &mut filled);
+                }
+                self.push(tool, filled)?;
                 self.ranked(&parts, usage, frame)?;
             }
             ["read_files_csv", ..] => {
@@ -457,7 +461,7 @@ impl<'a> Builder<'a> {
         self.items.iter().enumerate().any(|(at, i)| {
             let noun = i.object().is_some() || matches!(i.what, What::Globs { base: None, .. });
             let said = self.said(at..at + 1).to_lowercase();
-            noun && (said.ends_with('s') || matches!(said.as_str(), "processi" | "documenti" | "programmi" | "immagini"))
+            noun && said != "process" && (said.ends_with('s') || matches!(said.as_str(), "processi" | "documenti" | "programmi" | "immagini"))
         })
     }
 
@@ -471,7 +475,7 @@ impl<'a> Builder<'a> {
         }
         let at = all.iter().copied().find(|&at| {
             let word = self.items[at].is_word();
-            number(self.items, at).is_some_and(|(n, _)| n > 1 || (n == 1 && !word)) && !self.items[at].is_noise()
+            number(self.items, at).is_some_and(|(n, _)| n > 1 || (n == 1 && !word && !self.items[at].is_noise()))
         })?;
         let (n, length) = number(self.items, at)?;
         (n > 0).then_some((at, n, length))

@@ -192,8 +192,12 @@ impl<'a> Builder<'a> {
     fn restricts(&self, at: usize) -> bool {
         let item = &self.items[at];
         let next = self.items.get(at + 1);
+        // «don't worry», «non ti preoccupare»: politeness.
+        if item.is(Cue::Not) && item.is_noise() {
+            return false;
+        }
         let narrows =
-            [Cue::Superlative, Cue::Condition, Cue::Restriction, Cue::Duplicate, Cue::Unwanted].iter().any(|&cue| item.is(cue));
+            [Cue::Superlative, Cue::Condition, Cue::Restriction, Cue::Duplicate, Cue::Unwanted, Cue::Not].iter().any(|&cue| item.is(cue));
         if narrows || self.restricts_order(at) {
             return true;
         }

@@ -146,6 +146,7 @@ impl Builder<'_> {
                 || matches!(i.what, What::Punctuation(':' | ','))
                 || (i.is(Cue::Determiner) && self.items.get(start + 1).is_some_and(|n| self.names(n, "messages")))
                 || self.names(i, "messages")
+                || (i.is(Cue::Inside) && (start + 1..start + 3).any(|at| self.items.get(at).is_some_and(|n| self.names(n, "messages"))))
         }) {
             start += 1;
         }
@@ -164,7 +165,16 @@ impl Builder<'_> {
         if (strict && !marked && !(person && rest > 2)) || (!marked && rest < 2) {
             return None;
         }
+        // «could you let Anna know that dinner is ready?»: the question is ours, not hers.
+        let asked = self.items[..verb].iter().any(|i| !i.is_punctuation());
         let text = self.text[from..end].trim_end();
+        let text = if asked && marked { text.strip_suffix('?').unwrap_or(text).trim_end() } else { text };
+        let bare = self.items[start..].iter().all(|i| {
+            i.is(Cue::Determiner) || self.names(i, "messages") || self.names(i, "texts") || i.is_punctuation() || self.names(i, "texts_lines")
+        });
+        if bare {
+            return None;
+        }
         let to = from + text.len();
         text.contains(char::is_alphanumeric)
             .then(|| (text.to_owned(), Origin::Words { start: byte(from), end: byte(to) }))

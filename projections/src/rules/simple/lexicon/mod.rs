@@ -177,6 +177,7 @@ pub(crate) enum Cue {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Period {
     Minute,
+    HalfHour,
     Hour,
     Day,
     Week,
@@ -399,6 +400,7 @@ impl Lexicons {
         for (name, words) in periods {
             let period = match name.as_str() {
                 "minute" => Period::Minute,
+                "half_hour" => Period::HalfHour,
                 "hour" => Period::Hour,
                 "week" => Period::Week,
                 "month" => Period::Month,
