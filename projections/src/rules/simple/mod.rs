@@ -163,7 +163,10 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
 }
 
 /// How likely a frame must be, in thousandths, before a plan by it stands where the grammar found none: reads, acts.
-const USUAL_PERMILLE: (u16, u16) = (550, 800);
+const USUAL_PERMILLE: (u16, u16) = (550, 750);
+
+/// The same for a message whose person and text were found.
+const SENT_PERMILLE: u16 = 600;
 
 /// How likely the frame of a table must be before columns are read by what they stand beside.
 const TABLE_PERMILLE: u32 = 700;
@@ -243,7 +246,12 @@ impl<'a> Attempt<'a> {
         // What nothing explains speaks against the frame, though less than against a reading word by word.
         let unexplained = 1000 - u32::from(usual.confidence);
         usual.confidence = u16::try_from(likely.permille.saturating_sub(unexplained / 4)).unwrap_or(0);
-        usual.threshold = if usual.acts { USUAL_PERMILLE.1 } else { USUAL_PERMILLE.0 };
+        usual.threshold = match likely.frame.as_str() {
+            // Whom it goes to and what it says were both found.
+            "send_messages" => SENT_PERMILLE,
+            _ if usual.acts => USUAL_PERMILLE.1,
+            _ => USUAL_PERMILLE.0,
+        };
         usual
     }
 
@@ -286,11 +294,12 @@ fn again(
     if items.iter().find(|i| i.verb().is_some()).is_some_and(ends) {
         return None;
     }
-    let recurring = recurring::recurring(lexicons, language, items)?;
     let usual = usage::Usage::embedded().rank(&usage::features(lexicons, items));
     if usual.first().is_some_and(|l| l.permille >= OVERRULED_PERMILLE && l.frame != "schedule_recurring" && l.frame.ends_with("_recurring")) {
         return None;
     }
+    let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);
+    let recurring = recurring::recurring(lexicons, language, items, likely)?;
     let (first, past) = (recurring.items.start, recurring.items.end);
     let (start, end) = (items[first].start, items[past - 1].end);
     let trim = |text: &str| text.trim_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '.')).to_owned();

@@ -31,14 +31,16 @@ enum Cadence {
 type Token = (String, usize);
 
 /// Reads the recurring time of a sentence.
-pub(crate) fn recurring(lexicons: &Lexicons, language: Language, items: &[Item]) -> Option<Recurring> {
+///
+/// `likely`: such sentences usually ask for something to recur, so days with a time of day say so without «every».
+pub(crate) fn recurring(lexicons: &Lexicons, language: Language, items: &[Item], likely: bool) -> Option<Recurring> {
     let tokens = tokens(items);
     let order = |l: &&(Language, Recurrence)| l.0 != language;
     let mut tables: Vec<&(Language, Recurrence)> = lexicons.recurrence.iter().collect();
     tables.sort_by_key(order);
     tables
         .into_iter()
-        .find_map(|(language, words)| Reader { lexicons, language: *language, words, tokens: &tokens }.read())
+        .find_map(|(language, words)| Reader { lexicons, language: *language, words, tokens: &tokens, likely }.read())
 }
 
 fn tokens(items: &[Item]) -> Vec<Token> {
@@ -60,6 +62,7 @@ struct Reader<'a> {
     language: Language,
     words: &'a Recurrence,
     tokens: &'a [Token],
+    likely: bool,
 }
 
 /// Minutes since midnight, and one past the last token.
@@ -149,7 +152,7 @@ impl Reader<'_> {
             };
             return Some((cadence, None, at + 1));
         }
-        let every = self.phrase(&self.words.every, at);
+        let every = self.phrase(&self.words.every, at).or_else(|| self.misspelt_every(at));
         // «on weekdays», «on mondays»: the plural says it.
         let on = self.phrase(&self.words.on, at).filter(|&to| {
             let plural = self.word(to).ends_with('s') && self.language == Language::En;
@@ -159,7 +162,36 @@ impl Reader<'_> {
         if let Some(from) = every.or(on) {
             return self.round(from);
         }
-        self.day_range(at).or_else(|| self.of_the_month(at)).or_else(|| self.on_that_day(at))
+        self.day_range(at)
+            .or_else(|| self.of_the_month(at))
+            .or_else(|| self.on_that_day(at))
+            .or_else(|| self.bare_days(at))
+            .or_else(|| self.once_a(at))
+    }
+
+    /// «evrey day», where the rest of the sentence speaks of something that recurs.
+    fn misspelt_every(&self, at: usize) -> Option<usize> {
+        let mut letters: Vec<char> = self.word(at).chars().collect();
+        letters.sort_unstable();
+        let swapped = |word: &String| {
+            let mut meant: Vec<char> = word.chars().collect();
+            meant.sort_unstable();
+            meant.len() >= 4 && meant == letters
+        };
+        (self.likely && self.words.every.iter().any(swapped)).then_some(at + 1)
+    }
+
+    /// «tuesday and thursday at 6», without «every».
+    fn bare_days(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        let (days, to) = self.days(at).filter(|_| self.likely)?;
+        let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
+        timed.then(|| (Cadence::Weekly(days), None, to))
+    }
+
+    /// «once an hour», «una volta al giorno».
+    fn once_a(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        let once = matches!((self.word(at), self.word(at + 1)), ("once", "a" | "an" | "every") | ("volta", "al" | "all'" | "alla" | "all"));
+        once.then(|| self.round(at + 2)).flatten()
     }
 
     /// «from monday to friday», «mon-fri».
@@ -243,7 +275,7 @@ impl Reader<'_> {
         let mut to = from + 1;
         loop {
             let mut next = to;
-            while matches!(self.word(next), "," | "and" | "e" | "ed" | "every" | "ogni") && next < to + 3 {
+            while matches!(self.word(next), "," | "and" | "e" | "ed" | "every" | "ogni" | "on" | "il" | "la") && next < to + 3 {
                 next += 1;
             }
             match self.weekday(next).filter(|_| next > to) {

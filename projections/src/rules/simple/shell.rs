@@ -25,6 +25,16 @@ pub(crate) fn command_line(lexicons: &Lexicons, clock: &Clock, text: &str) -> Op
         return None;
     }
     let line = Line { lexicons, clock, program, rest };
+    if let [arrow, target] = rest
+        && matches!(arrow.value.as_str(), "->" | "→" | "=>")
+        && is_path(program)
+    {
+        let mut items = vec![line.word("move", arrow)];
+        items.extend(Line::places(&[program])?);
+        items.push(line.word("to", arrow));
+        items.extend(Line::places(&[target])?);
+        return Some(items);
+    }
     match program.value.as_str() {
         "cat" | "less" | "more" | "bat" => line.read(),
         "head" | "tail" => line.ends(),

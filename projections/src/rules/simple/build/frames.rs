@@ -84,6 +84,8 @@ impl<'a> Builder<'a> {
                 self.push(tool, filled)?;
                 self.ranked(&parts, usage, frame)?;
             }
+            ["cancel_recurring"] => self.ended(usage, frame)?,
+            ["send_messages"] => self.sent(&all)?,
             ["read_files_csv", ..] => {
                 self.over_paths("read_files_csv", &all)?;
                 self.rows_by_frame(&parts, usage, frame)?;
@@ -116,9 +118,9 @@ impl<'a> Builder<'a> {
         if self.talks_of_metnos() {
             return counted && !item.is_noise();
         }
-        let over_found = self.steps.len() > 1 && frame.contains("_files > ") && self.frame_acts(frame);
+        let over_found = self.steps.len() > 1 && frame.starts_with("find_") && self.frame_acts(frame);
         if item.is_unknown() {
-            return over_found || item.folded.starts_with(|c: char| c.is_ascii_digit());
+            return (over_found && !self.stands_apart(at)) || item.folded.starts_with(|c: char| c.is_ascii_digit());
         }
         let other_act = item.verb().is_some_and(|v| {
             let class = self.class(v);
@@ -126,6 +128,15 @@ impl<'a> Builder<'a> {
             self.acts(v) && !same && !usage.explains(&item.folded, frame)
         });
         ordinal || counted || other_act || self.restricts(at)
+    }
+
+    /// «the desktop is a mess. Move …»: in a sentence of its own that describes no entries.
+    fn stands_apart(&self, at: usize) -> bool {
+        let ends = |i: &Item| matches!(i.what, What::Punctuation('.' | ':' | ';' | '!' | '?'));
+        let from = self.items[..at].iter().rposition(ends).map_or(0, |p| p + 1);
+        let to = self.items[at..].iter().position(ends).map_or(self.items.len(), |p| at + p);
+        let describes = |i: &Item| matches!(i.what, What::Globs { .. } | What::Bound { .. } | What::Window { .. });
+        to - from < self.items.len() && !self.items[from..to].iter().any(describes)
     }
 
     fn talks_of_metnos(&self) -> bool {
@@ -177,23 +188,46 @@ impl<'a> Builder<'a> {
         let target = parts.iter().skip(1).any(|p| matches!(p.tool, "move_files" | "compress_files"));
         let based = self.has(all, |w| matches!(w, What::Globs { base: Some(_), .. }));
         let places = usize::from(!based) + usize::from(target);
-        let folder = |at: &&usize| path(&self.items[**at]).is_some_and(|(_, looks)| looks != Looks::File);
-        if paths.len() != places || (!based && paths.first().filter(folder).is_none()) {
+        let goal = self.destination(&paths).filter(|_| target);
+        let source = paths.iter().copied().find(|&at| Some(at) != goal);
+        let folder = |at: &usize| path(&self.items[*at]).is_some_and(|(_, looks)| looks != Looks::File);
+        if paths.len() != places || (!based && source.filter(folder).is_none()) {
             return Err(self.not_filled());
         }
         let described = self.has(all, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
         if target && !described {
             return Err(self.not_filled());
         }
-        let last = paths.last().copied().filter(|_| target);
+        let last = self.destination(&paths).filter(|_| target);
         let take: Vec<usize> = all.iter().copied().filter(|&at| Some(at) != last).collect();
         let filled = fill(self.lexicons, tool, self.items, &take, None);
         self.push(tool, filled)
     }
 
+    /// Of the paths, the one that things go to: the last, unless a word says that it is where they come from.
+    fn destination(&self, paths: &[usize]) -> Option<usize> {
+        let (&last, rest) = paths.split_last()?;
+        let led = |at: usize| {
+            let passes = |i: &&Item| !(i.object().is_some() || (i.is(Cue::Determiner) && !i.is(Cue::From)));
+            self.items[..at].iter().rev().find(passes)
+        };
+        let origin = |at: usize| led(at).is_some_and(|i| i.is(Cue::From) && !i.is(Cue::Into));
+        match rest {
+            [first] if origin(last) && !origin(*first) => Some(*first),
+            _ => Some(last),
+        }
+    }
+
     fn act_on_found(&mut self, act: &str, all: &[usize]) -> Result<(), Trouble> {
         let tool = self.known(act)?;
-        let described = self.has(all, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
+        let empty = self.steps.last().is_some_and(|s| s.args.get("empty") == Some(&json!(true)));
+        let tool = if self.steps.last().is_some_and(|s| s.tool == "find_dirs") && act == "delete_files" {
+            self.known("delete_dirs")?
+        } else {
+            tool
+        };
+        let described =
+            empty || self.has(all, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
         let target = self.paths(all).last().copied().filter(|&at| !self.used[at]);
         let mut filled = Filled::default();
         if act != "delete_files" {
@@ -262,7 +296,7 @@ impl<'a> Builder<'a> {
         let archives = |&&at: &&usize| path(&self.items[at]).is_some_and(|(value, _)| is_archive(value));
         let target = match name {
             "compress_files" => paths.iter().rev().find(archives).copied(),
-            _ => paths.last().copied(),
+            _ => self.destination(&paths),
         };
         let moved = name == "move_files" && (paths.len() > 2 || paths.first().is_some_and(|&at| self.is_place(at)));
         if paths.len() < 2 || target.is_none() || moved {
@@ -293,6 +327,15 @@ impl<'a> Builder<'a> {
             }
             _ => return Err(self.not_filled()),
         };
+        for &at in all {
+            let modes = |s: &Sense| matches!(s, Sense::Setting(i) if self.lexicons.settings[*i].argument == "mode");
+            if self.items[at].senses().iter().any(modes) && !part.has("append") {
+                let set = fill(self.lexicons, tool, self.items, &[at], None);
+                filled.args.extend(set.args);
+                filled.provenance.extend(set.provenance);
+                filled.used.extend(set.used);
+            }
+        }
         if part.has("append") {
             filled.args.insert("mode".to_owned(), json!("append"));
             filled.provenance.insert("/mode".to_owned(), Origin::Default);
@@ -350,6 +393,84 @@ impl<'a> Builder<'a> {
         let What::Quoted(value) = &self.items[text].what else { return Err(self.not_filled()) };
         filled.set("substring", json!(value), self.items, text);
         self.select(tool, filled)
+    }
+
+    /// What is to recur no longer: by the words that usage does not explain.
+    fn ended(&mut self, usage: &Usage, frame: &str) -> Result<(), Trouble> {
+        let tool = self.known("cancel_recurring")?;
+        if self.items.iter().any(|i| !i.is_word() && !i.is_punctuation() && !matches!(i.what, What::Quoted(_))) {
+            return Err(self.not_filled());
+        }
+        let names = |at: &usize| {
+            let item = &self.items[*at];
+            let quoted = matches!(item.what, What::Quoted(_));
+            let task = self.names(item, "tasks") || item.is_noise() || item.is_punctuation();
+            let idle = item.is(Cue::Not) || item.is(Cue::Unwanted) || item.is(Cue::Determiner) || item.is(Cue::From);
+            let act = item.verb().is_some_and(|v| self.acts(v) && matches!(self.class(v).verbs[0].as_str(), "cancel" | "delete" | "undo" | "schedule" | "pause"));
+            quoted || (!task && !idle && !act && !(usage.explains(&item.folded, frame) && !item.is_unknown()))
+        };
+        let said: Vec<usize> = (0..self.items.len()).filter(names).collect();
+        let new: Vec<usize> = said.iter().copied().filter(|&at| !usage.explains(&self.items[at].folded, frame)).collect();
+        let kept = if new.is_empty() { said } else { new };
+        let (Some(&first), Some(&last)) = (kept.first(), kept.last()) else { return Err(self.not_filled()) };
+        let mut filled = Filled::default();
+        let text = self.text[self.items[first].start..self.items[last].end].to_owned();
+        filled.args.insert("name".to_owned(), json!(text));
+        let origin = Origin::Words { start: byte(self.items[first].start), end: byte(self.items[last].end) };
+        filled.provenance.insert("/name".to_owned(), origin);
+        filled.used.extend(0..self.items.len());
+        self.push(tool, filled)
+    }
+
+    /// A message: to the person who is named, what stands in quotes or after a word or mark that opens what is told.
+    fn sent(&mut self, all: &[usize]) -> Result<(), Trouble> {
+        let tool = self.known("send_messages")?;
+        if all.iter().any(|&at| matches!(self.items[at].what, What::Path { .. } | What::Globs { .. } | What::Url(_))) {
+            return Err(self.not_filled());
+        }
+        let capital = |at: usize| {
+            let item = &self.items[at];
+            item.is_word() && (item.is_unknown() || item.forgiven) && self.said(at..at + 1).starts_with(char::is_uppercase)
+        };
+        let quoted = all.iter().copied().find(|&at| matches!(self.items[at].what, What::Quoted(_)));
+        let person = |at: usize| self.items[at].is(Cue::People) || matches!(self.items[at].what, What::Email(_)) || capital(at);
+        let to = all.iter().copied().find(|&at| person(at)).ok_or_else(|| self.not_filled())?;
+        let last = (to..all.len()).take_while(|&at| capital(at) || at == to).last().unwrap_or(to);
+        let (others, last) = self.more_recipients(last);
+        let (start, end, text) = match quoted {
+            Some(at) => match &self.items[at].what {
+                What::Quoted(text) => (self.items[at].start, self.items[at].end, text.clone()),
+                _ => return Err(self.not_filled()),
+            },
+            None => {
+                let opens = |i: &Item| {
+                    i.what == What::Punctuation(':') || i.is(Cue::Saying) || matches!(i.folded.as_str(), "che" | "that" | "di")
+                };
+                let mut at = (last + 1..self.items.len()).find(|&at| opens(&self.items[at])).ok_or_else(|| self.not_filled())?;
+                while self.items.get(at).is_some_and(opens) {
+                    at += 1;
+                }
+                let start = self.items.get(at).ok_or_else(|| self.not_filled())?.start;
+                let text = self.text[start..].trim_end();
+                let text = text.strip_suffix('?').unwrap_or(text).trim_end();
+                (start, start + text.len(), text.to_owned())
+            }
+        };
+        let mut names = vec![self.said(to..to + 1)];
+        if last > to && others.is_empty() {
+            names = vec![self.said(to..last + 1)];
+        }
+        let mut filled = Filled::default();
+        filled.provenance.insert("/to/0".to_owned(), words(&self.items[to]));
+        for (index, (name, item)) in (1..).zip(others) {
+            names.push(name);
+            filled.provenance.insert(format!("/to/{index}"), words(&self.items[item]));
+        }
+        filled.args.insert("to".to_owned(), json!(names));
+        filled.args.insert("body".to_owned(), json!(text));
+        filled.provenance.insert("/body".to_owned(), Origin::Words { start: byte(start), end: byte(end) });
+        filled.used.extend(0..self.items.len());
+        self.push(tool, filled)
     }
 
     fn page_read(&mut self, part: &Part<'_>, all: &[usize]) -> Result<(), Trouble> {

@@ -100,7 +100,7 @@ impl Builder<'_> {
     }
 
     /// «to Julia and Tom»: the further names, and the last item of them.
-    fn more_recipients(&self, mut last: usize) -> (Vec<(String, usize)>, usize) {
+    pub(super) fn more_recipients(&self, mut last: usize) -> (Vec<(String, usize)>, usize) {
         let mut others = Vec::new();
         while let Some(next) =
             self.items.get(last + 1).filter(|i| i.is(Cue::Connector) || i.what == What::Punctuation(','))
