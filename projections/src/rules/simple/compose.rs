@@ -96,6 +96,15 @@ fn size(items: &[Item], at: usize) -> Option<(u64, usize)> {
     let unit = |at: usize| {
         items.get(at)?.senses().iter().find_map(|s| if let Sense::Size(bytes) = s { Some(*bytes) } else { None })
     };
+    // «half a gig», «mezzo giga», «il giga».
+    let half = matches!(items[at].folded.as_str(), "half" | "half a" | "mezzo" | "mezza");
+    let article = usize::from(items.get(at + 1).is_some_and(|i| half && i.is(Cue::Determiner)));
+    if let Some(bytes) = unit(at + 1 + article).filter(|_| half) {
+        return Some((bytes / 2, 2 + article));
+    }
+    if let Some(bytes) = unit(at + 1).filter(|bytes| *bytes >= 1000 && items[at].is(Cue::Determiner) && number(items, at).is_none()) {
+        return Some((bytes, 2));
+    }
     if let Some((count, length)) = number(items, at) {
         let total = u64::try_from(count).ok()?.checked_mul(unit(at + length)?)?;
         return Some((total, length + 1));
@@ -585,7 +594,8 @@ fn explicit(lexicons: &Lexicons, text: &str, items: &mut [Item]) {
 fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
     let item = &items[at];
     let path = |value: String, looks| Some((What::Path { value, looks, quoted: false }, 1));
-    if item.is(Cue::Here) && item.folded.contains(' ') || item.is(Cue::Here) && at > 0 {
+    let named = items.get(at + 1).is_some_and(|i| matches!(i.what, What::Path { .. }));
+    if item.is(Cue::Here) && !named && (item.folded.contains(' ') || at > 0) {
         return path(".".to_owned(), Looks::Folder);
     }
     let noun =

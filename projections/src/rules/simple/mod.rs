@@ -171,6 +171,9 @@ const SENT_PERMILLE: u16 = 600;
 /// How likely the frame of a table must be before columns are read by what they stand beside.
 const TABLE_PERMILLE: u32 = 700;
 
+/// How likely another frame must be, and three times likelier than the grammar's, before the grammar is doubted.
+const DOUBT_PERMILLE: u32 = 500;
+
 /// How likely another frame must be before it stands where the grammar was sure.
 const OVERRULED_PERMILLE: u32 = 800;
 
@@ -192,7 +195,7 @@ fn by_usage<'a>(
     if std::env::var("USAGE").is_ok() { eprintln!("{sure} {read} | {ranked:?}"); }
     let share = ranked.iter().find(|l| l.frame == read).map_or(0, |l| l.permille);
     let table = read.starts_with("read_files_csv") && first.permille >= TABLE_PERMILLE;
-    let overruled = first.frame != read && first.permille >= OVERRULED_PERMILLE && share * 15 < first.permille;
+    let overruled = first.frame != read && first.permille >= DOUBT_PERMILLE && share * 3 < first.permille;
     if sure && !table && !overruled {
         return grammar;
     }

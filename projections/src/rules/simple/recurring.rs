@@ -72,7 +72,7 @@ impl Reader<'_> {
     fn read(&self) -> Option<Recurring> {
         for start in 0..self.tokens.len() {
             let Some((cadence, part, end)) = self.cadence(start) else { continue };
-            let after = self.time(self.skip_links(end));
+            let after = self.time(self.skip_links(end)).or_else(|| self.time_soon(end));
             let (time, from, to) = match after {
                 Some((minutes, to)) => (Some(minutes), start, to),
                 None => match self.time_before(start) {
@@ -84,6 +84,10 @@ impl Reader<'_> {
             let (late, to) = self.part_after(to);
             let minutes = self.at_part(time, late.or(part.as_deref()));
             let cron = cron(&cadence, minutes, day)?;
+            // A time of day that went into nothing would make it another one.
+            if (0..self.tokens.len()).any(|at| !(from..to).contains(&at) && self.is_clock(at)) {
+                return None;
+            }
             // «every other day… no, every day»: which one is meant is for the person to say.
             if (to..self.tokens.len()).any(|at| self.cadence(at).is_some()) {
                 return None;
@@ -91,6 +95,23 @@ impl Reader<'_> {
             return Some(Recurring { cron, items: self.tokens[from].1..self.tokens[to - 1].1 + 1 });
         }
         None
+    }
+
+    /// «every morning, say, at six»: with a filler between.
+    fn time_soon(&self, end: usize) -> Option<Time> {
+        let filler = |at: usize| matches!(self.word(at), "," | "say" | "like" | "tipo" | "diciamo" | "circa" | "about" | "um" | "uh" | "ehm" | "boh");
+        let from = (end..end + 3).take_while(|&at| filler(at)).last()? + 1;
+        self.phrase(&self.words.at, from)?;
+        self.time(from)
+    }
+
+    /// `22:15`, «at six», «alle 9».
+    fn is_clock(&self, at: usize) -> bool {
+        let figure = self.word(at).split_once(':').is_some_and(|(h, m)| {
+            m.len() == 2 && h.len() <= 2 && h.parse::<u8>().is_ok_and(|h| h < 24) && m.parse::<u8>().is_ok_and(|m| m < 60)
+        });
+        let at_hour = matches!(self.word(at), "at" | "alle") && self.number(at + 1).is_some();
+        figure || at_hour
     }
 
     fn word(&self, at: usize) -> &str {

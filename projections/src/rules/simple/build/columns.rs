@@ -23,8 +23,10 @@ impl Builder<'_> {
         let mut value = None;
         if parts.get(1).is_some_and(|p| p.tool == "filter_entries") {
             let at = self.value_said(usage, frame).ok_or_else(|| self.not_filled())?;
-            value = Some(at);
+            let field = self.field_of(at, usage, frame);
+            value = Some((at, field));
             self.used[at] = true;
+            field.into_iter().for_each(|field| self.used[field] = true);
         }
         let rest = if value.is_some() { &parts[2..] } else { &parts[1..] };
         let key = match rest {
@@ -39,8 +41,8 @@ impl Builder<'_> {
         if let Some(key) = key {
             self.used[key] = true;
         }
-        if let Some(at) = value {
-            self.rows_with(at, key, usage, frame)?;
+        if let Some((at, field)) = value {
+            self.rows_with(at, field)?;
         }
         let (Some(part), origin) = (rest.first(), key.map_or(Origin::Default, |at| words(&self.items[at]))) else {
             return Ok(());
@@ -83,8 +85,12 @@ impl Builder<'_> {
     /// «the average score per team»: what is counted or summed in each group.
     fn total_of_groups(&mut self, usage: &Usage, frame: &str) -> Option<(&'static str, Value, Origin)> {
         let said = |i: &Item| self.total_said(i).is_some();
-        let total = self.items.iter().position(|i| !i.is_noise() && said(i)).or_else(|| self.items.iter().position(said))?;
-        let op = self.total_said(&self.items[total])?.to_owned();
+        let total = self.items.iter().position(|i| !i.is_noise() && said(i)).or_else(|| self.items.iter().position(said));
+        let sums = |i: &Item| i.verb().is_some_and(|v| self.class(v).verbs[0] == "compute");
+        let op = match total {
+            Some(at) => self.total_said(&self.items[at])?.to_owned(),
+            None => self.items.iter().any(sums).then(|| "sum".to_owned())?,
+        };
         let key = self.column_said(usage, frame, false)?;
         self.used[key] = true;
         let name = self.column_written(key);
@@ -99,8 +105,7 @@ impl Builder<'_> {
     }
 
     /// One condition: the value, the column beside it if one is named, and how they compare.
-    fn rows_with(&mut self, value: usize, key: Option<usize>, usage: &Usage, frame: &str) -> Result<(), Trouble> {
-        let field = self.field_of(value, key, usage, frame);
+    fn rows_with(&mut self, value: usize, field: Option<usize>) -> Result<(), Trouble> {
         let near = |cue: Cue| {
             (value.saturating_sub(4)..self.items.len().min(value + 3)).any(|at| self.items[at].is(cue))
         };
@@ -117,9 +122,6 @@ impl Builder<'_> {
             None => "eq",
         };
         let name = field.map_or_else(|| "*".to_owned(), |at| self.column_written(at));
-        if let Some(at) = field {
-            self.used[at] = true;
-        }
         let condition = json!([{ "field": name, "op": op, "value": held }]);
         let origin = words(&self.items[value]);
         self.next("filter_entries", &[("where", condition, origin)])
@@ -175,7 +177,7 @@ impl Builder<'_> {
     /// The next item in that direction that is no grammar, at most three away.
     fn beside(&self, at: usize, forward: bool) -> Option<usize> {
         let grammar = |i: &Item| {
-            i.is_noise() || i.is(Cue::Determiner) || i.is(Cue::Equal) || i.is(Cue::From) || matches!(i.what, What::Punctuation(':' | ','))
+            i.is_noise() || i.is(Cue::Determiner) || i.is(Cue::Equal) || i.is(Cue::From) || i.is(Cue::Named) || matches!(i.what, What::Punctuation(':' | ','))
         };
         let passes = |i: &Item| {
             grammar(i) && i.is(Cue::Column) == false && i.senses().iter().all(|s| matches!(s, Sense::Noise | Sense::Cue(_)))
@@ -193,7 +195,7 @@ impl Builder<'_> {
 
     /// How much speaks for that word to be the column that is sorted, summed or grouped by.
     fn column_points(&self, at: usize, usage: &Usage, frame: &str, grouped: bool) -> Option<i32> {
-        if self.used[at] || !self.names_data(at) {
+        if self.used[at] || !self.names_data(at) || self.names_rows(at) {
             return None;
         }
         let item = &self.items[at];
@@ -222,8 +224,18 @@ impl Builder<'_> {
         points += i32::from(unknown && !usage.explains(&item.folded, frame)) + i32::from(unknown);
         let capital = at > 0 && self.said(at..at + 1).starts_with(char::is_uppercase);
         points -= 3 * i32::from(capital) + 3 * i32::from(self.is_the_table(&item.folded)) ;
-        points -= 3 * i32::from(["texts_lines", "entries", "files"].iter().any(|n| self.names(item, n)));
+        points += 3 * i32::from(led.is_some_and(|i| matches!(i.folded.as_str(), "under" | "sotto")));
         Some(points)
+    }
+
+    /// «rows», «entries»: what a table is made of, no column of it.
+    fn names_rows(&self, at: usize) -> bool {
+        ["texts_lines", "entries", "files"].iter().any(|n| self.names(&self.items[at], n)) && !self.beside_a_column(at)
+    }
+
+    fn beside_a_column(&self, at: usize) -> bool {
+        let near = [self.beside(at, false), self.beside(at, true)];
+        near.into_iter().flatten().any(|p| self.items[p].is(Cue::Column))
     }
 
     /// The column that the sentence is about.
@@ -279,8 +291,8 @@ impl Builder<'_> {
     }
 
     /// The column whose value is meant: named as one, or right before the value.
-    fn field_of(&self, value: usize, key: Option<usize>, usage: &Usage, frame: &str) -> Option<usize> {
-        let open = |&at: &usize| Some(at) != key && at != value && !self.used[at] && self.names_data(at);
+    fn field_of(&self, value: usize, usage: &Usage, frame: &str) -> Option<usize> {
+        let open = |&at: &usize| at != value && !self.used[at] && self.names_data(at);
         let column = |&at: &usize| {
             [self.beside(at, false), self.beside(at, true)].into_iter().flatten().any(|p| self.items[p].is(Cue::Column))
         };
@@ -290,7 +302,7 @@ impl Builder<'_> {
             let passes = |i: &Item| i.is_noise() || i.is(Cue::Equal) || i.is(Cue::MinSize) || i.is(Cue::MaxSize) || i.is_punctuation() || i.verb().is_some() || i.is(Cue::Contains) || usage.explains(&i.folded, frame);
             let known = usage.explains(&self.items[at].folded, frame);
             !self.is_the_table(&self.items[at].folded) && between.iter().all(passes) && !known
-        }).or_else(|| self.follows_field(value).then(|| value - 1).filter(|&at| Some(at) != key));
+        }).or_else(|| self.follows_field(value).then(|| value - 1));
         let rows = |at: &usize| !["texts_lines", "entries", "files"].iter().any(|n| self.names(&self.items[*at], n));
         named.or(before).filter(rows)
     }

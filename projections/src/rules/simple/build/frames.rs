@@ -97,10 +97,24 @@ impl<'a> Builder<'a> {
         }
         self.explain_by_usage(usage, frame, &parts);
         self.explain_numbers();
+        if acts && !self.says_act(usage, frame) {
+            return Err(self.not_filled());
+        }
         match (0..self.items.len()).find(|&at| !self.used[at] && self.is_lost(at, usage, frame)) {
             Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
             None => Ok(()),
         }
+    }
+
+    /// «zippami la cartella ~/x»: where a word is strange, another one than a noun must say what is to be done.
+    fn says_act(&self, usage: &Usage, frame: &str) -> bool {
+        const CLEARLY: i16 = 15;
+        let strange = |(at, i): (usize, &Item)| i.is_unknown() && !self.used[at];
+        let says = |i: &Item| {
+            let told = i.folded.split([' ', '\'']).any(|w| usage.speaks(w, frame) >= CLEARLY);
+            i.is_word() && i.object().is_none() && told
+        };
+        !self.items.iter().enumerate().any(strange) || self.items.iter().any(says)
     }
 
     /// A span, a number, a restriction or another act that went into no step. A word that nobody knows is lost only where
@@ -270,6 +284,13 @@ impl<'a> Builder<'a> {
             let within = format!("{}/", value(at));
             paths.iter().any(|&other| other != at && value(other).starts_with(&within))
         };
+        if let ([place], Some(name)) = (paths.as_slice(), self.name_said()) {
+            if self.is_place(*place) {
+                return self.made_in(*place, name);
+            }
+        } else if paths.len() == 1 && self.is_place(paths[0]) && all.iter().any(|&at| self.items[at].is(Cue::Named)) {
+            return Err(self.not_filled());
+        }
         let holding: Vec<usize> = paths.iter().filter(outer).copied().collect();
         let new: Vec<usize> = paths.iter().copied().filter(|at| !holding.contains(at)).collect();
         let tool = self.known("create_dirs")?;
@@ -280,6 +301,32 @@ impl<'a> Builder<'a> {
             self.used[*at] |= empty || holding.contains(at);
         }
         Ok(())
+    }
+
+    /// «… that is called receipts»: the word or quotation after «called».
+    fn name_said(&self) -> Option<usize> {
+        let cue = self.items.iter().position(|i| i.is(Cue::Named))?;
+        (cue + 1..self.items.len().min(cue + 3)).find(|&at| {
+            let item = &self.items[at];
+            matches!(item.what, What::Quoted(_)) || item.is_unknown() || matches!(&item.what, What::Path { value, .. } if !value.contains('/'))
+        })
+    }
+
+    fn made_in(&mut self, place: usize, name: usize) -> Result<(), Trouble> {
+        let tool = self.known("create_dirs")?;
+        let Some(argument) = tool.with_role(Role::TargetPath).next() else { return Err(self.not_filled()) };
+        let folder = path(&self.items[place]).map_or("", |(value, _)| value).trim_end_matches('/');
+        let name_text = match &self.items[name].what {
+            What::Quoted(text) => text.clone(),
+            _ => self.said(name..name + 1),
+        };
+        let mut filled = Filled::default();
+        filled.args.insert(argument.to_owned(), json!([format!("{folder}/{name_text}")]));
+        let (first, last) = (place.min(name), place.max(name));
+        let origin = Origin::Words { start: byte(self.items[first].start), end: byte(self.items[last].end) };
+        filled.provenance.insert(format!("/{argument}/0"), origin);
+        filled.used.extend([place, name]);
+        self.push(tool, filled)
     }
 
     /// Every path goes into the executor's list of paths.
@@ -405,7 +452,7 @@ impl<'a> Builder<'a> {
             let item = &self.items[*at];
             let quoted = matches!(item.what, What::Quoted(_));
             let task = self.names(item, "tasks") || item.is_noise() || item.is_punctuation();
-            let idle = item.is(Cue::Not) || item.is(Cue::Unwanted) || item.is(Cue::Determiner) || item.is(Cue::From);
+            let idle = item.senses().iter().any(|s| matches!(s, Sense::Setting(_))) || item.is(Cue::Not) || item.is(Cue::Unwanted) || item.is(Cue::Determiner) || item.is(Cue::From);
             let act = item.verb().is_some_and(|v| self.acts(v) && matches!(self.class(v).verbs[0].as_str(), "cancel" | "delete" | "undo" | "schedule" | "pause"));
             quoted || (!task && !idle && !act && !(usage.explains(&item.folded, frame) && !item.is_unknown()))
         };
@@ -434,8 +481,18 @@ impl<'a> Builder<'a> {
         };
         let quoted = all.iter().copied().find(|&at| matches!(self.items[at].what, What::Quoted(_)));
         let person = |at: usize| self.items[at].is(Cue::People) || matches!(self.items[at].what, What::Email(_)) || capital(at);
-        let to = all.iter().copied().find(|&at| person(at)).ok_or_else(|| self.not_filled())?;
-        let last = (to..all.len()).take_while(|&at| capital(at) || at == to).last().unwrap_or(to);
+        let led = |at: usize| at.checked_sub(1).is_some_and(|b| self.items[b].is(Cue::Into) || self.items[b].folded == "per" || self.items[b].folded == "for");
+        let opens = |at: usize| at.checked_sub(1).is_none_or(|b| matches!(self.items[b].what, What::Punctuation('.' | '!' | '?')));
+        let people: Vec<usize> = all.iter().copied().filter(|&at| person(at)).collect();
+        let to = people
+            .iter()
+            .find(|&&at| led(at))
+            .or_else(|| people.iter().find(|&&at| !opens(at)))
+            .or(people.first())
+            .copied()
+            .ok_or_else(|| self.not_filled())?;
+        let titled = |at: usize| self.items[at].what == What::Punctuation('.') && is_title(&self.items[at - 1].folded);
+        let last = (to..all.len()).take_while(|&at| at == to || capital(at) || titled(at)).last().unwrap_or(to);
         let (others, last) = self.more_recipients(last);
         let (start, end, text) = match quoted {
             Some(at) => match &self.items[at].what {
@@ -644,6 +701,11 @@ impl<'a> Builder<'a> {
             }
         }
     }
+}
+
+/// «Dr.», «Sig.»: the point belongs to the name.
+pub(super) fn is_title(folded: &str) -> bool {
+    ["dr", "mr", "mrs", "ms", "prof", "sig", "dott", "avv", "ing", "st"].contains(&folded)
 }
 
 fn is_archive(value: &str) -> bool {

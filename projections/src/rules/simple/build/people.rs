@@ -92,8 +92,11 @@ impl Builder<'_> {
         if !item.is(Cue::People) {
             named(at)?;
         }
-        let more = (at + 1..at + 3)
-            .take_while(|&i| named(i).is_some() && (self.items[i].is_unknown() || self.items[i].forgiven))
+        let titled = |i: usize| {
+            self.items.get(i).is_some_and(|p| p.what == What::Punctuation('.')) && super::frames::is_title(&self.items[i - 1].folded)
+        };
+        let more = (at + 1..at + 4)
+            .take_while(|&i| titled(i) || named(i).is_some() && (self.items[i].is_unknown() || self.items[i].forgiven))
             .last();
         let last = more.unwrap_or(at);
         Some((at, self.said(at..last + 1), last))
@@ -140,6 +143,15 @@ impl Builder<'_> {
         }
         let mark = |at: &usize| self.items[*at].is(Cue::Saying) || self.items[*at].what == What::Punctuation(':');
         let mut start = last + 1;
+        // «message Ben and tell him …»
+        let joins = self.items.get(start).is_some_and(|i| i.is(Cue::Connector) || i.is_punctuation());
+        let retold = (start + 1..start + 4).find(|&at| self.items.get(at).is_some_and(|i| i.is(Cue::Tells)));
+        if let Some(at) = retold.filter(|_| joins) {
+            start = at + 1;
+            while self.items.get(start).is_some_and(|i| matches!(i.folded.as_str(), "him" | "her" | "them" | "gli" | "le")) {
+                start += 1;
+            }
+        }
         let before = (verb + 1..recipient).find(mark);
         while self.items.get(start).is_some_and(|i| {
             i.is(Cue::Saying)

@@ -74,6 +74,14 @@ impl Usage {
         shares.into_iter().take(5).map(likely).collect()
     }
 
+    /// How much the word itself speaks for this frame, in hundredths of a nat.
+    pub(crate) fn speaks(&self, word: &str, frame: &str) -> i16 {
+        let at = self.frames.iter().position(|f| f == frame);
+        let weights = self.weights.get(&format!("w:{word}"));
+        let found = weights.into_iter().flatten().find(|(f, _)| Some(usize::from(*f)) == at);
+        found.map_or(0, |(_, weight)| *weight)
+    }
+
     /// Whether the word, among all that it might speak for, speaks for this frame.
     pub(crate) fn explains(&self, word: &str, frame: &str) -> bool {
         const CLEARLY: i16 = 10;
