@@ -84,7 +84,7 @@ impl<'a> Builder<'a> {
                 self.push(tool, filled)?;
                 self.ranked(&parts, usage, frame)?;
             }
-            ["cancel_recurring"] => self.ended(usage, frame)?,
+            ["cancel_recurring" | "toggle_recurring" | "run_now_recurring"] => self.ended(names[0], usage, frame)?,
             ["send_messages"] => self.sent(&all)?,
             ["read_files_csv", ..] => {
                 self.over_paths("read_files_csv", &all)?;
@@ -169,13 +169,30 @@ impl<'a> Builder<'a> {
                 .contains(&before)
         };
         let undoes = frame == "undo_last_turn";
+        let named = |at: Option<usize>| at.and_then(|at| self.items.get(at)).is_some_and(|i| path(i).is_some());
+        let chooses = |at: usize| {
+            let or = matches!(self.items[at].folded.as_str(), "or" | "o" | "oppure");
+            or && named(at.checked_sub(1)) && named(Some(at + 1))
+        };
+        if let Some(at) = (0..self.items.len()).find(|&at| acts && chooses(at)) {
+            return Err(Trouble::Unclear { words: self.said(at - 1..at + 2) });
+        }
+        let verb = frame.split('_').next().unwrap_or_default();
+        let says = |i: &Item| i.verb().is_some_and(|v| self.class(v).verbs[0] == verb);
+        // «I have no use for it, so delete it»: the negation ends before the act is named.
+        let apart = |at: usize| {
+            let end = self.items[at..].iter().position(|i| i.is_punctuation() || (i.is(Cue::Connector) && !i.is_noise()));
+            end.is_some_and(|end| self.items[at + end..].iter().any(says) && !self.items[at..at + end].iter().any(says))
+                && self.items[..at].iter().all(|i| !says(i))
+        };
+        let ends = frame.ends_with("_recurring");
         let turns = |at: &usize| {
             let i = &self.items[*at];
             let usual = i.folded.split(' ').any(|w| usage.explains(w, frame));
             let asks = i.is(Cue::Asking) && !i.is_noise();
             let told = i.past().is_some() && i.verb().is_none() && who(*at);
-            let turned = i.is(Cue::Not) && !(usual && (undoes || !acts));
-            turned || (acts && !undoes && (i.is(Cue::Condition) || asks || told))
+            let turned = i.is(Cue::Not) && !(usual && (undoes || ends || !acts || apart(*at)));
+            turned || (acts && !undoes && !ends && (i.is(Cue::Condition) || asks || told))
         };
         match (0..self.items.len()).find(turns) {
             Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
@@ -443,8 +460,15 @@ impl<'a> Builder<'a> {
     }
 
     /// What is to recur no longer: by the words that usage does not explain.
-    fn ended(&mut self, usage: &Usage, frame: &str) -> Result<(), Trouble> {
-        let tool = self.known("cancel_recurring")?;
+    fn ended(&mut self, name: &str, usage: &Usage, frame: &str) -> Result<(), Trouble> {
+        let tool = self.known(name)?;
+        let verb = |name: &str| self.items.iter().any(|i| i.verb().is_some_and(|v| self.class(v).verbs[0] == name));
+        let paused = match (name == "toggle_recurring", verb("pause"), verb("resume")) {
+            (false, ..) => None,
+            (true, true, false) => Some(true),
+            (true, false, true) => Some(false),
+            (true, ..) => return Err(self.not_filled()),
+        };
         if self.items.iter().any(|i| !i.is_word() && !i.is_punctuation() && !matches!(i.what, What::Quoted(_))) {
             return Err(self.not_filled());
         }
@@ -453,7 +477,7 @@ impl<'a> Builder<'a> {
             let quoted = matches!(item.what, What::Quoted(_));
             let task = self.names(item, "tasks") || item.is_noise() || item.is_punctuation();
             let idle = item.senses().iter().any(|s| matches!(s, Sense::Setting(_))) || item.is(Cue::Not) || item.is(Cue::Unwanted) || item.is(Cue::Determiner) || item.is(Cue::From);
-            let act = item.verb().is_some_and(|v| self.acts(v) && matches!(self.class(v).verbs[0].as_str(), "cancel" | "delete" | "undo" | "schedule" | "pause"));
+            let act = item.verb().is_some_and(|v| self.acts(v) && matches!(self.class(v).verbs[0].as_str(), "cancel" | "delete" | "undo" | "schedule" | "pause" | "resume" | "run"));
             quoted || (!task && !idle && !act && !(usage.explains(&item.folded, frame) && !item.is_unknown()))
         };
         let said: Vec<usize> = (0..self.items.len()).filter(names).collect();
@@ -463,6 +487,10 @@ impl<'a> Builder<'a> {
         let mut filled = Filled::default();
         let text = self.text[self.items[first].start..self.items[last].end].to_owned();
         filled.args.insert("name".to_owned(), json!(text));
+        if let Some(paused) = paused {
+            filled.args.insert("paused".to_owned(), json!(paused));
+            filled.provenance.insert("/paused".to_owned(), Origin::Default);
+        }
         let origin = Origin::Words { start: byte(self.items[first].start), end: byte(self.items[last].end) };
         filled.provenance.insert("/name".to_owned(), origin);
         filled.used.extend(0..self.items.len());
@@ -494,6 +522,7 @@ impl<'a> Builder<'a> {
         let titled = |at: usize| self.items[at].what == What::Punctuation('.') && is_title(&self.items[at - 1].folded);
         let last = (to..all.len()).take_while(|&at| at == to || capital(at) || titled(at)).last().unwrap_or(to);
         let (others, last) = self.more_recipients(last);
+        self.refuse_choice(last)?;
         let (start, end, text) = match quoted {
             Some(at) => match &self.items[at].what {
                 What::Quoted(text) => (self.items[at].start, self.items[at].end, text.clone()),

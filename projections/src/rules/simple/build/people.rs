@@ -34,6 +34,7 @@ impl Builder<'_> {
             return if known { Err(missing) } else { Ok(false) };
         };
         let (others, last) = self.more_recipients(last);
+        self.refuse_choice(last)?;
         let body = self.told(at, to, last);
         let Some((body, origin)) = body else {
             for at in 0..self.items.len() {
@@ -126,6 +127,17 @@ impl Builder<'_> {
             last = at;
         }
         (others, last)
+    }
+
+    /// «Anna or Franca»: which of them is for the person to say.
+    pub(super) fn refuse_choice(&self, last: usize) -> Result<(), Trouble> {
+        let or = |i: &Item| matches!(i.folded.as_str(), "or" | "o" | "oppure" | "either" | "ovvero");
+        let before = self.items[..last].iter().rposition(|i| i.folded == "either");
+        let after = self.items.get(last + 1).is_some_and(or);
+        match before.or(after.then_some(last)) {
+            Some(at) => Err(Trouble::Unclear { words: self.said(at..self.items.len().min(last + 3)) }),
+            None => Ok(()),
+        }
     }
 
     fn is_quote(&self, at: usize) -> bool {

@@ -19,6 +19,7 @@ pub(crate) fn frame_of(steps: &[PlannedStep]) -> String {
             "read_urls_html" if !(is("what", "links") || is("what", "title") || is("what", "tables")) => {
                 vec!["get_urls".to_owned()]
             }
+            "filter_entries" if frame.as_slice() == ["get_processes"] => continue,
             "filter_texts_lines" if !(has("substring") || has("regex")) => {
                 let end = if has("tail") { "tail" } else { "head" };
                 if let Some(read) = frame.last_mut().filter(|f| f.starts_with("read_files")) {
