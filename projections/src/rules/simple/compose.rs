@@ -18,7 +18,7 @@ pub(crate) fn compose(lexicons: &Lexicons, text: &str, clock: &Clock, language: 
     replace(items, |items, at| extension(lexicons, items, at));
     explicit(lexicons, text, items);
     replace(items, |items, at| affix(text, items, at));
-    replace(items, |items, at| bound(lexicons, items, at));
+    replace(items, |items, at| signed(text, items, at).or_else(|| bound(lexicons, items, at)));
     replace(items, |items, at| window(clock, language, items, at));
     replace(items, |items, at| lines(lexicons, items, at));
     replace(items, |items, at| place(lexicons, text, items, at));
@@ -128,6 +128,14 @@ fn between(items: &[Item], at: usize) -> Option<(What, usize)> {
     let bare = size(items, at + 1).is_none();
     let scale = if bare { number(items, joint + 1).and_then(|(_, l)| unit(joint + 1 + l))? } else { 1 };
     Some((What::Bound { least: true, bytes: low.checked_mul(scale)? }, joint - at))
+}
+
+/// `> 250 MB`: a size right after a sign.
+fn signed(text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let (bytes, length) = size(items, at)?;
+    let before = text[..items[at].start].trim_end().trim_end_matches('=');
+    let least = if before.ends_with('>') { true } else { before.ends_with('<').then_some(false)? };
+    Some((What::Bound { least, bytes }, length))
 }
 
 /// «larger than 500 MB», «500 MB or more», «and 50 MB» after «between 10».

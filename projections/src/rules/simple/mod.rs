@@ -244,7 +244,7 @@ impl<'a> Attempt<'a> {
         likely: &usage::Likely,
     ) -> Self {
         let mut builder = Builder::new(lexicons, tools, ranking, text, items);
-        let built = builder.by_frame(usage, &likely.frame);
+        let built = builder.by_frame(usage, likely);
         let mut usual = Self::judged(tools, items, builder, built);
         // What nothing explains speaks against the frame, though less than against a reading word by word.
         let unexplained = 1000 - u32::from(usual.confidence);

@@ -11,11 +11,14 @@ use super::super::items::{Item, Lines, What};
 use super::super::lexicon::{Cue, Sense};
 use super::super::lift::{Looks, byte};
 use super::super::tools::Indexed;
-use super::super::usage::Usage;
+use super::super::usage::{Likely, Usage};
 use super::wanted::SOME;
 use super::{Builder, Clause, Trouble};
 use crate::manifest::Role;
 use crate::plan::{AnswerSpec, Origin};
+
+/// How likely a frame is when politeness and words of other acts no longer speak against it, in thousandths.
+const SURE_PERMILLE: u32 = 900;
 
 /// One step of a frame: an executor's name, and the settings that the frame fixes.
 pub(super) struct Part<'f> {
@@ -45,15 +48,20 @@ fn parts(frame: &str) -> Vec<Part<'_>> {
 
 impl<'a> Builder<'a> {
     /// Plans the whole sentence by that frame; an error when the words do not fill it.
-    pub(crate) fn by_frame(&mut self, usage: &Usage, frame: &str) -> Result<(), Trouble> {
+    pub(crate) fn by_frame(&mut self, usage: &Usage, likely: &Likely) -> Result<(), Trouble> {
+        let frame = likely.frame.as_str();
+        let sure = likely.permille >= SURE_PERMILLE;
         let parts = parts(frame);
         let names: Vec<&str> = parts.iter().map(|p| p.tool).collect();
         let all: Vec<usize> = (0..self.items.len()).collect();
         let acts = names.iter().any(|name| self.tools.indexed(name).is_some_and(Indexed::acts));
-        self.refuse_turned(usage, frame, acts)?;
+        self.refuse_turned(usage, frame, acts, sure)?;
         match names.as_slice() {
             ["find_files" | "find_dirs" | "find_files_hash", rest @ ..] => {
                 self.found(&all, &parts)?;
+                if rest == ["filter_entries"] {
+                    self.all_but(&all)?;
+                }
                 if let [act @ ("delete_files" | "move_files" | "compress_files")] = rest {
                     self.act_on_found(act, &all)?;
                 }
@@ -100,7 +108,7 @@ impl<'a> Builder<'a> {
         if acts && !self.says_act(usage, frame) {
             return Err(self.not_filled());
         }
-        match (0..self.items.len()).find(|&at| !self.used[at] && self.is_lost(at, usage, frame)) {
+        match (0..self.items.len()).find(|&at| !self.used[at] && self.is_lost(at, usage, frame, sure && !acts)) {
             Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
             None => Ok(()),
         }
@@ -112,14 +120,15 @@ impl<'a> Builder<'a> {
         let strange = |(at, i): (usize, &Item)| i.is_unknown() && !self.used[at];
         let says = |i: &Item| {
             let told = i.folded.split([' ', '\'']).any(|w| usage.speaks(w, frame) >= CLEARLY);
-            i.is_word() && i.object().is_none() && told
+            let named = i.verb().is_some_and(|v| self.class(v).verbs.iter().any(|v| frame.contains(&format!("{v}_"))));
+            i.is_word() && ((i.object().is_none() && told) || named)
         };
         !self.items.iter().enumerate().any(strange) || self.items.iter().any(says)
     }
 
     /// A span, a number, a restriction or another act that went into no step. A word that nobody knows is lost only where
     /// it may narrow what an act is done to.
-    fn is_lost(&self, at: usize, usage: &Usage, frame: &str) -> bool {
+    fn is_lost(&self, at: usize, usage: &Usage, frame: &str, reads_surely: bool) -> bool {
         let item = &self.items[at];
         if item.is_punctuation() {
             return false;
@@ -139,7 +148,7 @@ impl<'a> Builder<'a> {
         let other_act = item.verb().is_some_and(|v| {
             let class = self.class(v);
             let same = class.verbs.iter().any(|verb| frame.split(" > ").any(|step| step.starts_with(verb.as_str())));
-            self.acts(v) && !same && !usage.explains(&item.folded, frame)
+            !reads_surely && self.acts(v) && !same && !usage.explains(&item.folded, frame)
         });
         ordinal || counted || other_act || self.restricts(at)
     }
@@ -162,7 +171,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A negation, a condition, a question about an act turn the meaning round: those sentences are not guessed at.
-    fn refuse_turned(&self, usage: &Usage, frame: &str, acts: bool) -> Result<(), Trouble> {
+    fn refuse_turned(&self, usage: &Usage, frame: &str, acts: bool, sure: bool) -> Result<(), Trouble> {
         let who = |at: usize| {
             let before = at.checked_sub(1).map(|b| self.items[b].folded.as_str()).unwrap_or_default();
             ["i", "you", "we", "have", "has", "had", "i've", "you've", "did", "ho", "hai", "ha", "abbiamo", "avete"]
@@ -189,9 +198,11 @@ impl<'a> Builder<'a> {
         let turns = |at: &usize| {
             let i = &self.items[*at];
             let usual = i.folded.split(' ').any(|w| usage.explains(w, frame));
-            let asks = i.is(Cue::Asking) && !i.is_noise();
+            let polite = ["would you", "will you", "would it be possible", "is it possible", "are you able", "sarebbe possibile", "è possibile"]
+                .contains(&i.folded.as_str());
+            let asks = i.is(Cue::Asking) && !i.is_noise() && !(sure && polite);
             let told = i.past().is_some() && i.verb().is_none() && who(*at);
-            let turned = i.is(Cue::Not) && !(usual && (undoes || ends || !acts || apart(*at)));
+            let turned = i.is(Cue::Not) && frame != "find_files > filter_entries" && !(usual && (undoes || ends || !acts || apart(*at)));
             turned || (acts && !undoes && !ends && (i.is(Cue::Condition) || asks || told))
         };
         match (0..self.items.len()).find(turns) {
@@ -233,6 +244,30 @@ impl<'a> Builder<'a> {
         let take: Vec<usize> = all.iter().copied().filter(|&at| Some(at) != last).collect();
         let filled = fill(self.lexicons, tool, self.items, &take, None);
         self.push(tool, filled)
+    }
+
+    /// «everything in ~/x except the pdfs»: what was found, less the kinds that a negation names.
+    fn all_but(&mut self, all: &[usize]) -> Result<(), Trouble> {
+        let not = self.items.iter().position(|i| i.is(Cue::Not)).ok_or_else(|| self.not_filled())?;
+        let left_out: Vec<usize> =
+            all.iter().copied().filter(|&at| at > not && matches!(self.items[at].what, What::Globs { base: None, .. })).collect();
+        let mut wheres = Vec::new();
+        for &at in &left_out {
+            let What::Globs { globs, .. } = &self.items[at].what else { continue };
+            for glob in globs {
+                let extension = glob.strip_prefix("*.").filter(|e| e.chars().all(char::is_alphanumeric));
+                let extension = extension.ok_or_else(|| self.not_filled())?;
+                wheres.push(json!({ "field": "extension", "op": "ne", "value": extension }));
+            }
+        }
+        let (Some(step), Some(&first)) = (self.steps.last_mut(), left_out.first()) else { return Err(self.not_filled()) };
+        if let Some(args) = step.args.as_object_mut() {
+            args.remove("patterns");
+        }
+        step.provenance.retain(|name, _| !name.starts_with("/patterns"));
+        let origin = words(&self.items[first]);
+        self.used[not] = true;
+        self.next("filter_entries", &[("where", json!(wheres), origin)])
     }
 
     /// Of the paths, the one that things go to: the last, unless a word says that it is where they come from.
@@ -278,7 +313,12 @@ impl<'a> Builder<'a> {
             ["files", "dirs", "archives"].iter().any(|n| self.names(i, n)) || i.is(Cue::Named)
                 || (i.is(Cue::Determiner) && !i.is(Cue::Inside) && !i.is(Cue::From))
         };
-        let before = self.items[..at].iter().rev().find(|i| !label(i));
+        let led = self.items[..at].iter().rposition(|i| !label(i));
+        // «the name of ~/a.txt»
+        let of_name = led.and_then(|l| l.checked_sub(1)).is_some_and(|l| {
+            self.items[l].senses().iter().any(|s| matches!(s, Sense::Field(f) if self.lexicons.fields[*f].name == "name"))
+        });
+        let before = led.map(|l| &self.items[l]).filter(|_| !of_name);
         before.is_some_and(|i| (i.is(Cue::Inside) || i.is(Cue::From)) && !i.is(Cue::Connector))
     }
 
@@ -596,7 +636,7 @@ impl<'a> Builder<'a> {
                 let op = parts[1].value("op").unwrap_or("sum");
                 self.next("compute_entries", &[("op", json!(op), Origin::Default), ("key", json!("size"), Origin::Default)])
             }
-            Some("delete_files" | "move_files" | "compress_files") => Ok(()),
+            Some("delete_files" | "move_files" | "compress_files" | "filter_entries") => Ok(()),
             Some(_) => Err(self.not_filled()),
             None => {
                 if self.items.iter().any(|i| i.is(Cue::HowMany)) {

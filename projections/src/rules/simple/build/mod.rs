@@ -149,7 +149,7 @@ impl<'a> Builder<'a> {
         let deletes = self.steps.iter().any(|s| self.tools.indexed(&s.tool).is_some_and(|t| t.verb == "delete"));
         for at in 0..self.items.len() {
             let counts = number(self.items, at).is_some_and(|(n, _)| usize::try_from(n) == Ok(things) && things > 1);
-            let noun = self.items.get(at + 1).is_some_and(|i| i.object().is_some());
+            let noun = self.items[at + 1..].iter().take(3).any(|i| i.object().is_some());
             self.used[at] |= (counts && noun) || (deletes && self.items[at].is(Cue::Unwanted));
         }
     }

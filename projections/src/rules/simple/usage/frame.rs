@@ -38,6 +38,7 @@ pub(crate) fn frame_of(steps: &[PlannedStep]) -> String {
             "read_files" => {
                 parts.extend(has("head_lines").then(|| "head".to_owned()));
                 parts.extend(has("tail_lines").then(|| "tail".to_owned()));
+                parts.extend(has("range").then(|| "range".to_owned()));
             }
             "sort_entries" => {
                 parts.push(by(&step.args["by"]));
