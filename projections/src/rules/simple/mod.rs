@@ -168,9 +168,6 @@ const USUAL_PERMILLE: (u16, u16) = (550, 750);
 /// The same for a message whose person and text were found.
 const SENT_PERMILLE: u16 = 600;
 
-/// How likely the frame of a table must be before columns are read by what they stand beside.
-const TABLE_PERMILLE: u32 = 700;
-
 /// How likely another frame must be, and three times likelier than the grammar's, before the grammar is doubted.
 const DOUBT_PERMILLE: u32 = 500;
 
@@ -194,9 +191,8 @@ fn by_usage<'a>(
     let sure = grammar.is_sure();
     if std::env::var("USAGE").is_ok() { eprintln!("{sure} {read} | {ranked:?}"); }
     let share = ranked.iter().find(|l| l.frame == read).map_or(0, |l| l.permille);
-    let table = read.starts_with("read_files_csv") && first.permille >= TABLE_PERMILLE;
     let overruled = first.frame != read && first.permille >= DOUBT_PERMILLE && share * 3 < first.permille;
-    if sure && !table && !overruled {
+    if sure && !overruled {
         return grammar;
     }
     if first.frame != "none" {

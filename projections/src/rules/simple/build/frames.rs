@@ -55,6 +55,10 @@ impl<'a> Builder<'a> {
         let names: Vec<&str> = parts.iter().map(|p| p.tool).collect();
         let all: Vec<usize> = (0..self.items.len()).collect();
         let acts = names.iter().any(|name| self.tools.indexed(name).is_some_and(Indexed::acts));
+        let unsound = |i: &Item| matches!(i.what, What::Lines(lines) if !lines.sound());
+        if let Some(at) = self.items.iter().position(unsound) {
+            return Err(Trouble::NoSuchLines { words: self.said(at..at + 1) });
+        }
         self.refuse_turned(usage, frame, acts, sure)?;
         match names.as_slice() {
             ["find_files" | "find_dirs" | "find_files_hash", rest @ ..] => {
@@ -105,7 +109,8 @@ impl<'a> Builder<'a> {
         }
         self.explain_by_usage(usage, frame, &parts);
         self.explain_numbers();
-        if acts && !self.says_act(usage, frame) {
+        let strange = self.items.iter().zip(&self.used).any(|(item, used)| item.is_unknown() && !used);
+        if acts && (strange && !sure || !self.says_act(usage, frame)) {
             return Err(self.not_filled());
         }
         match (0..self.items.len()).find(|&at| !self.used[at] && self.is_lost(at, usage, frame, sure && !acts)) {
@@ -463,6 +468,14 @@ impl<'a> Builder<'a> {
         let tool = self.known(part.tool)?;
         if self.paths(all).iter().any(|&at| path(&self.items[at]).is_some_and(|(v, _)| v.ends_with('/'))) {
             return Err(self.not_filled());
+        }
+        let lines_at = all.iter().copied().find(|&at| matches!(self.items[at].what, What::Lines(_)));
+        if part.has("range") {
+            let at = lines_at.ok_or_else(|| self.not_filled())?;
+            self.over_paths("read_files", &self.paths(all))?;
+            let picker = self.known("filter_texts_lines")?;
+            let picked = fill(self.lexicons, picker, self.items, &[at], None);
+            return self.select(picker, picked);
         }
         let mut filled = fill(self.lexicons, tool, self.items, all, None);
         let end = [("head", "head_lines"), ("tail", "tail_lines")].into_iter().find(|(end, _)| part.has(end));
