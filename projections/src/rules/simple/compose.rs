@@ -283,10 +283,10 @@ fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Optio
         if moment(clock, language, items, from).is_some() {
             break;
         }
-        since |= item.is(Cue::Since);
-        until |= item.is(Cue::Until);
+        since |= item.is(Cue::Since) || item.is(Cue::Newer);
+        until |= item.is(Cue::Until) || item.is(Cue::Older);
         negated |= item.is(Cue::Not);
-        let passes = item.is(Cue::Since) || item.is(Cue::Until) || item.is(Cue::Modified) || item.is(Cue::Not);
+        let passes = item.is(Cue::Older) || item.is(Cue::Newer) || item.is(Cue::Since) || item.is(Cue::Until) || item.is(Cue::Modified) || item.is(Cue::Not);
         let bridge = from > at && item.is_noise();
         if !(passes || bridge) {
             return None;

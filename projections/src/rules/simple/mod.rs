@@ -198,7 +198,8 @@ fn by_usage<'a>(
     if first.frame != "none" {
         let usual = Attempt::usual(lexicons, tools, ranking, text, items, usage, first);
         if std::env::var("USAGE").is_ok() { eprintln!("   {:?} {} {}", usual.built, usual.confidence, usual.threshold); }
-        if usual.is_sure() {
+        // An act that every word explains is doubted, but no reading stands in for it.
+        if usual.is_sure() && !(sure && grammar.acts && !usual.acts) {
             return usual;
         }
     }

@@ -169,6 +169,7 @@ impl Builder<'_> {
                     && item.verb().is_none()
                     && !item.is(Cue::Column)
                     && !item.is(Cue::Table)
+                    && !item.is(Cue::Every)
             }
             _ => false,
         }
@@ -296,14 +297,14 @@ impl Builder<'_> {
         let column = |&at: &usize| {
             [self.beside(at, false), self.beside(at, true)].into_iter().flatten().any(|p| self.items[p].is(Cue::Column))
         };
-        let named = (0..self.items.len()).filter(open).find(column);
+        let rows = |at: &usize| !["texts_lines", "entries", "files"].iter().any(|n| self.names(&self.items[*at], n));
+        let named = (0..self.items.len()).filter(open).filter(rows).find(column);
         let before = (value.saturating_sub(3)..value).rev().filter(open).find(|&at| {
             let between = &self.items[at + 1..value];
             let passes = |i: &Item| i.is_noise() || i.is(Cue::Equal) || i.is(Cue::MinSize) || i.is(Cue::MaxSize) || i.is_punctuation() || i.verb().is_some() || i.is(Cue::Contains) || usage.explains(&i.folded, frame);
             let known = usage.explains(&self.items[at].folded, frame);
             !self.is_the_table(&self.items[at].folded) && between.iter().all(passes) && !known
         }).or_else(|| self.follows_field(value).then(|| value - 1));
-        let rows = |at: &usize| !["texts_lines", "entries", "files"].iter().any(|n| self.names(&self.items[*at], n));
         named.or(before).filter(rows)
     }
 

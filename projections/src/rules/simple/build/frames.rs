@@ -77,6 +77,9 @@ impl<'a> Builder<'a> {
             ["write_files"] => self.written(&parts[0], &all)?,
             ["read_files"] => self.lines_read(&parts[0], &all)?,
             ["read_files", "filter_texts_lines"] => self.searched(&all)?,
+            ["get_urls" | "read_files", act @ ("write_files" | "send_messages")] => {
+                self.passed_on(&parts[0], act, &all)?;
+            }
             ["read_files", "compare_entries"] => {
                 self.over_paths("read_files", &all)?;
                 self.next("compare_entries", &[])?;
@@ -150,10 +153,13 @@ impl<'a> Builder<'a> {
         if item.is_unknown() {
             return (over_found && !self.stands_apart(at)) || item.folded.starts_with(|c: char| c.is_ascii_digit());
         }
+        let grave = item.verb().is_some_and(|v| {
+            ["delete", "compress", "send", "schedule", "cancel", "undo", "create"].contains(&self.class(v).verbs[0].as_str())
+        });
         let other_act = item.verb().is_some_and(|v| {
             let class = self.class(v);
             let same = class.verbs.iter().any(|verb| frame.split(" > ").any(|step| step.starts_with(verb.as_str())));
-            !reads_surely && self.acts(v) && !same && !usage.explains(&item.folded, frame)
+            !(reads_surely && !grave) && self.acts(v) && !same && !usage.explains(&item.folded, frame)
         });
         ordinal || counted || other_act || self.restricts(at)
     }
@@ -207,7 +213,8 @@ impl<'a> Builder<'a> {
                 .contains(&i.folded.as_str());
             let asks = i.is(Cue::Asking) && !i.is_noise() && !(sure && polite);
             let told = i.past().is_some() && i.verb().is_none() && who(*at);
-            let turned = i.is(Cue::Not) && frame != "find_files > filter_entries" && !(usual && (undoes || ends || !acts || apart(*at)));
+            let denied = (*at + 1..self.items.len().min(*at + 3)).any(|n| says(&self.items[n]));
+            let turned = i.is(Cue::Not) && !(ends && sure && !denied) && frame != "find_files > filter_entries" && !(usual && (undoes || ends || !acts || apart(*at)));
             turned || (acts && !undoes && !ends && (i.is(Cue::Condition) || asks || told))
         };
         match (0..self.items.len()).find(turns) {
@@ -522,21 +529,11 @@ impl<'a> Builder<'a> {
             (true, false, true) => Some(false),
             (true, ..) => return Err(self.not_filled()),
         };
-        if self.items.iter().any(|i| !i.is_word() && !i.is_punctuation() && !matches!(i.what, What::Quoted(_))) {
+        let spans = |i: &Item| !matches!(i.what, What::Word(_) | What::Punctuation(_) | What::Quoted(_) | What::Globs { base: None, .. });
+        if self.items.iter().any(spans) {
             return Err(self.not_filled());
         }
-        let names = |at: &usize| {
-            let item = &self.items[*at];
-            let quoted = matches!(item.what, What::Quoted(_));
-            let task = self.names(item, "tasks") || item.is_noise() || item.is_punctuation();
-            let idle = item.senses().iter().any(|s| matches!(s, Sense::Setting(_))) || item.is(Cue::Not) || item.is(Cue::Unwanted) || item.is(Cue::Determiner) || item.is(Cue::From);
-            let act = item.verb().is_some_and(|v| self.acts(v) && matches!(self.class(v).verbs[0].as_str(), "cancel" | "delete" | "undo" | "schedule" | "pause" | "resume" | "run"));
-            quoted || (!task && !idle && !act && !(usage.explains(&item.folded, frame) && !item.is_unknown()))
-        };
-        let said: Vec<usize> = (0..self.items.len()).filter(names).collect();
-        let new: Vec<usize> = said.iter().copied().filter(|&at| !usage.explains(&self.items[at].folded, frame)).collect();
-        let kept = if new.is_empty() { said } else { new };
-        let (Some(&first), Some(&last)) = (kept.first(), kept.last()) else { return Err(self.not_filled()) };
+        let (first, last) = self.task_named(usage, frame).ok_or_else(|| self.not_filled())?;
         let mut filled = Filled::default();
         let text = self.text[self.items[first].start..self.items[last].end].to_owned();
         filled.args.insert("name".to_owned(), json!(text));
@@ -548,6 +545,43 @@ impl<'a> Builder<'a> {
         filled.provenance.insert("/name".to_owned(), origin);
         filled.used.extend(0..self.items.len());
         self.push(tool, filled)
+    }
+
+    /// The words that name a task: the longest run of them, first and last.
+    fn task_named(&self, usage: &Usage, frame: &str) -> Option<(usize, usize)> {
+        let acts = ["cancel", "delete", "undo", "schedule", "pause", "resume", "run", "move", "write"];
+        let names = |at: usize| {
+            let item = &self.items[at];
+            let label = self.names(item, "tasks") && item.is_word();
+            let told = item.senses().iter().all(|s| matches!(s, Sense::Noise | Sense::Cue(_) | Sense::Setting(_)));
+            let act = item.verb().is_some_and(|v| self.acts(v) && acts.contains(&self.class(v).verbs[0].as_str()));
+            let idle = item.is_word() && !item.is_unknown() && told;
+            matches!(item.what, What::Quoted(_) | What::Globs { .. })
+                || (item.is_word() && !label && !idle && !act)
+        };
+        let weight = |at: usize| if usage.speaks(&self.items[at].folded, frame) < 10 { 3 } else { 1 };
+        let mut best: Option<(i32, usize, usize)> = None;
+        let mut at = 0;
+        while at < self.items.len() {
+            if !names(at) {
+                at += 1;
+                continue;
+            }
+            // «photo of the garden»: small words inside of a name belong to it.
+            let small = |at: usize| self.items[at].is(Cue::From) || self.items[at].is(Cue::Determiner);
+            let mut last = at;
+            while let Some(next) = (last + 1..self.items.len().min(last + 3)).find(|&n| names(n))
+                && (last + 1..next).all(small)
+            {
+                last = next;
+            }
+            let points: i32 = (at..=last).filter(|&n| names(n)).map(weight).sum();
+            if best.is_none_or(|(most, ..)| points > most) {
+                best = Some((points, at, last));
+            }
+            at = last + 1;
+        }
+        best.map(|(_, first, last)| (first, last))
     }
 
     /// A message: to the person who is named, what stands in quotes or after a word or mark that opens what is told.
@@ -612,6 +646,47 @@ impl<'a> Builder<'a> {
         self.push(tool, filled)
     }
 
+    /// What a page or a file holds is written elsewhere, or sent to somebody.
+    fn passed_on(&mut self, part: &Part<'_>, act: &str, all: &[usize]) -> Result<(), Trouble> {
+        let tool = self.known(act)?;
+        let paths = self.paths(all);
+        let target = self.destination(&paths).filter(|_| act == "write_files");
+        let sources: Vec<usize> = all.iter().copied().filter(|&at| Some(at) != target).collect();
+        let fetched = part.tool == "get_urls";
+        if paths.len() != usize::from(!fetched) + usize::from(act == "write_files") {
+            return Err(self.not_filled());
+        }
+        if fetched {
+            self.page_read(part, &sources)?;
+        } else {
+            self.lines_read(part, &sources)?;
+        }
+        if !self.last_gives_content() {
+            return Err(self.not_filled());
+        }
+        let mut filled = match target {
+            Some(at) => fill(self.lexicons, tool, self.items, &[at], target),
+            None => {
+                let capital = |at: &&usize| {
+                    let item = &self.items[**at];
+                    let name = (item.is_unknown() || item.forgiven) && self.said(**at..**at + 1).starts_with(char::is_uppercase);
+                    item.is(Cue::People) || matches!(item.what, What::Email(_)) || (name && **at > 0)
+                };
+                let to = *all.iter().find(capital).ok_or_else(|| self.not_filled())?;
+                let mut filled = Filled::default();
+                filled.args.insert("to".to_owned(), json!([self.said(to..to + 1)]));
+                filled.provenance.insert("/to/0".to_owned(), words(&self.items[to]));
+                filled.used.push(to);
+                filled
+            }
+        };
+        let Some(argument) = tool.with_role(Role::Content).chain(tool.with_role(Role::Text)).next() else {
+            return Err(self.not_filled());
+        };
+        filled.refer(argument, self.last(), "content");
+        self.push(tool, filled)
+    }
+
     fn page_read(&mut self, part: &Part<'_>, all: &[usize]) -> Result<(), Trouble> {
         let tool = self.known(part.tool)?;
         let mut filled = fill(self.lexicons, tool, self.items, all, None);
@@ -619,6 +694,8 @@ impl<'a> Builder<'a> {
             filled.args.insert("what".to_owned(), json!(what));
             filled.provenance.entry("/what".to_owned()).or_insert(Origin::Default);
         }
+        // «the json at https://…»: what the page is, not files of that kind.
+        filled.used.extend(all.iter().filter(|&&at| matches!(self.items[at].what, What::Globs { base: None, .. })));
         self.push(tool, filled)?;
         let clause = Clause { range: 0..self.items.len(), verbs: Vec::new(), counts: false, pronoun: false };
         let picked = if part.settings.is_empty() { self.extraction(&clause, all) } else { None };
@@ -679,7 +756,8 @@ impl<'a> Builder<'a> {
                         _ => false,
                     })
                 };
-                if self.items.iter().any(|i| contradicts(i) && !i.is(Cue::Fresh)) {
+                let least = self.items.iter().any(|i| i.is(Cue::Superlative) && matches!(i.folded.as_str(), "least" | "meno"));
+                if self.items.iter().any(|i| contradicts(i) && !i.is(Cue::Fresh)) || (least && desc) {
                     return Err(self.not_filled());
                 }
                 args.push(("by", json!(by), Origin::Default));

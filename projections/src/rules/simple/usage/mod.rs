@@ -65,6 +65,14 @@ impl Usage {
         let best = scores.iter().copied().max().unwrap_or(0);
         let mut shares: Vec<(u64, usize)> =
             scores.iter().enumerate().map(|(at, score)| (decay(best.abs_diff(*score)), at)).collect();
+        // How many of them is read from the words; with or without a number it is the same frame.
+        for at in 0..shares.len() {
+            let Some(base) = self.frames[at].strip_suffix(" top") else { continue };
+            let Some(other) = self.frames.iter().position(|f| f == base) else { continue };
+            let (more, less) = if shares[at].0 >= shares[other].0 { (at, other) } else { (other, at) };
+            shares[more].0 += shares[less].0;
+            shares[less].0 = 0;
+        }
         let total: u64 = shares.iter().map(|(share, _)| share).sum();
         shares.sort_by_key(|&(share, at)| (std::cmp::Reverse(share), at));
         let likely = |(share, at): (u64, usize)| Likely {
