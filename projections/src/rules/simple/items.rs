@@ -180,8 +180,33 @@ pub(crate) fn items(lexicons: &Lexicons, text: &str, existing: &[(u32, u32)], la
         }
     }
     drop_verbs_after_determiners(&mut items);
+    phrasal(lexicons, &mut items);
     interjections(&mut items);
     items
+}
+
+/// «throw ~/x away»: a verb and its particle with the object between them mean what they mean together.
+fn phrasal(lexicons: &Lexicons, items: &mut [Item]) {
+    const PARTICLES: [&str; 7] = ["away", "out", "up", "off", "back", "down", "on"];
+    for at in 0..items.len() {
+        if !items[at].is_word() || items[at].folded.contains(' ') {
+            continue;
+        }
+        let particle = (at + 2..items.len().min(at + 9)).find(|&p| {
+            let closes = items.get(p + 1).is_none_or(|i| i.is_punctuation() || i.is(Cue::Connector) || i.is_noise());
+            PARTICLES.contains(&items[p].folded.as_str()) && closes
+        });
+        let Some(particle) = particle else { continue };
+        let thing = |i: &Item| i.is(Cue::Pronoun) || i.object().is_some() || !(i.is_word() || i.is_punctuation());
+        if !items[at + 1..particle].iter().any(thing) {
+            continue;
+        }
+        let Some(senses) = lexicons.phrase(&[&items[at].folded, &items[particle].folded]) else { continue };
+        if senses.iter().any(|s| matches!(s, Sense::Verb(_))) {
+            items[at].what = What::Word(senses.to_vec());
+            items[particle].what = What::Word(vec![Sense::Noise]);
+        }
+    }
 }
 
 /// The run of characters after «regex» that only a regular expression has.

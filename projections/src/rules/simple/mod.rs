@@ -104,7 +104,7 @@ pub fn usage_features(lexicons: &Lexicons, text: &str) -> Vec<String> {
         fallback: language,
         existing: &[],
     };
-    usage::features(lexicons, &sentence(lexicons, &facts, language, text))
+    usage::features(lexicons, text, &sentence(lexicons, &facts, language, text))
 }
 
 /// Plans a sentence.
@@ -142,7 +142,12 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
             attempt = whole;
         }
     }
-    let attempt = by_usage(lexicons, tools, &ranking, text, &items, attempt);
+    // A command line means what it says.
+    let attempt = if attempt.is_sure() && is_command_line(lexicons, facts, text) {
+        attempt
+    } else {
+        by_usage(lexicons, tools, &ranking, text, &items, attempt)
+    };
     let Attempt { built, builder, confidence, threshold, .. } = attempt;
     let plan = match built {
         Ok(()) if confidence >= threshold && !builder.steps.is_empty() => Plan {
@@ -185,7 +190,7 @@ fn by_usage<'a>(
     grammar: Attempt<'a>,
 ) -> Attempt<'a> {
     let usage = usage::Usage::embedded();
-    let ranked = usage.rank(&usage::features(lexicons, items));
+    let ranked = usage.rank(&usage::features(lexicons, text, items));
     let Some(first) = ranked.first() else { return grammar };
     let read = usage::frame_of(&grammar.builder.steps);
     let sure = grammar.is_sure();
@@ -294,7 +299,7 @@ fn again(
     if items.iter().find(|i| i.verb().is_some()).is_some_and(ends) {
         return None;
     }
-    let usual = usage::Usage::embedded().rank(&usage::features(lexicons, items));
+    let usual = usage::Usage::embedded().rank(&usage::features(lexicons, text, items));
     if usual.first().is_some_and(|l| l.permille >= OVERRULED_PERMILLE && l.frame != "schedule_recurring" && l.frame.ends_with("_recurring")) {
         return None;
     }
@@ -339,6 +344,10 @@ fn has_controls(text: &str, existing: &[(u32, u32)]) -> bool {
         let named = existing.iter().any(|&(from, to)| (from as usize..to as usize).contains(&at));
         c.is_control() && !matches!(c, '\n' | '\r' | '\t') && !named
     })
+}
+
+fn is_command_line(lexicons: &Lexicons, facts: &Facts<'_>, text: &str) -> bool {
+    shell::command_line(lexicons, &dates::Clock::new(facts.now_us, facts.zone), text).is_some()
 }
 
 fn sentence(lexicons: &Lexicons, facts: &Facts<'_>, language: Language, text: &str) -> Vec<Item> {

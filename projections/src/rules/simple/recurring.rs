@@ -204,7 +204,8 @@ impl Reader<'_> {
 
     /// «tuesday and thursday at 6», without «every».
     fn bare_days(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
-        let (days, to) = self.days(at).filter(|_| self.likely)?;
+        let plural = self.language == Language::En && self.word(at).ends_with("days");
+        let (days, to) = self.days(at).filter(|_| self.likely || plural)?;
         let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
         timed.then(|| (Cadence::Weekly(days), None, to))
     }
@@ -330,7 +331,11 @@ impl Reader<'_> {
             .find_map(|(phrase, minutes)| Some((i64::from(*minutes), self.phrase([phrase], from)?)))
         {
             let hour = self.number(to).filter(|h| (0..24).contains(h) && self.language == Language::En)?;
-            return Some((hour * 60 + minutes, to + 1));
+            return Some(match self.word(to + 1) {
+                "pm" | "p.m" => ((hour % 12 + 12) * 60 + minutes, to + 2),
+                "am" | "a.m" => (hour % 12 * 60 + minutes, to + 2),
+                _ => (hour * 60 + minutes, to + 1),
+            });
         }
         let (minutes, to, sure) = self.clock(from)?;
         (sure || led.is_some()).then_some((minutes, to))

@@ -270,6 +270,11 @@ impl<'a> Builder<'a> {
             start += 1;
         }
         let range = start..stop;
+        // «add something to ~/a.txt»
+        let vague = |at: usize| self.items[at].is(Cue::Vague) || self.items[at].is(Cue::Determiner) || self.items[at].is_noise();
+        if range.clone().all(vague) && range.clone().any(|at| self.items[at].is(Cue::Vague)) {
+            return None;
+        }
         let named = |at: usize| self.items[at].form().is_some() || self.items[at].object().is_some();
         if range.clone().any(|at| self.names(&self.items[at], "processes")) {
             return None;

@@ -70,7 +70,8 @@ impl Builder<'_> {
     }
 
     fn sort_rows(&mut self, part: &Part<'_>, by: &str, origin: Origin) -> Result<(), Trouble> {
-        let mut args = vec![("by", json!(by), origin), ("desc", json!(part.has("desc")), Origin::Default)];
+        let desc = self.direction_said().unwrap_or(part.has("desc"));
+        let mut args = vec![("by", json!(by), origin), ("desc", json!(desc), Origin::Default)];
         let all: Vec<usize> = (0..self.items.len()).collect();
         let said = self.number_said(&all);
         if let Some((at, n, length)) = said {
@@ -80,6 +81,21 @@ impl Builder<'_> {
             args.push(("top", json!(if self.says_many() { super::wanted::SOME } else { 1 }), Origin::Default));
         }
         self.next("sort_entries", &args)
+    }
+
+    /// «descending», «from A to Z»: the words' own direction.
+    fn direction_said(&self) -> Option<bool> {
+        self.items.iter().find_map(|i| {
+            let by_name = i.senses().iter().find_map(|s| match s {
+                Sense::Order(o) if self.lexicons.orders[*o].by == "name" => Some(self.lexicons.orders[*o].desc),
+                _ => None,
+            });
+            match (i.is(Cue::Descending), i.is(Cue::Ascending)) {
+                (true, false) => Some(true),
+                (false, true) => Some(false),
+                _ => by_name,
+            }
+        })
     }
 
     /// «the average score per team»: what is counted or summed in each group.
@@ -161,7 +177,7 @@ impl Builder<'_> {
         let plain = |s: &Sense| matches!(s, Sense::Noise | Sense::Cue(_));
         match &item.what {
             What::Quoted(_) => true,
-            What::Word(senses) if senses.is_empty() => true,
+            What::Word(senses) if senses.is_empty() || item.forgiven => true,
             What::Word(senses) => {
                 let strong = item.verb().is_some_and(|v| !self.class(v).weak);
                 !senses.iter().all(plain) && !item.is_noise() && !strong && number(self.items, at).is_none()
@@ -268,7 +284,8 @@ impl Builder<'_> {
         let item = &self.items[at];
         let figure = number(self.items, at).is_some() && !item.is_noise();
         let place = matches!(item.what, What::Zone(_)) || item.senses().iter().any(|s| matches!(s, Sense::Zone(_) | Sense::Month(_)));
-        if self.used[at] || !(self.names_data(at) || figure || place) {
+        let marked = matches!(item.what, What::Bytes(_));
+        if self.used[at] || !(self.names_data(at) || figure || place || marked) {
             return None;
         }
         let led = at.checked_sub(1).map(|b| &self.items[b]);
@@ -277,7 +294,7 @@ impl Builder<'_> {
         let named = led.is_some_and(|i| i.is_unknown() || i.is(Cue::Column)) || self.follows_field(at);
         let column = |place: Option<usize>| place.is_some_and(|p| self.items[p].is(Cue::Column));
         let mut points = 5 * i32::from(matches!(item.what, What::Quoted(_)));
-        points += 4 * i32::from(equal) + 3 * i32::from(capital || place) + 3 * i32::from(figure) + 2 * i32::from(named);
+        points += 4 * i32::from(equal) + 3 * i32::from(capital || place) + 3 * i32::from(figure || marked) + 2 * i32::from(named);
         points += i32::from(item.is_unknown() && !usage.explains(&item.folded, frame)) + i32::from(item.is_unknown());
         points -= 4 * i32::from(column(self.beside(at, false)) || column(self.beside(at, true)));
         points -= 3 * i32::from(self.is_the_table(&item.folded));
@@ -305,7 +322,9 @@ impl Builder<'_> {
             let known = usage.explains(&self.items[at].folded, frame);
             !self.is_the_table(&self.items[at].folded) && between.iter().all(passes) && !known
         }).or_else(|| self.follows_field(value).then(|| value - 1));
-        named.or(before).filter(rows)
+        // Beside a total the column that is named is rather the one that is summed.
+        let further = frame.matches(" > ").count() > 1;
+        if further { before.or(named) } else { named.or(before) }.filter(rows)
     }
 
     fn is_the_table(&self, folded: &str) -> bool {

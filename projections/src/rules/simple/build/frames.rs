@@ -73,7 +73,13 @@ impl<'a> Builder<'a> {
             ["delete_files"] => self.deleted(&all)?,
             ["move_files" | "compress_files"] => self.put(names[0], &all)?,
             ["create_dirs"] => self.made(&all)?,
-            ["get_files"] => self.over_paths(names[0], &all)?,
+            ["get_files"] => {
+                self.over_paths(names[0], &all)?;
+                // «the last time that it was changed»
+                for at in all.iter().copied() {
+                    self.used[at] |= self.items[at].is(Cue::Last) || self.items[at].is(Cue::Modified);
+                }
+            }
             ["write_files"] => self.written(&parts[0], &all)?,
             ["read_files"] => self.lines_read(&parts[0], &all)?,
             ["read_files", "filter_texts_lines"] => self.searched(&all)?,
@@ -81,6 +87,9 @@ impl<'a> Builder<'a> {
                 self.passed_on(&parts[0], act, &all)?;
             }
             ["read_files", "compare_entries"] => {
+                if self.paths(&all).len() < 2 {
+                    return Err(self.not_filled());
+                }
                 self.over_paths("read_files", &all)?;
                 self.next("compare_entries", &[])?;
             }
@@ -559,7 +568,18 @@ impl<'a> Builder<'a> {
             matches!(item.what, What::Quoted(_) | What::Globs { .. })
                 || (item.is_word() && !label && !idle && !act)
         };
-        let weight = |at: usize| if usage.speaks(&self.items[at].folded, frame) < 10 { 3 } else { 1 };
+        let ends = |i: &Item| i.is_punctuation();
+        let acting = |i: &Item| i.verb().is_some_and(|v| self.acts(v)) || self.names(i, "tasks");
+        let here = |at: usize| {
+            let from = self.items[..at].iter().rposition(ends).map_or(0, |p| p + 1);
+            let to = self.items[at..].iter().position(ends).map_or(self.items.len(), |p| at + p);
+            self.items[from..to].iter().any(acting)
+        };
+        let weight = |at: usize| {
+            let item = &self.items[at];
+            let strange = item.is_unknown() || !item.is_word();
+            i32::from(here(at)) * 4 + if strange && usage.speaks(&item.folded, frame) < 10 { 3 } else { 1 }
+        };
         let mut best: Option<(i32, usize, usize)> = None;
         let mut at = 0;
         while at < self.items.len() {
@@ -722,6 +742,7 @@ impl<'a> Builder<'a> {
     fn counted_or_ranked(&mut self, parts: &[Part<'_>], usage: &Usage, frame: &str) -> Result<(), Trouble> {
         match parts.get(1).map(|p| p.tool) {
             Some("sort_entries") => self.ranked(parts, usage, frame),
+            Some("group_entries") if parts.len() == 2 => self.grouped_by(),
             Some("compute_entries") if parts[1].has("key=size") => {
                 let op = parts[1].value("op").unwrap_or("sum");
                 self.next("compute_entries", &[("op", json!(op), Origin::Default), ("key", json!("size"), Origin::Default)])
@@ -735,6 +756,25 @@ impl<'a> Builder<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Files in groups, by the one field that the words name.
+    fn grouped_by(&mut self) -> Result<(), Trouble> {
+        let field = |i: &Item| {
+            i.senses().iter().find_map(|s| match s {
+                Sense::Field(f) => Some(self.lexicons.fields[*f].name.clone()),
+                _ => None,
+            })
+        };
+        let grouping = ["extension", "type", "year", "month", "day", "folder", "week"];
+        let mut named = (0..self.items.len()).filter_map(|at| Some((at, field(&self.items[at])?)));
+        let found = named.find(|(_, name)| grouping.contains(&name.as_str())).ok_or_else(|| self.not_filled())?;
+        self.next("group_entries", &[("by", json!(found.1), words(&self.items[found.0]))])?;
+        self.used[found.0] = true;
+        for at in 0..self.items.len() {
+            self.used[at] |= [Cue::Grouped, Cue::By, Cue::HowMany, Cue::Every].iter().any(|&c| self.items[at].is(c));
+        }
+        Ok(())
     }
 
     /// The order that the frame fixes, over a field that it names or that only one word of the sentence can be.

@@ -148,6 +148,8 @@ pub(crate) enum Cue {
     Makes,
     /// «new», «recent»: an adjective of time.
     Fresh,
+    /// «something»: stands for a text or thing that is not said.
+    Vague,
     /// «I no longer need»: what it is said of may go, when a verb says so too.
     Unwanted,
     /// «the regex»: a regular expression follows.
@@ -555,6 +557,13 @@ impl Lexicons {
     /// What a single word means, in the sentence's language first.
     pub(crate) fn senses_of(&self, word: &str, language: Language) -> &[Sense] {
         self.single(word, language).unwrap_or_default()
+    }
+
+    /// What a phrase of these very words means, in English.
+    pub(crate) fn phrase(&self, words: &[&str]) -> Option<&[Sense]> {
+        let (first, rest) = words.split_first()?;
+        let fits = |p: &&Phrase| p.language == Language::En && p.rest.iter().map(String::as_str).eq(rest.iter().copied());
+        self.phrases.get(*first)?.iter().find(fits).map(|p| p.senses.as_slice())
     }
 
     /// Whether `word` is a noun of that object in any language.

@@ -23,7 +23,8 @@ pub(super) fn is_likely_misspelling(written: &str, meant: &str) -> bool {
         (x, y) if x + 1 == y => same_start + same_end >= x,
         (x, y) if x == y + 1 => long && same_start + same_end >= y,
         (x, y) if x == y => {
-            let substituted = long && same_start + same_end + 1 >= x;
+            // «score» is no misspelling of «store»: short words differ from others by one letter too often.
+            let substituted = b.len() >= 6 && same_start + same_end + 1 >= x;
             let swapped = same_start + same_end + 2 == x
                 && a[same_start] == b[same_start + 1]
                 && a[same_start + 1] == b[same_start];

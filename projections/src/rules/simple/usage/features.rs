@@ -7,8 +7,10 @@ use super::super::lexicon::{Lexicons, Sense};
 use super::super::lift::Looks;
 
 /// The features of a sentence, each once, in a fixed order.
-pub(crate) fn features(lexicons: &Lexicons, items: &[Item]) -> Vec<String> {
-    let tokens: Vec<String> = items.iter().flat_map(tokens).collect();
+pub(crate) fn features(lexicons: &Lexicons, text: &str, items: &[Item]) -> Vec<String> {
+    let named = |at: usize| at > 0 && is_name(text, &items[at - 1], &items[at]);
+    let read = |(at, item): (usize, &Item)| if named(at) { vec!["NAME".to_owned()] } else { tokens(item) };
+    let tokens: Vec<String> = items.iter().enumerate().flat_map(read).collect();
     let mut features = vec!["bias".to_owned()];
     for token in &tokens {
         features.extend(of_word(token));
@@ -29,6 +31,13 @@ pub(crate) fn features(lexicons: &Lexicons, items: &[Item]) -> Vec<String> {
     features.sort_unstable();
     features.dedup();
     features
+}
+
+/// A word in capitals that the lexicons do not know, inside of a sentence: whose name it is does not matter.
+fn is_name(text: &str, before: &Item, item: &Item) -> bool {
+    let opens = matches!(before.what, What::Punctuation('.' | '?' | '!'));
+    let strange = item.is_unknown() || item.forgiven;
+    strange && !opens && text[item.start..item.end].starts_with(char::is_uppercase)
 }
 
 /// The features of one word: itself and how it begins.
