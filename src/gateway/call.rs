@@ -163,9 +163,9 @@ pub struct Around<'a> {
     pub canned: Option<BTreeMap<String, broker::Canned>>,
 }
 
-fn judged(loaded: &Loaded, outcome: Outcome) -> Returned {
+fn judged(loaded: &Loaded, mut outcome: Outcome) -> Returned {
     let failure = |class: &str, message: &str| json!({ "ok": false, "error_class": class, "error": message });
-    let (result, checks) = match &outcome.reply {
+    let (result, checks) = match std::mem::replace(&mut outcome.reply, Ok(Value::Null)) {
         Err(refused) if refused.class == "cage_refused" => (
             failure(refused.class, &refused.message),
             vec![failed("open_cage", refused.class, refused.message.clone())],
@@ -174,8 +174,8 @@ fn judged(loaded: &Loaded, outcome: Outcome) -> Returned {
             let checks = vec![passed("open_cage"), failed("run", other.class, other.message.clone())];
             (failure(other.class, &other.message), checks)
         }
-        Ok(value) => match loaded.output_fault(value) {
-            None => (value.clone(), vec![passed("open_cage"), passed("run"), passed("validate_output")]),
+        Ok(value) => match loaded.output_fault(&value) {
+            None => (value, vec![passed("open_cage"), passed("run"), passed("validate_output")]),
             Some(fault) => {
                 let message = format!("{} returned what its schema does not allow: {fault}", loaded.name);
                 let check = failed("validate_output", "contract_violation", message.clone());

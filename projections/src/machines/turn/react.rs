@@ -40,7 +40,7 @@ pub enum Effect {
         /// Names the call.
         trace_id: String,
         /// Its arguments.
-        args: Value,
+        args: Arc<Value>,
     },
     /// Make the planned changes that are not made yet.
     Commit {
@@ -115,7 +115,7 @@ pub fn react(turn: &Turn) -> Option<Effect> {
             tool: step.tool.clone(),
             version: step.version.clone(),
             trace_id: step.trace_id.clone(),
-            args: step.args.clone(),
+            args: Arc::clone(&step.args),
         }),
         Phase::Committing => {
             let all = 0..u32::try_from(step.ops.len()).unwrap_or(u32::MAX);
