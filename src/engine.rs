@@ -244,9 +244,9 @@ impl Run<'_> {
         caller(self.instance, &self.turn, self.id)
     }
 
-    fn prepare(&mut self, step: u32, tool: &str, args: Result<Value, ReferenceError>) -> Result<(), EngineError> {
+    fn prepare(&mut self, step: u32, tool: &str, args: Result<Arc<Value>, ReferenceError>) -> Result<(), EngineError> {
         // References that cannot be replaced are refused by the turn itself; there is nothing to look up.
-        let args = args.unwrap_or_else(|_| json!({}));
+        let args = args.unwrap_or_else(|_| Arc::new(json!({})));
         let loaded = Loaded::from_catalog(&self.instance.catalog, &self.instance.log.reader(), tool);
         let prepared = PreparedCall::new(step, loaded, args, &self.caller());
         let facts = prepared.facts.clone();

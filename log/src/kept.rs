@@ -175,3 +175,41 @@ impl PartialEq for Kept {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_what_would_be_read_back() {
+        let value = Arc::new(json!({
+            "z": [1, -1, 0.1, 1.0, 1e300, u64::MAX, i64::MIN, -0.0], "a": {"è": "\u{1}\"\\ \n", "": null}, "b": true,
+        }));
+        let kept = Kept::json_of(Arc::clone(&value));
+        assert!(Arc::ptr_eq(&kept.shared().unwrap(), &value));
+        assert_eq!(kept.value().as_ref(), Some(&*value));
+        assert_eq!(kept, Kept::json(&value));
+    }
+
+    #[test]
+    fn what_no_reader_takes_back_is_not_held() {
+        let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
+        let held = |depth: usize| Kept::json_of(Arc::new(nested(depth))).held.is_some();
+        assert!(held(HELD_DEPTH_MAX) && !held(HELD_DEPTH_MAX + 1));
+        let kept = Kept::json_of(Arc::new(nested(200)));
+        assert_eq!((kept.shared(), kept.value()), (None, None));
+    }
+
+    #[test]
+    fn a_text_that_was_redacted_or_moved_out_holds_nothing() {
+        let long = Arc::new(json!("x".repeat(INLINE_BYTES_MAX + 1)));
+        let mut kept = Kept::json_of(Arc::clone(&long));
+        kept.rewrite(|_| Some("\"redacted\"".to_owned()));
+        assert_eq!(kept.shared().as_deref(), Some(&json!("redacted")));
+        let mut kept = Kept::json_of(long);
+        assert!(kept.detach(|_| BlobHash([0; 32])).is_some());
+        assert_eq!(kept.shared(), None);
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metnos_log::event::turn::{Check, Target};
@@ -55,7 +56,7 @@ pub struct PreparedCall {
     /// The executor, when it resolved and verified.
     pub loaded: Option<Loaded>,
     /// The arguments, targets replaced by their canonical values.
-    pub args: Value,
+    pub args: Arc<Value>,
     /// What was looked up.
     pub looked: Vec<Looked>,
     /// The call's plan.
@@ -78,7 +79,8 @@ pub struct Returned {
 
 impl PreparedCall {
     /// Steps 1 to 4: receive, resolve, verify, validate_input. `args` has its references replaced.
-    pub fn new(step: u32, loaded: Result<Loaded, LoadError>, args: Value, caller: &Caller) -> Self {
+    pub fn new(step: u32, loaded: Result<Loaded, LoadError>, args: impl Into<Arc<Value>>, caller: &Caller) -> Self {
+        let args = args.into();
         let mut checks = vec![passed("receive")];
         let loaded = match loaded {
             Ok(loaded) => loaded,

@@ -27,7 +27,7 @@ use crate::rules::policy::{self, Decision, Use};
 use crate::rules::simple::answer::{self, StepResult};
 use crate::rules::simple::{self, Facts, Tools};
 use crate::rules::vaglio::{self, Signs, Subject};
-use crate::rules::{Rules, references, shape};
+use crate::rules::{Rules, shape};
 
 /// The most steps of a turn (design 5-turn, «Caps and guards»).
 pub const STEPS_MAX: usize = 30;
@@ -252,17 +252,17 @@ impl Decider<'_> {
 
     fn prepared(&mut self, prepared: Prepared) {
         let Some(step) = self.turn.step().cloned() else { return };
-        let resolved = references::resolve(&step.proposed, &self.turn.results());
-        let resolved = match resolved {
-            Ok(resolved) => resolved,
-            Err(error) => return self.refuse("reference", "invalid_args", Some(error.to_string())),
+        let resolved = match step.resolved.clone() {
+            Some(Ok(resolved)) => resolved,
+            None => return,
+            Some(Err(error)) => return self.refuse("reference", "invalid_args", Some(error.to_string())),
         };
-        let args = with_targets(Value::Object(resolved.args), &prepared.targets);
+        let args = with_targets(resolved.args, &prepared.targets);
         let mut origins = self.planned_origins(step.number);
         origins.extend(resolved.origins);
         self.push(ArgumentsResolved {
             step: step.number,
-            args: Kept::json_of(Arc::new(args)),
+            args: Kept::json_of(args),
             targets: prepared.targets.clone(),
             provenance: Json(serde_json::to_value(&origins).expect("origins are plain data")),
             version: prepared.version,

@@ -11,6 +11,7 @@ use super::outcome;
 use crate::messages::Language;
 use crate::plan::{Origin, Plan};
 use crate::rules::core_paths;
+use crate::rules::references::{self, ReferenceError, Resolved};
 
 /// Where a turn stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +86,8 @@ pub struct Step {
     pub version: String,
     /// Arguments as proposed.
     pub proposed: Value,
+    /// The same without references, until they are settled; what makes that impossible.
+    pub resolved: Option<Result<Resolved, ReferenceError>>,
     /// Arguments as the executor gets them.
     pub args: Arc<Value>,
     /// What its targets are.
@@ -149,10 +152,12 @@ impl Turn {
             }
             Event::StepProposed(proposed) => {
                 let args = proposed.args.value().unwrap_or(Value::Null);
+                let resolved = references::resolve(&args, &self.results());
                 self.steps.push(Step {
                     number: proposed.step,
                     tool: proposed.tool.clone(),
                     proposed: args,
+                    resolved: Some(resolved),
                     ..Step::default()
                 });
                 self.phase = Phase::Preparing;
@@ -182,6 +187,7 @@ impl Turn {
         )]
         match event {
             Event::ArgumentsResolved(resolved) => {
+                step.resolved = None;
                 step.args = resolved.args.shared().unwrap_or_default();
                 step.targets.clone_from(&resolved.targets);
                 step.provenance = serde_json::from_value(resolved.provenance.0.clone()).unwrap_or_default();
