@@ -44,12 +44,12 @@ impl Object for Rows {
 pub(crate) fn fields(whole: &Arc<Value>, entries_max: usize) -> Shown {
     let Some(map) = whole.as_object() else { return Shown::from(Serde(&**whole)) };
     let field = |(name, value): (&String, &Value)| {
-        let shown = match value {
-            Value::Array(list) if list.len() > SHORT || (name == "entries" && list.len() > entries_max) => {
-                let length = if name == "entries" { list.len().min(entries_max) } else { list.len() };
-                Shown::from_object(Rows { whole: Arc::clone(whole), field: name.clone(), length })
-            }
-            _ => Shown::from(Serde(value)),
+        let list = value.as_array().map_or(0, Vec::len);
+        let length = if name == "entries" { list.min(entries_max) } else { list };
+        let shown = if list > SHORT || length < list {
+            Shown::from_object(Rows { whole: Arc::clone(whole), field: name.clone(), length })
+        } else {
+            Shown::from(Serde(value))
         };
         (name.clone(), shown)
     };
