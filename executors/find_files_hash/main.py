@@ -12,7 +12,8 @@ import time
 REPLY_BYTES = 28 * 1024 * 1024
 RESERVE_S = 2.0
 LOOK_AT_CLOCK_EVERY = 512
-HEAD_BYTES = 4096
+# Files up to this length are read once; of longer ones, first this much.
+HEAD_BYTES = 16384
 BLOCK_BYTES = 1 << 20
 # Days since 1970 as they are written, as far as they were met.
 DAYS = {}
