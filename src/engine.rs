@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use metnos_log::event::turn::{EffectCommitted, EffectsCommitted, InvocationFinished, PlannedOp, TurnOpened};
@@ -12,7 +13,7 @@ use metnos_log::store::Pending;
 use metnos_log::{AppendError, BlobHash, Event, Kept, TurnId};
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::state::Asked;
-use metnos_projections::machines::turn::{Context, Effect, Rejection, Turn, decide, react};
+use metnos_projections::machines::turn::{Context, Effect, Rejection, Turn, decide_and_apply, react};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::{Autonomy, Places};
 use metnos_projections::rules::references::ReferenceError;
@@ -218,11 +219,9 @@ impl Run<'_> {
             tools: self.instance.tools(),
             time,
         };
-        let events = decide(&self.turn, self.id, context, command)?;
         let version = self.turn.version;
-        for event in &events {
-            self.turn.apply(self.id, time, event);
-        }
+        let (events, turn) = decide_and_apply(&self.turn, self.id, context, command)?;
+        self.turn = turn;
         tracing::debug!(turn = %self.id, events = ?events.iter().map(Event::label).collect::<Vec<_>>(), "decided");
         let pending = self.instance.submit_turn(self.id, version, time, events, blobs);
         self.pending.push(pending);
@@ -245,9 +244,9 @@ impl Run<'_> {
         caller(self.instance, &self.turn, self.id)
     }
 
-    fn prepare(&mut self, step: u32, tool: &str, args: Result<Value, ReferenceError>) -> Result<(), EngineError> {
+    fn prepare(&mut self, step: u32, tool: &str, args: Result<Arc<Value>, ReferenceError>) -> Result<(), EngineError> {
         // References that cannot be replaced are refused by the turn itself; there is nothing to look up.
-        let args = args.unwrap_or_else(|_| json!({}));
+        let args = args.unwrap_or_else(|_| Arc::new(json!({})));
         let loaded = Loaded::from_catalog(&self.instance.catalog, &self.instance.log.reader(), tool);
         let prepared = PreparedCall::new(step, loaded, args, &self.caller());
         let facts = prepared.facts.clone();
@@ -340,7 +339,7 @@ impl Run<'_> {
             step,
             ok,
             class,
-            result: Kept::json(&result),
+            result: Kept::json_of(Arc::new(result)),
             effects,
             checks,
             duration_us,
@@ -382,7 +381,7 @@ impl Run<'_> {
         loaded: &Loaded,
         started: Instant,
     ) -> (InvocationFinished, Vec<(BlobHash, Vec<u8>)>) {
-        let args = self.turn.step().map_or(Value::Null, |step| step.args.clone());
+        let args = self.turn.step().map(|step| Arc::clone(&step.args)).unwrap_or_default();
         let call = builtins::Call { instance: self.instance, turn: self.id, language: self.language(), args: &args };
         let builtins::Answer { mut result, mut planned } = builtin.call(&call);
         let mut checks = vec![passed("open_cage"), passed("run")];

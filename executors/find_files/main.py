@@ -13,6 +13,9 @@ REPLY_BYTES = 28 * 1024 * 1024
 RESERVE_S = 1.0
 RESERVE_PER_ENTRY_S = 0.00002
 LOOK_AT_CLOCK_EVERY = 512
+# Days since 1970 as they are written, as far as they were met.
+DAYS = {}
+TWO = ["%02d" % number for number in range(60)]
 
 
 class Refused(Exception):
@@ -121,12 +124,14 @@ def local_zone(name):
 def iso_utc(seconds):
     """The moment as ISO 8601 in UTC; None where the stored number is no date."""
     try:
-        parts = time.gmtime(seconds)
+        day, rest = divmod(int(seconds // 1), 86400)
+        date = DAYS.get(day)
+        if date is None:
+            parts = time.gmtime(day * 86400)
+            date = DAYS[day] = "%04d-%02d-%02dT" % parts[:3] if 0 < parts[0] < 10000 else ""
     except (OverflowError, ValueError, OSError):
         return None
-    if not 0 < parts[0] < 10000:
-        return None
-    return "%04d-%02d-%02dT%02d:%02d:%02dZ" % parts[:6]
+    return date + TWO[rest // 3600] + ":" + TWO[rest // 60 % 60] + ":" + TWO[rest % 60] + "Z" if date else None
 
 
 # ---- the walk ----
@@ -150,9 +155,6 @@ class Search:
         self.count = self.links = self.total_size = self.unreadable = self.seen = 0
         self.cut_by = None
 
-    def out_of_time(self):
-        return self.ctx.remaining() < RESERVE_S + RESERVE_PER_ENTRY_S * len(self.entries)
-
     def kind_of(self, status):
         mode = status.st_mode
         if modes.S_ISREG(mode):
@@ -161,14 +163,14 @@ class Search:
             return "dir"
         return "link" if modes.S_ISLNK(mode) else "other"
 
-    def wants(self, kind, entry):
+    def wants(self, kind, folder, name):
         """A link counts as what it visibly leads to: a folder, else a file."""
-        if self.kind == "any" or kind == self.kind:
+        if self.kind == "any":
             return True
         if kind != "link":
             return False
         try:
-            leads_to_folder = entry.is_dir()
+            leads_to_folder = modes.S_ISDIR(os.stat(name, dir_fd=folder).st_mode)
         except OSError:
             leads_to_folder = False
         return leads_to_folder == (self.kind == "dir")
@@ -185,21 +187,27 @@ class Search:
             return False
         return self.until is None or status.st_mtime <= self.until
 
-    def take(self, path, name, kind, status):
+    def take(self, path, name, kind, size, modified):
         self.count += 1
-        self.links += kind == "link"
-        size = 0 if kind == "dir" else status.st_size
-        if kind == "file":
+        if kind == "link":
+            self.links += 1
+        elif kind == "file":
             self.total_size += size
         if len(self.entries) >= self.max_results:
             self.cut_by = self.cut_by or "max_results"
             return
+        plain = path.isascii()
+        if not plain:
+            path, name = os.fsencode(path), os.fsencode(name)
         # A byte can become six characters (\u00e8), and a name stands in the reply twice.
-        self.bytes += 120 + 2 * len(path) + (0 if path.isascii() else 5 * (len(path) + len(name)))
+        self.bytes += 120 + 2 * len(path) + (0 if plain else 5 * (len(path) + len(name)))
         if self.bytes > REPLY_BYTES:
             self.cut_by = self.cut_by or "reply_size"
             return
-        found = {"path": shown(path), "name": shown(name), "kind": kind, "size": size, "modified": iso_utc(status.st_mtime)}
+        if plain:
+            self.entries.append({"path": path, "name": name, "kind": kind, "size": size, "modified": iso_utc(modified)})
+            return
+        found = {"path": shown(path), "name": shown(name), "kind": kind, "size": size, "modified": iso_utc(modified)}
         try:
             path.decode("utf-8")
         except UnicodeDecodeError:
@@ -208,68 +216,79 @@ class Search:
             found["path_b64"] = binascii.b2a_base64(path, newline=False).decode("ascii")
         self.entries.append(found)
 
-    def visit(self, entry, depth, folders):
-        """Judges one directory entry; a folder that is to be walked is noted. Names first: they cost no system call."""
+    def judged(self, entry, folder, below):
+        """(kind, size, moment) of a directory entry that is wanted, else None. Names first: they cost no system call."""
+        if self.tests and not self.named(entry.name, below):
+            return None
         try:
-            inner = entry.is_dir(follow_symlinks=False)
-            if self.named(entry):
-                status = entry.stat(follow_symlinks=False)
-                kind = self.kind_of(status)
-                if self.wants(kind, entry) and self.fits(kind, status):
-                    self.take(entry.path, entry.name, kind, status)
+            status = entry.stat(follow_symlinks=False)
+            kind = self.kind_of(status)
+            if (kind == self.kind or self.wants(kind, folder, entry.name)) and self.fits(kind, status):
+                return kind, 0 if kind == "dir" else status.st_size, status.st_mtime
         except FileNotFoundError:
             # It vanished between the listing and this look.
-            return
+            pass
         except OSError:
             self.unreadable += 1
-            return
-        if inner and (self.max_depth is None or depth < self.max_depth):
-            folders.append(entry)
+        return None
 
-    def named(self, entry):
-        if not self.tests:
-            return True
-        name, below = shown(entry.name), shown(entry.path[len(self.base) :].lstrip(b"/"))
+    def named(self, name, below):
+        name, below = shown(os.fsencode(name)), shown(os.fsencode(below + name))
         return any(test(name, below) for test in self.tests)
 
-    def listing(self, folder):
-        """The folder's entries in the order of their full paths: a folder sorts as its name with a slash."""
+    def listing(self, folder, below, depth):
+        """What is wanted in a folder, and its folders, in the order of their full paths: a folder sorts as its name with
+        a slash. All are looked at while the folder is open, so that the system need not walk a path for each."""
+        found = []
         try:
-            with os.scandir(folder) as found:
-                entries = list(found)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if depth > 1 else 0))
         except OSError:
             self.unreadable += 1
-            return []
-        marked = []
-        for entry in entries:
-            try:
-                inner = entry.is_dir(follow_symlinks=False)
-            except OSError:
-                inner = False
-            marked.append((entry.name + b"/" if inner else entry.name, entry))
-        marked.sort(key=lambda pair: pair[0])
-        return [entry for _, entry in marked]
+            return found
+        try:
+            with os.scandir(descriptor) as entries:
+                for entry in entries:
+                    self.seen += 1
+                    if self.seen % LOOK_AT_CLOCK_EVERY == 0 and self.told(folder, entry.name, len(found)):
+                        break
+                    name = entry.name
+                    try:
+                        inner = entry.is_dir(follow_symlinks=False)
+                    except OSError:
+                        inner = False
+                    wanted = self.judged(entry, descriptor, below)
+                    if wanted or inner:
+                        found.append((os.fsencode(name + "/" if inner else name), name, inner, wanted))
+        except OSError:
+            self.unreadable += 1
+        finally:
+            os.close(descriptor)
+        found.sort()
+        return found
+
+    def told(self, folder, name, waiting):
+        """Says how far it is; whether the time is up."""
+        if self.ctx.remaining() < RESERVE_S + RESERVE_PER_ENTRY_S * (len(self.entries) + waiting):
+            self.cut_by = "deadline"
+        elif self.seen % (LOOK_AT_CLOCK_EVERY * 16) == 0:
+            self.ctx.progress(self.seen, None, shown(os.fsencode(folder + "/" + name)))
+        return self.cut_by == "deadline"
 
     def walk(self):
         """Depth first without recursion, so that no depth of folders is too deep."""
-        stack = [(iter(self.listing(self.base)), 1)]
+        base = os.fsdecode(self.base)
+        stack = [(base.rstrip("/"), "", iter(self.listing(base, "", 1)))]
         while stack:
-            entries, depth = stack[-1]
-            entry = next(entries, None)
-            if entry is None:
+            folder, below, entries = stack[-1]
+            for _, name, inner, wanted in entries:
+                path = folder + "/" + name
+                if wanted:
+                    self.take(path, name, *wanted)
+                if inner and (self.max_depth is None or len(stack) < self.max_depth) and self.cut_by != "deadline":
+                    stack.append((path, below + name + "/", iter(self.listing(path, below + name + "/", len(stack) + 1))))
+                    break
+            else:
                 stack.pop()
-                continue
-            self.seen += 1
-            if self.seen % LOOK_AT_CLOCK_EVERY == 0:
-                if self.out_of_time():
-                    self.cut_by = "deadline"
-                    return
-                if self.seen % (LOOK_AT_CLOCK_EVERY * 16) == 0:
-                    self.ctx.progress(self.seen, None, shown(entry.path))
-            folders = []
-            self.visit(entry, depth, folders)
-            for folder in folders:
-                stack.append((iter(self.listing(folder.path)), depth + 1))
 
 
 def check_base(base, given):

@@ -2,7 +2,7 @@
 //!
 //! Digests, comparisons and exports all go through it (design 1-architecture, invariant 6), whatever order a map had.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -24,7 +24,7 @@ fn write(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(yes) => out.push_str(if *yes { "true" } else { "false" }),
-        Value::Number(number) => out.push_str(&number.to_string()),
+        Value::Number(number) => write!(out, "{number}").expect("a text takes what is written to it"),
         Value::String(text) => write_text(text, out),
         Value::Array(items) => {
             out.push('[');
@@ -37,16 +37,16 @@ fn write(value: &Value, out: &mut String) {
             out.push(']');
         }
         Value::Object(map) => {
-            let mut keys: Vec<&String> = map.keys().collect();
-            keys.sort_unstable();
+            let mut fields: Vec<(&String, &Value)> = map.iter().collect();
+            fields.sort_unstable_by_key(|(key, _)| *key);
             out.push('{');
-            for (index, key) in keys.into_iter().enumerate() {
+            for (index, (key, item)) in fields.into_iter().enumerate() {
                 if index > 0 {
                     out.push(',');
                 }
                 write_text(key, out);
                 out.push(':');
-                write(&map[key], out);
+                write(item, out);
             }
             out.push('}');
         }

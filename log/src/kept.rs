@@ -1,6 +1,7 @@
 //! Payload fields that may be large: kept inline up to 16 KiB, as a blob beyond (design 2-log, «Tables»).
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -59,18 +60,39 @@ pub struct Kept {
     /// The blob's text, once it was fetched. Never stored.
     #[serde(skip)]
     fetched: Option<String>,
+    /// The value that the text was made from, so that whoever made it need not read it again. Never stored.
+    #[serde(skip)]
+    held: Option<Arc<Value>>,
+}
+
+/// Values nested deeper are not held: the reader of JSON refuses at 128, and what is held must be what is read back.
+const HELD_DEPTH_MAX: usize = 100;
+
+fn is_within(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(_) | Value::Object(_) if depth == 0 => false,
+        Value::Array(items) => items.iter().all(|item| is_within(item, depth - 1)),
+        Value::Object(map) => map.values().all(|item| is_within(item, depth - 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
 }
 
 impl Kept {
     /// A text, not yet stored.
     pub fn text(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { len: text.len() as u64, inline: Some(text), blob: None, fetched: None }
+        Self { len: text.len() as u64, inline: Some(text), blob: None, fetched: None, held: None }
     }
 
     /// A JSON value, kept as its canonical text.
     pub fn json(value: &Value) -> Self {
         Self::text(canonical::to_string(value))
+    }
+
+    /// The same of a value that is needed further: [`Self::shared`] gives it back without reading the text.
+    pub fn json_of(value: Arc<Value>) -> Self {
+        let kept = Self::json(&value);
+        Self { held: Some(value).filter(|value| is_within(value, HELD_DEPTH_MAX)), ..kept }
     }
 
     /// The text, if it is inline or was fetched.
@@ -81,6 +103,11 @@ impl Kept {
     /// The value of a text that is JSON.
     pub fn value(&self) -> Option<Value> {
         serde_json::from_str(self.get()?).ok()
+    }
+
+    /// The same, shared with whoever else holds it.
+    pub fn shared(&self) -> Option<Arc<Value>> {
+        self.held.clone().or_else(|| self.value().map(Arc::new))
     }
 
     /// Length of the text in bytes, wherever it lies.
@@ -134,6 +161,7 @@ impl Kept {
         let hash = name(text.as_bytes());
         self.blob = Some(hash);
         self.fetched = None;
+        self.held = None;
         Some((hash, text))
     }
 }
@@ -145,5 +173,43 @@ impl PartialEq for Kept {
             (Some(one), Some(two)) => one == two,
             _ => self.blob == other.blob && self.len == other.len,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_what_would_be_read_back() {
+        let value = Arc::new(json!({
+            "z": [1, -1, 0.1, 1.0, 1e300, u64::MAX, i64::MIN, -0.0], "a": {"è": "\u{1}\"\\ \n", "": null}, "b": true,
+        }));
+        let kept = Kept::json_of(Arc::clone(&value));
+        assert!(Arc::ptr_eq(&kept.shared().unwrap(), &value));
+        assert_eq!(kept.value().as_ref(), Some(&*value));
+        assert_eq!(kept, Kept::json(&value));
+    }
+
+    #[test]
+    fn what_no_reader_takes_back_is_not_held() {
+        let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
+        let held = |depth: usize| Kept::json_of(Arc::new(nested(depth))).held.is_some();
+        assert!(held(HELD_DEPTH_MAX) && !held(HELD_DEPTH_MAX + 1));
+        let kept = Kept::json_of(Arc::new(nested(200)));
+        assert_eq!((kept.shared(), kept.value()), (None, None));
+    }
+
+    #[test]
+    fn a_text_that_was_redacted_or_moved_out_holds_nothing() {
+        let long = Arc::new(json!("x".repeat(INLINE_BYTES_MAX + 1)));
+        let mut kept = Kept::json_of(Arc::clone(&long));
+        kept.rewrite(|_| Some("\"redacted\"".to_owned()));
+        assert_eq!(kept.shared().as_deref(), Some(&json!("redacted")));
+        let mut kept = Kept::json_of(long);
+        assert!(kept.detach(|_| BlobHash([0; 32])).is_some());
+        assert_eq!(kept.shared(), None);
     }
 }

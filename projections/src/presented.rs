@@ -11,9 +11,11 @@
 //! | `entries \| table("it", …)` | aligned lines of at most 100 characters, see `table` |
 
 mod local;
+pub(crate) mod rows;
 mod table;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, Error, ErrorKind};
@@ -52,7 +54,7 @@ pub(crate) fn in_reading_order<'a>(last: &'a StepResult, earlier: &[StepResult])
         *name = ordered.next().unwrap_or_default();
     }
     let mut last = last.clone();
-    last.result["metadata"]["columns"] = shown.into();
+    Arc::make_mut(&mut last.result)["metadata"]["columns"] = shown.into();
     Cow::Owned(last)
 }
 
@@ -172,8 +174,8 @@ mod tests {
     fn columns_stand_as_in_the_file_that_was_read() {
         let step = |tool: &str, columns: &Value| StepResult {
             tool: tool.to_owned(),
-            args: json!({}),
-            result: json!({"ok": true, "metadata": {"columns": columns}}),
+            args: json!({}).into(),
+            result: json!({"ok": true, "metadata": {"columns": columns}}).into(),
         };
         let read = [step("read_files_csv", &json!(["when", "what", "amount"]))];
         let shown = |tool: &str, columns: &Value, earlier: &[StepResult]| {

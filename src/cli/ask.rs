@@ -62,7 +62,10 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
     let flags = Flags { engine: ask.engine.clone(), ..context.flags() };
     let mut instance = context.ready(&flags)?;
     let turn = one(context, &mut instance, text, ask.approve)?;
-    tell(context, &instance, &turn)
+    let code = tell(context, &instance, &turn)?;
+    // The process ends with this: the system takes a long result back faster than it could be taken apart.
+    std::mem::forget(turn);
+    Ok(code)
 }
 
 /// Prints how a turn ended; the exit code that this means.

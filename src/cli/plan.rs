@@ -55,7 +55,7 @@ pub(super) fn rehearse(instance: &Instance, request: &Request) -> Result<Turn, F
     if let Some(Effect::Prepare { step, tool, args }) = react(&turn) {
         let loaded = Loaded::from_catalog(&instance.catalog, &instance.log.reader(), &tool);
         let caller = engine::caller(instance, &turn, id);
-        let prepared = PreparedCall::new(step, loaded, args.unwrap_or(Value::Null), &caller);
+        let prepared = PreparedCall::new(step, loaded, args.unwrap_or_default(), &caller);
         take(&mut turn, Command::Prepared(prepared.facts))?;
     }
     Ok(turn)

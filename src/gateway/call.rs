@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metnos_log::event::turn::{Check, Target};
@@ -55,7 +56,7 @@ pub struct PreparedCall {
     /// The executor, when it resolved and verified.
     pub loaded: Option<Loaded>,
     /// The arguments, targets replaced by their canonical values.
-    pub args: Value,
+    pub args: Arc<Value>,
     /// What was looked up.
     pub looked: Vec<Looked>,
     /// The call's plan.
@@ -78,7 +79,8 @@ pub struct Returned {
 
 impl PreparedCall {
     /// Steps 1 to 4: receive, resolve, verify, validate_input. `args` has its references replaced.
-    pub fn new(step: u32, loaded: Result<Loaded, LoadError>, args: Value, caller: &Caller) -> Self {
+    pub fn new(step: u32, loaded: Result<Loaded, LoadError>, args: impl Into<Arc<Value>>, caller: &Caller) -> Self {
+        let args = args.into();
         let mut checks = vec![passed("receive")];
         let loaded = match loaded {
             Ok(loaded) => loaded,
@@ -163,9 +165,9 @@ pub struct Around<'a> {
     pub canned: Option<BTreeMap<String, broker::Canned>>,
 }
 
-fn judged(loaded: &Loaded, outcome: Outcome) -> Returned {
+fn judged(loaded: &Loaded, mut outcome: Outcome) -> Returned {
     let failure = |class: &str, message: &str| json!({ "ok": false, "error_class": class, "error": message });
-    let (result, checks) = match &outcome.reply {
+    let (result, checks) = match std::mem::replace(&mut outcome.reply, Ok(Value::Null)) {
         Err(refused) if refused.class == "cage_refused" => (
             failure(refused.class, &refused.message),
             vec![failed("open_cage", refused.class, refused.message.clone())],
@@ -174,8 +176,8 @@ fn judged(loaded: &Loaded, outcome: Outcome) -> Returned {
             let checks = vec![passed("open_cage"), failed("run", other.class, other.message.clone())];
             (failure(other.class, &other.message), checks)
         }
-        Ok(value) => match loaded.output_fault(value) {
-            None => (value.clone(), vec![passed("open_cage"), passed("run"), passed("validate_output")]),
+        Ok(value) => match loaded.output_fault(&value) {
+            None => (value, vec![passed("open_cage"), passed("run"), passed("validate_output")]),
             Some(fault) => {
                 let message = format!("{} returned what its schema does not allow: {fault}", loaded.name);
                 let check = failed("validate_output", "contract_violation", message.clone());

@@ -33,15 +33,16 @@ exec(marshal.loads(take(int.from_bytes(take(4),'big'))))
 /// The three frames that open a call: the compiled host, arguments and context, the code.
 pub(super) fn opening(call: &Call<'_>, host: &[u8], stage: &str) -> Vec<u8> {
     let limits = &call.plan.limits;
-    let first = json!({
-        "args": call.args,
+    let rest = json!({
         "context": if call.context.is_object() { call.context.clone() } else { json!({}) },
         "stage": stage,
         "wall_ms": limits.wall_ms,
         "output_bytes_max": limits.output_bytes_max,
     });
-    let mut bytes = Vec::new();
-    for frame in [host, first.to_string().as_bytes(), call.code] {
+    // Arguments can be long: they are written out where they lie.
+    let first = format!("{{\"args\":{},{}", call.args, &rest.to_string()[1..]);
+    let mut bytes = Vec::with_capacity(host.len() + first.len() + call.code.len() + 12);
+    for frame in [host, first.as_bytes(), call.code] {
         // A frame beyond 4 GiB cannot exist: arguments and code are bounded far below by the gateway.
         bytes.extend_from_slice(&u32::try_from(frame.len()).unwrap_or(u32::MAX).to_be_bytes());
         bytes.extend_from_slice(frame);
@@ -89,9 +90,9 @@ impl Inbox {
                 break;
             }
             let Some(body) = self.buffer.get(start + 4..start + 4 + length) else { break };
-            let body = body.to_vec();
+            let frame = read(body);
             start += 4 + length;
-            self.frame(&body, progress);
+            self.frame(frame, length as u64, progress);
         }
         self.buffer.drain(..start);
         self.broken.is_none()
@@ -102,8 +103,8 @@ impl Inbox {
         self.reply.is_some()
     }
 
-    fn frame(&mut self, body: &[u8], progress: &dyn Fn(Progress)) {
-        match read(body) {
+    fn frame(&mut self, frame: Result<Frame, CallFailure>, length: u64, progress: &dyn Fn(Progress)) {
+        match frame {
             Ok(Frame::Progress(done, total, text)) => {
                 progress(Progress { done, total, text: text.chars().take(PROGRESS_CHARS).collect() });
             }
@@ -114,7 +115,7 @@ impl Inbox {
             Ok(Frame::Reply(_) | Frame::Failed(..)) if self.reply.is_some() => {
                 self.broken = Some(failure("contract_violation", "it answered twice".to_owned()));
             }
-            Ok(Frame::Reply(reply)) => self.reply = Some(check(reply, body.len() as u64, self.output_bytes_max)),
+            Ok(Frame::Reply(reply)) => self.reply = Some(check(reply, length, self.output_bytes_max)),
             Ok(Frame::Failed(class, message)) => self.reply = Some(Err(failure(closed_class(&class), message))),
             Err(broken) => self.broken = Some(broken),
         }

@@ -61,6 +61,9 @@ const ANYWHERE: &[Anywhere] = &[
     anywhere("shell_history", &["fish", "fish_history"]),
 ];
 
+/// How the first segment of each of them begins: nearly every path has none of these, and is looked at no further.
+const FIRST: &[&str] = &["/.", "/snap", "/fish"];
+
 /// One rule about a place: the path itself and everything below it.
 struct Place {
     rule: &'static str,
@@ -133,6 +136,9 @@ pub fn forbidden(path: &str, home: &str, own: &OwnDirs) -> Option<&'static str> 
     if let Some(found) = PLACES.iter().find(|place| matches_place(path, place.path)) {
         return Some(found.rule);
     }
+    if !FIRST.iter().any(|first| path.contains(first)) {
+        return None;
+    }
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     ANYWHERE
         .iter()
@@ -186,6 +192,14 @@ mod tests {
     #[track_caller]
     fn check(path: &str, rule: Option<&str>) {
         assert_eq!(forbidden(path, "/home/a", &own()), rule, "{path}");
+    }
+
+    #[test]
+    fn no_name_is_overlooked_by_its_beginning() {
+        for rule in ANYWHERE {
+            let path = format!("/{}", rule.segments[0]);
+            assert!(FIRST.iter().any(|first| path.starts_with(first)), "{path}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! References between steps: `from_step` for lists, `{{stepN.field}}` for the rest (design 5-turn, «References»).
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -40,8 +40,8 @@ pub enum ReferenceError {
 /// Arguments without references, and where each top-level value came from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resolved {
-    /// The arguments.
-    pub args: Map<String, Value>,
+    /// The arguments: an object, shared since it may hold all that an earlier step found.
+    pub args: Arc<Value>,
     /// The origin of each value that a reference brought, by JSON pointer.
     pub origins: BTreeMap<String, Origin>,
 }
@@ -62,20 +62,21 @@ pub fn reference(text: &str) -> Option<(u32, &str)> {
 
 /// Replaces every reference in `args` by what the steps' results hold.
 pub fn resolve(args: &Value, results: &BTreeMap<u32, &Value>) -> Result<Resolved, ReferenceError> {
-    let mut resolved = Resolved::default();
+    let (mut resolved, mut values) = (Resolved::default(), Map::new());
     for (name, value) in args.as_object().into_iter().flatten() {
         if name == "from_step" {
             let step = value.as_u64().and_then(|step| u32::try_from(step).ok()).unwrap_or(0);
             let result = step_result(step, results)?;
             let entries = result.get("entries").filter(|entries| entries.is_array()).cloned();
             let entries = entries.or_else(|| single(result)).ok_or(ReferenceError::NoEntries { step })?;
-            resolved.args.insert("entries".to_owned(), entries);
+            values.insert("entries".to_owned(), entries);
             resolved.origins.insert("/entries".to_owned(), Origin::Step { step, path: "entries".to_owned() });
         } else {
             let value = replaced(value, results, &format!("/{name}"), &mut resolved.origins)?;
-            resolved.args.insert(name.clone(), value);
+            values.insert(name.clone(), value);
         }
     }
+    resolved.args = Arc::new(Value::Object(values));
     Ok(resolved)
 }
 
@@ -152,7 +153,7 @@ mod tests {
         let results = BTreeMap::from([(1, &first)]);
         let args = json!({"from_step": 1, "title": "{{step1.metadata.path}}", "deep": ["{{step1.entries[0].a}}"]});
         let resolved = resolve(&args, &results).unwrap();
-        assert_eq!(Value::Object(resolved.args), json!({"entries": [{"a": 1}], "title": "/x", "deep": [1]}));
+        assert_eq!(*resolved.args, json!({"entries": [{"a": 1}], "title": "/x", "deep": [1]}));
         assert_eq!(resolved.origins["/title"], Origin::Step { step: 1, path: "metadata.path".to_owned() });
         assert_eq!(resolved.origins["/deep/0"], Origin::Step { step: 1, path: "entries[0].a".to_owned() });
     }
@@ -170,6 +171,6 @@ mod tests {
     #[test]
     fn a_reference_inside_of_a_text_is_only_text() {
         let args = json!({"a": "see {{step1.content}}"});
-        assert_eq!(Value::Object(resolve(&args, &BTreeMap::new()).unwrap().args), args);
+        assert_eq!(*resolve(&args, &BTreeMap::new()).unwrap().args, args);
     }
 }

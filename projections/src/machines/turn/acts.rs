@@ -1,5 +1,7 @@
 //! What a turn decides once a call came back: whether its changes may be made, and how it goes on when they were.
 
+use std::sync::Arc;
+
 use metnos_log::Event;
 use metnos_log::event::turn::{InvocationFinished, PlannedOp};
 use serde_json::{Value, json};
@@ -51,7 +53,7 @@ impl Decider<'_> {
         if step.ok {
             return self.propose(step.number + 1);
         }
-        let result = step.result.clone().unwrap_or(Value::Null);
+        let result = step.result.clone().unwrap_or_default();
         let text = |key: &str| result.get(key).and_then(Value::as_str).map(str::to_owned);
         let class = step.class.clone().or_else(|| text("error_class")).unwrap_or_else(|| "internal_error".to_owned());
         let failed = step.committed.iter().find_map(|(index, failure)| {
@@ -65,7 +67,12 @@ impl Decider<'_> {
     }
 
     /// Puts words in place of the keys that say why a change failed, as far as an answer lists them.
-    pub(super) fn word(&self, result: &mut Value) {
+    pub(super) fn word(&self, result: &mut Arc<Value>) {
+        // Most results hold nothing of the kind, and are left shared.
+        if ["failed", "refused", "results", "made", "planned"].into_iter().all(|name| result.get(name).is_none()) {
+            return;
+        }
+        let result = Arc::make_mut(result);
         for name in ["failed", "refused", "results"] {
             let lines = result.get_mut(name).and_then(Value::as_array_mut);
             for line in lines.into_iter().flatten().filter(|line| line.get("op").is_some()).take(WORDED_MAX) {

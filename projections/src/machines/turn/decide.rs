@@ -1,6 +1,7 @@
 //! What a command leads to. Pure: everything that the world said is in the command.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use metnos_log::canonical::{self, Json};
 use metnos_log::event::mnestome::PassingObserved;
@@ -26,7 +27,7 @@ use crate::rules::policy::{self, Decision, Use};
 use crate::rules::simple::answer::{self, StepResult};
 use crate::rules::simple::{self, Facts, Tools};
 use crate::rules::vaglio::{self, Signs, Subject};
-use crate::rules::{Rules, references, shape};
+use crate::rules::{Rules, shape};
 
 /// The most steps of a turn (design 5-turn, «Caps and guards»).
 pub const STEPS_MAX: usize = 30;
@@ -67,6 +68,16 @@ pub enum Rejection {
 
 /// Events that a command leads to, in order.
 pub fn decide(turn: &Turn, id: TurnId, context: Context<'_>, command: Command) -> Result<Vec<Event>, Rejection> {
+    decide_and_apply(turn, id, context, command).map(|(events, _)| events)
+}
+
+/// The same, and the turn with these events taken in.
+pub fn decide_and_apply(
+    turn: &Turn,
+    id: TurnId,
+    context: Context<'_>,
+    command: Command,
+) -> Result<(Vec<Event>, Turn), Rejection> {
     let name = command.name();
     let mut decider = Decider { turn: turn.clone(), id, context, out: Vec::new() };
     match (turn.phase, command) {
@@ -97,7 +108,7 @@ pub fn decide(turn: &Turn, id: TurnId, context: Context<'_>, command: Command) -
         }
         (phase, _) => return Err(Rejection::OutOfPlace { command: name, phase }),
     }
-    Ok(decider.out)
+    Ok((decider.out, decider.turn))
 }
 
 /// One decision in the making.
@@ -241,17 +252,17 @@ impl Decider<'_> {
 
     fn prepared(&mut self, prepared: Prepared) {
         let Some(step) = self.turn.step().cloned() else { return };
-        let resolved = references::resolve(&step.proposed, &self.turn.results());
-        let resolved = match resolved {
-            Ok(resolved) => resolved,
-            Err(error) => return self.refuse("reference", "invalid_args", Some(error.to_string())),
+        let resolved = match step.resolved.clone() {
+            Some(Ok(resolved)) => resolved,
+            None => return,
+            Some(Err(error)) => return self.refuse("reference", "invalid_args", Some(error.to_string())),
         };
-        let args = with_targets(Value::Object(resolved.args), &prepared.targets);
+        let args = with_targets(resolved.args, &prepared.targets);
         let mut origins = self.planned_origins(step.number);
         origins.extend(resolved.origins);
         self.push(ArgumentsResolved {
             step: step.number,
-            args: Kept::json(&args),
+            args: Kept::json_of(args),
             targets: prepared.targets.clone(),
             provenance: Json(serde_json::to_value(&origins).expect("origins are plain data")),
             version: prepared.version,
@@ -460,7 +471,7 @@ impl Decider<'_> {
     }
 
     pub(super) fn failure(&self, step: &Step, class: &str, reason: &str) -> String {
-        let args = if step.args.is_null() { &step.proposed } else { &step.args };
+        let args = if step.args.is_null() { &step.proposed } else { &*step.args };
         answer::failure(&self.context.rules.messages, self.turn.language, &step.tool, args, class, reason)
     }
 
@@ -471,8 +482,8 @@ impl Decider<'_> {
     /// The step that is up may not run: says why and closes. Of an earlier step's work nothing is lost, and that is said.
     pub(super) fn refuse(&mut self, by: &str, class: &str, reason: Option<String>) {
         let Some(step) = self.turn.step().cloned() else { return };
-        let args = if step.args.is_null() { step.proposed } else { step.args };
-        self.refuse_over(by, class, &reason.unwrap_or_default(), &args);
+        let args = if step.args.is_null() { &step.proposed } else { &*step.args };
+        self.refuse_over(by, class, &reason.unwrap_or_default(), args);
     }
 
     /// The same, about one of the things that the step names.
@@ -496,9 +507,9 @@ impl Decider<'_> {
             .steps
             .iter()
             .map(|step| {
-                let mut result = step.result.clone().unwrap_or(Value::Null);
+                let mut result = step.result.clone().unwrap_or_default();
                 self.word(&mut result);
-                StepResult { tool: step.tool.clone(), args: step.args.clone(), result }
+                StepResult { tool: step.tool.clone(), args: Arc::clone(&step.args), result }
             })
             .collect();
         let Context { rules, tools, .. } = self.context;
@@ -598,6 +609,6 @@ pub fn role_name(role: Role) -> &'static str {
 pub(super) fn bound(step: &Step, about: &str) -> String {
     let ops = if about == "effects" { serde_json::to_value(&*step.ops).unwrap_or(Value::Null) } else { Value::Null };
     canonical::to_string(&json!({
-        "tool": step.tool, "version": step.version, "args": step.args, "effects": ops, "plan": step.plan_digest, "about": about,
+        "tool": step.tool, "version": step.version, "args": *step.args, "effects": ops, "plan": step.plan_digest, "about": about,
     }))
 }

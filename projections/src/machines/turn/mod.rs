@@ -14,7 +14,7 @@ pub mod state;
 mod tests;
 
 pub use command::Command;
-pub use decide::{Context, Rejection, decide};
+pub use decide::{Context, Rejection, decide, decide_and_apply};
 pub use react::{Effect, End, Wanted, react};
 pub use state::{Phase, Step, Turn};
 

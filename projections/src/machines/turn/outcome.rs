@@ -2,6 +2,8 @@
 //!
 //! Reasons stay keys of the texts here; they become words where an answer is made.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::state::Step;
@@ -64,7 +66,7 @@ pub(super) fn complete(step: &mut Step) {
     step.ok = ok_count > 0 || step.ops.is_empty();
     step.class = step.committed.values().flatten().next().map(|(class, _)| class.clone());
     let fail_count = step.ops.len() as u64 - ok_count;
-    let Some(result) = step.result.as_mut().and_then(Value::as_object_mut) else { return };
+    let Some(result) = step.result.as_mut().and_then(|result| Arc::make_mut(result).as_object_mut()) else { return };
     result.remove("effects");
     let done = json!({
         "files": done.files, "folders": done.folders, "created": done.created, "replaced": done.replaced, "bytes": done.bytes,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::machines::turn::state::{Asked, Phase, Turn};
 use crate::manifest::Role;
-use crate::rules::references::{self, ReferenceError};
+use crate::rules::references::ReferenceError;
 use crate::rules::shape;
 
 /// One thing to do in the world.
@@ -20,7 +20,7 @@ pub enum Effect {
         /// The executor.
         tool: String,
         /// Arguments with references replaced, or why they cannot be.
-        args: Result<Value, ReferenceError>,
+        args: Result<Arc<Value>, ReferenceError>,
     },
     /// Ask a person.
     Ask {
@@ -40,7 +40,7 @@ pub enum Effect {
         /// Names the call.
         trace_id: String,
         /// Its arguments.
-        args: Value,
+        args: Arc<Value>,
     },
     /// Make the planned changes that are not made yet.
     Commit {
@@ -105,8 +105,8 @@ pub fn react(turn: &Turn) -> Option<Effect> {
     let step = turn.step()?;
     match turn.phase {
         Phase::Preparing => {
-            let args =
-                references::resolve(&step.proposed, &turn.results()).map(|resolved| Value::Object(resolved.args));
+            let resolved = step.resolved.as_ref()?;
+            let args = resolved.as_ref().map(|resolved| Arc::clone(&resolved.args)).map_err(Clone::clone);
             Some(Effect::Prepare { step: step.number, tool: step.tool.clone(), args })
         }
         Phase::Asking => Some(Effect::Ask { step: step.number, asked: turn.asked.clone()? }),
@@ -115,7 +115,7 @@ pub fn react(turn: &Turn) -> Option<Effect> {
             tool: step.tool.clone(),
             version: step.version.clone(),
             trace_id: step.trace_id.clone(),
-            args: step.args.clone(),
+            args: Arc::clone(&step.args),
         }),
         Phase::Committing => {
             let all = 0..u32::try_from(step.ops.len()).unwrap_or(u32::MAX);
@@ -180,7 +180,12 @@ fn collect(value: &Value, pointer: &str, role: Role, end: End, found: &mut Vec<W
 }
 
 /// The arguments with each target's canonical value in its place, and the bytes of names that are no UTF-8 beside it.
-pub fn with_targets<'t>(mut args: Value, targets: impl IntoIterator<Item = &'t Target>) -> Value {
+pub fn with_targets<'t>(mut shared: Arc<Value>, targets: impl IntoIterator<Item = &'t Target>) -> Arc<Value> {
+    let mut targets = targets.into_iter().peekable();
+    if targets.peek().is_none() {
+        return shared;
+    }
+    let args = Arc::make_mut(&mut shared);
     for target in targets {
         if let Some(place) = args.pointer_mut(&target.pointer).filter(|place| place.is_string()) {
             *place = target.canonical.clone().into();
@@ -191,5 +196,5 @@ pub fn with_targets<'t>(mut args: Value, targets: impl IntoIterator<Item = &'t T
             entry.insert("path_b64".to_owned(), bytes.clone().into());
         }
     }
-    args
+    shared
 }

@@ -11,6 +11,7 @@ use super::outcome;
 use crate::messages::Language;
 use crate::plan::{Origin, Plan};
 use crate::rules::core_paths;
+use crate::rules::references::{self, ReferenceError, Resolved};
 
 /// Where a turn stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,8 +86,10 @@ pub struct Step {
     pub version: String,
     /// Arguments as proposed.
     pub proposed: Value,
+    /// The same without references, until they are settled; what makes that impossible.
+    pub resolved: Option<Result<Resolved, ReferenceError>>,
     /// Arguments as the executor gets them.
-    pub args: Value,
+    pub args: Arc<Value>,
     /// What its targets are.
     pub targets: Vec<Target>,
     /// Where its values came from.
@@ -96,7 +99,7 @@ pub struct Step {
     /// Names its call.
     pub trace_id: String,
     /// Its result, once it ended.
-    pub result: Option<Value>,
+    pub result: Option<Arc<Value>>,
     /// Whether it ended well.
     pub ok: bool,
     /// The class, when it did not.
@@ -116,7 +119,7 @@ impl Turn {
     /// Results of the steps that ended well, by number.
     pub fn results(&self) -> BTreeMap<u32, &Value> {
         let ended = self.steps.iter().filter(|step| step.ok);
-        ended.filter_map(|step| step.result.as_ref().map(|result| (step.number, result))).collect()
+        ended.filter_map(|step| step.result.as_deref().map(|result| (step.number, result))).collect()
     }
 
     /// Whether the person's own words name this target: typed itself, or below a folder that was typed in this turn.
@@ -149,10 +152,12 @@ impl Turn {
             }
             Event::StepProposed(proposed) => {
                 let args = proposed.args.value().unwrap_or(Value::Null);
+                let resolved = references::resolve(&args, &self.results());
                 self.steps.push(Step {
                     number: proposed.step,
                     tool: proposed.tool.clone(),
                     proposed: args,
+                    resolved: Some(resolved),
                     ..Step::default()
                 });
                 self.phase = Phase::Preparing;
@@ -182,7 +187,8 @@ impl Turn {
         )]
         match event {
             Event::ArgumentsResolved(resolved) => {
-                step.args = resolved.args.value().unwrap_or(Value::Null);
+                step.resolved = None;
+                step.args = resolved.args.shared().unwrap_or_default();
                 step.targets.clone_from(&resolved.targets);
                 step.provenance = serde_json::from_value(resolved.provenance.0.clone()).unwrap_or_default();
                 step.version.clone_from(&resolved.version);
@@ -193,7 +199,7 @@ impl Turn {
                 self.phase = Phase::Calling;
             }
             Event::InvocationFinished(finished) => {
-                step.result = finished.result.value();
+                step.result = finished.result.shared();
                 step.class.clone_from(&finished.class);
                 step.ops = finished.wanted().into();
                 step.ok = finished.ok && step.ops.is_empty();

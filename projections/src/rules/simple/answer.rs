@@ -3,12 +3,15 @@
 //! Every fact comes from the results. What is missing from them (cut off, failed in part, not valid text, nothing found)
 //! is said here, unless the executor's own presentation speaks of it already.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::tools::{Indexed, Tools};
 use crate::messages::{Language, Messages, fill};
 use crate::plan::{AnswerSpec, Plan};
-use crate::presented::in_reading_order;
+use crate::presented::{in_reading_order, rows};
 
 /// One step that ran: the executor, its resolved arguments, its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,9 +19,9 @@ pub struct StepResult {
     /// The executor's name.
     pub tool: String,
     /// Its arguments as they reached it.
-    pub args: Value,
+    pub args: Arc<Value>,
     /// Its result, whole.
-    pub result: Value,
+    pub result: Arc<Value>,
 }
 
 /// The most entries that an answer shows.
@@ -121,12 +124,13 @@ impl Speaker<'_> {
         let slices = template.contains("[:");
         let entries = step.result.get("entries").and_then(Value::as_array);
         let hidden = entries.map_or(0, |e| e.len().saturating_sub(SHOWN)).min(if slices { 0 } else { usize::MAX });
-        let mut shown = step.result.clone();
-        if let Some(Value::Array(list)) = shown.get_mut("entries").filter(|_| hidden > 0) {
-            list.truncate(SHOWN);
-        }
-        let metadata = shown.get("metadata").cloned().unwrap_or_else(|| json!({}));
-        let text = fill(template, json!({ "result": shown, "args": step.args, "metadata": metadata })).ok()?;
+        let metadata = Arc::new(step.result.get("metadata").cloned().unwrap_or_else(|| json!({})));
+        let values = [
+            ("result", rows::fields(&step.result, if hidden > 0 { SHOWN } else { usize::MAX })),
+            ("args", rows::fields(&step.args, usize::MAX)),
+            ("metadata", rows::fields(&metadata, usize::MAX)),
+        ];
+        let text = fill(template, BTreeMap::from(values)).ok()?;
         if hidden > 0 {
             notes.insert(0, self.say("more", json!({ "n": hidden })));
         }
