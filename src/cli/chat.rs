@@ -11,9 +11,10 @@ use serde_json::{Map, Value, json};
 
 use super::ask::{self, Approve};
 use super::editor::{Editor, Typed};
-use super::{Context, Failure, fit, output, plan, terminal, why};
+use super::{Context, Failure, fit, output, plan, terminal};
 use crate::engine::Request;
 use crate::instance::Instance;
+use crate::why;
 
 /// Talk, one sentence a line.
 #[derive(Args, Debug)]
@@ -151,7 +152,7 @@ impl Talk<'_> {
             }
             Line::Help => self.told(&context.text(instance, "chat.help", &json!({}))),
             Line::Why => match &self.last {
-                Some(turn) => self.told(&why::told(instance, turn)),
+                Some(turn) => self.told(&why::told(instance, turn, turn.language)),
                 None => self.told(&context.text(instance, "chat.why_nothing", &json!({}))),
             },
             Line::Unknown(word) => {

@@ -9,11 +9,12 @@ use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::{Context as TurnContext, Effect, Turn, decide, react};
 use serde_json::{Value, json};
 
-use super::{Context, Failure, ask, output, why};
+use super::{Context, Failure, ask, output};
 use crate::engine::{self, Request};
 use crate::gateway::Loaded;
 use crate::gateway::call::PreparedCall;
 use crate::instance::{Instance, now};
+use crate::why;
 
 /// Show what a sentence would run.
 #[derive(Args, Debug)]

@@ -333,7 +333,7 @@ impl Decider<'_> {
         let decisions = manifest.capabilities.iter().map(|capability| {
             let granted = match capability.name.as_str() {
                 // The person's own words ask for a look at the machine or at the record; no argument could name it.
-                "system:read" | "metnos:read" if capability.from_args.is_empty() => signs.named,
+                "system:read" | "metnos:read" if capability.from_args.is_empty() => signs.named || step.is_typed(""),
                 // What no argument names, the person's words did not name either.
                 _ if capability.from_args.is_empty() => false,
                 _ => step.targets.iter().all(|target| {

@@ -3,6 +3,7 @@
 //! Pure: the moment, the zone and what exists on the disk come in as facts. It names executors only by pairs of
 //! the vocabulary (the one that reads files, the one that filters texts), and knows no sentence as a whole; what it does not understand it asks, and it never acts on a target that the words do not hold.
 
+mod about;
 pub mod answer;
 mod build;
 mod clauses;
@@ -14,6 +15,7 @@ mod items;
 mod lexicon;
 mod lift;
 mod recurring;
+pub mod skills;
 mod template;
 mod tools;
 mod words;
@@ -108,6 +110,12 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
         return early(language, "planner.controls");
     }
     let items = sentence(lexicons, facts, language, text);
+    if let Some((plan, language)) = about::about(lexicons, tools, messages, facts, text, (language, &items)) {
+        let Ranking { candidates, k, confidence_permille, .. } =
+            tools.prefilter().rank(text, &hints::hints(lexicons, &items));
+        let language = facts.language.unwrap_or(language);
+        return Proposal { language, plan, candidates, k, confidence_permille };
+    }
     if items.iter().all(|i| i.is_punctuation() || (i.is_noise() && i.verb().is_none() && i.object().is_none())) {
         return early(language, "planner.idle");
     }
