@@ -123,7 +123,11 @@ fn line(id: &str, summary: &Summary, past: &Past, undone: Option<bool>) -> Value
         "turn": id,
         "time": moment(summary.opened_at),
         "text": short(past.text(), QUOTED_MAX),
-        "kind": turn.final_kind.as_deref().unwrap_or("open"),
+        "kind": match (turn.final_kind.as_deref(), &summary.waits) {
+            (Some(kind), _) => kind,
+            (None, Some(_)) => "ask",
+            (None, None) => "open",
+        },
         "class": turn.final_class.as_deref().unwrap_or_default(),
         "changes": summary.changes,
         "made": made(turn),

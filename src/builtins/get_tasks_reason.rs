@@ -2,6 +2,7 @@
 
 use metnos_log::TurnId;
 use metnos_log::store::ReadError;
+use metnos_projections::machines::turn::Phase;
 use serde_json::{Value, json};
 
 use super::past::{Past, moment};
@@ -61,7 +62,8 @@ fn told_is_of_asking(asked: bool, of: Option<&str>) -> bool {
 impl Past {
     /// Whether the person was asked something.
     fn asked(&self) -> bool {
-        self.consent.is_some() || self.turn.final_kind.as_deref() == Some("ask")
+        let waits = self.turn.phase == Phase::Waiting;
+        waits || self.consent.is_some() || self.turn.final_kind.as_deref() == Some("ask")
     }
 
     /// Why, in one sentence or two.

@@ -63,7 +63,7 @@ impl Past {
 
     /// What was asked for.
     pub(super) fn text(&self) -> &str {
-        self.turn.opened.as_ref().map(|opened| opened.text.as_str()).unwrap_or_default()
+        self.turn.text()
     }
 }
 

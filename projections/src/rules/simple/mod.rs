@@ -86,6 +86,24 @@ pub struct Proposal {
     pub confidence_permille: u16,
 }
 
+/// A request with the answer to a question about it: the answer stands at the end.
+pub fn completed(asked: &str, answer: &str) -> String {
+    format!("{} {answer}", asked.trim_end())
+}
+
+/// Whether an answer is only a name: one word, something quoted, something on the disk.
+pub fn is_bare(answer: &str, existing: &[(u32, u32)]) -> bool {
+    let text = answer.trim();
+    let is_quoted = |open: char, close: char| {
+        let inside = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+        inside.is_some_and(|inside| !inside.contains([open, close]))
+    };
+    let is_there = |&(from, to): &(u32, u32)| answer.get(from as usize..to as usize).is_some_and(|named| named == text);
+    !text.contains(char::is_whitespace)
+        || [('"', '"'), ('\'', '\''), ('«', '»'), ('“', '”')].iter().any(|(open, close)| is_quoted(*open, *close))
+        || existing.iter().any(is_there)
+}
+
 /// What a sentence tells the pre-filter, where nothing is known of the world and nothing is planned.
 pub fn hints<'a>(lexicons: &'a Lexicons, text: &str) -> Hints<'a> {
     let language = items::detect(lexicons, text).unwrap_or_default();

@@ -118,7 +118,11 @@ fn firsts<'a>(parts: &'a [Part], found: &mut Vec<&'a str>) -> bool {
                 found.push(word);
                 false
             }
-            Part::Choice(alternatives) => alternatives.iter().fold(false, |empty, a| firsts(a, found) || empty),
+            Part::Choice(alternatives) => {
+                // Every alternative is looked at, also behind one that may be empty.
+                let empty: Vec<bool> = alternatives.iter().map(|alternative| firsts(alternative, found)).collect();
+                empty.contains(&true)
+            }
             Part::Slot(_) | Part::Class(_) => false,
         };
         if !empty {
