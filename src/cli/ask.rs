@@ -75,7 +75,8 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
 /// Puts the question that a turn waits for, and goes on with what the person writes. Nothing written withdraws it.
 fn asked(context: &Context, instance: &mut Instance, turn: Turn) -> Result<Turn, Failure> {
     let question = turn.message.clone().unwrap_or_default();
-    let heard = terminal::ask_line(&question, &context.text(instance, "chat.answer_prompt", &json!({})));
+    let prompt = instance.rules.messages.say(turn.language, "chat.answer_prompt", json!({}));
+    let heard = terminal::ask_line(&question, &prompt);
     let reply = match heard {
         Some(answer) if !answer.trim().is_empty() => {
             Reply::Answered { answer: answer.trim().to_owned(), channel: CONSOLE.to_owned() }

@@ -129,7 +129,7 @@ fn an_open_question_survives_a_kill_and_its_answer_resumes_the_turn() {
     let mut chat = Pty::run(&home, 100, &["chat"]);
     chat.sees("Still open from before: “read the last line of the file”");
     chat.sees(") > ");
-    chat.types("how many files are in .\r");
+    chat.types("what time is it\r");
     chat.sees("Still open: Which file");
     chat.sees(") > ");
     chat.types("notes.txt\r");
