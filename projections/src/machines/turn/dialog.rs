@@ -29,7 +29,10 @@ impl Decider<'_> {
         if self.turn.dialogs >= DIALOGS_MAX {
             return self.close("ask", None, message);
         }
-        let kind = if abstention.candidates.len() > 1 { "request_disambiguation_from_user" } else { "get_inputs" };
+        // Candidates come with every question; only one that names them leaves a choice.
+        let named = abstention.candidates.iter().all(|name| message.contains(name.as_str()));
+        let chooses = named && abstention.candidates.len() > 1;
+        let kind = if chooses { "request_disambiguation_from_user" } else { "get_inputs" };
         let dialog = DialogOpened {
             dialog: format!("{id}-{}", self.turn.dialogs + 1),
             kind: kind.to_owned(),

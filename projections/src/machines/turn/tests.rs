@@ -477,6 +477,23 @@ fn a_step_that_a_command_names_runs_under_the_same_rules() {
     assert_eq!(turn.final_class.as_deref(), Some("policy_violation"));
 }
 
+#[test]
+fn a_question_is_a_choice_only_where_it_names_what_to_choose() {
+    let world = World::new();
+    for (text, kind) in
+        [("read the file", "get_inputs"), ("gronkle the files zorbily", "request_disambiguation_from_user")]
+    {
+        let Command::Open(opened) = open(text, "supervised") else { panic!("another command") };
+        let opened = Command::Open(Box::new(TurnOpened { dialogs: true, ..*opened }));
+        let events = decide(&Turn::default(), ID, world.context(), opened).unwrap();
+        let found = events.iter().find_map(|event| match event {
+            Event::DialogOpened(dialog) => Some(dialog.kind.as_str()),
+            _ => None,
+        });
+        assert_eq!(found, Some(kind), "{text}");
+    }
+}
+
 /// A turn whose question can be answered, up to that question.
 fn waiting(world: &World, text: &str) -> Turn {
     let Command::Open(opened) = open(text, "supervised") else { panic!("another command") };
