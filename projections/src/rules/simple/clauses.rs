@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::items::Item;
+use super::items::{Item, What};
 use super::lexicon::{Cue, Lexicons};
 
 /// The clauses, as ranges of items; connectors and punctuation between them belong to none.
@@ -31,7 +31,27 @@ pub(crate) fn clauses(lexicons: &Lexicons, items: &[Item]) -> Vec<Range<usize>> 
         at += 1;
         start = at;
     }
-    clauses
+    fronted(lexicons, items, clauses)
+}
+
+/// «the file ~/a.txt, bin it»: what is named first and then only meant by a pronoun is one clause with its act.
+fn fronted(lexicons: &Lexicons, items: &[Item], clauses: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let things = |range: &Range<usize>| {
+        items[range.clone()].iter().any(|i| matches!(i.what, What::Path { .. } | What::Globs { .. } | What::Url(_)))
+    };
+    let strong = |i: &Item| i.verb().is_some_and(|v| !lexicons.verbs[v].weak);
+    let acts = |range: &Range<usize>| items[range.clone()].iter().any(|i| strong(i) && !i.is_noise());
+    let refers = |range: &Range<usize>| items[range.clone()].iter().any(|i| i.pronoun || i.is(Cue::Pronoun));
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for clause in clauses {
+        match joined.last_mut() {
+            Some(last) if things(last) && !acts(last) && acts(&clause) && refers(&clause) && !things(&clause) => {
+                last.end = clause.end;
+            }
+            _ => joined.push(clause),
+        }
+    }
+    joined
 }
 
 fn has_act(items: &[Item]) -> bool {

@@ -18,7 +18,7 @@ pub(crate) fn compose(lexicons: &Lexicons, text: &str, clock: &Clock, language: 
     replace(items, |items, at| extension(lexicons, items, at));
     explicit(lexicons, text, items);
     replace(items, |items, at| affix(text, items, at));
-    replace(items, bound);
+    replace(items, |items, at| signed(text, items, at).or_else(|| bound(lexicons, items, at)));
     replace(items, |items, at| window(clock, language, items, at));
     replace(items, |items, at| lines(lexicons, items, at));
     replace(items, |items, at| place(lexicons, text, items, at));
@@ -96,6 +96,15 @@ fn size(items: &[Item], at: usize) -> Option<(u64, usize)> {
     let unit = |at: usize| {
         items.get(at)?.senses().iter().find_map(|s| if let Sense::Size(bytes) = s { Some(*bytes) } else { None })
     };
+    // «half a gig», «mezzo giga», «il giga».
+    let half = matches!(items[at].folded.as_str(), "half" | "half a" | "mezzo" | "mezza");
+    let article = usize::from(items.get(at + 1).is_some_and(|i| half && i.is(Cue::Determiner)));
+    if let Some(bytes) = unit(at + 1 + article).filter(|_| half) {
+        return Some((bytes / 2, 2 + article));
+    }
+    if let Some(bytes) = unit(at + 1).filter(|bytes| *bytes >= 1000 && items[at].is(Cue::Determiner) && number(items, at).is_none()) {
+        return Some((bytes, 2));
+    }
     if let Some((count, length)) = number(items, at) {
         let total = u64::try_from(count).ok()?.checked_mul(unit(at + length)?)?;
         return Some((total, length + 1));
@@ -106,13 +115,52 @@ fn size(items: &[Item], at: usize) -> Option<(u64, usize)> {
     Some((bytes(decimal * scale)?, 2))
 }
 
-/// «larger than 500 MB», «500 MB or more».
-fn bound(items: &[Item], at: usize) -> Option<(What, usize)> {
+/// «between 10 and 50 MB»: the lower bound, in the unit of the upper one when it has none.
+fn between(items: &[Item], at: usize) -> Option<(What, usize)> {
+    if !items[at].is(Cue::Between) {
+        return None;
+    }
+    let (low, length) = size(items, at + 1).or_else(|| number(items, at + 1).map(|(n, l)| (u64::try_from(n).unwrap_or(0), l)))?;
+    let joint = at + 1 + length;
+    items.get(joint).filter(|i| i.is(Cue::Connector) || i.is(Cue::Through))?;
+    size(items, joint + 1)?;
+    let unit = |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Size(n) = s { Some(*n) } else { None });
+    let bare = size(items, at + 1).is_none();
+    let scale = if bare { number(items, joint + 1).and_then(|(_, l)| unit(joint + 1 + l))? } else { 1 };
+    Some((What::Bound { least: true, bytes: low.checked_mul(scale)? }, joint - at))
+}
+
+/// `> 250 MB`: a size right after a sign.
+fn signed(text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let (bytes, length) = size(items, at)?;
+    let before = text[..items[at].start].trim_end().trim_end_matches('=');
+    let least = if before.ends_with('>') { true } else { before.ends_with('<').then_some(false)? };
+    Some((What::Bound { least, bytes }, length))
+}
+
+/// «larger than 500 MB», «500 MB or more», «and 50 MB» after «between 10».
+fn bound(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
+    if let Some(lower) = between(items, at) {
+        return Some(lower);
+    }
+    let opened = at.checked_sub(1).map(|b| &items[b]).filter(|b| matches!(b.what, What::Bound { least: true, .. }));
+    let opens = |b: &Item| {
+        let first = b.folded.split(' ').next().unwrap_or_default();
+        Language::ALL.iter().any(|&l| lexicons.senses_of(first, l).contains(&Sense::Cue(Cue::Between)))
+    };
+    if (items[at].is(Cue::Connector) || items[at].is(Cue::Through)) && opened.is_some_and(opens) {
+        let (bytes, length) = size(items, at + 1)?;
+        return Some((What::Bound { least: false, bytes }, length + 1));
+    }
     let direction = |item: Option<&Item>| match item {
         Some(item) if item.is(Cue::MinSize) => Some(true),
         Some(item) if item.is(Cue::MaxSize) => Some(false),
         _ => None,
     };
+    let flips = items[at].is(Cue::Not) && direction(items.get(at + 1)).is_some();
+    if let Some((What::Bound { least, bytes }, length)) = flips.then(|| bound(lexicons, items, at + 1)).flatten() {
+        return Some((What::Bound { least: !least, bytes }, length + 1));
+    }
     if let Some(least) = direction(items.get(at)) {
         let skip = items.get(at + 1).is_some_and(|i| i.is_noise() && number(items, at + 1).is_none());
         let from = at + 1 + usize::from(skip);
@@ -235,10 +283,10 @@ fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Optio
         if moment(clock, language, items, from).is_some() {
             break;
         }
-        since |= item.is(Cue::Since);
-        until |= item.is(Cue::Until);
+        since |= item.is(Cue::Since) || item.is(Cue::Newer);
+        until |= item.is(Cue::Until) || item.is(Cue::Older);
         negated |= item.is(Cue::Not);
-        let passes = item.is(Cue::Since) || item.is(Cue::Until) || item.is(Cue::Modified) || item.is(Cue::Not);
+        let passes = item.is(Cue::Older) || item.is(Cue::Newer) || item.is(Cue::Since) || item.is(Cue::Until) || item.is(Cue::Modified) || item.is(Cue::Not);
         let bridge = from > at && item.is_noise();
         if !(passes || bridge) {
             return None;
@@ -249,6 +297,8 @@ fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Optio
     if negated && !(since || until) {
         return None;
     }
+    // «from yesterday» is dated then, where «since yesterday» goes on.
+    let from_then = language == Language::En && from == at + 1 && items[at].folded == "from";
     let mut end = from + length;
     let mut probe = end;
     while items.get(probe).is_some_and(|i| i.is(Cue::Connector) || i.folded == "or" || i.folded == "o") {
@@ -259,6 +309,7 @@ fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Optio
         until |= item.is(Cue::Until);
         end = probe + 1;
     }
+    since &= !(from_then && end == from + length);
     let open = |w: Window| match (since != negated && (since || negated), until) {
         _ if w.since.is_none() || w.until.is_none() => w,
         (true, false) => Window { since: w.since, until: None },
@@ -551,7 +602,8 @@ fn explicit(lexicons: &Lexicons, text: &str, items: &mut [Item]) {
 fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
     let item = &items[at];
     let path = |value: String, looks| Some((What::Path { value, looks, quoted: false }, 1));
-    if item.is(Cue::Here) && item.folded.contains(' ') || item.is(Cue::Here) && at > 0 {
+    let named = items.get(at + 1).is_some_and(|i| matches!(i.what, What::Path { .. }));
+    if item.is(Cue::Here) && !named && (item.folded.contains(' ') || at > 0) {
         return path(".".to_owned(), Looks::Folder);
     }
     let noun =
@@ -579,6 +631,11 @@ fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(
     let next = items.get(at + 1);
     let closes = next.is_none_or(|n| n.is_punctuation() || n.is_noise() || n.is(Cue::Inside) || n.is(Cue::Connector));
     let folder = folder || (noun(items.get(at + 1), "dirs") && before.is_some_and(|b| b.is(Cue::Determiner)));
+    // «the damn folder ~/x», «folder wanted: ~/x»: what is named is written right after.
+    let written_out = |i: &Item| matches!(&i.what, What::Path { value, .. } if value.contains(['/', '~']));
+    if !after_named && items[at + 1..].iter().take(3).any(written_out) {
+        return None;
+    }
     if folder || (file && closes && !item.folded.chars().all(char::is_numeric)) {
         return path(written.to_owned(), if folder { Looks::Folder } else { Looks::Either });
     }

@@ -55,7 +55,7 @@ impl Clock {
             Period::Month => today.first_of_month(),
             Period::Year => today.first_of_year(),
             Period::Day => today,
-            Period::Hour | Period::Minute => return self.last(1, period),
+            Period::Hour | Period::HalfHour | Period::Minute => return self.last(1, period),
         };
         let step = span(1, period)?;
         let (from, to) =
@@ -76,7 +76,7 @@ impl Clock {
 
     /// The whole day that lies `count` periods before today.
     pub(crate) fn day_ago(&self, count: i64, period: Period) -> Option<Window> {
-        if matches!(period, Period::Hour | Period::Minute) {
+        if matches!(period, Period::Hour | Period::HalfHour | Period::Minute) {
             return Some(Window { since: Some(self.ago(count, period)?), until: None });
         }
         let now = self.now();
@@ -138,6 +138,7 @@ fn span(count: i64, period: Period) -> Option<Span> {
     let span = Span::new();
     match period {
         Period::Minute => span.try_minutes(count),
+        Period::HalfHour => span.try_minutes(count.checked_mul(30)?),
         Period::Hour => span.try_hours(count),
         Period::Day => span.try_days(count),
         Period::Week => span.try_weeks(count),

@@ -94,13 +94,32 @@ pub(crate) fn fill(
     }
     kinds(lexicons, tool, items, available, &mut filled);
     cued(tool, items, available, &mut filled);
+    flat(tool, items, available, &mut filled);
     filled
+}
+
+/// «~/x/*.tmp» names what lies in that very folder, as in every shell; `**` and «in subfolders» say otherwise.
+fn flat(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
+    let placed = available.iter().any(|&at| match &items[at].what {
+        What::Globs { base: Some(_), globs } => globs.iter().all(|g| !g.contains("**")),
+        _ => false,
+    });
+    if placed && tool.accepts("recursive", &json!(false)) && !filled.args.contains_key("recursive") {
+        filled.args.insert("recursive".to_owned(), json!(false));
+        filled.provenance.insert("/recursive".to_owned(), Origin::Default);
+    }
 }
 
 fn targets(tool: &Indexed, items: &[Item], available: &[usize], target: Option<usize>, filled: &mut Filled) {
     let single = tool.with_role(Role::TargetPath).any(|a| !tool.is_list(a));
     for argument in tool.with_role(Role::TargetPath) {
         let many = tool.is_list(argument);
+        if many && !single {
+            let paths: Vec<usize> = available.iter().copied().filter(|&at| path(&items[at]).is_some()).collect();
+            if within(tool, argument, items, &paths, filled) {
+                continue;
+            }
+        }
         let chosen =
             available.iter().filter(|&&at| if many { !(single && Some(at) == target) } else { Some(at) == target });
         for &at in chosen {
@@ -153,6 +172,28 @@ fn paths(tool: &Indexed, items: &[Item], available: &[usize], target: Option<usi
             }
         }
     }
+}
+
+/// «a folder receipts inside ~/tax»: a bare name and, after a word of place, the folder that it lies in.
+fn within(tool: &Indexed, argument: &str, items: &[Item], paths: &[usize], filled: &mut Filled) -> bool {
+    let [one, other] = *paths else { return false };
+    let bare = |at: usize| path(&items[at]).is_some_and(|(value, _)| !value.contains('/') && value != "~");
+    let (name, folder) = match (bare(one), bare(other)) {
+        (true, false) => (one, other),
+        (false, true) => (other, one),
+        _ => return false,
+    };
+    let passes = |i: &&Item| !(i.object().is_some() && !i.is(Cue::Inside)) && !(i.is(Cue::Determiner) && !i.is(Cue::Inside));
+    let led = items[..folder].iter().rev().find(passes).is_some_and(|i| i.is(Cue::Inside));
+    let (Some((place, looks)), Some((value, _))) = (path(&items[folder]), path(&items[name])) else { return false };
+    if !led || looks == Looks::File {
+        return false;
+    }
+    filled.add(tool, argument, json!(format!("{}/{value}", place.trim_end_matches('/'))), items, name);
+    let (from, to) = (items[one].start, items[other].end);
+    filled.provenance.insert(format!("/{argument}/0"), Origin::Words { start: byte(from), end: byte(to) });
+    filled.used.push(folder);
+    true
 }
 
 /// «notes.txt in ~/docs» is one file: a bare name and the folder that a word of place introduces right after it.

@@ -286,7 +286,7 @@ fn is_file_name(lexicons: &Lexicons, value: &str) -> bool {
 }
 
 /// The address with a scheme, when `value` is one: `http://…`, a bare host, `localhost:8080/x`.
-fn url(lexicons: &Lexicons, value: &str) -> Option<String> {
+pub(crate) fn url(lexicons: &Lexicons, value: &str) -> Option<String> {
     let lower = value.to_ascii_lowercase();
     for scheme in ["http://", "https://"] {
         if lower.starts_with(scheme) {

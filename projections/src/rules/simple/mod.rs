@@ -15,9 +15,11 @@ mod items;
 mod lexicon;
 mod lift;
 mod recurring;
+mod shell;
 pub mod skills;
 mod template;
 mod tools;
+mod usage;
 mod words;
 
 #[cfg(test)]
@@ -110,6 +112,21 @@ pub fn hints<'a>(lexicons: &'a Lexicons, text: &str) -> Hints<'a> {
     hints::hints(lexicons, &items::items(lexicons, text, &[], language))
 }
 
+/// What the model of usage sees of a sentence, for the tool that learns it.
+pub fn usage_features(lexicons: &Lexicons, text: &str) -> Vec<String> {
+    let language = items::detect(lexicons, text).unwrap_or_default();
+    let facts = Facts {
+        now_us: 1_800_000_000_000_000,
+        zone: "UTC",
+        home: "/home/owner",
+        cwd: "/home/owner",
+        language: None,
+        fallback: language,
+        existing: &[],
+    };
+    usage::features(lexicons, &sentence(lexicons, &facts, language, text))
+}
+
 /// Plans a sentence.
 pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &Facts<'_>, text: &str) -> Proposal {
     let early = |language: Language, key: &str| {
@@ -151,6 +168,7 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
             attempt = whole;
         }
     }
+    let attempt = by_usage(lexicons, tools, &ranking, text, &items, attempt);
     let Attempt { built, builder, confidence, threshold, .. } = attempt;
     let plan = match built {
         Ok(()) if confidence >= threshold && !builder.steps.is_empty() => Plan {
@@ -168,6 +186,51 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
     };
     let Ranking { candidates, k, confidence_permille, .. } = ranking;
     Proposal { language, plan, candidates, k, confidence_permille }
+}
+
+/// How likely a frame must be, in thousandths, before a plan by it stands where the grammar found none: reads, acts.
+const USUAL_PERMILLE: (u16, u16) = (550, 750);
+
+/// The same for a message whose person and text were found.
+const SENT_PERMILLE: u16 = 600;
+
+/// How likely another frame must be, and three times likelier than the grammar's, before the grammar is doubted.
+const DOUBT_PERMILLE: u32 = 500;
+
+/// How likely another frame must be before it stands where the grammar was sure.
+const OVERRULED_PERMILLE: u32 = 800;
+
+/// Holds the grammar's reading against what such sentences usually mean. What the grammar did not understand may be
+/// planned by the likeliest frame; what it understood in a way that is never meant is not believed.
+fn by_usage<'a>(
+    lexicons: &'a Lexicons,
+    tools: &'a Tools,
+    ranking: &'a Ranking,
+    text: &'a str,
+    items: &'a [Item],
+    grammar: Attempt<'a>,
+) -> Attempt<'a> {
+    let usage = usage::Usage::embedded();
+    let ranked = usage.rank(&usage::features(lexicons, items));
+    let Some(first) = ranked.first() else { return grammar };
+    let read = usage::frame_of(&grammar.builder.steps);
+    let sure = grammar.is_sure();
+    if std::env::var("USAGE").is_ok() { eprintln!("{sure} {read} | {ranked:?}"); }
+    let share = ranked.iter().find(|l| l.frame == read).map_or(0, |l| l.permille);
+    let overruled = first.frame != read && first.permille >= DOUBT_PERMILLE && share * 3 < first.permille;
+    if sure && !overruled {
+        return grammar;
+    }
+    if first.frame != "none" {
+        let usual = Attempt::usual(lexicons, tools, ranking, text, items, usage, first);
+        if std::env::var("USAGE").is_ok() { eprintln!("   {:?} {} {}", usual.built, usual.confidence, usual.threshold); }
+        // An act that every word explains is doubted, but no reading stands in for it.
+        if usual.is_sure() && !(sure && grammar.acts && !usual.acts) {
+            return usual;
+        }
+    }
+    // What is never meant that way is not done, and not read either; the person is asked.
+    if sure && overruled { grammar.doubted() } else { grammar }
 }
 
 /// One way to plan the sentence, and how sure it is.
@@ -190,6 +253,35 @@ impl<'a> Attempt<'a> {
     ) -> Self {
         let mut builder = Builder::new(lexicons, tools, ranking, text, items);
         let built = builder.build(parts);
+        Self::judged(tools, items, builder, built)
+    }
+
+    /// By the frame that such sentences usually have.
+    fn usual(
+        lexicons: &'a Lexicons,
+        tools: &'a Tools,
+        ranking: &'a Ranking,
+        text: &'a str,
+        items: &'a [Item],
+        usage: &usage::Usage,
+        likely: &usage::Likely,
+    ) -> Self {
+        let mut builder = Builder::new(lexicons, tools, ranking, text, items);
+        let built = builder.by_frame(usage, likely);
+        let mut usual = Self::judged(tools, items, builder, built);
+        // What nothing explains speaks against the frame, though less than against a reading word by word.
+        let unexplained = 1000 - u32::from(usual.confidence);
+        usual.confidence = u16::try_from(likely.permille.saturating_sub(unexplained / 4)).unwrap_or(0);
+        usual.threshold = match likely.frame.as_str() {
+            // Whom it goes to and what it says were both found.
+            "send_messages" => SENT_PERMILLE,
+            _ if usual.acts => USUAL_PERMILLE.1,
+            _ => USUAL_PERMILLE.0,
+        };
+        usual
+    }
+
+    fn judged(tools: &Tools, items: &[Item], builder: Builder<'a>, built: Result<(), Trouble>) -> Self {
         let confidence = confidence(items, &builder.used);
         let acts = builder.steps.iter().any(|s| tools.indexed(&s.tool).is_some_and(tools::Indexed::acts));
         let threshold = match (acts, builder.implied) {
@@ -198,6 +290,11 @@ impl<'a> Attempt<'a> {
             (false, false) => READ_THRESHOLD_PERMILLE,
         };
         Self { built, builder, confidence, threshold, acts }
+    }
+
+    /// The same, no longer believed.
+    fn doubted(self) -> Self {
+        Self { confidence: self.confidence.min(self.threshold - 1), ..self }
     }
 
     fn is_sure(&self) -> bool {
@@ -223,7 +320,12 @@ fn again(
     if items.iter().find(|i| i.verb().is_some()).is_some_and(ends) {
         return None;
     }
-    let recurring = recurring::recurring(lexicons, language, items)?;
+    let usual = usage::Usage::embedded().rank(&usage::features(lexicons, items));
+    if usual.first().is_some_and(|l| l.permille >= OVERRULED_PERMILLE && l.frame != "schedule_recurring" && l.frame.ends_with("_recurring")) {
+        return None;
+    }
+    let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);
+    let recurring = recurring::recurring(lexicons, language, items, likely)?;
     let (first, past) = (recurring.items.start, recurring.items.end);
     let (start, end) = (items[first].start, items[past - 1].end);
     let trim = |text: &str| text.trim_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '.')).to_owned();
@@ -266,8 +368,11 @@ fn has_controls(text: &str, existing: &[(u32, u32)]) -> bool {
 }
 
 fn sentence(lexicons: &Lexicons, facts: &Facts<'_>, language: Language, text: &str) -> Vec<Item> {
-    let mut items = items::items(lexicons, text, facts.existing, language);
     let clock = dates::Clock::new(facts.now_us, facts.zone);
+    if let Some(items) = shell::command_line(lexicons, &clock, text) {
+        return items;
+    }
+    let mut items = items::items(lexicons, text, facts.existing, language);
     compose::compose(lexicons, text, &clock, language, &mut items);
     dictated(lexicons, text, &mut items);
     items
@@ -339,6 +444,7 @@ fn is_function(item: &Item) -> bool {
                 | Cue::Restriction
                 | Cue::Begins
                 | Cue::Ends
+                | Cue::Unwanted
         )
     };
     if item.is(Cue::Inside) && !item.is(Cue::Contains) {

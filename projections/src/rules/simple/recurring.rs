@@ -31,14 +31,16 @@ enum Cadence {
 type Token = (String, usize);
 
 /// Reads the recurring time of a sentence.
-pub(crate) fn recurring(lexicons: &Lexicons, language: Language, items: &[Item]) -> Option<Recurring> {
+///
+/// `likely`: such sentences usually ask for something to recur, so days with a time of day say so without «every».
+pub(crate) fn recurring(lexicons: &Lexicons, language: Language, items: &[Item], likely: bool) -> Option<Recurring> {
     let tokens = tokens(items);
     let order = |l: &&(Language, Recurrence)| l.0 != language;
     let mut tables: Vec<&(Language, Recurrence)> = lexicons.recurrence.iter().collect();
     tables.sort_by_key(order);
     tables
         .into_iter()
-        .find_map(|(language, words)| Reader { lexicons, language: *language, words, tokens: &tokens }.read())
+        .find_map(|(language, words)| Reader { lexicons, language: *language, words, tokens: &tokens, likely }.read())
 }
 
 fn tokens(items: &[Item]) -> Vec<Token> {
@@ -60,6 +62,7 @@ struct Reader<'a> {
     language: Language,
     words: &'a Recurrence,
     tokens: &'a [Token],
+    likely: bool,
 }
 
 /// Minutes since midnight, and one past the last token.
@@ -69,7 +72,7 @@ impl Reader<'_> {
     fn read(&self) -> Option<Recurring> {
         for start in 0..self.tokens.len() {
             let Some((cadence, part, end)) = self.cadence(start) else { continue };
-            let after = self.time(self.skip_links(end));
+            let after = self.time(self.skip_links(end)).or_else(|| self.time_soon(end));
             let (time, from, to) = match after {
                 Some((minutes, to)) => (Some(minutes), start, to),
                 None => match self.time_before(start) {
@@ -81,6 +84,10 @@ impl Reader<'_> {
             let (late, to) = self.part_after(to);
             let minutes = self.at_part(time, late.or(part.as_deref()));
             let cron = cron(&cadence, minutes, day)?;
+            // A time of day that went into nothing would make it another one.
+            if (0..self.tokens.len()).any(|at| !(from..to).contains(&at) && self.is_clock(at)) {
+                return None;
+            }
             // «every other day… no, every day»: which one is meant is for the person to say.
             if (to..self.tokens.len()).any(|at| self.cadence(at).is_some()) {
                 return None;
@@ -88,6 +95,23 @@ impl Reader<'_> {
             return Some(Recurring { cron, items: self.tokens[from].1..self.tokens[to - 1].1 + 1 });
         }
         None
+    }
+
+    /// «every morning, say, at six»: with a filler between.
+    fn time_soon(&self, end: usize) -> Option<Time> {
+        let filler = |at: usize| matches!(self.word(at), "," | "say" | "like" | "tipo" | "diciamo" | "circa" | "about" | "um" | "uh" | "ehm" | "boh");
+        let from = (end..end + 3).take_while(|&at| filler(at)).last()? + 1;
+        self.phrase(&self.words.at, from)?;
+        self.time(from)
+    }
+
+    /// `22:15`, «at six», «alle 9».
+    fn is_clock(&self, at: usize) -> bool {
+        let figure = self.word(at).split_once(':').is_some_and(|(h, m)| {
+            m.len() == 2 && h.len() <= 2 && h.parse::<u8>().is_ok_and(|h| h < 24) && m.parse::<u8>().is_ok_and(|m| m < 60)
+        });
+        let at_hour = matches!(self.word(at), "at" | "alle") && self.number(at + 1).is_some();
+        figure || at_hour
     }
 
     fn word(&self, at: usize) -> &str {
@@ -149,15 +173,79 @@ impl Reader<'_> {
             };
             return Some((cadence, None, at + 1));
         }
-        let every = self.phrase(&self.words.every, at);
+        let every = self.phrase(&self.words.every, at).or_else(|| self.misspelt_every(at));
         // «on weekdays», «on mondays»: the plural says it.
         let on = self.phrase(&self.words.on, at).filter(|&to| {
             let plural = self.word(to).ends_with('s') && self.language == Language::En;
             (plural && self.weekday(to).is_some())
                 || self.phrase(self.words.weekdays.iter().chain(&self.words.weekend), to).is_some()
         });
-        let from = every.or(on)?;
-        self.round(from)
+        if let Some(from) = every.or(on) {
+            return self.round(from);
+        }
+        self.day_range(at)
+            .or_else(|| self.of_the_month(at))
+            .or_else(|| self.on_that_day(at))
+            .or_else(|| self.bare_days(at))
+            .or_else(|| self.once_a(at))
+    }
+
+    /// «evrey day», where the rest of the sentence speaks of something that recurs.
+    fn misspelt_every(&self, at: usize) -> Option<usize> {
+        let mut letters: Vec<char> = self.word(at).chars().collect();
+        letters.sort_unstable();
+        let swapped = |word: &String| {
+            let mut meant: Vec<char> = word.chars().collect();
+            meant.sort_unstable();
+            meant.len() >= 4 && meant == letters
+        };
+        (self.likely && self.words.every.iter().any(swapped)).then_some(at + 1)
+    }
+
+    /// «tuesday and thursday at 6», without «every».
+    fn bare_days(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        let (days, to) = self.days(at).filter(|_| self.likely)?;
+        let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
+        timed.then(|| (Cadence::Weekly(days), None, to))
+    }
+
+    /// «once an hour», «una volta al giorno».
+    fn once_a(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        let once = matches!((self.word(at), self.word(at + 1)), ("once", "a" | "an" | "every") | ("volta", "al" | "all'" | "alla" | "all"));
+        once.then(|| self.round(at + 2)).flatten()
+    }
+
+    /// «from monday to friday», «mon-fri».
+    fn day_range(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        let named = |name: &str| {
+            let senses = self.lexicons.senses_of(name, self.language);
+            senses.iter().find_map(|s| if let Sense::Weekday(n) = s { Some(*n % 7) } else { None })
+        };
+        let (first, last, to) = match self.word(at).split_once('-') {
+            Some((first, last)) => (named(first)?, named(last)?, at + 1),
+            None => {
+                let first = self.weekday(at)?;
+                let next = self.phrase(&self.words.through, at + 1)?;
+                (first, self.weekday(next)?, next + 1)
+            }
+        };
+        let days = (0..7).map(|n| (first + n) % 7);
+        let upto = days.clone().position(|d| d == last)?;
+        (upto > 0).then(|| (Cadence::Weekly(days.take(upto + 1).collect()), None, to))
+    }
+
+    /// «on the first of the month», «il 15 del mese».
+    fn of_the_month(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        let month = self.period(at) == Some(Period::Month);
+        (month && self.day_of_month_before(at).0.is_some()).then(|| (Cadence::Monthly(1), None, at + 1))
+    }
+
+    /// «il lunedì alle 9»: the article says that it is so each week, when a time of day follows.
+    fn on_that_day(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        let article = self.language == Language::It && matches!(self.word(at), "il" | "la" | "di");
+        let (days, to) = self.days(at + 1).filter(|_| article)?;
+        let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
+        timed.then(|| (Cadence::Weekly(days), None, to))
     }
 
     /// What comes after «every».
@@ -176,6 +264,10 @@ impl Reader<'_> {
             let to = to + usize::from(part.is_some());
             return Some((Cadence::Weekly(days), part, to));
         }
+        let fraction = |(phrase, minutes): (&String, &u8)| Some((self.phrase([phrase], from)?, *minutes));
+        if let Some((to, minutes)) = self.words.fractions.iter().find_map(fraction) {
+            return Some((Cadence::Minutes(i64::from(minutes)), None, to));
+        }
         let other = self.phrase(&self.words.other, from);
         let (count, unit) = match (other, self.number(from)) {
             (Some(to), _) => (2, to),
@@ -187,12 +279,13 @@ impl Reader<'_> {
         }
         let cadence = match self.period(unit)? {
             Period::Minute => Cadence::Minutes(count),
+            Period::HalfHour if count == 1 => Cadence::Minutes(30),
             Period::Hour => Cadence::Hours(count),
             Period::Day => Cadence::Days(count),
             Period::Week if count == 1 => Cadence::Weekly(vec![1]),
             Period::Month if count == 1 => Cadence::Monthly(1),
             Period::Year if count == 1 => Cadence::Yearly,
-            Period::Week | Period::Month | Period::Year => return None,
+            Period::HalfHour | Period::Week | Period::Month | Period::Year => return None,
         };
         Some((cadence, None, unit + 1))
     }
@@ -203,7 +296,7 @@ impl Reader<'_> {
         let mut to = from + 1;
         loop {
             let mut next = to;
-            while matches!(self.word(next), "," | "and" | "e" | "ed" | "every" | "ogni") && next < to + 3 {
+            while matches!(self.word(next), "," | "and" | "e" | "ed" | "every" | "ogni" | "on" | "il" | "la") && next < to + 3 {
                 next += 1;
             }
             match self.weekday(next).filter(|_| next > to) {

@@ -148,11 +148,12 @@ impl<'a> Builder<'a> {
         let makes = |v: &str, o: &str| v != "create" || o != "dirs" || verbs[0] == "create";
         let choose =
             |v: &String| objects.iter().filter(|o| makes(v, o)).find_map(|o| self.tools.by_grammar(v, o).filter(runs));
-        let labelled = verbs[0] == "write" && nouns.contains(&"dirs");
+        // «zip the folder ~/x»: what takes files takes folders too.
+        let labelled = nouns.contains(&"dirs") && matches!(verbs[0].as_str(), "write" | "compress" | "move");
         let tool = verbs
             .iter()
             .find_map(choose)
-            .or_else(|| if labelled { self.tools.by_grammar("write", "files") } else { None });
+            .or_else(|| if labelled { self.tools.by_grammar(&verbs[0], "files") } else { None });
         // «save the list of the processes»: what is written about need not be files.
         let about = nouns.contains(&"processes") && verbs[0] == "write";
         tool.or_else(|| if about { self.tools.by_grammar("write", "files") } else { None })

@@ -166,7 +166,9 @@ impl Reading<'_, '_> {
         if bare && !stated && !self.beside_column(field_at) && !self.named_column(field_at) {
             return None;
         }
-        let value = self.value(value_at).filter(|_| !self.wanted.takes(value_at))?;
+        let ranks = |s: &Sense| matches!(s, Sense::Order(_) | Sense::Aggregate(_));
+        let ranked = self.item(value_at).is_some_and(|i| i.senses().iter().any(ranks));
+        let value = self.value(value_at).filter(|_| !self.wanted.takes(value_at) && !ranked)?;
         let text = self.phrase(value_at);
         let (value, last) = match (&value, text) {
             (Value::String(_), Some((text, last))) => (json!(text), last),

@@ -4,8 +4,10 @@
 //! target that the words do not hold; what is missing becomes a question.
 
 mod acting;
+mod columns;
 mod conditions;
 mod filing;
+mod frames;
 mod people;
 mod questions;
 mod reading;
@@ -20,6 +22,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use super::compose::number;
 use super::fill::{Filled, is_label};
 use super::items::{Item, What};
 use super::lexicon::{Cue, Lexicons, Sense, VerbClass};
@@ -127,6 +130,7 @@ impl<'a> Builder<'a> {
         if self.steps.is_empty() && dropped > 0 {
             return Err(Trouble::OnlyNegated);
         }
+        self.explain_numbers();
         let shaped = self.steps.iter().try_fold(State::Start, |state, step| shape::next(state, &step.tool, &step.args));
         match shaped {
             Err(Violation::PipelineAlreadyClosed) => return Err(Trouble::OneAtATime),
@@ -139,9 +143,25 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// «two folders: ~/a and ~/b»: a number that only says how many were named. «I no longer need it», of what goes.
+    fn explain_numbers(&mut self) {
+        let things = self.items.iter().filter(|i| matches!(i.what, What::Path { .. } | What::Url(_))).count();
+        let deletes = self.steps.iter().any(|s| self.tools.indexed(&s.tool).is_some_and(|t| t.verb == "delete"));
+        for at in 0..self.items.len() {
+            let counts = number(self.items, at).is_some_and(|(n, _)| usize::try_from(n) == Ok(things) && things > 1);
+            let noun = self.items[at + 1..].iter().take(3).any(|i| i.object().is_some());
+            self.used[at] |= (counts && noun) || (deletes && self.items[at].is(Cue::Unwanted));
+        }
+    }
+
     /// What was understood and yet went into no step: a restriction that would be lost, an act that would not be done, a
     /// word right after a path that may belong to its name.
     pub(crate) fn left_over(&self) -> Option<Range<usize>> {
+        self.left_over_of(true)
+    }
+
+    /// The same; words that nobody knows need not count, where what such sentences mean is known from elsewhere.
+    fn left_over_of(&self, strange: bool) -> Option<Range<usize>> {
         let lost = |at: &usize| {
             let item = &self.items[*at];
             let glued = *at > 0
@@ -153,7 +173,7 @@ impl<'a> Builder<'a> {
                 _ if self.used[*at] => false,
                 What::Punctuation(_) => false,
                 What::Word(senses) if senses.is_empty() => {
-                    glued || self.qualifies(*at) || item.folded.starts_with(|c: char| c.is_ascii_digit())
+                    (strange && (glued || self.qualifies(*at))) || item.folded.starts_with(|c: char| c.is_ascii_digit())
                 }
                 What::Word(_) if self.restricts(*at) => true,
                 What::Word(_) if item.is_noise() || item.is(Cue::Modified) => false,
@@ -172,8 +192,12 @@ impl<'a> Builder<'a> {
     fn restricts(&self, at: usize) -> bool {
         let item = &self.items[at];
         let next = self.items.get(at + 1);
+        // «don't worry», «non ti preoccupare»: politeness.
+        if item.is(Cue::Not) && item.is_noise() {
+            return false;
+        }
         let narrows =
-            [Cue::Superlative, Cue::Condition, Cue::Restriction, Cue::Duplicate].iter().any(|&cue| item.is(cue));
+            [Cue::Superlative, Cue::Condition, Cue::Restriction, Cue::Duplicate, Cue::Unwanted, Cue::Not].iter().any(|&cue| item.is(cue));
         if narrows || self.restricts_order(at) {
             return true;
         }

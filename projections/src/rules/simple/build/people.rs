@@ -34,6 +34,7 @@ impl Builder<'_> {
             return if known { Err(missing) } else { Ok(false) };
         };
         let (others, last) = self.more_recipients(last);
+        self.refuse_choice(last)?;
         let body = self.told(at, to, last);
         let Some((body, origin)) = body else {
             for at in 0..self.items.len() {
@@ -92,15 +93,18 @@ impl Builder<'_> {
         if !item.is(Cue::People) {
             named(at)?;
         }
-        let more = (at + 1..at + 3)
-            .take_while(|&i| named(i).is_some() && (self.items[i].is_unknown() || self.items[i].forgiven))
+        let titled = |i: usize| {
+            self.items.get(i).is_some_and(|p| p.what == What::Punctuation('.')) && super::frames::is_title(&self.items[i - 1].folded)
+        };
+        let more = (at + 1..at + 4)
+            .take_while(|&i| titled(i) || named(i).is_some() && (self.items[i].is_unknown() || self.items[i].forgiven))
             .last();
         let last = more.unwrap_or(at);
         Some((at, self.said(at..last + 1), last))
     }
 
     /// «to Julia and Tom»: the further names, and the last item of them.
-    fn more_recipients(&self, mut last: usize) -> (Vec<(String, usize)>, usize) {
+    pub(super) fn more_recipients(&self, mut last: usize) -> (Vec<(String, usize)>, usize) {
         let mut others = Vec::new();
         while let Some(next) =
             self.items.get(last + 1).filter(|i| i.is(Cue::Connector) || i.what == What::Punctuation(','))
@@ -125,6 +129,17 @@ impl Builder<'_> {
         (others, last)
     }
 
+    /// «Anna or Franca»: which of them is for the person to say.
+    pub(super) fn refuse_choice(&self, last: usize) -> Result<(), Trouble> {
+        let or = |i: &Item| matches!(i.folded.as_str(), "or" | "o" | "oppure" | "either" | "ovvero");
+        let before = self.items[..last].iter().rposition(|i| i.folded == "either");
+        let after = self.items.get(last + 1).is_some_and(or);
+        match before.or(after.then_some(last)) {
+            Some(at) => Err(Trouble::Unclear { words: self.said(at..self.items.len().min(last + 3)) }),
+            None => Ok(()),
+        }
+    }
+
     fn is_quote(&self, at: usize) -> bool {
         matches!(self.items[at].what, What::Quoted(_))
     }
@@ -140,12 +155,22 @@ impl Builder<'_> {
         }
         let mark = |at: &usize| self.items[*at].is(Cue::Saying) || self.items[*at].what == What::Punctuation(':');
         let mut start = last + 1;
+        // «message Ben and tell him …»
+        let joins = self.items.get(start).is_some_and(|i| i.is(Cue::Connector) || i.is_punctuation());
+        let retold = (start + 1..start + 4).find(|&at| self.items.get(at).is_some_and(|i| i.is(Cue::Tells)));
+        if let Some(at) = retold.filter(|_| joins) {
+            start = at + 1;
+            while self.items.get(start).is_some_and(|i| matches!(i.folded.as_str(), "him" | "her" | "them" | "gli" | "le")) {
+                start += 1;
+            }
+        }
         let before = (verb + 1..recipient).find(mark);
         while self.items.get(start).is_some_and(|i| {
             i.is(Cue::Saying)
                 || matches!(i.what, What::Punctuation(':' | ','))
                 || (i.is(Cue::Determiner) && self.items.get(start + 1).is_some_and(|n| self.names(n, "messages")))
                 || self.names(i, "messages")
+                || (i.is(Cue::Inside) && (start + 1..start + 3).any(|at| self.items.get(at).is_some_and(|n| self.names(n, "messages"))))
         }) {
             start += 1;
         }
@@ -164,7 +189,16 @@ impl Builder<'_> {
         if (strict && !marked && !(person && rest > 2)) || (!marked && rest < 2) {
             return None;
         }
+        // «could you let Anna know that dinner is ready?»: the question is ours, not hers.
+        let asked = self.items[..verb].iter().any(|i| !i.is_punctuation());
         let text = self.text[from..end].trim_end();
+        let text = if asked && marked { text.strip_suffix('?').unwrap_or(text).trim_end() } else { text };
+        let bare = self.items[start..].iter().all(|i| {
+            i.is(Cue::Determiner) || self.names(i, "messages") || self.names(i, "texts") || i.is_punctuation() || self.names(i, "texts_lines")
+        });
+        if bare {
+            return None;
+        }
         let to = from + text.len();
         text.contains(char::is_alphanumeric)
             .then(|| (text.to_owned(), Origin::Words { start: byte(from), end: byte(to) }))

@@ -118,6 +118,11 @@ impl Builder<'_> {
             .copied()
             .filter(|&at| path(&self.items[at]).is_some_and(|(value, _)| value.to_ascii_lowercase().ends_with(".csv")))
             .collect();
+        if let Some((op, cue)) = op.clone().filter(|_| tables.is_empty())
+            && self.two_folders(clause, available, (&op, cue))?
+        {
+            return Ok(true);
+        }
         let (Some((op, cue)), [first, second]) = (op, tables.as_slice()) else { return Ok(false) };
         if clause.verbs.iter().any(|&(at, v)| self.acts(v) && at != cue) {
             return Ok(false);
@@ -130,6 +135,35 @@ impl Builder<'_> {
         filled.refer("first", self.last() - 1, "entries");
         filled.refer("second", self.last(), "entries");
         filled.set("op", op, self.items, cue);
+        self.push(tool, filled)?;
+        self.explain_entries(clause, available);
+        Ok(true)
+    }
+
+    /// «which files of ~/a are missing from ~/b»: two folders, held against each other by the names of their files.
+    fn two_folders(&mut self, clause: &Clause, available: &[usize], (op, cue): (&serde_json::Value, usize)) -> Result<bool, Trouble> {
+        let (Some(finder), Some(tool)) = (self.tools.by_grammar("find", "files"), self.tools.by_grammar("filter", "lists")) else {
+            return Ok(false);
+        };
+        let folder = |at: &usize| path(&self.items[*at]).is_some_and(|(_, looks)| looks != Looks::File);
+        let folders: Vec<usize> = available.iter().copied().filter(folder).collect();
+        let paths = available.iter().filter(|&&at| path(&self.items[at]).is_some()).count();
+        let [first, second] = *folders.as_slice() else { return Ok(false) };
+        if paths != 2 || clause.verbs.iter().any(|&(at, v)| self.acts(v) && at != cue) {
+            return Ok(false);
+        }
+        let others: Vec<usize> = available.iter().copied().filter(|at| *at != first && *at != second).collect();
+        for at in [first, second] {
+            let take: Vec<usize> = others.iter().copied().chain([at]).collect();
+            let filled = fill(self.lexicons, finder, self.items, &take, None);
+            self.push(finder, filled)?;
+        }
+        let mut filled = Filled::default();
+        filled.refer("first", self.last() - 1, "entries");
+        filled.refer("second", self.last(), "entries");
+        filled.set("op", op.clone(), self.items, cue);
+        filled.args.insert("key".to_owned(), json!("name"));
+        filled.provenance.insert("/key".to_owned(), crate::plan::Origin::Default);
         self.push(tool, filled)?;
         self.explain_entries(clause, available);
         Ok(true)

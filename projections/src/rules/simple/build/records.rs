@@ -206,7 +206,7 @@ impl<'a> Builder<'a> {
     }
 
     /// «processes named firefox»: the word that is a name.
-    fn name_of_process(&mut self, tool: &Indexed, available: &[usize], filled: &mut Filled) {
+    pub(super) fn name_of_process(&mut self, tool: &Indexed, available: &[usize], filled: &mut Filled) {
         if !tool.accepts("name", &json!("x")) || filled.args.contains_key("name") {
             return;
         }

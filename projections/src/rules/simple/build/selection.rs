@@ -2,7 +2,7 @@
 //!
 //! Lines of a file are read in place where the reader can, so that the tail of a large file costs its end only.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::fill::{Filled, fill, is_label};
 use super::super::items::{Item, What};
@@ -71,6 +71,7 @@ impl<'a> Builder<'a> {
             let label = |&i: &usize| self.items[i].is(Cue::Contains) || self.items[i].is(Cue::Spelled);
             filled.used.extend((cue..at).filter(label));
             self.select(tool, filled)?;
+            self.search_further(tool, at)?;
         }
         if let Some(at) = lines.filter(|_| !in_place) {
             let tool = self
@@ -89,6 +90,39 @@ impl<'a> Builder<'a> {
         }
         self.explain_nouns(available);
         Ok(true)
+    }
+
+    /// «error or warning»: either of them; «both "a" and "b"»: a second search through what the first one leaves.
+    fn search_further(&mut self, tool: &'a Indexed, first: usize) -> Result<(), Trouble> {
+        let sought = |at: usize| match &self.items.get(at)?.what {
+            What::Quoted(text) => Some(text.clone()),
+            What::Word(senses) if senses.is_empty() => Some(self.said(at..at + 1)),
+            _ => None,
+        };
+        let joint = self.items.get(first + 1).map(|i| i.folded.clone()).unwrap_or_default();
+        let both = first.checked_sub(1).map(|b| self.items[b].folded.as_str()).is_some_and(|w| matches!(w, "both" | "sia"));
+        let either = matches!(joint.as_str(), "or" | "o" | "oppure");
+        let Some(other) = sought(first + 2).filter(|_| either || (both && matches!(joint.as_str(), "and" | "e" | "sia" | "che"))) else {
+            return Ok(());
+        };
+        let argument = self.steps.last_mut().and_then(|s| s.args.as_object_mut());
+        if either {
+            let Some(args) = argument else { return Ok(()) };
+            let Some(Value::String(text)) = args.remove("substring") else { return Ok(()) };
+            args.insert("regex".to_owned(), json!(format!("{}|{}", escaped(&text), escaped(&other))));
+            let step = self.steps.last_mut().expect("looked at above");
+            if let Some(origin) = step.provenance.remove("/substring") {
+                step.provenance.insert("/regex".to_owned(), origin);
+            }
+        } else {
+            let mut filled = Filled::default();
+            filled.set("substring", json!(other), self.items, first + 2);
+            self.select(tool, filled)?;
+        }
+        for at in first + 1..first + 3 {
+            self.used[at] = true;
+        }
+        Ok(())
     }
 
     /// Nouns of texts and their lines, and the labels of what was lifted, are explained by a selection.

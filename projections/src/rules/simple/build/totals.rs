@@ -1,6 +1,6 @@
 //! Totals: «sum the amount column», «the average size», «the 3 rows with the highest price», and the field that they are of.
 
-use super::super::items::{Lines, What};
+use super::super::items::{Item, Lines, What};
 use super::super::lexicon::Cue;
 use super::wanted::{Kind, Order, Reading, SOME, Total};
 
@@ -12,7 +12,10 @@ impl Reading<'_, '_> {
         let some: Vec<usize> =
             if said.iter().any(explicit) { said.iter().copied().filter(explicit).collect() } else { said.clone() };
         for at in some {
-            if self.wanted.takes(at) {
+            // «takes up more than 3 GB» bounds each file.
+            let bounds = (at + 1..at + 4).any(|i| self.item(i).is_some_and(|i| matches!(i.what, What::Bound { .. })));
+            if self.wanted.takes(at) || (bounds && self.kind == Kind::Files && !self.clause.counts) {
+                self.wanted.used.extend(bounds.then_some(at));
                 continue;
             }
             let op = self.total_of(at).map(str::to_owned).expect("only those were kept");
@@ -37,6 +40,12 @@ impl Reading<'_, '_> {
                 name
             });
             self.wanted.used.push(at);
+            // «lowest price first», «prezzo più alto in cima»: an order of all rows.
+            let whole = self.kind == Kind::Rows && matches!(op.as_str(), "max" | "min") && self.puts_first(at);
+            if let (Some(key), true) = (&key, whole) {
+                self.wanted.order = Some(Order { by: key.clone(), desc: op == "max", at });
+                continue;
+            }
             if let (Some(key), true) = (&key, matches!(op.as_str(), "max" | "min"))
                 && let Some(top) = self.rows_meant(at)
             {
@@ -67,6 +76,20 @@ impl Reading<'_, '_> {
         if !self.wanted.totals.is_empty() {
             self.wanted.used.extend(said);
         }
+    }
+
+    /// Whether what has the most or the least of a field is to come first.
+    fn puts_first(&mut self, at: usize) -> bool {
+        let first = |i: &Item| {
+            let folded = i.folded.as_str();
+            matches!(folded, "first" | "on top" | "at the top" | "top" | "in cima" | "per prime" | "per primi" | "per primo" | "per prima" | "in testa" | "prima" | "up front")
+        };
+        let ends = |i: &Item| matches!(i.folded.as_str(), "from" | "dal" | "dalla" | "dalle" | "dai" | "a partire dal" | "a partire da" | "a partire dalla" | "starting with" | "starting from");
+        let after = (at + 1..at + 5).find(|&i| self.item(i).is_some_and(first));
+        let before = (at.saturating_sub(3)..at).find(|&i| self.item(i).is_some_and(ends));
+        let found = after.or(before);
+        self.wanted.used.extend(found);
+        found.is_some()
     }
 
     /// «the 3 rows with the highest price»: rows are wanted, not the number; how many of them.

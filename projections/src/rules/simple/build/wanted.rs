@@ -309,7 +309,8 @@ impl Reading<'_, '_> {
             self.wanted.used.extend(top.iter().flat_map(|(_, used)| used.iter().copied()));
             let top = top.map_or(if self.is_one(at) { 1 } else { SOME }, |(n, _)| n);
             self.wanted.top = Some((top, at));
-            self.wanted.order = Some(Order { by, desc: true, at: found });
+            let least = self.available.iter().any(|&i| i >= at && i <= found && matches!(self.items()[i].folded.as_str(), "least" | "meno"));
+            self.wanted.order = Some(Order { by, desc: !least, at: found });
             return;
         }
     }
@@ -361,7 +362,7 @@ impl Reading<'_, '_> {
             let noun = item.object().is_some() || matches!(item.what, What::Globs { .. });
             let folded = if item.folded.is_empty() { self.said(at).to_lowercase() } else { item.folded.clone() };
             noun.then(|| {
-                folded.ends_with('s')
+                folded.ends_with('s') && folded != "process"
                     || matches!(folded.as_str(), "file" | "processi" | "documenti") && !self.is_english(at)
             })
         };

@@ -149,6 +149,8 @@ pub(crate) enum Cue {
     Makes,
     /// «new», «recent»: an adjective of time.
     Fresh,
+    /// «I no longer need»: what it is said of may go, when a verb says so too.
+    Unwanted,
     /// «the regex»: a regular expression follows.
     Regex,
     /// «my sister»: a person without a name.
@@ -176,6 +178,7 @@ pub(crate) enum Cue {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Period {
     Minute,
+    HalfHour,
     Hour,
     Day,
     Week,
@@ -401,6 +404,7 @@ impl Lexicons {
         for (name, words) in periods {
             let period = match name.as_str() {
                 "minute" => Period::Minute,
+                "half_hour" => Period::HalfHour,
                 "hour" => Period::Hour,
                 "week" => Period::Week,
                 "month" => Period::Month,

@@ -173,6 +173,10 @@ pub(crate) struct Recurrence {
     pub(crate) first: Vec<String>,
     /// «half past», added to the hour, in minutes.
     pub(crate) minutes: BTreeMap<String, u8>,
+    /// «half hour», after «every», in minutes.
+    pub(crate) fractions: BTreeMap<String, u8>,
+    /// «to», between two days of the week.
+    pub(crate) through: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -1,0 +1,335 @@
+//! Which words of a sentence about a table name a column, and which a value: by what they stand beside.
+//!
+//! Each word gets points for its neighbours («the price column», «by price», «highest price», «prezzo più alto»); the one with
+//! the most is taken, and none when two have equally many. The table itself is not looked at.
+
+use serde_json::{Value, json};
+
+use super::super::compose::number;
+use super::super::fill::words;
+use super::super::items::{Item, What};
+use super::super::lexicon::{Cue, Sense};
+use super::super::usage::Usage;
+use super::frames::Part;
+use super::{Builder, Trouble};
+use crate::plan::Origin;
+
+/// The fewest points that make a column of a word.
+const ENOUGH: i32 = 3;
+
+impl Builder<'_> {
+    /// Plans what a frame does to the rows of a table that was read.
+    pub(super) fn rows_by_frame(&mut self, parts: &[Part<'_>], usage: &Usage, frame: &str) -> Result<(), Trouble> {
+        let mut value = None;
+        if parts.get(1).is_some_and(|p| p.tool == "filter_entries") {
+            let at = self.value_said(usage, frame).ok_or_else(|| self.not_filled())?;
+            let field = self.field_of(at, usage, frame);
+            value = Some((at, field));
+            self.used[at] = true;
+            field.into_iter().for_each(|field| self.used[field] = true);
+        }
+        let rest = if value.is_some() { &parts[2..] } else { &parts[1..] };
+        let key = match rest {
+            [part] if part.tool == "compute_entries" && part.value("op") == Some("count") => None,
+            [part] if matches!(part.tool, "sort_entries" | "compute_entries" | "group_entries") => {
+                let grouped = part.tool == "group_entries";
+                Some(self.column_said(usage, frame, grouped).ok_or_else(|| self.not_filled())?)
+            }
+            [] => None,
+            _ => return Err(self.not_filled()),
+        };
+        if let Some(key) = key {
+            self.used[key] = true;
+        }
+        if let Some((at, field)) = value {
+            self.rows_with(at, field)?;
+        }
+        let (Some(part), origin) = (rest.first(), key.map_or(Origin::Default, |at| words(&self.items[at]))) else {
+            return Ok(());
+        };
+        let name = key.map(|at| self.column_written(at));
+        match part.tool {
+            "sort_entries" => {
+                let by = name.unwrap_or_default();
+                self.sort_rows(part, &by, origin)?;
+            }
+            "group_entries" => {
+                let mut args = vec![("by", json!(name), origin)];
+                args.extend(self.total_of_groups(usage, frame));
+                self.next("group_entries", &args)?;
+            }
+            _ => {
+                let op = part.value("op").unwrap_or("sum");
+                let mut args = vec![("op", json!(op), Origin::Default)];
+                args.extend(name.map(|name| ("key", json!(name), origin)));
+                self.next("compute_entries", &args)?;
+            }
+        }
+        self.explain_table();
+        Ok(())
+    }
+
+    fn sort_rows(&mut self, part: &Part<'_>, by: &str, origin: Origin) -> Result<(), Trouble> {
+        let mut args = vec![("by", json!(by), origin), ("desc", json!(part.has("desc")), Origin::Default)];
+        let all: Vec<usize> = (0..self.items.len()).collect();
+        let said = self.number_said(&all);
+        if let Some((at, n, length)) = said {
+            (at..at + length).for_each(|at| self.used[at] = true);
+            args.push(("top", json!(n), words(&self.items[at])));
+        } else if part.has("top") {
+            args.push(("top", json!(if self.says_many() { super::wanted::SOME } else { 1 }), Origin::Default));
+        }
+        self.next("sort_entries", &args)
+    }
+
+    /// «the average score per team»: what is counted or summed in each group.
+    fn total_of_groups(&mut self, usage: &Usage, frame: &str) -> Option<(&'static str, Value, Origin)> {
+        let said = |i: &Item| self.total_said(i).is_some();
+        let total = self.items.iter().position(|i| !i.is_noise() && said(i)).or_else(|| self.items.iter().position(said));
+        let sums = |i: &Item| i.verb().is_some_and(|v| self.class(v).verbs[0] == "compute");
+        let op = match total {
+            Some(at) => self.total_said(&self.items[at])?.to_owned(),
+            None => self.items.iter().any(sums).then(|| "sum".to_owned())?,
+        };
+        let key = self.column_said(usage, frame, false)?;
+        self.used[key] = true;
+        let name = self.column_written(key);
+        Some(("aggregate", json!([{ "op": op, "key": name }]), words(&self.items[key])))
+    }
+
+    fn total_said(&self, item: &Item) -> Option<&str> {
+        item.senses().iter().find_map(|s| match s {
+            Sense::Aggregate(a) => Some(self.lexicons.aggregates[*a].op.as_str()),
+            _ => None,
+        })
+    }
+
+    /// One condition: the value, the column beside it if one is named, and how they compare.
+    fn rows_with(&mut self, value: usize, field: Option<usize>) -> Result<(), Trouble> {
+        let near = |cue: Cue| {
+            (value.saturating_sub(4)..self.items.len().min(value + 3)).any(|at| self.items[at].is(cue))
+        };
+        let held = match &self.items[value].what {
+            What::Quoted(text) => json!(text),
+            _ => number(self.items, value).map_or_else(|| json!(self.phrase_from(value)), |(n, _)| json!(n)),
+        };
+        let sign = value.checked_sub(1).and_then(|before| self.sign_between(before, value));
+        let op = match sign {
+            Some(op) => op,
+            None if held.is_number() && near(Cue::MinSize) => "gt",
+            None if held.is_number() && near(Cue::MaxSize) => "lt",
+            None if field.is_none() || near(Cue::Contains) => "contains",
+            None => "eq",
+        };
+        let name = field.map_or_else(|| "*".to_owned(), |at| self.column_written(at));
+        let condition = json!([{ "field": name, "op": op, "value": held }]);
+        let origin = words(&self.items[value]);
+        self.next("filter_entries", &[("where", condition, origin)])
+    }
+
+    /// «New York»: words in capitals that follow belong to the value.
+    fn phrase_from(&mut self, at: usize) -> String {
+        let capital = |at: usize| self.items[at].is_word() && self.said(at..at + 1).starts_with(char::is_uppercase);
+        let last = if capital(at) { (at..self.items.len().min(at + 3)).take_while(|&i| capital(i)).last().unwrap_or(at) } else { at };
+        (at..=last).for_each(|i| self.used[i] = true);
+        self.said(at..last + 1)
+    }
+
+    fn sign_between(&self, left: usize, right: usize) -> Option<&'static str> {
+        Some(match self.text[self.items[left].end..self.items[right].start].trim() {
+            ">" => "gt",
+            "<" => "lt",
+            ">=" | "≥" => "ge",
+            "<=" | "≤" => "le",
+            "!=" | "≠" => "ne",
+            "=" | "==" => "eq",
+            _ => return None,
+        })
+    }
+
+    /// The name of a column as written; a noun phrase of the lexicon is taken whole.
+    fn column_written(&self, at: usize) -> String {
+        match &self.items[at].what {
+            What::Quoted(name) => name.clone(),
+            _ => self.said(at..at + 1),
+        }
+    }
+
+    /// Whether the item can be the name of a column or a value at all.
+    fn names_data(&self, at: usize) -> bool {
+        let item = &self.items[at];
+        let plain = |s: &Sense| matches!(s, Sense::Noise | Sense::Cue(_));
+        match &item.what {
+            What::Quoted(_) => true,
+            What::Word(senses) if senses.is_empty() => true,
+            What::Word(senses) => {
+                let strong = item.verb().is_some_and(|v| !self.class(v).weak);
+                !senses.iter().all(plain) && !item.is_noise() && !strong && number(self.items, at).is_none()
+                    && !senses.iter().any(|s| matches!(s, Sense::Order(_) | Sense::Aggregate(_)))
+                    && item.verb().is_none()
+                    && !item.is(Cue::Column)
+                    && !item.is(Cue::Table)
+                    && !item.is(Cue::Every)
+            }
+            _ => false,
+        }
+    }
+
+    /// The next item in that direction that is no grammar, at most three away.
+    fn beside(&self, at: usize, forward: bool) -> Option<usize> {
+        let grammar = |i: &Item| {
+            i.is_noise() || i.is(Cue::Determiner) || i.is(Cue::Equal) || i.is(Cue::From) || i.is(Cue::Named) || matches!(i.what, What::Punctuation(':' | ','))
+        };
+        let passes = |i: &Item| {
+            grammar(i) && i.is(Cue::Column) == false && i.senses().iter().all(|s| matches!(s, Sense::Noise | Sense::Cue(_)))
+        };
+        let mut next = at;
+        for _ in 0..4 {
+            next = if forward { next + 1 } else { next.checked_sub(1)? };
+            let item = self.items.get(next)?;
+            if !passes(item) || item.is_punctuation() && !forward && item.what != What::Punctuation(':') {
+                return Some(next);
+            }
+        }
+        None
+    }
+
+    /// How much speaks for that word to be the column that is sorted, summed or grouped by.
+    fn column_points(&self, at: usize, usage: &Usage, frame: &str, grouped: bool) -> Option<i32> {
+        if self.used[at] || !self.names_data(at) || self.names_rows(at) {
+            return None;
+        }
+        let item = &self.items[at];
+        let is = |place: Option<usize>, fits: &dyn Fn(&Item) -> bool| place.is_some_and(|p| fits(&self.items[p]));
+        let (before, after) = (self.beside(at, false), self.beside(at, true));
+        let ranks = |i: &Item| {
+            i.is(Cue::Superlative)
+                || i.is(Cue::First)
+                || i.senses().iter().any(|s| matches!(s, Sense::Order(_) | Sense::Aggregate(_)))
+        };
+        let column = |i: &Item| i.is(Cue::Column);
+        let groups = |i: &Item| i.is(Cue::Grouped);
+        let led = at.checked_sub(1).map(|b| &self.items[b]);
+        let by = led.is_some_and(|i| i.is(Cue::By) || (grouped && i.is(Cue::Grouped)))
+            || led.is_some_and(Item::is_noise) && at.checked_sub(2).is_some_and(|b| self.items[b].is(Cue::By));
+        let on = led.is_some_and(|i| matches!(i.folded.as_str(), "on" | "under" | "su" | "sotto" | "in order of" | "sul" | "di"));
+        let mut points = 0;
+        points += 6 * i32::from(is(before, &column) || is(after, &column));
+        points += 5 * i32::from(by) + i32::from(on);
+        if grouped {
+            points += 3 * i32::from(is(before, &groups));
+        } else {
+            points += 3 * i32::from(is(before, &ranks)) + 2 * i32::from(after == Some(at + 1) && is(after, &ranks));
+        }
+        let unknown = item.is_unknown() || matches!(item.what, What::Quoted(_));
+        points += i32::from(unknown && !usage.explains(&item.folded, frame)) + i32::from(unknown);
+        let capital = at > 0 && self.said(at..at + 1).starts_with(char::is_uppercase);
+        points -= 3 * i32::from(capital) + 3 * i32::from(self.is_the_table(&item.folded)) ;
+        points += 3 * i32::from(led.is_some_and(|i| matches!(i.folded.as_str(), "under" | "sotto")));
+        Some(points)
+    }
+
+    /// «rows», «entries»: what a table is made of, no column of it.
+    fn names_rows(&self, at: usize) -> bool {
+        ["texts_lines", "entries", "files"].iter().any(|n| self.names(&self.items[at], n)) && !self.beside_a_column(at)
+    }
+
+    fn beside_a_column(&self, at: usize) -> bool {
+        let near = [self.beside(at, false), self.beside(at, true)];
+        near.into_iter().flatten().any(|p| self.items[p].is(Cue::Column))
+    }
+
+    /// The column that the sentence is about.
+    fn column_said(&self, usage: &Usage, frame: &str, grouped: bool) -> Option<usize> {
+        let mut ranked: Vec<(i32, usize)> = (0..self.items.len())
+            .filter_map(|at| Some((self.column_points(at, usage, frame, grouped)?, at)))
+            .collect();
+        ranked.sort_by_key(|&(points, at)| (std::cmp::Reverse(points), at));
+        match ranked.as_slice() {
+            [(points, at)] if *points >= 2 => Some(*at),
+            [(points, at), (next, _), ..] if *points >= ENOUGH && points > next => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// The value that rows are to have.
+    fn value_said(&self, usage: &Usage, frame: &str) -> Option<usize> {
+        let mut ranked: Vec<(i32, usize)> =
+            (0..self.items.len()).filter_map(|at| Some((self.value_points(at, usage, frame)?, at))).collect();
+        ranked.sort_by_key(|&(points, at)| (std::cmp::Reverse(points), at));
+        match ranked.as_slice() {
+            [(points, at)] if *points >= 2 => Some(*at),
+            [(points, at), (next, _), ..] if *points >= ENOUGH && points > next => Some(*at),
+            _ => None,
+        }
+    }
+
+    fn value_points(&self, at: usize, usage: &Usage, frame: &str) -> Option<i32> {
+        let item = &self.items[at];
+        let figure = number(self.items, at).is_some() && !item.is_noise();
+        let place = matches!(item.what, What::Zone(_)) || item.senses().iter().any(|s| matches!(s, Sense::Zone(_) | Sense::Month(_)));
+        if self.used[at] || !(self.names_data(at) || figure || place) {
+            return None;
+        }
+        let led = at.checked_sub(1).map(|b| &self.items[b]);
+        let capital = at > 0 && item.is_word() && self.said(at..at + 1).starts_with(char::is_uppercase);
+        let equal = led.is_some_and(|i| i.is(Cue::Equal)) || at.checked_sub(1).is_some_and(|b| self.sign_between(b, at).is_some());
+        let named = led.is_some_and(|i| i.is_unknown() || i.is(Cue::Column)) || self.follows_field(at);
+        let column = |place: Option<usize>| place.is_some_and(|p| self.items[p].is(Cue::Column));
+        let mut points = 5 * i32::from(matches!(item.what, What::Quoted(_)));
+        points += 4 * i32::from(equal) + 3 * i32::from(capital || place) + 3 * i32::from(figure) + 2 * i32::from(named);
+        points += i32::from(item.is_unknown() && !usage.explains(&item.folded, frame)) + i32::from(item.is_unknown());
+        points -= 4 * i32::from(column(self.beside(at, false)) || column(self.beside(at, true)));
+        points -= 3 * i32::from(self.is_the_table(&item.folded));
+        points -= 3 * i32::from(["texts_lines", "entries", "files"].iter().any(|n| self.names(item, n)));
+        Some(points)
+    }
+
+    fn follows_field(&self, at: usize) -> bool {
+        at.checked_sub(1).is_some_and(|b| {
+            self.names_data(b) && !self.is_the_table(&self.items[b].folded) && self.items[b].verb().is_none()
+        })
+    }
+
+    /// The column whose value is meant: named as one, or right before the value.
+    fn field_of(&self, value: usize, usage: &Usage, frame: &str) -> Option<usize> {
+        let open = |&at: &usize| at != value && !self.used[at] && self.names_data(at);
+        let column = |&at: &usize| {
+            [self.beside(at, false), self.beside(at, true)].into_iter().flatten().any(|p| self.items[p].is(Cue::Column))
+        };
+        let rows = |at: &usize| !["texts_lines", "entries", "files"].iter().any(|n| self.names(&self.items[*at], n));
+        let named = (0..self.items.len()).filter(open).filter(rows).find(column);
+        let before = (value.saturating_sub(3)..value).rev().filter(open).find(|&at| {
+            let between = &self.items[at + 1..value];
+            let passes = |i: &Item| i.is_noise() || i.is(Cue::Equal) || i.is(Cue::MinSize) || i.is(Cue::MaxSize) || i.is_punctuation() || i.verb().is_some() || i.is(Cue::Contains) || usage.explains(&i.folded, frame);
+            let known = usage.explains(&self.items[at].folded, frame);
+            !self.is_the_table(&self.items[at].folded) && between.iter().all(passes) && !known
+        }).or_else(|| self.follows_field(value).then(|| value - 1));
+        named.or(before).filter(rows)
+    }
+
+    fn is_the_table(&self, folded: &str) -> bool {
+        let stem = super::super::words::stem(folded);
+        self.items.iter().any(|i| match &i.what {
+            What::Path { value, .. } => {
+                let file = super::super::words::fold(value.rsplit('/').next().unwrap_or(value));
+                file.split(|c: char| !c.is_alphanumeric()).any(|part| super::super::words::stem(part) == stem)
+            }
+            _ => false,
+        })
+    }
+
+    /// Words that say how rows are ranked, summed or compared are explained by the frame that does so.
+    fn explain_table(&mut self) {
+        const CUES: [Cue; 16] = [
+            Cue::Superlative, Cue::Descending, Cue::Ascending, Cue::First, Cue::Column, Cue::By, Cue::Grouped, Cue::Equal, Cue::Where,
+            Cue::MinSize, Cue::MaxSize, Cue::Contains, Cue::Only, Cue::Table, Cue::HowMany, Cue::Fresh,
+        ];
+        for at in 0..self.items.len() {
+            let item = &self.items[at];
+            let cue = CUES.iter().any(|&cue| item.is(cue));
+            let said = item.senses().iter().any(|s| matches!(s, Sense::Order(_) | Sense::Aggregate(_)));
+            self.used[at] |= cue || said || (item.is_word() && self.is_the_table(&item.folded));
+        }
+    }
+}
