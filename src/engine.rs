@@ -4,7 +4,7 @@
 //! first change to the world, and before the answer leaves.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -91,6 +91,24 @@ pub struct Request {
     pub channel: String,
     /// A step that a command names itself, instead of the text: `{"tool", "args"}`.
     pub given: Option<Value>,
+    /// Whether a question can be answered where it is asked: then the turn waits for it.
+    pub dialogs: bool,
+}
+
+/// What became of the question that a turn waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// An answer.
+    Answered {
+        /// What the person wrote.
+        answer: String,
+        /// Where.
+        channel: String,
+    },
+    /// Nobody answered in time.
+    Lapsed,
+    /// It is no longer put: by `person`, or for another `question`.
+    Withdrawn(&'static str),
 }
 
 /// The facts of a sentence, gathered at the edge: what it names on disk, where and when it was said.
@@ -112,25 +130,26 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
         own: [own.config, own.data, own.audit],
         folder: text(&request.folder),
         zone: settings.zone.clone(),
-        existing: existing(instance, request),
+        existing: existing(instance, &request.text, &request.folder),
         rules_digest: instance.rules.digest().to_owned(),
         given: request.given.clone().map(Into::into),
+        dialogs: request.dialogs,
     }
 }
 
 /// The parts of a sentence that name something on disk.
-fn existing(instance: &Instance, request: &Request) -> Vec<(u32, u32)> {
+fn existing(instance: &Instance, text: &str, folder: &Path) -> Vec<(u32, u32)> {
     let there = |&(start, end): &(u32, u32)| {
-        let name = request.text.get(start as usize..end as usize).unwrap_or_default();
+        let name = text.get(start as usize..end as usize).unwrap_or_default();
         let path = match name.strip_prefix('~') {
             Some(below) if below.is_empty() || below.starts_with('/') => {
                 instance.dirs.user_home.join(below.trim_start_matches('/'))
             }
-            _ => request.folder.join(name),
+            _ => folder.join(name),
         };
         !name.is_empty() && !name.contains('\0') && path.symlink_metadata().is_ok()
     };
-    simple::candidates_for_existing(&request.text).into_iter().filter(there).collect()
+    simple::candidates_for_existing(text).into_iter().filter(there).collect()
 }
 
 /// What a call of this turn needs to know of its surroundings.
@@ -177,6 +196,42 @@ pub fn run(
     let mut run = Run { instance, person, cancel, id, turn: Turn::default(), prepared: None, pending: Vec::new() };
     run.take(Command::Open(Box::new(opened)), Vec::new())?;
     run.until_closed()
+}
+
+/// Goes on with a turn that waits, as its events leave it; when this returns, its end or its next question is on disk.
+pub fn reply(
+    instance: &Instance,
+    person: &dyn Person,
+    cancel: CancelFlag,
+    (id, turn): (TurnId, Turn),
+    reply: &Reply,
+) -> Result<Turn, EngineError> {
+    let dialog = turn.dialog().unwrap_or_default();
+    let command = match reply {
+        Reply::Answered { answer, channel } => {
+            let folder = turn.opened.as_ref().map(|opened| PathBuf::from(&opened.folder)).unwrap_or_default();
+            let existing = existing(instance, &simple::completed(turn.text(), answer), &folder);
+            Command::Answer { dialog, answer: answer.clone(), channel: channel.clone(), existing }
+        }
+        Reply::Lapsed => Command::Lapse { dialog },
+        Reply::Withdrawn(by) => Command::Withdraw { dialog, by: (*by).to_owned() },
+    };
+    let mut run = Run { instance, person, cancel, id, turn, prepared: None, pending: Vec::new() };
+    run.take(command, Vec::new())?;
+    run.until_closed()
+}
+
+/// A past or open turn from its events.
+pub fn folded(instance: &Instance, id: TurnId) -> Result<Turn, metnos_log::store::ReadError> {
+    let reader = instance.log.reader();
+    let mut turn = Turn::default();
+    for recorded in reader.stream(&metnos_projections::machines::turn::stream(id))? {
+        let recorded = reader.rehydrated(recorded)?;
+        if let Some(event) = recorded.event() {
+            turn.apply(id, recorded.time, event);
+        }
+    }
+    Ok(turn)
 }
 
 /// Carries on a turn that a crash interrupted, from where its events leave it.

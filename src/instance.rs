@@ -287,8 +287,8 @@ impl Instance {
         let mut drafts: Vec<Draft> = events
             .into_iter()
             .map(|event| {
-                let stream = if matches!(event, Event::PassingObserved(_)) { "mnestome" } else { own.as_str() };
-                draft(stream, Some(id), time, event)
+                let stream = metnos_projections::machines::turn::stream_of(id, &event);
+                draft(&stream, Some(id), time, event)
             })
             .collect();
         if let Some(first) = drafts.first_mut() {

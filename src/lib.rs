@@ -19,3 +19,4 @@ pub mod manifest;
 pub mod projector;
 pub mod sandbox;
 pub mod signing;
+mod why;

@@ -218,20 +218,25 @@ impl<'r> Checker<'r> {
 /// Whether an event can happen where a turn stands, whatever the rules were.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the rest may stand anywhere in an open turn")]
 fn is_legal(phase: Phase, event: &Event) -> bool {
-    use Phase::{Asking, Calling, Closed, Committing, New, Planning, Preparing, Returned};
+    use Phase::{Asking, Calling, Closed, Committing, New, Planning, Preparing, Returned, Waiting};
     let allowed: &[Phase] = match event {
         Event::TurnOpened(_) => &[New],
-        Event::CandidatesRanked(_) | Event::PlanProposed(_) => &[Planning],
+        Event::CandidatesRanked(_) | Event::PlanProposed(_) | Event::DialogOpened(_) | Event::TurnSuspended(_) => {
+            &[Planning]
+        }
         Event::StepProposed(_) => &[Planning, Returned],
         Event::ArgumentsResolved(_) => &[Preparing],
         Event::VerdictGiven(_) | Event::ConsentAsked(_) => &[Preparing, Returned],
         Event::ConsentGiven(_) | Event::ConsentDenied(_) | Event::ConsentExpired(_) => &[Asking],
+        Event::DialogAnswered(_) | Event::DialogExpired(_) | Event::DialogWithdrawn(_) | Event::TurnResumed(_) => {
+            &[Waiting]
+        }
         Event::InvocationStarted(_) => &[Preparing, Asking],
         Event::InvocationFinished(_) => &[Calling],
         Event::EffectsPlanned(_) => &[Returned, Asking],
         Event::EffectCommitted(_) | Event::EffectsCommitted(_) => &[Committing],
         Event::TurnCancelled(_) => &[Preparing, Asking, Calling],
-        _ => &[Planning, Preparing, Asking, Calling, Returned, Committing],
+        _ => &[Planning, Waiting, Preparing, Asking, Calling, Returned, Committing],
     };
     debug_assert!(!allowed.contains(&Closed), "nothing follows a closing");
     allowed.contains(&phase)

@@ -8,6 +8,8 @@
     reason = "a test stops at the first surprise and says aloud what it skips"
 )]
 
+#[path = "household/about.rs"]
+mod about;
 #[path = "household/acts.rs"]
 mod acts;
 #[path = "household/bad_input.rs"]

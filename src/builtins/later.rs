@@ -8,6 +8,16 @@ use metnos_projections::messages::Language;
 
 use super::{Answer, Call};
 
+/// The builtins that are no more than a promise yet: nobody is told that Metnos can do them.
+pub(super) const NAMES: &[&str] = &[
+    "cancel_recurring",
+    "list_recurring",
+    "run_now_recurring",
+    "schedule_recurring",
+    "send_messages",
+    "toggle_recurring",
+];
+
 /// Recurring tasks: nothing here stays running to keep them.
 pub(super) fn daemon(call: &Call<'_>) -> Answer {
     let said = match call.language {

@@ -4,8 +4,12 @@
 //! The catalog knows them by events, as it knows every executor; a call is only carried out when what the log says about
 //! one is what this release was built with.
 
+mod find_tasks_done;
 mod get_processes;
+mod get_tasks_reason;
 mod later;
+mod list_skills;
+mod past;
 mod undo_last_turn;
 
 use metnos_log::event::executor::{ExecutorInstalled, LifeCycle, LifeCycleChanged, VersionPromoted};
@@ -100,6 +104,24 @@ pub const ALL: &[Builtin] = &[
         manifest: include_str!("toggle_recurring/manifest.toml"),
         schema: include_str!("toggle_recurring/schema.json"),
         run: later::daemon,
+    },
+    Builtin {
+        name: "list_skills",
+        manifest: include_str!("list_skills/manifest.toml"),
+        schema: include_str!("list_skills/schema.json"),
+        run: list_skills::run,
+    },
+    Builtin {
+        name: "find_tasks_done",
+        manifest: include_str!("find_tasks_done/manifest.toml"),
+        schema: include_str!("find_tasks_done/schema.json"),
+        run: find_tasks_done::run,
+    },
+    Builtin {
+        name: "get_tasks_reason",
+        manifest: include_str!("get_tasks_reason/manifest.toml"),
+        schema: include_str!("get_tasks_reason/schema.json"),
+        run: get_tasks_reason::run,
     },
     Builtin {
         name: "undo_last_turn",

@@ -4,14 +4,18 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 use metnos_projections::machines::turn::state::Step;
-use metnos_projections::machines::turn::{Turn, stream};
+use metnos_projections::machines::turn::{Phase, Turn, stream};
+use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
 use super::fit::Lines;
 use super::{Context, Failure, output, terminal};
 use crate::config::Flags;
-use crate::engine::{self, Request};
-use crate::instance::Instance;
+use crate::engine::{self, Reply, Request};
+use crate::instance::{Instance, now};
+
+/// The channel of commands.
+pub(super) const CONSOLE: &str = "console";
 
 /// Carry out one sentence.
 #[derive(Args, Debug)]
@@ -61,11 +65,68 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
     let text = sentence(&ask.text)?;
     let flags = Flags { engine: ask.engine.clone(), ..context.flags() };
     let mut instance = context.ready(&flags)?;
-    let turn = one(context, &mut instance, text, ask.approve)?;
+    let mut turn = one(context, &mut instance, text, ask.approve)?;
+    while turn.phase == Phase::Waiting {
+        turn = asked(context, &mut instance, turn)?;
+    }
     let code = tell(context, &instance, &turn)?;
     // The process ends with this: the system takes a long result back faster than it could be taken apart.
     std::mem::forget(turn);
     Ok(code)
+}
+
+/// Puts the question that a turn waits for, and goes on with what the person writes. Nothing written withdraws it.
+fn asked(context: &Context, instance: &mut Instance, turn: Turn) -> Result<Turn, Failure> {
+    let question = turn.message.clone().unwrap_or_default();
+    let prompt = instance.rules.messages.say(turn.language, "chat.answer_prompt", json!({}));
+    let heard = terminal::ask_line(&question, &prompt);
+    let reply = match heard {
+        Some(answer) if !answer.trim().is_empty() => {
+            Reply::Answered { answer: answer.trim().to_owned(), channel: CONSOLE.to_owned() }
+        }
+        _ => Reply::Withdrawn("person"),
+    };
+    reply_to(context, instance, turn, &reply)
+}
+
+/// Tells the turn that waits what became of its question.
+pub(super) fn reply_to(context: &Context, instance: &mut Instance, turn: Turn, reply: &Reply) -> Result<Turn, Failure> {
+    let Some(id) = turn.id else { return Ok(turn) };
+    let cancel = terminal::begin_turn().map_err(|error| Failure::internal(error.to_string()))?;
+    let turn = {
+        let person = terminal::Terminal::new(&instance.rules.messages, context.global.quiet || context.global.json);
+        engine::reply(instance, &person, cancel, (id, turn), reply)?
+    };
+    instance.catch_up()?;
+    follow(context, instance);
+    Ok(turn)
+}
+
+/// The turn that waits for an answer here: the newest whose question has not lapsed.
+pub(super) fn waiting(instance: &Instance) -> Result<Option<Turn>, Failure> {
+    let waits = |turn: &Summary| turn.waits.as_ref().is_some_and(|waits| waits.channel == CONSOLE);
+    let mut open = instance.turns.turns.iter().rev().filter(|(_, turn)| turn.final_kind.is_none());
+    let Some((id, _)) = open.find(|(_, turn)| waits(turn)) else { return Ok(None) };
+    let Ok(id) = id.parse() else { return Ok(None) };
+    Ok(Some(engine::folded(instance, id)?).filter(|turn| turn.phase == Phase::Waiting))
+}
+
+/// One question at a time: those that a newer one took the place of are withdrawn.
+fn withdraw_older(context: &Context, instance: &mut Instance, newer: &Turn) -> Result<(), Failure> {
+    let newer = newer.id.map(|id| id.to_string());
+    let older: Vec<String> = instance
+        .turns
+        .open()
+        .filter(|(id, turn)| Some(*id) != newer.as_deref() && turn.waits.as_ref().is_some_and(|w| w.channel == CONSOLE))
+        .map(|(id, _)| id.to_owned())
+        .collect();
+    for id in older.iter().filter_map(|id| id.parse().ok()) {
+        let turn = engine::folded(instance, id)?;
+        if turn.phase == Phase::Waiting {
+            reply_to(context, instance, turn, &Reply::Withdrawn("question"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Prints how a turn ended; the exit code that this means.
@@ -122,13 +183,18 @@ pub(super) fn carry_out(
     given: Option<Value>,
 ) -> Result<Turn, Failure> {
     let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
-    let request = Request { text, approve: approve.name().to_owned(), folder, channel: "console".to_owned(), given };
+    let (approve, channel) = (approve.name().to_owned(), CONSOLE.to_owned());
+    let dialogs = !context.global.json && terminal::Terminal::is_there();
+    let request = Request { text, approve, folder, channel, given, dialogs };
     let cancel = terminal::begin_turn().map_err(|error| Failure::internal(error.to_string()))?;
     let turn = {
         let person = terminal::Terminal::new(&instance.rules.messages, context.global.quiet || context.global.json);
         engine::run(instance, &person, cancel, &request)?
     };
     instance.catch_up()?;
+    if turn.phase == Phase::Waiting {
+        withdraw_older(context, instance, &turn)?;
+    }
     follow(context, instance);
     Ok(turn)
 }
@@ -174,15 +240,18 @@ pub(super) fn settle_interrupted(context: &Context, instance: &mut Instance) -> 
     let open: Vec<String> = instance.turns.open().map(|(id, _)| id.to_owned()).collect();
     for name in open {
         let Ok(id) = name.parse() else { continue };
-        let reader = instance.log.reader();
-        let mut turn = Turn::default();
-        for recorded in reader.stream(&stream(id))? {
-            let recorded = reader.rehydrated(recorded)?;
-            if let Some(event) = recorded.event() {
-                turn.apply(id, recorded.time, event);
+        let turn = engine::folded(instance, id)?;
+        if turn.phase == Phase::Waiting {
+            let waits = instance.turns.turns.get(&name).and_then(|turn| turn.waits.as_ref());
+            if waits.is_none_or(|waits| waits.until <= now().0) {
+                let text = output::short(turn.text(), 60);
+                let ended = reply_to(context, instance, turn, &Reply::Lapsed)?;
+                let values = json!({ "text": text, "question": ended.message });
+                context.say(&context.text(instance, "notice.lapsed", &values));
             }
+            continue; // It waits for a person, not for this process.
         }
-        let changing = turn.phase == metnos_projections::machines::turn::Phase::Committing;
+        let changing = turn.phase == Phase::Committing;
         let person = terminal::Terminal::new(&instance.rules.messages, true);
         let ended = engine::resume(instance, &person, id, turn)?;
         instance.catch_up()?;
@@ -202,4 +271,64 @@ pub(super) fn record(instance: &Instance, turn: &Turn) -> Result<Value, Failure>
         events.push(reader.rehydrated(recorded)?);
     }
     Ok(super::turn::record(id, &events))
+}
+
+#[cfg(test)]
+mod tests {
+    use metnos_log::{Micros, TurnId};
+    use metnos_projections::machines::turn::command::Command;
+    use metnos_projections::machines::turn::{Context as TurnContext, decide};
+
+    use super::*;
+    use crate::cli::Global;
+    use crate::config::Variables;
+    use crate::instance::random;
+
+    /// A turn that put a question at that moment and whose process is gone.
+    fn left_open(instance: &mut Instance, time: Micros) -> String {
+        let request = Request {
+            text: "remind me every monday".to_owned(),
+            approve: "none".to_owned(),
+            folder: instance.dirs.user_home.clone(),
+            channel: CONSOLE.to_owned(),
+            given: None,
+            dialogs: true,
+        };
+        let id = TurnId::new(time, random());
+        let context = TurnContext { rules: &instance.rules, catalog: &instance.catalog, tools: instance.tools(), time };
+        let opened = Command::Open(Box::new(engine::opened(instance, &request)));
+        let events = decide(&Turn::default(), id, context, opened).unwrap();
+        instance.submit_turn(id, 0, time, events, Vec::new()).wait().unwrap();
+        instance.catch_up().unwrap();
+        assert!(instance.turns.turns[&id.to_string()].waits.is_some());
+        id.to_string()
+    }
+
+    #[test]
+    fn a_question_survives_its_process_until_it_lapses() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("instance");
+        let user_home = folder.path().join("person");
+        std::fs::create_dir(&user_home).unwrap();
+        let variables = Variables { user_home: Some(user_home), ..Variables::default() };
+        let global = Global { home: Some(home.clone()), json: false, quiet: true, yes: false, at: None, lang: None };
+        let context = Context { global, variables: variables.clone() };
+        let mut instance =
+            Instance::open(Some(&home), &Flags::default(), &variables, std::time::Duration::ZERO).unwrap();
+        crate::builtins::install_missing(&mut instance).unwrap();
+        let ago = |seconds: i64| Micros(now().0 - seconds * 1_000_000);
+        let (lapsed, fresh) = (left_open(&mut instance, ago(601)), left_open(&mut instance, ago(500)));
+        settle_interrupted(&context, &mut instance).unwrap();
+        assert_eq!(instance.turns.turns[&lapsed].final_kind.as_deref(), Some("ask"));
+        assert_eq!(instance.turns.turns[&fresh].final_kind, None);
+        let open = waiting(&instance).unwrap().unwrap();
+        assert_eq!(open.id.map(|id| id.to_string()), Some(fresh.clone()));
+        assert_eq!(open.message.as_deref(), Some("What should I remind you of?"));
+        // A newer question takes its place.
+        let newest = left_open(&mut instance, now());
+        let newest = engine::folded(&instance, newest.parse().unwrap()).unwrap();
+        withdraw_older(&context, &mut instance, &newest).unwrap();
+        assert_eq!(instance.turns.turns[&fresh].final_kind.as_deref(), Some("ask"));
+        assert_eq!(waiting(&instance).unwrap().unwrap().id, newest.id);
+    }
 }

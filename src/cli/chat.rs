@@ -6,14 +6,17 @@
 use std::io::{BufRead, IsTerminal};
 
 use clap::Args;
-use metnos_projections::machines::turn::Turn;
+use metnos_log::TurnId;
+use metnos_projections::machines::turn::{Phase, Turn};
+use metnos_projections::rules::simple;
 use serde_json::{Map, Value, json};
 
 use super::ask::{self, Approve};
 use super::editor::{Editor, Typed};
-use super::{Context, Failure, fit, output, plan, terminal, why};
-use crate::engine::Request;
+use super::{Context, Failure, fit, output, plan, terminal};
+use crate::engine::{self, Reply, Request};
 use crate::instance::Instance;
+use crate::why;
 
 /// Talk, one sentence a line.
 #[derive(Args, Debug)]
@@ -27,12 +30,10 @@ pub(super) struct Chat {
 struct Talk<'a> {
     context: &'a Context,
     approve: Approve,
-    /// Whether a person types: only then may a line be an answer. In a script each line stands for itself.
-    edited: bool,
     /// The turn that ended last.
     last: Option<Turn>,
-    /// The sentence that a question was asked about, and the question.
-    pending: Option<(String, String)>,
+    /// The question that is open, and the turn that waits for it.
+    pending: Option<(TurnId, String)>,
     /// The worst exit code so far.
     worst: u8,
 }
@@ -50,7 +51,7 @@ enum Line<'a> {
 
 pub(super) fn run(context: &Context, chat: &Chat) -> Result<u8, Failure> {
     let edited = !context.global.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    let mut talk = Talk { context, approve: chat.approve, edited, last: None, pending: None, worst: 0 };
+    let mut talk = Talk { context, approve: chat.approve, last: None, pending: None, worst: 0 };
     if edited { talk.at_a_terminal() } else { talk.plainly() }
 }
 
@@ -59,13 +60,20 @@ impl Talk<'_> {
         let instance = self.context.ready(&self.context.flags())?;
         self.context.say(&self.context.text(&instance, "chat.welcome", &json!({})));
         let mut editor = Editor::open(&instance.dirs.data)?;
+        if let Some(turn) = ask::waiting(&instance)? {
+            let values = json!({ "text": output::short(turn.text(), 60), "question": turn.message });
+            self.context.say(&self.context.text(&instance, "chat.still_open", &values));
+            self.pends(&turn);
+        }
         drop(instance);
         loop {
             terminal::between_turns(true).map_err(|error| Failure::internal(error.to_string()))?;
             let text = match editor.read(&self.prompt())? {
                 Typed::Ended => return Ok(0),
                 Typed::Cleared => {
-                    self.pending = None;
+                    if let Err(failure) = self.withdraw() {
+                        failure.print(false);
+                    }
                     continue;
                 }
                 Typed::Line(text) => text,
@@ -139,8 +147,12 @@ impl Talk<'_> {
         let context = self.context;
         match line {
             Line::Sentence(text) => {
-                let text = self.completed(instance, text)?;
-                return ask::one(context, instance, text, self.approve).map(Some);
+                if let Some(turn) = self.answers(instance, text)? {
+                    let (answer, channel) = ((*text).to_owned(), ask::CONSOLE.to_owned());
+                    let reply = Reply::Answered { answer, channel };
+                    return ask::reply_to(context, instance, turn, &reply).map(Some);
+                }
+                return ask::one(context, instance, (*text).to_owned(), self.approve).map(Some);
             }
             Line::Undo(turn) => {
                 let mut args = Map::new();
@@ -151,7 +163,7 @@ impl Talk<'_> {
             }
             Line::Help => self.told(&context.text(instance, "chat.help", &json!({}))),
             Line::Why => match &self.last {
-                Some(turn) => self.told(&why::told(instance, turn)),
+                Some(turn) => self.told(&why::told(instance, turn, turn.language)),
                 None => self.told(&context.text(instance, "chat.why_nothing", &json!({}))),
             },
             Line::Unknown(word) => {
@@ -171,25 +183,50 @@ impl Talk<'_> {
         }
     }
 
-    /// A line that answers the question that is pending becomes the whole sentence: a bare name, or what says nothing by
-    /// itself. Only where the two together are understood.
-    fn completed(&mut self, instance: &Instance, text: &str) -> Result<String, Failure> {
-        let Some((asked, _)) = self.pending.take() else { return Ok(text.to_owned()) };
-        let whole = format!("{asked} {text}");
+    /// The turn that waits, when a line answers its question: a bare name, or what says nothing by itself. Only where the
+    /// two together are understood; any other line is a sentence of its own, and the question stays open.
+    fn answers(&mut self, instance: &Instance, text: &str) -> Result<Option<Turn>, Failure> {
+        let Some((id, question)) = self.pending.clone() else { return Ok(None) };
+        let turn = engine::folded(instance, id)?;
+        if turn.phase != Phase::Waiting {
+            self.pending = None; // It lapsed while the person thought.
+            return Ok(None);
+        }
+        let whole = simple::completed(turn.text(), text);
         let is_answer = is_bare(text) || !is_understood(instance, text)?;
         if !is_answer || !is_understood(instance, &whole)? {
-            return Ok(text.to_owned());
+            self.context.say(&self.context.text(instance, "chat.still_pending", &json!({ "question": question })));
+            return Ok(None);
         }
         self.context.say(&self.context.text(instance, "chat.taken", &json!({ "text": whole })));
-        Ok(whole)
+        Ok(Some(turn))
+    }
+
+    /// The person does not want the question any more.
+    fn withdraw(&mut self) -> Result<(), Failure> {
+        let Some((id, _)) = self.pending.take() else { return Ok(()) };
+        let mut instance = self.context.ready(&self.context.flags())?;
+        let turn = engine::folded(&instance, id)?;
+        if turn.phase == Phase::Waiting {
+            ask::reply_to(self.context, &mut instance, turn, &Reply::Withdrawn("person"))?;
+        }
+        Ok(())
+    }
+
+    fn pends(&mut self, turn: &Turn) {
+        let question = turn.message.clone().unwrap_or_default();
+        self.pending = turn.id.map(|id| (id, question));
     }
 
     fn ended(&mut self, turn: Turn) {
-        self.worst = self.worst.max(ask::exit_code(&turn));
-        self.pending = match (turn.final_kind.as_deref(), &turn.opened, &turn.message) {
-            (Some("ask"), Some(opened), Some(question)) if self.edited => Some((opened.text.clone(), question.clone())),
-            _ => None,
-        };
+        if turn.phase == Phase::Waiting {
+            self.pends(&turn);
+        } else {
+            self.worst = self.worst.max(ask::exit_code(&turn));
+            if turn.id == self.pending.as_ref().map(|(id, _)| *id) {
+                self.pending = None;
+            }
+        }
         self.last = Some(turn);
     }
 
@@ -200,21 +237,14 @@ impl Talk<'_> {
 
 /// Whether a line is only a name: one word, something quoted, something on the disk.
 fn is_bare(text: &str) -> bool {
-    let is_quoted = |open: char, close: char| {
-        let inside = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
-        inside.is_some_and(|inside| !inside.contains([open, close]))
-    };
-    let is_one_word = !text.contains(char::is_whitespace);
-    is_one_word
-        || [('"', '"'), ('\'', '\''), ('«', '»'), ('“', '”')].iter().any(|(open, close)| is_quoted(*open, *close))
-        || std::path::Path::new(text).symlink_metadata().is_ok()
+    simple::is_bare(text, &[]) || std::path::Path::new(text).symlink_metadata().is_ok()
 }
 
 /// Whether the planner would act on a sentence. Nothing runs and nothing is recorded.
 fn is_understood(instance: &Instance, text: &str) -> Result<bool, Failure> {
     let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
     let (approve, channel) = ("none".to_owned(), "console".to_owned());
-    let request = Request { text: text.to_owned(), approve, folder, channel, given: None };
+    let request = Request { text: text.to_owned(), approve, folder, channel, given: None, dialogs: false };
     let turn = plan::rehearse(instance, &request)?;
     Ok(turn.plan.is_some_and(|plan| plan.abstention.is_none() && !plan.steps.is_empty()))
 }

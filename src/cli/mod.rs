@@ -24,7 +24,6 @@ mod status;
 mod terminal;
 mod turn;
 mod undo;
-mod why;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

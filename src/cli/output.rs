@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::fit::{self, Lines};
 use crate::config::ConfigError;
@@ -18,6 +18,8 @@ use crate::loader::InstallError;
 use crate::sandbox::SandboxError;
 use metnos_log::OpenError;
 use metnos_log::store::ReadError;
+
+pub(super) use crate::why::{plain, short};
 
 /// Why a command ends otherwise than well.
 #[derive(Debug)]
@@ -226,21 +228,6 @@ pub(super) fn moment(micros: i64, zone: &str) -> String {
     let time = jiff::Timestamp::from_microsecond(micros).unwrap_or_default();
     let zone = jiff::tz::TimeZone::get(zone).unwrap_or(jiff::tz::TimeZone::UTC);
     time.to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S").to_string()
-}
-
-/// One line of a value, cut for people.
-pub(super) fn short(text: &str, characters: usize) -> String {
-    let line = text.replace(['\n', '\r', '\t'], " ");
-    if line.chars().count() <= characters {
-        line
-    } else {
-        line.chars().take(characters.saturating_sub(1)).chain("…".chars()).collect()
-    }
-}
-
-/// A value as a person reads it: a text bare, the rest as JSON.
-pub(super) fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]

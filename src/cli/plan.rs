@@ -9,11 +9,12 @@ use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::{Context as TurnContext, Effect, Turn, decide, react};
 use serde_json::{Value, json};
 
-use super::{Context, Failure, ask, output, why};
+use super::{Context, Failure, ask, output};
 use crate::engine::{self, Request};
 use crate::gateway::Loaded;
 use crate::gateway::call::PreparedCall;
 use crate::instance::{Instance, now};
+use crate::why;
 
 /// Show what a sentence would run.
 #[derive(Args, Debug)]
@@ -26,7 +27,8 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
     let text = ask::sentence(&plan.text)?;
     let instance = context.ready(&context.flags())?;
     let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
-    let request = Request { text, approve: "none".to_owned(), folder, channel: "console".to_owned(), given: None };
+    let (approve, channel) = ("none".to_owned(), "console".to_owned());
+    let request = Request { text, approve, folder, channel, given: None, dialogs: false };
     let turn = rehearse(&instance, &request)?;
     let shown = shown(&turn);
     if context.global.json {

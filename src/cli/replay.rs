@@ -267,6 +267,12 @@ fn told(event: &Event) -> (String, String) {
             (format!("change {}   {}", committed.index, committed.outcome), String::new())
         }
         Event::EffectsCommitted(committed) => (committed_many(committed), String::new()),
+        Event::TurnSuspended(suspended) => {
+            ("asked      waits for an answer".to_owned(), suspended.message.get().unwrap_or_default().to_owned())
+        }
+        Event::TurnResumed(resumed) => {
+            (format!("answered   {}", resumed.text.as_deref().unwrap_or_default()), String::new())
+        }
         Event::TurnCancelled(cancelled) => (format!("cancelled  by {}", cancelled.by), String::new()),
         Event::TurnClosed(closed) => {
             let class = closed.class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();

@@ -81,8 +81,35 @@ impl Person for Terminal<'_> {
     }
 }
 
-/// One line from the person, or Ctrl-C instead of it.
+/// What came instead of a line, or the line.
+enum Heard {
+    Line(String),
+    Nobody,
+    Cancelled,
+}
+
+/// Puts a question and takes one line; none when nobody answers.
+pub(super) fn ask_line(question: &str, prompt: &str) -> Option<String> {
+    write_aside(&format!("{}\n{prompt} ", super::output::shown(question, true)));
+    match read_line() {
+        Heard::Line(line) => Some(line),
+        Heard::Nobody | Heard::Cancelled => None,
+    }
+}
+
 fn read_answer() -> Answer {
+    match read_line() {
+        Heard::Nobody => Answer::Nobody,
+        Heard::Cancelled => Answer::Cancelled,
+        Heard::Line(line) => match line.trim().to_lowercase().as_str() {
+            "y" | "yes" | "s" | "si" | "sì" => Answer::Yes("terminal"),
+            _ => Answer::No("terminal"),
+        },
+    }
+}
+
+/// One line from the person, or Ctrl-C instead of it.
+fn read_line() -> Heard {
     let stdin = std::io::stdin();
     // A statement of its own: the listener needs the lock while this waits.
     let current = interrupts().current.clone();
@@ -92,23 +119,20 @@ fn read_answer() -> Answer {
                 [PollFd::new(&stdin, PollFlags::IN), PollFd::from_borrowed_fd(cancel.fd(), PollFlags::IN)];
             match poll(&mut descriptors, None) {
                 Err(rustix::io::Errno::INTR) => continue,
-                Err(_) => return Answer::Nobody,
+                Err(_) => return Heard::Nobody,
                 Ok(_) => {}
             }
             if !descriptors[1].revents().is_empty() {
                 write_aside("\n");
-                return Answer::Cancelled;
+                return Heard::Cancelled;
             }
             break;
         }
     }
     let mut line = String::new();
     match stdin.lock().read_line(&mut line) {
-        Ok(0) | Err(_) => Answer::Nobody,
-        Ok(_) => match line.trim().to_lowercase().as_str() {
-            "y" | "yes" | "s" | "si" | "sì" => Answer::Yes("terminal"),
-            _ => Answer::No("terminal"),
-        },
+        Ok(0) | Err(_) => Heard::Nobody,
+        Ok(_) => Heard::Line(line),
     }
 }
 

@@ -110,6 +110,7 @@ pub(super) fn record(id: TurnId, events: &[Recorded]) -> Value {
                 record["user_query"] = opened.text.clone().into();
                 record["mode"] = opened.mode.clone().into();
             }
+            Event::TurnResumed(resumed) => record["completed_query"] = json!(resumed.text),
             Event::CandidatesRanked(ranked) => record["candidates"] = json!(ranked.tools),
             Event::PlanProposed(proposed) => {
                 record["engine"] = proposed.engine.clone().into();

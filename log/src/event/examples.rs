@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::Event;
+use super::dialog::{DialogAnswered, DialogExpired, DialogOpened, DialogWithdrawn};
 use super::executor::{
     Artefact, BirthTestsRun, CaseVerdict, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged,
     VersionPromoted,
@@ -25,7 +26,7 @@ use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
 /// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
-    [instance(), executor(), decisions(), consents(), calls(), courses()].into_iter().flatten().collect()
+    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs()].into_iter().flatten().collect()
 }
 
 fn text(text: &str) -> String {
@@ -138,6 +139,7 @@ fn decisions() -> Vec<Event> {
             existing: vec![(3, 70_000)],
             rules_digest: "0a".repeat(16),
             given: None,
+            dialogs: false,
         }
         .into(),
         CandidatesRanked {
@@ -273,7 +275,7 @@ fn calls() -> Vec<Event> {
 fn courses() -> Vec<Event> {
     vec![
         TurnSuspended { kind: text("ask"), message: Kept::text("Which file?") }.into(),
-        TurnResumed { by: text("dialog") }.into(),
+        TurnResumed { by: text("dialog"), text: None }.into(),
         TurnCancelled { by: text("person") }.into(),
         TurnClosed {
             final_kind: text("answer"),
@@ -282,6 +284,30 @@ fn courses() -> Vec<Event> {
             counts: BTreeMap::from([(text("calls_ok"), 1), (text("calls_failed"), 300)]),
         }
         .into(),
+    ]
+}
+
+fn dialogs() -> Vec<Event> {
+    let dialog = text("01ARZ3NDEKTSV4RRFFQ69G5FAV-1");
+    vec![
+        DialogOpened {
+            dialog: dialog.clone(),
+            kind: text("get_inputs"),
+            question: Kept::text("Which file?"),
+            candidates: vec![text("read_files")],
+            channel: text("console"),
+            expires_s: 600,
+        }
+        .into(),
+        DialogAnswered {
+            dialog: dialog.clone(),
+            answer: text("a.txt"),
+            channel: text("console"),
+            existing: vec![(14, 300)],
+        }
+        .into(),
+        DialogExpired { dialog: dialog.clone() }.into(),
+        DialogWithdrawn { dialog, by: text("person") }.into(),
     ]
 }
 
@@ -308,11 +334,14 @@ pub(super) fn grown() -> Vec<Event> {
         ..planned()
     };
     let mut events = Vec::new();
+    let mut later: Vec<Event> =
+        vec![TurnResumed { by: text("dialog"), text: Some(text("read the file a.txt")) }.into()];
     for event in decisions().into_iter().chain(calls()) {
         match event {
             Event::TurnOpened(opened) => {
                 let given = Some(Json(json!({ "tool": "undo_last_turn", "args": {} })));
-                events.push(TurnOpened { given, ..opened }.into());
+                events.push(TurnOpened { given, ..opened.clone() }.into());
+                later.push(TurnOpened { dialogs: true, ..opened }.into());
             }
             Event::InvocationFinished(finished) => {
                 let changes = Kept::json(&serde_json::to_value([&op]).expect("plain data"));
@@ -321,5 +350,6 @@ pub(super) fn grown() -> Vec<Event> {
             _ => {}
         }
     }
+    events.extend(later);
     events
 }

@@ -3,6 +3,7 @@
 //! A label and a schema that once landed stay readable for ever. New optional fields with a default keep the schema;
 //! anything else is a new schema with an upcaster. What a payload means is said at its type.
 
+pub mod dialog;
 #[cfg(test)]
 mod examples;
 pub mod executor;
@@ -229,6 +230,15 @@ events! {
     "turn_cancelled" v 1 => TurnCancelled(turn::TurnCancelled);
     /// The turn is over.
     "turn_closed" v 1 => TurnClosed(turn::TurnClosed) keeps message;
+
+    /// A question was put to a person. Written by the turn that waits for it.
+    "dialog_opened" v 1 => DialogOpened(dialog::DialogOpened) keeps question;
+    /// A person answered; the turn goes on. Legal while it is open, like the two below.
+    "dialog_answered" v 1 => DialogAnswered(dialog::DialogAnswered);
+    /// Nobody answered in time; the turn closes.
+    "dialog_expired" v 1 => DialogExpired(dialog::DialogExpired);
+    /// The question is no longer put; the turn closes.
+    "dialog_withdrawn" v 1 => DialogWithdrawn(dialog::DialogWithdrawn);
 
     /// One executor's output was passed to another, which succeeded.
     "passing_observed" v 1 => PassingObserved(mnestome::PassingObserved);

@@ -44,6 +44,9 @@ pub struct TurnOpened {
     /// A step that a command asked for by its name instead of a sentence: `{"tool", "args"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<Json>,
+    /// Whether a question of this turn can be answered where it was asked: then it waits instead of closing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dialogs: bool,
 }
 
 /// The catalog was ranked for a sentence.
@@ -442,6 +445,9 @@ pub struct TurnSuspended {
 pub struct TurnResumed {
     /// What made it go on.
     pub by: String,
+    /// The request as it reads with the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// The turn was stopped. Fact.

@@ -37,6 +37,20 @@ pub struct Summary {
     pub final_kind: Option<String>,
     /// By which class.
     pub class: Option<String>,
+    /// The question that it waits for.
+    #[serde(default)]
+    pub waits: Option<Waits>,
+}
+
+/// An open question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waits {
+    /// Its id.
+    pub dialog: String,
+    /// Where it was asked.
+    pub channel: String,
+    /// When it lapses, µs.
+    pub until: i64,
 }
 
 impl Turns {
@@ -48,7 +62,7 @@ impl Turns {
 
 impl Projection for Turns {
     const NAME: &'static str = "turns";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn evolve(&mut self, recorded: &Recorded) {
         let Some(id) = recorded.turn else { return };
@@ -73,7 +87,14 @@ impl Projection for Turns {
                 let runs = committed.done.iter().chain(&committed.found_done);
                 turn.changes += runs.map(|(first, end)| end.saturating_sub(*first)).sum::<u32>();
             }
+            Some(Event::DialogOpened(opened)) => {
+                let until = recorded.time.0.saturating_add(i64::from(opened.expires_s) * 1_000_000);
+                let (dialog, channel) = (opened.dialog.clone(), opened.channel.clone());
+                turn.waits = Some(Waits { dialog, channel, until });
+            }
+            Some(Event::DialogAnswered(_) | Event::DialogExpired(_) | Event::DialogWithdrawn(_)) => turn.waits = None,
             Some(Event::TurnClosed(closed)) => {
+                turn.waits = None;
                 turn.closed_at = Some(recorded.time.0);
                 turn.final_kind = Some(closed.final_kind.clone());
                 turn.class.clone_from(&closed.class);

@@ -37,6 +37,29 @@ pub enum Command {
         /// `no_terminal` or `time`.
         why: String,
     },
+    /// A person answered the question that is open.
+    Answer {
+        /// Which.
+        dialog: String,
+        /// What they wrote.
+        answer: String,
+        /// Where.
+        channel: String,
+        /// Byte ranges that name something on disk, in the request with the answer behind it.
+        existing: Vec<(u32, u32)>,
+    },
+    /// The question that is open lapsed.
+    Lapse {
+        /// Which.
+        dialog: String,
+    },
+    /// The question that is open is no longer put.
+    Withdraw {
+        /// Which.
+        dialog: String,
+        /// `person` or `question`.
+        by: String,
+    },
     /// A call ended.
     Returned(Box<InvocationFinished>),
     /// One planned change was made or failed.
@@ -87,6 +110,16 @@ impl Command {
             Event::ConsentExpired(expired) => {
                 Some(Self::Expire { step: expired.step, digest: expired.digest.clone(), why: expired.why.clone() })
             }
+            Event::DialogAnswered(answered) => Some(Self::Answer {
+                dialog: answered.dialog.clone(),
+                answer: answered.answer.clone(),
+                channel: answered.channel.clone(),
+                existing: answered.existing.clone(),
+            }),
+            Event::DialogExpired(expired) => Some(Self::Lapse { dialog: expired.dialog.clone() }),
+            Event::DialogWithdrawn(withdrawn) => {
+                Some(Self::Withdraw { dialog: withdrawn.dialog.clone(), by: withdrawn.by.clone() })
+            }
             Event::InvocationFinished(finished) => Some(Self::Returned(Box::new(finished.clone()))),
             Event::EffectCommitted(committed) => Some(Self::Effect(committed.clone())),
             Event::EffectsCommitted(committed) => Some(Self::Effects(committed.clone())),
@@ -103,6 +136,9 @@ impl Command {
             Self::Consent { .. } => "consent",
             Self::Deny { .. } => "deny",
             Self::Expire { .. } => "expire",
+            Self::Answer { .. } => "answer",
+            Self::Lapse { .. } => "lapse",
+            Self::Withdraw { .. } => "withdraw",
             Self::Returned(_) => "call returned",
             Self::Effect(_) => "effect done",
             Self::Effects(_) => "effects done",

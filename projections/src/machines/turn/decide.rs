@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use metnos_log::canonical::{self, Json};
+use metnos_log::event::dialog::{DialogAnswered, DialogExpired, DialogWithdrawn};
 use metnos_log::event::mnestome::PassingObserved;
 use metnos_log::event::turn::{
     ArgumentsResolved, CandidatesRanked, ConsentAnswered, ConsentAsked, ConsentDenied, ConsentExpired, EffectsPlanned,
@@ -25,7 +26,7 @@ use crate::rules::cage_plan::Autonomy;
 use crate::rules::core_paths::OwnDirs;
 use crate::rules::policy::{self, Decision, Use};
 use crate::rules::simple::answer::{self, StepResult};
-use crate::rules::simple::{self, Facts, Tools};
+use crate::rules::simple::{self, Facts, Proposal, Tools};
 use crate::rules::vaglio::{self, Signs, Subject};
 use crate::rules::{Rules, shape};
 
@@ -101,6 +102,21 @@ pub fn decide_and_apply(
         (Phase::Calling, Command::Returned(finished)) => decider.returned(*finished),
         (Phase::Committing, Command::Effect(committed)) => decider.committed(committed),
         (Phase::Committing, Command::Effects(committed)) => decider.committed(committed),
+        (Phase::Waiting, Command::Answer { dialog, answer, channel, existing }) => {
+            decider.is_open(&dialog)?;
+            decider.push(DialogAnswered { dialog, answer: answer.clone(), channel, existing: existing.clone() });
+            decider.answered(&answer, &existing);
+        }
+        (Phase::Waiting, Command::Lapse { dialog }) => {
+            decider.is_open(&dialog)?;
+            decider.push(DialogExpired { dialog });
+            decider.close_question();
+        }
+        (Phase::Waiting, Command::Withdraw { dialog, by }) => {
+            decider.is_open(&dialog)?;
+            decider.push(DialogWithdrawn { dialog, by });
+            decider.close_question();
+        }
         (Phase::Preparing | Phase::Asking | Phase::Calling, Command::Cancel { by }) => {
             decider.push(TurnCancelled { by });
             let message = decider.say("turn.cancelled", &json!({}));
@@ -139,23 +155,40 @@ impl Decider<'_> {
         if opened.given.is_some() {
             return self.open_given(opened);
         }
+        let language = opened.language.as_deref().and_then(Language::parse);
+        let proposal = self.planned(&opened, &opened.text, &opened.existing, language);
+        self.push(opened);
+        self.follow(&proposal);
+    }
+
+    /// What the planner proposes for a text.
+    pub(super) fn planned(
+        &self,
+        opened: &TurnOpened,
+        text: &str,
+        existing: &[(u32, u32)],
+        language: Option<Language>,
+    ) -> Proposal {
         let facts = Facts {
             now_us: self.context.time.0,
             zone: &opened.zone,
             home: &opened.home,
             cwd: &opened.folder,
-            language: opened.language.as_deref().and_then(Language::parse),
+            language,
             fallback: Language::parse(&opened.fallback_language).unwrap_or_default(),
-            existing: &opened.existing,
+            existing,
         };
-        let Context { rules, tools, catalog, .. } = self.context;
-        let proposal = simple::propose(&rules.lexicons, tools, &rules.messages, &facts, &opened.text);
-        self.push(opened);
+        let Context { rules, tools, .. } = self.context;
+        simple::propose(&rules.lexicons, tools, &rules.messages, &facts, text)
+    }
+
+    /// Records a proposal and begins it, or says why there is nothing to begin.
+    pub(super) fn follow(&mut self, proposal: &Proposal) {
         self.push(CandidatesRanked {
             tools: proposal.candidates.iter().map(|candidate| (candidate.tool.clone(), candidate.score)).collect(),
             k: proposal.k,
             confidence_permille: proposal.confidence_permille,
-            catalog_digest: crate::projection::Projection::digest(catalog),
+            catalog_digest: crate::projection::Projection::digest(self.context.catalog),
         });
         let plan = serde_json::to_value(&proposal.plan).expect("a plan is plain data");
         self.push(PlanProposed {
@@ -165,9 +198,7 @@ impl Decider<'_> {
             plan: Kept::json(&plan),
         });
         match &proposal.plan.abstention {
-            Some(abstention) if abstention.kind == AbstentionKind::Ask => {
-                self.close("ask", None, abstention.message.clone());
-            }
+            Some(abstention) if abstention.kind == AbstentionKind::Ask => self.question(abstention),
             Some(abstention) => self.close("error", Some("not_applicable"), abstention.message.clone()),
             None => self.begin(&proposal.plan),
         }
@@ -344,7 +375,7 @@ impl Decider<'_> {
         let decisions = manifest.capabilities.iter().map(|capability| {
             let granted = match capability.name.as_str() {
                 // The person's own words ask for a look at the machine or at the record; no argument could name it.
-                "system:read" | "metnos:read" if capability.from_args.is_empty() => signs.named,
+                "system:read" | "metnos:read" if capability.from_args.is_empty() => signs.named || step.is_typed(""),
                 // What no argument names, the person's words did not name either.
                 _ if capability.from_args.is_empty() => false,
                 _ => step.targets.iter().all(|target| {
@@ -363,7 +394,7 @@ impl Decider<'_> {
     }
 
     pub(super) fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {
-        let text = self.turn.opened.as_ref().map(|opened| opened.text.to_lowercase()).unwrap_or_default();
+        let text = self.turn.text().to_lowercase();
         let named = manifest.executor.affinity.iter().any(|word| text.contains(&word.to_lowercase()));
         let untrusted = step.targets.iter().any(|target| {
             let origin = step.origin(&target.pointer);

@@ -7,6 +7,7 @@ mod acts;
 pub mod command;
 mod consent;
 pub mod decide;
+mod dialog;
 mod outcome;
 pub mod react;
 pub mod state;
@@ -17,6 +18,20 @@ pub use command::Command;
 pub use decide::{Context, Rejection, decide, decide_and_apply};
 pub use react::{Effect, End, Wanted, react};
 pub use state::{Phase, Step, Turn};
+
+/// The stream of an event that happened in a turn: most are the turn's own.
+pub fn stream_of(id: metnos_log::TurnId, event: &metnos_log::Event) -> String {
+    use metnos_log::Event;
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is the turn's own, or stands in no turn")]
+    match event {
+        Event::PassingObserved(_) => "mnestome".to_owned(),
+        Event::DialogOpened(dialog) => format!("dialog/{}", dialog.dialog),
+        Event::DialogAnswered(dialog) => format!("dialog/{}", dialog.dialog),
+        Event::DialogExpired(dialog) => format!("dialog/{}", dialog.dialog),
+        Event::DialogWithdrawn(dialog) => format!("dialog/{}", dialog.dialog),
+        _ => stream(id),
+    }
+}
 
 /// The stream of a turn.
 pub fn stream(id: metnos_log::TurnId) -> String {

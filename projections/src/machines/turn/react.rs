@@ -99,7 +99,8 @@ impl End {
 
 /// What to do next; `None` for a turn that has not begun.
 pub fn react(turn: &Turn) -> Option<Effect> {
-    if turn.phase == Phase::Closed {
+    // A turn that waits has an interim reply.
+    if matches!(turn.phase, Phase::Closed | Phase::Waiting) {
         return Some(Effect::Reply);
     }
     let step = turn.step()?;
@@ -122,7 +123,7 @@ pub fn react(turn: &Turn) -> Option<Effect> {
             let open = all.filter(|index| !step.committed.contains_key(index)).collect();
             Some(Effect::Commit { step: step.number, ops: Arc::clone(&step.ops), open })
         }
-        Phase::New | Phase::Planning | Phase::Returned | Phase::Closed => None,
+        Phase::New | Phase::Planning | Phase::Waiting | Phase::Returned | Phase::Closed => None,
     }
 }
 

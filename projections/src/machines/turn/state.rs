@@ -23,6 +23,8 @@ pub enum Phase {
     Planning,
     /// A step is up; the edge is to look up what it names.
     Preparing,
+    /// A question about the request is open; the turn is suspended until it is answered, withdrawn or expired.
+    Waiting,
     /// A person is asked.
     Asking,
     /// A call's intent is recorded; its outcome is not.
@@ -46,6 +48,10 @@ pub struct Turn {
     pub opened_at: Micros,
     /// The sentence and what surrounded it.
     pub opened: Option<TurnOpened>,
+    /// The request as it reads with the answers to its questions, once there was one.
+    pub said: Option<String>,
+    /// How many questions about the request were put.
+    pub dialogs: u32,
     /// The language of its answers.
     pub language: Language,
     /// The plan.
@@ -116,6 +122,18 @@ impl Turn {
         self.steps.last()
     }
 
+    /// The request as it reads now.
+    pub fn text(&self) -> &str {
+        let opened = self.opened.as_ref().map(|opened| opened.text.as_str());
+        self.said.as_deref().or(opened).unwrap_or_default()
+    }
+
+    /// The id of the question that is open.
+    pub fn dialog(&self) -> Option<String> {
+        let id = self.id.filter(|_| self.phase == Phase::Waiting)?;
+        Some(format!("{id}-{}", self.dialogs))
+    }
+
     /// Results of the steps that ended well, by number.
     pub fn results(&self) -> BTreeMap<u32, &Value> {
         let ended = self.steps.iter().filter(|step| step.ok);
@@ -134,8 +152,8 @@ impl Turn {
 
     /// Takes one event of this turn in.
     pub fn apply(&mut self, id: TurnId, time: Micros, event: &Event) {
-        if matches!(event, Event::PassingObserved(_)) {
-            return; // It happened in this turn, but belongs to the mnestome's stream.
+        if super::stream_of(id, event) != super::stream(id) {
+            return; // It happened in this turn, but belongs to another stream.
         }
         self.version += 1;
         #[expect(clippy::wildcard_enum_match_arm, reason = "the rest concerns the step that is up, or nothing here")]
@@ -161,6 +179,16 @@ impl Turn {
                     ..Step::default()
                 });
                 self.phase = Phase::Preparing;
+            }
+            Event::TurnSuspended(suspended) => {
+                self.dialogs += 1;
+                self.message = suspended.message.get().map(str::to_owned);
+                self.phase = Phase::Waiting;
+            }
+            Event::TurnResumed(resumed) => {
+                self.said.clone_from(&resumed.text);
+                self.message = None;
+                self.phase = Phase::Planning;
             }
             Event::ConsentAsked(asked) => {
                 let text = asked.text.get().unwrap_or_default().to_owned();

@@ -3,6 +3,7 @@
 //! Pure: the moment, the zone and what exists on the disk come in as facts. It names executors only by pairs of
 //! the vocabulary (the one that reads files, the one that filters texts), and knows no sentence as a whole; what it does not understand it asks, and it never acts on a target that the words do not hold.
 
+mod about;
 pub mod answer;
 mod build;
 mod clauses;
@@ -15,6 +16,7 @@ mod lexicon;
 mod lift;
 mod recurring;
 mod shell;
+pub mod skills;
 mod template;
 mod tools;
 mod usage;
@@ -86,6 +88,24 @@ pub struct Proposal {
     pub confidence_permille: u16,
 }
 
+/// A request with the answer to a question about it: the answer stands at the end.
+pub fn completed(asked: &str, answer: &str) -> String {
+    format!("{} {answer}", asked.trim_end())
+}
+
+/// Whether an answer is only a name: one word, something quoted, something on the disk.
+pub fn is_bare(answer: &str, existing: &[(u32, u32)]) -> bool {
+    let text = answer.trim();
+    let is_quoted = |open: char, close: char| {
+        let inside = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+        inside.is_some_and(|inside| !inside.contains([open, close]))
+    };
+    let is_there = |&(from, to): &(u32, u32)| answer.get(from as usize..to as usize).is_some_and(|named| named == text);
+    !text.contains(char::is_whitespace)
+        || [('"', '"'), ('\'', '\''), ('«', '»'), ('“', '”')].iter().any(|(open, close)| is_quoted(*open, *close))
+        || existing.iter().any(is_there)
+}
+
 /// What a sentence tells the pre-filter, where nothing is known of the world and nothing is planned.
 pub fn hints<'a>(lexicons: &'a Lexicons, text: &str) -> Hints<'a> {
     let language = items::detect(lexicons, text).unwrap_or_default();
@@ -125,6 +145,12 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
         return early(language, "planner.controls");
     }
     let items = sentence(lexicons, facts, language, text);
+    if let Some((plan, language)) = about::about(lexicons, tools, messages, facts, text, (language, &items)) {
+        let Ranking { candidates, k, confidence_permille, .. } =
+            tools.prefilter().rank(text, &hints::hints(lexicons, &items));
+        let language = facts.language.unwrap_or(language);
+        return Proposal { language, plan, candidates, k, confidence_permille };
+    }
     if items.iter().all(|i| i.is_punctuation() || (i.is_noise() && i.verb().is_none() && i.object().is_none())) {
         return early(language, "planner.idle");
     }

@@ -53,6 +53,25 @@ impl Template {
         Ok(Self { parts })
     }
 
+    /// Matches words from `at` on; where they end and how many were matched. `skips` says which may stand between.
+    pub(crate) fn spoken<W>(
+        &self,
+        words: &[W],
+        at: usize,
+        same: &dyn Fn(&str, &W) -> bool,
+        skips: &dyn Fn(&W) -> bool,
+    ) -> Option<(usize, usize)> {
+        let parts: Vec<&Part> = self.parts.iter().collect();
+        spoken(&parts, words, (at, 0), same, skips)
+    }
+
+    /// The words that it may begin with.
+    pub(crate) fn firsts(&self) -> Vec<&str> {
+        let mut found = Vec::new();
+        firsts(&self.parts, &mut found);
+        found
+    }
+
     /// Matches the whole of `items`, words of grammar and punctuation aside.
     pub(crate) fn matches(
         &self,
@@ -64,6 +83,53 @@ impl Template {
         let parts: Vec<&Part> = self.parts.iter().collect();
         matcher.run(&parts, 0, &mut Match::default())
     }
+}
+
+/// The depth is bounded by the template and the words: each call takes a part or a word.
+fn spoken<W>(
+    parts: &[&Part],
+    words: &[W],
+    (at, matched): (usize, usize),
+    same: &dyn Fn(&str, &W) -> bool,
+    skips: &dyn Fn(&W) -> bool,
+) -> Option<(usize, usize)> {
+    let Some((first, rest)) = parts.split_first() else { return Some((at, matched)) };
+    match first {
+        Part::Choice(alternatives) => alternatives.iter().find_map(|alternative| {
+            let parts: Vec<&Part> = alternative.iter().chain(rest.iter().copied()).collect();
+            spoken(&parts, words, (at, matched), same, skips)
+        }),
+        Part::Word(want) => {
+            let word = words.get(at)?;
+            let taken = same(want, word).then(|| spoken(rest, words, (at + 1, matched + 1), same, skips)).flatten();
+            taken.or_else(|| {
+                (matched > 0 && skips(word)).then(|| spoken(parts, words, (at + 1, matched), same, skips)).flatten()
+            })
+        }
+        Part::Slot(_) | Part::Class(_) => None,
+    }
+}
+
+/// Collects the words that a sequence may begin with; whether it may be empty.
+fn firsts<'a>(parts: &'a [Part], found: &mut Vec<&'a str>) -> bool {
+    for part in parts {
+        let empty = match part {
+            Part::Word(word) => {
+                found.push(word);
+                false
+            }
+            Part::Choice(alternatives) => {
+                // Every alternative is looked at, also behind one that may be empty.
+                let empty: Vec<bool> = alternatives.iter().map(|alternative| firsts(alternative, found)).collect();
+                empty.contains(&true)
+            }
+            Part::Slot(_) | Part::Class(_) => false,
+        };
+        if !empty {
+            return false;
+        }
+    }
+    true
 }
 
 type Characters<'a> = std::iter::Peekable<std::str::Chars<'a>>;

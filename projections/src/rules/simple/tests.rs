@@ -490,3 +490,73 @@ fn counts_say_how_many_are_links() {
     assert_eq!(count(1, Language::En), "3 files\n1 of them is a link.");
     assert_eq!(count(2, Language::It), "3 file\n2 di questi sono collegamenti.");
 }
+
+// --- questions about Metnos itself ----------------------------------------------------------------------------------
+
+#[test]
+fn every_example_plans_in_its_language() {
+    let world = world();
+    let tools = world.tools.all().iter().map(super::tools::Indexed::name).collect();
+    for language in Language::ALL {
+        let pool = world.messages.say(language, "about.examples", json!({}));
+        for line in pool.lines() {
+            let proposal = world.propose(line);
+            assert!(proposal.plan.abstention.is_none(), "{line}: {}", world.line(line));
+        }
+        let facts = Facts { language: Some(language), ..World::facts(&[]) };
+        let all = super::skills::examples(&world.lexicons, &world.tools, &world.messages, &facts, &pool, &tools);
+        assert_eq!(all.len(), 3, "{all:?}");
+    }
+}
+
+#[test]
+fn skills_are_grouped_and_narrowed_by_a_topic() {
+    let world = world();
+    let names = |topic| {
+        let found = super::skills::skills(&world.tools, Language::It, topic);
+        found.into_iter().map(|skill| (skill.group, skill.name)).collect::<Vec<_>>()
+    };
+    let all = names(None);
+    assert_eq!(all.len(), world.tools.all().len());
+    assert!(all.contains(&("files", "find_files".to_owned())) && all.contains(&("other", "undo_last_turn".to_owned())));
+    let mut groups: Vec<&str> = all.iter().map(|(group, _)| *group).collect();
+    groups.dedup();
+    assert_eq!(groups.len(), groups.iter().collect::<BTreeSet<_>>().len(), "each group stands together: {groups:?}");
+    for (topic, name, other) in [
+        ("csv files", "read_files_csv", "get_now"),
+        ("pagine web", "read_urls_html", "delete_dirs"),
+        ("photos", "find_files_hash", "get_processes"),
+        ("processi", "get_processes", "find_files"),
+    ] {
+        let found = names(Some(topic));
+        assert!(found.iter().any(|(_, found)| found == name), "{topic}: {found:?}");
+        assert!(!found.iter().any(|(_, found)| found == other), "{topic}: {found:?}");
+    }
+    assert!(names(Some("gronkle")).is_empty());
+}
+
+#[test]
+fn every_wording_about_metnos_itself_can_be_read() {
+    for source in
+        [include_str!("../../../../prompts/en/lexicon.toml"), include_str!("../../../../prompts/it/lexicon.toml")]
+    {
+        let table: toml::Table = toml::from_str(source).unwrap();
+        for (kind, texts) in table["about"].as_table().unwrap() {
+            for text in texts.as_array().unwrap() {
+                let text = text.as_str().unwrap();
+                assert_eq!(super::check_template(text), Ok(()), "{kind}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_wording_tells_the_language_of_the_answer() {
+    let world = world();
+    for (text, language) in [("help", Language::En), ("aiuto", Language::It), ("perché?", Language::It)] {
+        assert_eq!(world.propose(text).language, language, "{text}");
+    }
+    let facts = Facts { language: Some(Language::It), ..World::facts(&[]) };
+    let forced = propose(&world.lexicons, &world.tools, &world.messages, &facts, "what can you do");
+    assert_eq!(forced.language, Language::It);
+}

@@ -48,6 +48,7 @@ pub(crate) fn run() -> Table {
             folder: user_home.clone(),
             channel: "console".to_owned(),
             given: None,
+            dialogs: false,
         };
         let cancel = CancelFlag::new().expect("a descriptor is left");
         engine::run(&instance, &Nobody, cancel, &request).expect("a turn comes to its end").final_kind

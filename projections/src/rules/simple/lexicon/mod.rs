@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-pub(crate) use self::source::{Aggregate, FieldName, Globs, Measure, Order, Recurrence, Setting, VerbClass};
+pub(crate) use self::source::{About, Aggregate, FieldName, Globs, Measure, Order, Recurrence, Setting, VerbClass};
 use self::source::{Enclitic, Source, Valued};
 use self::spelling::{deletions, is_likely_misspelling, root};
+use super::about::Questions;
 use super::words::{Word, cut, fold, stem};
 use crate::messages::Language;
 
@@ -250,6 +251,7 @@ pub struct Lexicons {
     pub(crate) aggregates: Vec<Aggregate>,
     pub(crate) zones: Vec<String>,
     pub(crate) recurrence: Vec<(Language, Recurrence)>,
+    pub(crate) about: Vec<Questions>,
     pub(crate) elisions: Vec<String>,
     pub(crate) file_extensions: Vec<String>,
     pub(crate) domain_endings: Vec<String>,
@@ -314,6 +316,7 @@ impl Lexicons {
             aggregates: Vec::new(),
             zones: Vec::new(),
             recurrence: Vec::new(),
+            about: Vec::new(),
             elisions: Vec::new(),
             file_extensions: Vec::new(),
             domain_endings: Vec::new(),
@@ -377,6 +380,7 @@ impl Lexicons {
         self.enter(language, &source.folders, Sense::Folder);
         self.enter(language, &source.noise, Sense::Noise);
         self.recurrence.push((language, source.recurrence));
+        self.about.push(Questions::new(language, &source.about));
         self.file_extensions.extend(source.file_extensions);
         self.domain_endings.extend(source.domain_endings);
         self.enclitics.extend(source.enclitics);
@@ -564,6 +568,34 @@ impl Lexicons {
         let (first, rest) = words.split_first()?;
         let fits = |p: &&Phrase| p.language == Language::En && p.rest.iter().map(String::as_str).eq(rest.iter().copied());
         self.phrases.get(*first)?.iter().find(fits).map(|p| p.senses.as_slice())
+    }
+
+    /// Whether someone who wrote `written` may have meant `meant`: the same, or an unknown word that is near to it.
+    pub(crate) fn is_written_for(&self, written: &str, meant: &str) -> bool {
+        let near = |a: &str, b: &str| a.as_bytes().first() == b.as_bytes().first() && a.len().abs_diff(b.len()) < 3;
+        written == meant
+            || (near(written, meant)
+                && !self.phrases.contains_key(written)
+                && !self.inside.contains(written)
+                && is_likely_misspelling(written, meant))
+    }
+
+    /// The one word of days and spans of time that `written` is one edit away from.
+    pub(crate) fn word_of_time(&self, written: &str, language: Language) -> Option<&str> {
+        let is_time = |sense: &Sense| {
+            let cue = matches!(sense, Sense::Cue(Cue::Today | Cue::Yesterday | Cue::This | Cue::Previous));
+            cue || matches!(sense, Sense::Period(_) | Sense::Weekday(_) | Sense::Month(_))
+        };
+        let fits = |phrase: &Phrase| {
+            phrase.rest.is_empty() && phrase.language == language && phrase.senses.iter().any(is_time)
+        };
+        let first = written.get(..1)?;
+        let near = self.phrases.range(first.to_owned()..).take_while(|(word, _)| word.starts_with(first));
+        let mut found = near
+            .filter(|(word, phrases)| is_likely_misspelling(written, word) && phrases.iter().any(fits))
+            .map(|(word, _)| word.as_str());
+        let one = found.next()?;
+        found.next().is_none().then_some(one)
     }
 
     /// Whether `word` is a noun of that object in any language.

@@ -39,6 +39,31 @@ pub(super) struct Source {
     pub(super) file_extensions: Vec<String>,
     #[serde(default)]
     pub(super) domain_endings: Vec<String>,
+    pub(super) about: About,
+}
+
+/// Questions about Metnos itself, in the notation of sentence templates.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct About {
+    /// «what can you do».
+    pub(crate) skills: Vec<String>,
+    /// «what did you do».
+    pub(crate) done: Vec<String>,
+    /// «what did you change».
+    pub(crate) changed: Vec<String>,
+    /// «the last thing you did».
+    pub(crate) last: Vec<String>,
+    /// «why did you ask».
+    pub(crate) why_asked: Vec<String>,
+    /// «why did you do that».
+    pub(crate) why_did: Vec<String>,
+    /// «why?», with nothing else.
+    pub(crate) why: Vec<String>,
+    /// Words before a topic («with»); before a thing, they make it a question about that thing.
+    pub(crate) with: Vec<String>,
+    /// Words that may stand anywhere inside («actually»).
+    pub(crate) fillers: Vec<String>,
 }
 
 /// Words that name the same acts.

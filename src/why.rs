@@ -4,19 +4,19 @@
 
 use metnos_projections::machines::turn::Turn;
 use metnos_projections::machines::turn::state::Step;
+use metnos_projections::messages::Language;
 use metnos_projections::plan::{Origin, PlannedStep};
 use serde_json::{Value, json};
 
-use super::output;
 use crate::instance::Instance;
 
 /// The longest value that is shown whole.
 const VALUE_MAX: usize = 80;
 
-/// The turn as lines for a person, in the turn's own language.
-pub(super) fn told(instance: &Instance, turn: &Turn) -> String {
-    let say = |key: &str, values: Value| instance.rules.messages.say(turn.language, key, values);
-    let heard = turn.opened.as_ref().map(|opened| output::short(&opened.text, 200)).unwrap_or_default();
+/// The turn as lines for a person.
+pub(crate) fn told(instance: &Instance, turn: &Turn, language: Language) -> String {
+    let say = |key: &str, values: Value| instance.rules.messages.say(language, key, values);
+    let heard = turn.opened.as_ref().map(|opened| short(&opened.text, 200)).unwrap_or_default();
     let mut lines = vec![say("chat.why_heard", json!({ "text": heard }))];
     if let Some(plan) = turn.plan.as_ref().filter(|_| turn.opened.as_ref().is_some_and(|opened| opened.given.is_none()))
     {
@@ -25,10 +25,10 @@ pub(super) fn told(instance: &Instance, turn: &Turn) -> String {
     let planned = turn.plan.iter().flat_map(|plan| &plan.steps);
     let planned: Vec<&PlannedStep> = planned.collect();
     for (index, step) in turn.steps.iter().enumerate() {
-        lines.push(format!("{}. {}", step.number, called(instance, turn, step)));
+        lines.push(format!("{}. {}", step.number, called(instance, step, language)));
         match planned.get(index) {
             Some(planned) => lines.extend(arguments(planned, &say)),
-            None => lines.push(format!("   {}", output::short(&step.proposed.to_string(), VALUE_MAX))),
+            None => lines.push(format!("   {}", short(&step.proposed.to_string(), VALUE_MAX))),
         }
         lines.push(format!("   → {}", outcome(step, &say)));
     }
@@ -42,14 +42,14 @@ pub(super) fn told(instance: &Instance, turn: &Turn) -> String {
 }
 
 /// The executor and what it is for.
-fn called(instance: &Instance, turn: &Turn, step: &Step) -> String {
+fn called(instance: &Instance, step: &Step, language: Language) -> String {
     let manifest = instance.catalog.active(&step.tool).and_then(|(_, _, version)| version.manifest());
-    let about = manifest.map(|manifest| match turn.language.code() {
-        "it" => manifest.description.it,
-        _ => manifest.description.en,
+    let about = manifest.map(|manifest| match language {
+        Language::It => manifest.description.it,
+        Language::En => manifest.description.en,
     });
     match about {
-        Some(about) => format!("{}: {}", step.tool, output::short(about.trim(), 160)),
+        Some(about) => format!("{}: {}", step.tool, short(about.trim(), 160)),
         None => step.tool.clone(),
     }
 }
@@ -58,7 +58,7 @@ fn called(instance: &Instance, turn: &Turn, step: &Step) -> String {
 fn arguments(step: &PlannedStep, say: &impl Fn(&str, Value) -> String) -> Vec<String> {
     let args = step.args.as_object().into_iter().flatten();
     args.map(|(name, value)| {
-        let value = output::short(&output::plain(value), VALUE_MAX);
+        let value = short(&plain(value), VALUE_MAX);
         let origin = say(&format!("plan.from_{}", origin(step, name)), json!({}));
         format!("   {name} = {value} ({origin})")
     })
@@ -66,7 +66,7 @@ fn arguments(step: &PlannedStep, say: &impl Fn(&str, Value) -> String) -> Vec<St
 }
 
 /// Where an argument's value came from, as the section `plan` names it.
-pub(super) fn origin(step: &PlannedStep, name: &str) -> &'static str {
+pub(crate) fn origin(step: &PlannedStep, name: &str) -> &'static str {
     let prefix = format!("/{name}");
     let below = |at: &str| at == prefix || at.starts_with(&format!("{prefix}/"));
     match step.provenance.iter().find(|(at, _)| below(at)).map(|(_, origin)| origin) {
@@ -82,7 +82,7 @@ pub(super) fn origin(step: &PlannedStep, name: &str) -> &'static str {
 fn outcome(step: &Step, say: &impl Fn(&str, Value) -> String) -> String {
     if let Some(class) = &step.class {
         let error = step.result.as_ref().and_then(|result| result["error"].as_str()).unwrap_or_default();
-        return say("chat.why_failed", json!({ "class": class, "error": output::short(error, 200) }));
+        return say("chat.why_failed", json!({ "class": class, "error": short(error, 200) }));
     }
     if !step.committed.is_empty() {
         let failed = step.committed.values().filter(|failure| failure.is_some()).count();
@@ -93,4 +93,19 @@ fn outcome(step: &Step, say: &impl Fn(&str, Value) -> String) -> String {
     }
     let count = step.result.as_ref().and_then(|result| result["entries"].as_array()).map(Vec::len);
     say("chat.why_done", json!({ "count": count }))
+}
+
+/// One line of a value, cut for people.
+pub(crate) fn short(text: &str, characters: usize) -> String {
+    let line = text.replace(['\n', '\r', '\t'], " ");
+    if line.chars().count() <= characters {
+        line
+    } else {
+        line.chars().take(characters.saturating_sub(1)).chain("…".chars()).collect()
+    }
+}
+
+/// A value as a person reads it: a text bare, the rest as JSON.
+pub(crate) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

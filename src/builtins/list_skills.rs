@@ -1,0 +1,48 @@
+//! `list_skills`: what Metnos can do, from the executors that are active. It names none that would do nothing.
+
+use std::collections::BTreeSet;
+
+use metnos_projections::rules::simple::Facts;
+use metnos_projections::rules::simple::skills::{Skill, examples, skills};
+use serde_json::{Value, json};
+
+use super::{Answer, Call, later};
+
+pub(super) fn run(call: &Call<'_>) -> Answer {
+    let instance = call.instance;
+    let (rules, tools, language) = (&instance.rules, instance.tools(), call.language);
+    let topic = call.args.get("topic").and_then(Value::as_str).map(str::trim).filter(|topic| !topic.is_empty());
+    let speaking = skills(tools, language, topic);
+    let known = !speaking.is_empty();
+    let all = if known { speaking } else { skills(tools, language, None) };
+    let is_later = |skill: &Skill| later::NAMES.contains(&skill.name.as_str()) && super::find(&skill.name).is_some();
+    let (later, ready): (Vec<Skill>, Vec<Skill>) = all.into_iter().partition(is_later);
+    let say = |key: &str| rules.messages.say(language, &format!("about.{key}"), json!({}));
+    let names: BTreeSet<&str> = ready.iter().map(|skill| skill.name.as_str()).collect();
+    let home = instance.dirs.user_home.to_string_lossy();
+    let facts = Facts {
+        now_us: 0,
+        zone: &instance.settings.zone,
+        home: &home,
+        cwd: &home,
+        language: Some(language),
+        fallback: language,
+        existing: &[],
+    };
+    let examples = examples(&rules.lexicons, tools, &rules.messages, &facts, &say("examples"), &names);
+    let mut groups: Vec<String> = ready.iter().map(|skill| say(&format!("group_{}", skill.group))).collect();
+    groups.dedup();
+    let line = |skill: &Skill| json!({ "name": skill.name, "group": say(&format!("group_{}", skill.group)), "said": skill.said });
+    Answer::of(json!({
+        "ok": true,
+        "entries": ready.iter().filter(|_| known).map(line).collect::<Vec<_>>(),
+        "metadata": {
+            "count": ready.len(),
+            "groups": groups,
+            "topic": topic.unwrap_or_default(),
+            "known": known,
+            "later": later.iter().filter(|_| known).map(|skill| skill.name.as_str()).collect::<Vec<_>>(),
+            "examples": examples,
+        },
+    }))
+}
