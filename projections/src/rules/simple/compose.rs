@@ -102,7 +102,9 @@ fn size(items: &[Item], at: usize) -> Option<(u64, usize)> {
     if let Some(bytes) = unit(at + 1 + article).filter(|_| half) {
         return Some((bytes / 2, 2 + article));
     }
-    if let Some(bytes) = unit(at + 1).filter(|bytes| *bytes >= 1000 && items[at].is(Cue::Determiner) && number(items, at).is_none()) {
+    if let Some(bytes) =
+        unit(at + 1).filter(|bytes| *bytes >= 1000 && items[at].is(Cue::Determiner) && number(items, at).is_none())
+    {
         return Some((bytes, 2));
     }
     if let Some((count, length)) = number(items, at) {
@@ -120,11 +122,13 @@ fn between(items: &[Item], at: usize) -> Option<(What, usize)> {
     if !items[at].is(Cue::Between) {
         return None;
     }
-    let (low, length) = size(items, at + 1).or_else(|| number(items, at + 1).map(|(n, l)| (u64::try_from(n).unwrap_or(0), l)))?;
+    let (low, length) =
+        size(items, at + 1).or_else(|| number(items, at + 1).map(|(n, l)| (u64::try_from(n).unwrap_or(0), l)))?;
     let joint = at + 1 + length;
     items.get(joint).filter(|i| i.is(Cue::Connector) || i.is(Cue::Through))?;
     size(items, joint + 1)?;
-    let unit = |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Size(n) = s { Some(*n) } else { None });
+    let unit =
+        |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Size(n) = s { Some(*n) } else { None });
     let bare = size(items, at + 1).is_none();
     let scale = if bare { number(items, joint + 1).and_then(|(_, l)| unit(joint + 1 + l))? } else { 1 };
     Some((What::Bound { least: true, bytes: low.checked_mul(scale)? }, joint - at))
@@ -286,7 +290,12 @@ fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Optio
         since |= item.is(Cue::Since) || item.is(Cue::Newer);
         until |= item.is(Cue::Until) || item.is(Cue::Older);
         negated |= item.is(Cue::Not);
-        let passes = item.is(Cue::Older) || item.is(Cue::Newer) || item.is(Cue::Since) || item.is(Cue::Until) || item.is(Cue::Modified) || item.is(Cue::Not);
+        let passes = item.is(Cue::Older)
+            || item.is(Cue::Newer)
+            || item.is(Cue::Since)
+            || item.is(Cue::Until)
+            || item.is(Cue::Modified)
+            || item.is(Cue::Not);
         let bridge = from > at && item.is_noise();
         if !(passes || bridge) {
             return None;

@@ -220,7 +220,6 @@ fn by_usage<'a>(
     let Some(first) = ranked.first() else { return grammar };
     let read = usage::frame_of(&grammar.builder.steps);
     let sure = grammar.is_sure();
-    if std::env::var("USAGE").is_ok() { eprintln!("{sure} {read} | {ranked:?}"); }
     let share = ranked.iter().find(|l| l.frame == read).map_or(0, |l| l.permille);
     let overruled = first.frame != read && first.permille >= DOUBT_PERMILLE && share * 3 < first.permille;
     if sure && !overruled {
@@ -228,7 +227,6 @@ fn by_usage<'a>(
     }
     if first.frame != "none" {
         let usual = Attempt::usual(lexicons, tools, ranking, text, items, usage, first);
-        if std::env::var("USAGE").is_ok() { eprintln!("   {:?} {} {}", usual.built, usual.confidence, usual.threshold); }
         // An act that every word explains is doubted, but no reading stands in for it.
         if usual.is_sure() && !(sure && grammar.acts && !usual.acts) {
             return usual;
@@ -326,7 +324,9 @@ fn again(
         return None;
     }
     let usual = usage::Usage::embedded().rank(&usage::features(lexicons, text, items));
-    if usual.first().is_some_and(|l| l.permille >= OVERRULED_PERMILLE && l.frame != "schedule_recurring" && l.frame.ends_with("_recurring")) {
+    if usual.first().is_some_and(|l| {
+        l.permille >= OVERRULED_PERMILLE && l.frame != "schedule_recurring" && l.frame.ends_with("_recurring")
+    }) {
         return None;
     }
     let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);

@@ -99,7 +99,12 @@ impl Reader<'_> {
 
     /// «every morning, say, at six»: with a filler between.
     fn time_soon(&self, end: usize) -> Option<Time> {
-        let filler = |at: usize| matches!(self.word(at), "," | "say" | "like" | "tipo" | "diciamo" | "circa" | "about" | "um" | "uh" | "ehm" | "boh");
+        let filler = |at: usize| {
+            matches!(
+                self.word(at),
+                "," | "say" | "like" | "tipo" | "diciamo" | "circa" | "about" | "um" | "uh" | "ehm" | "boh"
+            )
+        };
         let from = (end..end + 3).take_while(|&at| filler(at)).last()? + 1;
         self.phrase(&self.words.at, from)?;
         self.time(from)
@@ -108,7 +113,10 @@ impl Reader<'_> {
     /// `22:15`, «at six», «alle 9».
     fn is_clock(&self, at: usize) -> bool {
         let figure = self.word(at).split_once(':').is_some_and(|(h, m)| {
-            m.len() == 2 && h.len() <= 2 && h.parse::<u8>().is_ok_and(|h| h < 24) && m.parse::<u8>().is_ok_and(|m| m < 60)
+            m.len() == 2
+                && h.len() <= 2
+                && h.parse::<u8>().is_ok_and(|h| h < 24)
+                && m.parse::<u8>().is_ok_and(|m| m < 60)
         });
         let at_hour = matches!(self.word(at), "at" | "alle") && self.number(at + 1).is_some();
         figure || at_hour
@@ -212,7 +220,10 @@ impl Reader<'_> {
 
     /// «once an hour», «una volta al giorno».
     fn once_a(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
-        let once = matches!((self.word(at), self.word(at + 1)), ("once", "a" | "an" | "every") | ("volta", "al" | "all'" | "alla" | "all"));
+        let once = matches!(
+            (self.word(at), self.word(at + 1)),
+            ("once", "a" | "an" | "every") | ("volta", "al" | "all'" | "alla" | "all")
+        );
         once.then(|| self.round(at + 2)).flatten()
     }
 
@@ -297,7 +308,9 @@ impl Reader<'_> {
         let mut to = from + 1;
         loop {
             let mut next = to;
-            while matches!(self.word(next), "," | "and" | "e" | "ed" | "every" | "ogni" | "on" | "il" | "la") && next < to + 3 {
+            while matches!(self.word(next), "," | "and" | "e" | "ed" | "every" | "ogni" | "on" | "il" | "la")
+                && next < to + 3
+            {
                 next += 1;
             }
             match self.weekday(next).filter(|_| next > to) {

@@ -293,9 +293,7 @@ impl Line<'_> {
     fn age(&self, days: &str) -> Option<What> {
         let window = match (days.strip_prefix('-'), days.strip_prefix('+')) {
             (Some(n), _) => self.clock.last(n.parse().ok()?, Period::Day)?,
-            (_, Some(n)) => {
-                super::dates::Window { since: None, until: self.clock.ago(n.parse().ok()?, Period::Day) }
-            }
+            (_, Some(n)) => super::dates::Window { since: None, until: self.clock.ago(n.parse().ok()?, Period::Day) },
             _ => return None,
         };
         Some(What::Window { window, today: false })
@@ -408,7 +406,10 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
         }
         let end = at + text[at..].find(char::is_whitespace).unwrap_or(text.len() - at);
         let value = &text[at..end];
-        if (value.len() > 1 && value.contains('|')) || value.contains(['"', '\'', ';', '&', '$', '`', '\\', '(', ')', '{', '}']) || value.ends_with([',', '?']) {
+        if (value.len() > 1 && value.contains('|'))
+            || value.contains(['"', '\'', ';', '&', '$', '`', '\\', '(', ')', '{', '}'])
+            || value.ends_with([',', '?'])
+        {
             return None;
         }
         tokens.push(Token { start: at, end, value: value.to_owned(), quoted: false });

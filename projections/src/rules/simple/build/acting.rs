@@ -271,7 +271,9 @@ impl<'a> Builder<'a> {
         }
         let range = start..stop;
         // «add something to ~/a.txt»
-        let vague = |at: usize| self.items[at].is(Cue::Vague) || self.items[at].is(Cue::Determiner) || self.items[at].is_noise();
+        let vague = |at: usize| {
+            self.items[at].is(Cue::Vague) || self.items[at].is(Cue::Determiner) || self.items[at].is_noise()
+        };
         if range.clone().all(vague) && range.clone().any(|at| self.items[at].is(Cue::Vague)) {
             return None;
         }

@@ -101,7 +101,8 @@ impl Builder<'_> {
     /// «the average score per team»: what is counted or summed in each group.
     fn total_of_groups(&mut self, usage: &Usage, frame: &str) -> Option<(&'static str, Value, Origin)> {
         let said = |i: &Item| self.total_said(i).is_some();
-        let total = self.items.iter().position(|i| !i.is_noise() && said(i)).or_else(|| self.items.iter().position(said));
+        let total =
+            self.items.iter().position(|i| !i.is_noise() && said(i)).or_else(|| self.items.iter().position(said));
         let sums = |i: &Item| i.verb().is_some_and(|v| self.class(v).verbs[0] == "compute");
         let op = match total {
             Some(at) => self.total_said(&self.items[at])?.to_owned(),
@@ -122,9 +123,8 @@ impl Builder<'_> {
 
     /// One condition: the value, the column beside it if one is named, and how they compare.
     fn rows_with(&mut self, value: usize, field: Option<usize>) -> Result<(), Trouble> {
-        let near = |cue: Cue| {
-            (value.saturating_sub(4)..self.items.len().min(value + 3)).any(|at| self.items[at].is(cue))
-        };
+        let near =
+            |cue: Cue| (value.saturating_sub(4)..self.items.len().min(value + 3)).any(|at| self.items[at].is(cue));
         let held = match &self.items[value].what {
             What::Quoted(text) => json!(text),
             _ => number(self.items, value).map_or_else(|| json!(self.phrase_from(value)), |(n, _)| json!(n)),
@@ -146,7 +146,11 @@ impl Builder<'_> {
     /// «New York»: words in capitals that follow belong to the value.
     fn phrase_from(&mut self, at: usize) -> String {
         let capital = |at: usize| self.items[at].is_word() && self.said(at..at + 1).starts_with(char::is_uppercase);
-        let last = if capital(at) { (at..self.items.len().min(at + 3)).take_while(|&i| capital(i)).last().unwrap_or(at) } else { at };
+        let last = if capital(at) {
+            (at..self.items.len().min(at + 3)).take_while(|&i| capital(i)).last().unwrap_or(at)
+        } else {
+            at
+        };
         (at..=last).for_each(|i| self.used[i] = true);
         self.said(at..last + 1)
     }
@@ -180,7 +184,10 @@ impl Builder<'_> {
             What::Word(senses) if senses.is_empty() || item.forgiven => true,
             What::Word(senses) => {
                 let strong = item.verb().is_some_and(|v| !self.class(v).weak);
-                !senses.iter().all(plain) && !item.is_noise() && !strong && number(self.items, at).is_none()
+                !senses.iter().all(plain)
+                    && !item.is_noise()
+                    && !strong
+                    && number(self.items, at).is_none()
                     && !senses.iter().any(|s| matches!(s, Sense::Order(_) | Sense::Aggregate(_)))
                     && item.verb().is_none()
                     && !item.is(Cue::Column)
@@ -194,10 +201,17 @@ impl Builder<'_> {
     /// The next item in that direction that is no grammar, at most three away.
     fn beside(&self, at: usize, forward: bool) -> Option<usize> {
         let grammar = |i: &Item| {
-            i.is_noise() || i.is(Cue::Determiner) || i.is(Cue::Equal) || i.is(Cue::From) || i.is(Cue::Named) || matches!(i.what, What::Punctuation(':' | ','))
+            i.is_noise()
+                || i.is(Cue::Determiner)
+                || i.is(Cue::Equal)
+                || i.is(Cue::From)
+                || i.is(Cue::Named)
+                || matches!(i.what, What::Punctuation(':' | ','))
         };
         let passes = |i: &Item| {
-            grammar(i) && i.is(Cue::Column) == false && i.senses().iter().all(|s| matches!(s, Sense::Noise | Sense::Cue(_)))
+            grammar(i)
+                && i.is(Cue::Column) == false
+                && i.senses().iter().all(|s| matches!(s, Sense::Noise | Sense::Cue(_)))
         };
         let mut next = at;
         for _ in 0..4 {
@@ -228,7 +242,9 @@ impl Builder<'_> {
         let led = at.checked_sub(1).map(|b| &self.items[b]);
         let by = led.is_some_and(|i| i.is(Cue::By) || (grouped && i.is(Cue::Grouped)))
             || led.is_some_and(Item::is_noise) && at.checked_sub(2).is_some_and(|b| self.items[b].is(Cue::By));
-        let on = led.is_some_and(|i| matches!(i.folded.as_str(), "on" | "under" | "su" | "sotto" | "in order of" | "sul" | "di"));
+        let on = led.is_some_and(|i| {
+            matches!(i.folded.as_str(), "on" | "under" | "su" | "sotto" | "in order of" | "sul" | "di")
+        });
         let mut points = 0;
         points += 6 * i32::from(is(before, &column) || is(after, &column));
         points += 5 * i32::from(by) + i32::from(on);
@@ -240,7 +256,7 @@ impl Builder<'_> {
         let unknown = item.is_unknown() || matches!(item.what, What::Quoted(_));
         points += i32::from(unknown && !usage.explains(&item.folded, frame)) + i32::from(unknown);
         let capital = at > 0 && self.said(at..at + 1).starts_with(char::is_uppercase);
-        points -= 3 * i32::from(capital) + 3 * i32::from(self.is_the_table(&item.folded)) ;
+        points -= 3 * i32::from(capital) + 3 * i32::from(self.is_the_table(&item.folded));
         points += 3 * i32::from(led.is_some_and(|i| matches!(i.folded.as_str(), "under" | "sotto")));
         Some(points)
     }
@@ -257,9 +273,8 @@ impl Builder<'_> {
 
     /// The column that the sentence is about.
     fn column_said(&self, usage: &Usage, frame: &str, grouped: bool) -> Option<usize> {
-        let mut ranked: Vec<(i32, usize)> = (0..self.items.len())
-            .filter_map(|at| Some((self.column_points(at, usage, frame, grouped)?, at)))
-            .collect();
+        let mut ranked: Vec<(i32, usize)> =
+            (0..self.items.len()).filter_map(|at| Some((self.column_points(at, usage, frame, grouped)?, at))).collect();
         ranked.sort_by_key(|&(points, at)| (std::cmp::Reverse(points), at));
         match ranked.as_slice() {
             [(points, at)] if *points >= 2 => Some(*at),
@@ -283,18 +298,23 @@ impl Builder<'_> {
     fn value_points(&self, at: usize, usage: &Usage, frame: &str) -> Option<i32> {
         let item = &self.items[at];
         let figure = number(self.items, at).is_some() && !item.is_noise();
-        let place = matches!(item.what, What::Zone(_)) || item.senses().iter().any(|s| matches!(s, Sense::Zone(_) | Sense::Month(_)));
+        let place = matches!(item.what, What::Zone(_))
+            || item.senses().iter().any(|s| matches!(s, Sense::Zone(_) | Sense::Month(_)));
         let marked = matches!(item.what, What::Bytes(_));
         if self.used[at] || !(self.names_data(at) || figure || place || marked) {
             return None;
         }
         let led = at.checked_sub(1).map(|b| &self.items[b]);
         let capital = at > 0 && item.is_word() && self.said(at..at + 1).starts_with(char::is_uppercase);
-        let equal = led.is_some_and(|i| i.is(Cue::Equal)) || at.checked_sub(1).is_some_and(|b| self.sign_between(b, at).is_some());
+        let equal = led.is_some_and(|i| i.is(Cue::Equal))
+            || at.checked_sub(1).is_some_and(|b| self.sign_between(b, at).is_some());
         let named = led.is_some_and(|i| i.is_unknown() || i.is(Cue::Column)) || self.follows_field(at);
         let column = |place: Option<usize>| place.is_some_and(|p| self.items[p].is(Cue::Column));
         let mut points = 5 * i32::from(matches!(item.what, What::Quoted(_)));
-        points += 4 * i32::from(equal) + 3 * i32::from(capital || place) + 3 * i32::from(figure || marked) + 2 * i32::from(named);
+        points += 4 * i32::from(equal)
+            + 3 * i32::from(capital || place)
+            + 3 * i32::from(figure || marked)
+            + 2 * i32::from(named);
         points += i32::from(item.is_unknown() && !usage.explains(&item.folded, frame)) + i32::from(item.is_unknown());
         points -= 4 * i32::from(column(self.beside(at, false)) || column(self.beside(at, true)));
         points -= 3 * i32::from(self.is_the_table(&item.folded));
@@ -316,12 +336,25 @@ impl Builder<'_> {
         };
         let rows = |at: &usize| !["texts_lines", "entries", "files"].iter().any(|n| self.names(&self.items[*at], n));
         let named = (0..self.items.len()).filter(open).filter(rows).find(column);
-        let before = (value.saturating_sub(3)..value).rev().filter(open).find(|&at| {
-            let between = &self.items[at + 1..value];
-            let passes = |i: &Item| i.is_noise() || i.is(Cue::Equal) || i.is(Cue::MinSize) || i.is(Cue::MaxSize) || i.is_punctuation() || i.verb().is_some() || i.is(Cue::Contains) || usage.explains(&i.folded, frame);
-            let known = usage.explains(&self.items[at].folded, frame);
-            !self.is_the_table(&self.items[at].folded) && between.iter().all(passes) && !known
-        }).or_else(|| self.follows_field(value).then(|| value - 1));
+        let before = (value.saturating_sub(3)..value)
+            .rev()
+            .filter(open)
+            .find(|&at| {
+                let between = &self.items[at + 1..value];
+                let passes = |i: &Item| {
+                    i.is_noise()
+                        || i.is(Cue::Equal)
+                        || i.is(Cue::MinSize)
+                        || i.is(Cue::MaxSize)
+                        || i.is_punctuation()
+                        || i.verb().is_some()
+                        || i.is(Cue::Contains)
+                        || usage.explains(&i.folded, frame)
+                };
+                let known = usage.explains(&self.items[at].folded, frame);
+                !self.is_the_table(&self.items[at].folded) && between.iter().all(passes) && !known
+            })
+            .or_else(|| self.follows_field(value).then(|| value - 1));
         // Beside a total the column that is named is rather the one that is summed.
         let further = frame.matches(" > ").count() > 1;
         if further { before.or(named) } else { named.or(before) }.filter(rows)
@@ -341,8 +374,22 @@ impl Builder<'_> {
     /// Words that say how rows are ranked, summed or compared are explained by the frame that does so.
     fn explain_table(&mut self) {
         const CUES: [Cue; 16] = [
-            Cue::Superlative, Cue::Descending, Cue::Ascending, Cue::First, Cue::Column, Cue::By, Cue::Grouped, Cue::Equal, Cue::Where,
-            Cue::MinSize, Cue::MaxSize, Cue::Contains, Cue::Only, Cue::Table, Cue::HowMany, Cue::Fresh,
+            Cue::Superlative,
+            Cue::Descending,
+            Cue::Ascending,
+            Cue::First,
+            Cue::Column,
+            Cue::By,
+            Cue::Grouped,
+            Cue::Equal,
+            Cue::Where,
+            Cue::MinSize,
+            Cue::MaxSize,
+            Cue::Contains,
+            Cue::Only,
+            Cue::Table,
+            Cue::HowMany,
+            Cue::Fresh,
         ];
         for at in 0..self.items.len() {
             let item = &self.items[at];

@@ -44,7 +44,9 @@ impl Reading<'_, '_> {
         match &item.what {
             What::Number(n) => Some(json!(n)),
             // «class 3B» is no size.
-            What::Bytes(_) if text.ends_with(['B', 'b']) && text.trim_end_matches(['B', 'b']).parse::<u64>().is_ok() => {
+            What::Bytes(_)
+                if text.ends_with(['B', 'b']) && text.trim_end_matches(['B', 'b']).parse::<u64>().is_ok() =>
+            {
                 Some(json!(text))
             }
             What::Bytes(n) => Some(json!(n)),

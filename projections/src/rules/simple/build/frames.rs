@@ -163,7 +163,8 @@ impl<'a> Builder<'a> {
             return (over_found && !self.stands_apart(at)) || item.folded.starts_with(|c: char| c.is_ascii_digit());
         }
         let grave = item.verb().is_some_and(|v| {
-            ["delete", "compress", "send", "schedule", "cancel", "undo", "create"].contains(&self.class(v).verbs[0].as_str())
+            ["delete", "compress", "send", "schedule", "cancel", "undo", "create"]
+                .contains(&self.class(v).verbs[0].as_str())
         });
         let other_act = item.verb().is_some_and(|v| {
             let class = self.class(v);
@@ -210,7 +211,8 @@ impl<'a> Builder<'a> {
         let says = |i: &Item| i.verb().is_some_and(|v| self.class(v).verbs[0] == verb);
         // «I have no use for it, so delete it»: the negation ends before the act is named.
         let apart = |at: usize| {
-            let end = self.items[at..].iter().position(|i| i.is_punctuation() || (i.is(Cue::Connector) && !i.is_noise()));
+            let end =
+                self.items[at..].iter().position(|i| i.is_punctuation() || (i.is(Cue::Connector) && !i.is_noise()));
             end.is_some_and(|end| self.items[at + end..].iter().any(says) && !self.items[at..at + end].iter().any(says))
                 && self.items[..at].iter().all(|i| !says(i))
         };
@@ -218,12 +220,23 @@ impl<'a> Builder<'a> {
         let turns = |at: &usize| {
             let i = &self.items[*at];
             let usual = i.folded.split(' ').any(|w| usage.explains(w, frame));
-            let polite = ["would you", "will you", "would it be possible", "is it possible", "are you able", "sarebbe possibile", "è possibile"]
-                .contains(&i.folded.as_str());
+            let polite = [
+                "would you",
+                "will you",
+                "would it be possible",
+                "is it possible",
+                "are you able",
+                "sarebbe possibile",
+                "è possibile",
+            ]
+            .contains(&i.folded.as_str());
             let asks = i.is(Cue::Asking) && !i.is_noise() && !(sure && polite);
             let told = i.past().is_some() && i.verb().is_none() && who(*at);
             let denied = (*at + 1..self.items.len().min(*at + 3)).any(|n| says(&self.items[n]));
-            let turned = i.is(Cue::Not) && !(ends && sure && !denied) && frame != "find_files > filter_entries" && !(usual && (undoes || ends || !acts || apart(*at)));
+            let turned = i.is(Cue::Not)
+                && !(ends && sure && !denied)
+                && frame != "find_files > filter_entries"
+                && !(usual && (undoes || ends || !acts || apart(*at)));
             turned || (acts && !undoes && !ends && (i.is(Cue::Condition) || asks || told))
         };
         match (0..self.items.len()).find(turns) {
@@ -270,8 +283,11 @@ impl<'a> Builder<'a> {
     /// «everything in ~/x except the pdfs»: what was found, less the kinds that a negation names.
     fn all_but(&mut self, all: &[usize]) -> Result<(), Trouble> {
         let not = self.items.iter().position(|i| i.is(Cue::Not)).ok_or_else(|| self.not_filled())?;
-        let left_out: Vec<usize> =
-            all.iter().copied().filter(|&at| at > not && matches!(self.items[at].what, What::Globs { base: None, .. })).collect();
+        let left_out: Vec<usize> = all
+            .iter()
+            .copied()
+            .filter(|&at| at > not && matches!(self.items[at].what, What::Globs { base: None, .. }))
+            .collect();
         let mut wheres = Vec::new();
         for &at in &left_out {
             let What::Globs { globs, .. } = &self.items[at].what else { continue };
@@ -281,7 +297,9 @@ impl<'a> Builder<'a> {
                 wheres.push(json!({ "field": "extension", "op": "ne", "value": extension }));
             }
         }
-        let (Some(step), Some(&first)) = (self.steps.last_mut(), left_out.first()) else { return Err(self.not_filled()) };
+        let (Some(step), Some(&first)) = (self.steps.last_mut(), left_out.first()) else {
+            return Err(self.not_filled());
+        };
         if let Some(args) = step.args.as_object_mut() {
             args.remove("patterns");
         }
@@ -331,13 +349,17 @@ impl<'a> Builder<'a> {
     /// «the comments in ~/a.py»: the path is where something lies, not what is meant.
     fn is_place(&self, at: usize) -> bool {
         let label = |i: &Item| {
-            ["files", "dirs", "archives"].iter().any(|n| self.names(i, n)) || i.is(Cue::Named)
+            ["files", "dirs", "archives"].iter().any(|n| self.names(i, n))
+                || i.is(Cue::Named)
                 || (i.is(Cue::Determiner) && !i.is(Cue::Inside) && !i.is(Cue::From))
         };
         let led = self.items[..at].iter().rposition(|i| !label(i));
         // «the name of ~/a.txt»
         let of_name = led.and_then(|l| l.checked_sub(1)).is_some_and(|l| {
-            self.items[l].senses().iter().any(|s| matches!(s, Sense::Field(f) if self.lexicons.fields[*f].name == "name"))
+            self.items[l]
+                .senses()
+                .iter()
+                .any(|s| matches!(s, Sense::Field(f) if self.lexicons.fields[*f].name == "name"))
         });
         let before = led.map(|l| &self.items[l]).filter(|_| !of_name);
         before.is_some_and(|i| (i.is(Cue::Inside) || i.is(Cue::From)) && !i.is(Cue::Connector))
@@ -386,7 +408,9 @@ impl<'a> Builder<'a> {
         let cue = self.items.iter().position(|i| i.is(Cue::Named))?;
         (cue + 1..self.items.len().min(cue + 3)).find(|&at| {
             let item = &self.items[at];
-            matches!(item.what, What::Quoted(_)) || item.is_unknown() || matches!(&item.what, What::Path { value, .. } if !value.contains('/'))
+            matches!(item.what, What::Quoted(_))
+                || item.is_unknown()
+                || matches!(&item.what, What::Path { value, .. } if !value.contains('/'))
         })
     }
 
@@ -472,11 +496,14 @@ impl<'a> Builder<'a> {
     /// and byte.
     fn dictation(&self, target: usize) -> Option<(usize, usize)> {
         let opens = |i: &Item| {
-            i.what == What::Punctuation(':') || (i.is_word() && !i.is_noise() && (i.is(Cue::Saying) || i.is(Cue::Contains)))
+            i.what == What::Punctuation(':')
+                || (i.is_word() && !i.is_noise() && (i.is(Cue::Saying) || i.is(Cue::Contains)))
         };
         let at = (target + 1..self.items.len()).find(|&at| opens(&self.items[at]))?;
         let first = self.items.get(at + 1)?;
-        let plain = self.items[at + 1..].iter().all(|i| !matches!(i.what, What::Path { .. } | What::Url(_) | What::Globs { .. }));
+        let plain = self.items[at + 1..]
+            .iter()
+            .all(|i| !matches!(i.what, What::Path { .. } | What::Url(_) | What::Globs { .. }));
         plain.then_some((at, first.start))
     }
 
@@ -538,7 +565,9 @@ impl<'a> Builder<'a> {
             (true, false, true) => Some(false),
             (true, ..) => return Err(self.not_filled()),
         };
-        let spans = |i: &Item| !matches!(i.what, What::Word(_) | What::Punctuation(_) | What::Quoted(_) | What::Globs { base: None, .. });
+        let spans = |i: &Item| {
+            !matches!(i.what, What::Word(_) | What::Punctuation(_) | What::Quoted(_) | What::Globs { base: None, .. })
+        };
         if self.items.iter().any(spans) {
             return Err(self.not_filled());
         }
@@ -565,8 +594,7 @@ impl<'a> Builder<'a> {
             let told = item.senses().iter().all(|s| matches!(s, Sense::Noise | Sense::Cue(_) | Sense::Setting(_)));
             let act = item.verb().is_some_and(|v| self.acts(v) && acts.contains(&self.class(v).verbs[0].as_str()));
             let idle = item.is_word() && !item.is_unknown() && told;
-            matches!(item.what, What::Quoted(_) | What::Globs { .. })
-                || (item.is_word() && !label && !idle && !act)
+            matches!(item.what, What::Quoted(_) | What::Globs { .. }) || (item.is_word() && !label && !idle && !act)
         };
         let ends = |i: &Item| i.is_punctuation();
         let acting = |i: &Item| i.verb().is_some_and(|v| self.acts(v)) || self.names(i, "tasks");
@@ -612,12 +640,21 @@ impl<'a> Builder<'a> {
         }
         let capital = |at: usize| {
             let item = &self.items[at];
-            item.is_word() && (item.is_unknown() || item.forgiven) && self.said(at..at + 1).starts_with(char::is_uppercase)
+            item.is_word()
+                && (item.is_unknown() || item.forgiven)
+                && self.said(at..at + 1).starts_with(char::is_uppercase)
         };
         let quoted = all.iter().copied().find(|&at| matches!(self.items[at].what, What::Quoted(_)));
-        let person = |at: usize| self.items[at].is(Cue::People) || matches!(self.items[at].what, What::Email(_)) || capital(at);
-        let led = |at: usize| at.checked_sub(1).is_some_and(|b| self.items[b].is(Cue::Into) || self.items[b].folded == "per" || self.items[b].folded == "for");
-        let opens = |at: usize| at.checked_sub(1).is_none_or(|b| matches!(self.items[b].what, What::Punctuation('.' | '!' | '?')));
+        let person =
+            |at: usize| self.items[at].is(Cue::People) || matches!(self.items[at].what, What::Email(_)) || capital(at);
+        let led = |at: usize| {
+            at.checked_sub(1).is_some_and(|b| {
+                self.items[b].is(Cue::Into) || self.items[b].folded == "per" || self.items[b].folded == "for"
+            })
+        };
+        let opens = |at: usize| {
+            at.checked_sub(1).is_none_or(|b| matches!(self.items[b].what, What::Punctuation('.' | '!' | '?')))
+        };
         let people: Vec<usize> = all.iter().copied().filter(|&at| person(at)).collect();
         let to = people
             .iter()
@@ -637,9 +674,12 @@ impl<'a> Builder<'a> {
             },
             None => {
                 let opens = |i: &Item| {
-                    i.what == What::Punctuation(':') || i.is(Cue::Saying) || matches!(i.folded.as_str(), "che" | "that" | "di")
+                    i.what == What::Punctuation(':')
+                        || i.is(Cue::Saying)
+                        || matches!(i.folded.as_str(), "che" | "that" | "di")
                 };
-                let mut at = (last + 1..self.items.len()).find(|&at| opens(&self.items[at])).ok_or_else(|| self.not_filled())?;
+                let mut at =
+                    (last + 1..self.items.len()).find(|&at| opens(&self.items[at])).ok_or_else(|| self.not_filled())?;
                 while self.items.get(at).is_some_and(opens) {
                     at += 1;
                 }
@@ -689,7 +729,8 @@ impl<'a> Builder<'a> {
             None => {
                 let capital = |at: &&usize| {
                     let item = &self.items[**at];
-                    let name = (item.is_unknown() || item.forgiven) && self.said(**at..**at + 1).starts_with(char::is_uppercase);
+                    let name = (item.is_unknown() || item.forgiven)
+                        && self.said(**at..**at + 1).starts_with(char::is_uppercase);
                     item.is(Cue::People) || matches!(item.what, What::Email(_)) || (name && **at > 0)
                 };
                 let to = *all.iter().find(capital).ok_or_else(|| self.not_filled())?;
@@ -745,7 +786,10 @@ impl<'a> Builder<'a> {
             Some("group_entries") if parts.len() == 2 => self.grouped_by(),
             Some("compute_entries") if parts[1].has("key=size") => {
                 let op = parts[1].value("op").unwrap_or("sum");
-                self.next("compute_entries", &[("op", json!(op), Origin::Default), ("key", json!("size"), Origin::Default)])
+                self.next(
+                    "compute_entries",
+                    &[("op", json!(op), Origin::Default), ("key", json!("size"), Origin::Default)],
+                )
             }
             Some("delete_files" | "move_files" | "compress_files" | "filter_entries") => Ok(()),
             Some(_) => Err(self.not_filled()),
@@ -796,7 +840,8 @@ impl<'a> Builder<'a> {
                         _ => false,
                     })
                 };
-                let least = self.items.iter().any(|i| i.is(Cue::Superlative) && matches!(i.folded.as_str(), "least" | "meno"));
+                let least =
+                    self.items.iter().any(|i| i.is(Cue::Superlative) && matches!(i.folded.as_str(), "least" | "meno"));
                 if self.items.iter().any(|i| contradicts(i) && !i.is(Cue::Fresh)) || (least && desc) {
                     return Err(self.not_filled());
                 }
@@ -826,9 +871,17 @@ impl<'a> Builder<'a> {
         for at in 0..self.items.len() {
             let item = &self.items[at];
             let order = item.senses().iter().any(|s| matches!(s, Sense::Order(_) | Sense::Aggregate(_)));
-            let direction = [Cue::Superlative, Cue::Consumes, Cue::First, Cue::Descending, Cue::Ascending, Cue::Fresh, Cue::Running]
-                .iter()
-                .any(|&cue| item.is(cue));
+            let direction = [
+                Cue::Superlative,
+                Cue::Consumes,
+                Cue::First,
+                Cue::Descending,
+                Cue::Ascending,
+                Cue::Fresh,
+                Cue::Running,
+            ]
+            .iter()
+            .any(|&cue| item.is(cue));
             self.used[at] |= order || direction;
         }
         Ok(())
@@ -839,7 +892,8 @@ impl<'a> Builder<'a> {
         self.items.iter().enumerate().any(|(at, i)| {
             let noun = i.object().is_some() || matches!(i.what, What::Globs { base: None, .. });
             let said = self.said(at..at + 1).to_lowercase();
-            noun && said != "process" && (said.ends_with('s') || matches!(said.as_str(), "processi" | "documenti" | "programmi" | "immagini"))
+            noun && said != "process"
+                && (said.ends_with('s') || matches!(said.as_str(), "processi" | "documenti" | "programmi" | "immagini"))
         })
     }
 
@@ -886,7 +940,8 @@ impl<'a> Builder<'a> {
                 continue;
             }
             let known = item.folded.split([' ', '\'']).filter(|w| w.len() > 1).all(|w| usage.explains(w, frame));
-            let total = sums && item.senses().iter().any(|s| matches!(s, Sense::Aggregate(_) | Sense::Size(_) | Sense::Field(_)));
+            let total = sums
+                && item.senses().iter().any(|s| matches!(s, Sense::Aggregate(_) | Sense::Size(_) | Sense::Field(_)));
             let noun = item.object().is_some() && known;
             self.used[at] |= known || noun || total || (counts && item.is(Cue::HowMany));
         }
@@ -896,7 +951,9 @@ impl<'a> Builder<'a> {
         self.explain_nouns(&all);
         if parts.iter().any(|p| p.tool == "find_files_hash") {
             for at in all {
-                let copies = [Cue::Duplicate, Cue::Copies, Cue::Restriction, Cue::Difference].iter().any(|&c| self.items[at].is(c));
+                let copies = [Cue::Duplicate, Cue::Copies, Cue::Restriction, Cue::Difference]
+                    .iter()
+                    .any(|&c| self.items[at].is(c));
                 self.used[at] |= copies;
             }
         }

@@ -196,8 +196,9 @@ impl<'a> Builder<'a> {
         if item.is(Cue::Not) && item.is_noise() {
             return false;
         }
-        let narrows =
-            [Cue::Superlative, Cue::Condition, Cue::Restriction, Cue::Duplicate, Cue::Unwanted, Cue::Not].iter().any(|&cue| item.is(cue));
+        let narrows = [Cue::Superlative, Cue::Condition, Cue::Restriction, Cue::Duplicate, Cue::Unwanted, Cue::Not]
+            .iter()
+            .any(|&cue| item.is(cue));
         if narrows || self.restricts_order(at) {
             return true;
         }

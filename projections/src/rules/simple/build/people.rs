@@ -94,7 +94,8 @@ impl Builder<'_> {
             named(at)?;
         }
         let titled = |i: usize| {
-            self.items.get(i).is_some_and(|p| p.what == What::Punctuation('.')) && super::frames::is_title(&self.items[i - 1].folded)
+            self.items.get(i).is_some_and(|p| p.what == What::Punctuation('.'))
+                && super::frames::is_title(&self.items[i - 1].folded)
         };
         let more = (at + 1..at + 4)
             .take_while(|&i| titled(i) || named(i).is_some() && (self.items[i].is_unknown() || self.items[i].forgiven))
@@ -160,7 +161,11 @@ impl Builder<'_> {
         let retold = (start + 1..start + 4).find(|&at| self.items.get(at).is_some_and(|i| i.is(Cue::Tells)));
         if let Some(at) = retold.filter(|_| joins) {
             start = at + 1;
-            while self.items.get(start).is_some_and(|i| matches!(i.folded.as_str(), "him" | "her" | "them" | "gli" | "le")) {
+            while self
+                .items
+                .get(start)
+                .is_some_and(|i| matches!(i.folded.as_str(), "him" | "her" | "them" | "gli" | "le"))
+            {
                 start += 1;
             }
         }
@@ -170,7 +175,8 @@ impl Builder<'_> {
                 || matches!(i.what, What::Punctuation(':' | ','))
                 || (i.is(Cue::Determiner) && self.items.get(start + 1).is_some_and(|n| self.names(n, "messages")))
                 || self.names(i, "messages")
-                || (i.is(Cue::Inside) && (start + 1..start + 3).any(|at| self.items.get(at).is_some_and(|n| self.names(n, "messages"))))
+                || (i.is(Cue::Inside)
+                    && (start + 1..start + 3).any(|at| self.items.get(at).is_some_and(|n| self.names(n, "messages"))))
         }) {
             start += 1;
         }
@@ -194,7 +200,11 @@ impl Builder<'_> {
         let text = self.text[from..end].trim_end();
         let text = if asked && marked { text.strip_suffix('?').unwrap_or(text).trim_end() } else { text };
         let bare = self.items[start..].iter().all(|i| {
-            i.is(Cue::Determiner) || self.names(i, "messages") || self.names(i, "texts") || i.is_punctuation() || self.names(i, "texts_lines")
+            i.is(Cue::Determiner)
+                || self.names(i, "messages")
+                || self.names(i, "texts")
+                || i.is_punctuation()
+                || self.names(i, "texts_lines")
         });
         if bare {
             return None;

@@ -141,8 +141,15 @@ impl Builder<'_> {
     }
 
     /// «which files of ~/a are missing from ~/b»: two folders, held against each other by the names of their files.
-    fn two_folders(&mut self, clause: &Clause, available: &[usize], (op, cue): (&serde_json::Value, usize)) -> Result<bool, Trouble> {
-        let (Some(finder), Some(tool)) = (self.tools.by_grammar("find", "files"), self.tools.by_grammar("filter", "lists")) else {
+    fn two_folders(
+        &mut self,
+        clause: &Clause,
+        available: &[usize],
+        (op, cue): (&serde_json::Value, usize),
+    ) -> Result<bool, Trouble> {
+        let (Some(finder), Some(tool)) =
+            (self.tools.by_grammar("find", "files"), self.tools.by_grammar("filter", "lists"))
+        else {
             return Ok(false);
         };
         let folder = |at: &usize| path(&self.items[*at]).is_some_and(|(_, looks)| looks != Looks::File);

@@ -100,9 +100,12 @@ impl<'a> Builder<'a> {
             _ => None,
         };
         let joint = self.items.get(first + 1).map(|i| i.folded.clone()).unwrap_or_default();
-        let both = first.checked_sub(1).map(|b| self.items[b].folded.as_str()).is_some_and(|w| matches!(w, "both" | "sia"));
+        let both =
+            first.checked_sub(1).map(|b| self.items[b].folded.as_str()).is_some_and(|w| matches!(w, "both" | "sia"));
         let either = matches!(joint.as_str(), "or" | "o" | "oppure");
-        let Some(other) = sought(first + 2).filter(|_| either || (both && matches!(joint.as_str(), "and" | "e" | "sia" | "che"))) else {
+        let Some(other) =
+            sought(first + 2).filter(|_| either || (both && matches!(joint.as_str(), "and" | "e" | "sia" | "che")))
+        else {
             return Ok(());
         };
         let argument = self.steps.last_mut().and_then(|s| s.args.as_object_mut());

@@ -82,9 +82,37 @@ impl Reading<'_, '_> {
     fn puts_first(&mut self, at: usize) -> bool {
         let first = |i: &Item| {
             let folded = i.folded.as_str();
-            matches!(folded, "first" | "on top" | "at the top" | "top" | "in cima" | "per prime" | "per primi" | "per primo" | "per prima" | "in testa" | "prima" | "up front")
+            matches!(
+                folded,
+                "first"
+                    | "on top"
+                    | "at the top"
+                    | "top"
+                    | "in cima"
+                    | "per prime"
+                    | "per primi"
+                    | "per primo"
+                    | "per prima"
+                    | "in testa"
+                    | "prima"
+                    | "up front"
+            )
         };
-        let ends = |i: &Item| matches!(i.folded.as_str(), "from" | "dal" | "dalla" | "dalle" | "dai" | "a partire dal" | "a partire da" | "a partire dalla" | "starting with" | "starting from");
+        let ends = |i: &Item| {
+            matches!(
+                i.folded.as_str(),
+                "from"
+                    | "dal"
+                    | "dalla"
+                    | "dalle"
+                    | "dai"
+                    | "a partire dal"
+                    | "a partire da"
+                    | "a partire dalla"
+                    | "starting with"
+                    | "starting from"
+            )
+        };
         let after = (at + 1..at + 5).find(|&i| self.item(i).is_some_and(first));
         let before = (at.saturating_sub(3)..at).find(|&i| self.item(i).is_some_and(ends));
         let found = after.or(before);

@@ -309,7 +309,10 @@ impl Reading<'_, '_> {
             self.wanted.used.extend(top.iter().flat_map(|(_, used)| used.iter().copied()));
             let top = top.map_or(if self.is_one(at) { 1 } else { SOME }, |(n, _)| n);
             self.wanted.top = Some((top, at));
-            let least = self.available.iter().any(|&i| i >= at && i <= found && matches!(self.items()[i].folded.as_str(), "least" | "meno"));
+            let least = self
+                .available
+                .iter()
+                .any(|&i| i >= at && i <= found && matches!(self.items()[i].folded.as_str(), "least" | "meno"));
             self.wanted.order = Some(Order { by, desc: !least, at: found });
             return;
         }

@@ -566,7 +566,8 @@ impl Lexicons {
     /// What a phrase of these very words means, in English.
     pub(crate) fn phrase(&self, words: &[&str]) -> Option<&[Sense]> {
         let (first, rest) = words.split_first()?;
-        let fits = |p: &&Phrase| p.language == Language::En && p.rest.iter().map(String::as_str).eq(rest.iter().copied());
+        let fits =
+            |p: &&Phrase| p.language == Language::En && p.rest.iter().map(String::as_str).eq(rest.iter().copied());
         self.phrases.get(*first)?.iter().find(fits).map(|p| p.senses.as_slice())
     }
 

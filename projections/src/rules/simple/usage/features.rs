@@ -60,9 +60,10 @@ fn is_kind(token: &str) -> bool {
 /// The words of an item, and the kind of thing that it is.
 fn tokens(item: &Item) -> Vec<String> {
     let words = || {
-        item.folded.split([' ', '\'']).filter(|w| !w.is_empty()).map(|w| {
-            if w.starts_with(|c: char| c.is_ascii_digit()) { "NUM".to_owned() } else { w.to_owned() }
-        })
+        item.folded
+            .split([' ', '\''])
+            .filter(|w| !w.is_empty())
+            .map(|w| if w.starts_with(|c: char| c.is_ascii_digit()) { "NUM".to_owned() } else { w.to_owned() })
     };
     let with = |kind: &str| words().chain([kind.to_owned()]).collect();
     let only = |kind: &str| vec![kind.to_owned()];
@@ -111,7 +112,9 @@ fn meaning(lexicons: &Lexicons, sense: &Sense) -> Option<String> {
         Sense::Past(v) => format!("past:{}", lexicons.verbs[*v].verbs[0]),
         Sense::Object(o) => format!("o:{}", lexicons.objects[*o]),
         Sense::Form { index, .. } => format!("form:{}", lexicons.forms[*index]),
-        Sense::Measure(m) => format!("measure:{}", lexicons.measures[*m].fields.keys().cloned().collect::<Vec<_>>().join(" ")),
+        Sense::Measure(m) => {
+            format!("measure:{}", lexicons.measures[*m].fields.keys().cloned().collect::<Vec<_>>().join(" "))
+        }
         Sense::Setting(s) => format!("s:{}={}", lexicons.settings[*s].argument, lexicons.settings[*s].value),
         Sense::Order(o) => format!("order:{} {}", lexicons.orders[*o].by, lexicons.orders[*o].desc),
         Sense::Field(f) => format!("field:{}", lexicons.fields[*f].name),

@@ -21,7 +21,13 @@ pub(crate) fn frame_of(steps: &[PlannedStep]) -> String {
             }
             "filter_entries" if frame.as_slice() == ["get_processes"] => continue,
             "filter_texts_lines" if !(has("substring") || has("regex")) => {
-                let end = if has("range") { "range" } else if has("tail") { "tail" } else { "head" };
+                let end = if has("range") {
+                    "range"
+                } else if has("tail") {
+                    "tail"
+                } else {
+                    "head"
+                };
                 if let Some(read) = frame.last_mut().filter(|f| f.starts_with("read_files")) {
                     read.push(' ');
                     read.push_str(end);

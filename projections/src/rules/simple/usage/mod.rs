@@ -95,9 +95,8 @@ impl Usage {
         const CLEARLY: i16 = 10;
         const HARDLY: i16 = 20;
         let Some(at) = self.frames.iter().position(|f| f == frame) else { return false };
-        let for_this = |weights: &Vec<(u16, i16)>| {
-            weights.iter().any(|&(f, weight)| usize::from(f) == at && weight >= CLEARLY)
-        };
+        let for_this =
+            |weights: &Vec<(u16, i16)>| weights.iter().any(|&(f, weight)| usize::from(f) == at && weight >= CLEARLY);
         let features = features::of_word(word);
         // A word that speaks for nothing is grammar, whoever it is.
         let idle = self.weights.get(&features[0]).is_some_and(|w| w.iter().all(|&(_, weight)| weight <= HARDLY));
