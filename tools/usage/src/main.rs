@@ -4,6 +4,8 @@
 //! the same file on the same machine. Every fifth sentence of each frame is first kept out, to say how well the rest
 //! predicts it; the weights that are written are learned from all.
 
+#![expect(clippy::print_stdout, reason = "a tool that tells what it learned")]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -87,7 +89,7 @@ fn split(corpus: &Corpus) -> (Vec<usize>, Vec<usize>) {
     (0..corpus.rows.len()).partition(|&at| {
         let frame = corpus.rows[at].frame;
         count[frame] += 1;
-        count[frame] % 5 != 0
+        !count[frame].is_multiple_of(5)
     })
 }
 

@@ -486,10 +486,9 @@ fn a_question_is_a_choice_only_where_it_names_what_to_choose() {
         let Command::Open(opened) = open(text, "supervised") else { panic!("another command") };
         let opened = Command::Open(Box::new(TurnOpened { dialogs: true, ..*opened }));
         let events = decide(&Turn::default(), ID, world.context(), opened).unwrap();
-        let found = events.iter().find_map(|event| match event {
-            Event::DialogOpened(dialog) => Some(dialog.kind.as_str()),
-            _ => None,
-        });
+        let found = events
+            .iter()
+            .find_map(|event| if let Event::DialogOpened(dialog) = event { Some(dialog.kind.as_str()) } else { None });
         assert_eq!(found, Some(kind), "{text}");
     }
 }

@@ -183,8 +183,7 @@ fn within(tool: &Indexed, argument: &str, items: &[Item], paths: &[usize], fille
         (false, true) => (other, one),
         _ => return false,
     };
-    let passes =
-        |i: &&Item| !(i.object().is_some() && !i.is(Cue::Inside)) && !(i.is(Cue::Determiner) && !i.is(Cue::Inside));
+    let passes = |i: &&Item| i.is(Cue::Inside) || !(i.object().is_some() || i.is(Cue::Determiner));
     let led = items[..folder].iter().rev().find(passes).is_some_and(|i| i.is(Cue::Inside));
     let (Some((place, looks)), Some((value, _))) = (path(&items[folder]), path(&items[name])) else { return false };
     if !led || looks == Looks::File {

@@ -215,7 +215,7 @@ impl Reader<'_> {
         let plural = self.language == Language::En && self.word(at).ends_with("days");
         let (days, to) = self.days(at).filter(|_| self.likely || plural)?;
         let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
-        timed.then(|| (Cadence::Weekly(days), None, to))
+        timed.then_some((Cadence::Weekly(days), None, to))
     }
 
     /// «once an hour», «una volta al giorno».
@@ -233,13 +233,12 @@ impl Reader<'_> {
             let senses = self.lexicons.senses_of(name, self.language);
             senses.iter().find_map(|s| if let Sense::Weekday(n) = s { Some(*n % 7) } else { None })
         };
-        let (first, last, to) = match self.word(at).split_once('-') {
-            Some((first, last)) => (named(first)?, named(last)?, at + 1),
-            None => {
-                let first = self.weekday(at)?;
-                let next = self.phrase(&self.words.through, at + 1)?;
-                (first, self.weekday(next)?, next + 1)
-            }
+        let (first, last, to) = if let Some((first, last)) = self.word(at).split_once('-') {
+            (named(first)?, named(last)?, at + 1)
+        } else {
+            let first = self.weekday(at)?;
+            let next = self.phrase(&self.words.through, at + 1)?;
+            (first, self.weekday(next)?, next + 1)
         };
         let days = (0..7).map(|n| (first + n) % 7);
         let upto = days.clone().position(|d| d == last)?;
@@ -257,7 +256,7 @@ impl Reader<'_> {
         let article = self.language == Language::It && matches!(self.word(at), "il" | "la" | "di");
         let (days, to) = self.days(at + 1).filter(|_| article)?;
         let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
-        timed.then(|| (Cadence::Weekly(days), None, to))
+        timed.then_some((Cadence::Weekly(days), None, to))
     }
 
     /// What comes after «every».

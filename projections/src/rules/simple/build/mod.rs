@@ -4,7 +4,6 @@
 //! target that the words do not hold; what is missing becomes a question.
 
 mod acting;
-mod columns;
 mod conditions;
 mod filing;
 mod frames;

@@ -94,8 +94,7 @@ impl Builder<'_> {
             named(at)?;
         }
         let titled = |i: usize| {
-            self.items.get(i).is_some_and(|p| p.what == What::Punctuation('.'))
-                && super::frames::is_title(&self.items[i - 1].folded)
+            self.items.get(i).is_some_and(|p| p.what == What::Punctuation('.')) && self.items[i - 1].is(Cue::Title)
         };
         let more = (at + 1..at + 4)
             .take_while(|&i| titled(i) || named(i).is_some() && (self.items[i].is_unknown() || self.items[i].forgiven))
@@ -132,8 +131,8 @@ impl Builder<'_> {
 
     /// «Anna or Franca»: which of them is for the person to say.
     pub(super) fn refuse_choice(&self, last: usize) -> Result<(), Trouble> {
-        let or = |i: &Item| matches!(i.folded.as_str(), "or" | "o" | "oppure" | "either" | "ovvero");
-        let before = self.items[..last].iter().rposition(|i| i.folded == "either");
+        let or = |i: &Item| i.is(Cue::Choice);
+        let before = self.items[..last].iter().rposition(or);
         let after = self.items.get(last + 1).is_some_and(or);
         match before.or(after.then_some(last)) {
             Some(at) => Err(Trouble::Unclear { words: self.said(at..self.items.len().min(last + 3)) }),

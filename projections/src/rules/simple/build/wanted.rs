@@ -273,7 +273,7 @@ impl Reading<'_, '_> {
         let Some(at) = self.available.iter().copied().find(cue) else { return };
         let Some((by, found)) = self.column_from(at + 1) else { return };
         let Some(top) = self.rows_meant(at) else { return };
-        let desc = !matches!(self.items()[at].folded.as_str(), "least" | "meno");
+        let desc = !self.items()[at].is(Cue::Least);
         self.wanted.order = Some(Order { by, desc, at });
         self.wanted.top = Some((top, at));
         self.wanted.used.extend(at..=found);
@@ -309,10 +309,7 @@ impl Reading<'_, '_> {
             self.wanted.used.extend(top.iter().flat_map(|(_, used)| used.iter().copied()));
             let top = top.map_or(if self.is_one(at) { 1 } else { SOME }, |(n, _)| n);
             self.wanted.top = Some((top, at));
-            let least = self
-                .available
-                .iter()
-                .any(|&i| i >= at && i <= found && matches!(self.items()[i].folded.as_str(), "least" | "meno"));
+            let least = self.available.iter().any(|&i| i >= at && i <= found && self.items()[i].is(Cue::Least));
             self.wanted.order = Some(Order { by, desc: !least, at: found });
             return;
         }

@@ -149,6 +149,18 @@ pub(crate) enum Cue {
     Makes,
     /// «new», «recent»: an adjective of time.
     Fresh,
+    /// «or»: which of two is meant is left open.
+    Choice,
+    /// «would you»: a request in the form of a question.
+    Polite,
+    /// «I», «you have»: who did what follows.
+    Doer,
+    /// «least»: the order goes from the least of it.
+    Least,
+    /// «under»: what stands below the heading of a column.
+    Beneath,
+    /// «Dr.»: opens a name.
+    Title,
     /// «something»: stands for a text or thing that is not said.
     Vague,
     /// «I no longer need»: what it is said of may go, when a verb says so too.

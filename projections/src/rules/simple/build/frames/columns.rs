@@ -5,13 +5,14 @@
 
 use serde_json::{Value, json};
 
-use super::super::compose::number;
-use super::super::fill::words;
-use super::super::items::{Item, What};
-use super::super::lexicon::{Cue, Sense};
-use super::super::usage::Usage;
-use super::frames::Part;
-use super::{Builder, Trouble};
+use super::super::super::compose::number;
+use super::super::super::fill::words;
+use super::super::super::items::{Item, What};
+use super::super::super::lexicon::{Cue, Sense};
+use super::super::super::words::{fold, stem};
+use super::super::wanted::SOME;
+use super::super::{Builder, Trouble};
+use super::{Meaning, Part};
 use crate::plan::Origin;
 
 /// The fewest points that make a column of a word.
@@ -19,21 +20,23 @@ const ENOUGH: i32 = 3;
 
 impl Builder<'_> {
     /// Plans what a frame does to the rows of a table that was read.
-    pub(super) fn rows_by_frame(&mut self, parts: &[Part<'_>], usage: &Usage, frame: &str) -> Result<(), Trouble> {
+    pub(super) fn rows_by_frame(&mut self, meant: &Meaning<'_>) -> Result<(), Trouble> {
         let mut value = None;
-        if parts.get(1).is_some_and(|p| p.tool == "filter_entries") {
-            let at = self.value_said(usage, frame).ok_or_else(|| self.not_filled())?;
-            let field = self.field_of(at, usage, frame);
+        if meant.parts.get(1).is_some_and(|p| p.tool == "filter_entries") {
+            let at = self.value_said(meant).ok_or_else(|| self.not_filled())?;
+            let field = self.field_of(at, meant);
             value = Some((at, field));
             self.used[at] = true;
-            field.into_iter().for_each(|field| self.used[field] = true);
+            if let Some(field) = field {
+                self.used[field] = true;
+            }
         }
-        let rest = if value.is_some() { &parts[2..] } else { &parts[1..] };
+        let rest = if value.is_some() { &meant.parts[2..] } else { &meant.parts[1..] };
         let key = match rest {
             [part] if part.tool == "compute_entries" && part.value("op") == Some("count") => None,
             [part] if matches!(part.tool, "sort_entries" | "compute_entries" | "group_entries") => {
                 let grouped = part.tool == "group_entries";
-                Some(self.column_said(usage, frame, grouped).ok_or_else(|| self.not_filled())?)
+                Some(self.column_said(meant, grouped).ok_or_else(|| self.not_filled())?)
             }
             [] => None,
             _ => return Err(self.not_filled()),
@@ -55,7 +58,7 @@ impl Builder<'_> {
             }
             "group_entries" => {
                 let mut args = vec![("by", json!(name), origin)];
-                args.extend(self.total_of_groups(usage, frame));
+                args.extend(self.total_of_groups(meant));
                 self.next("group_entries", &args)?;
             }
             _ => {
@@ -78,7 +81,7 @@ impl Builder<'_> {
             (at..at + length).for_each(|at| self.used[at] = true);
             args.push(("top", json!(n), words(&self.items[at])));
         } else if part.has("top") {
-            args.push(("top", json!(if self.says_many() { super::wanted::SOME } else { 1 }), Origin::Default));
+            args.push(("top", json!(if self.says_many() { SOME } else { 1 }), Origin::Default));
         }
         self.next("sort_entries", &args)
     }
@@ -99,7 +102,7 @@ impl Builder<'_> {
     }
 
     /// «the average score per team»: what is counted or summed in each group.
-    fn total_of_groups(&mut self, usage: &Usage, frame: &str) -> Option<(&'static str, Value, Origin)> {
+    fn total_of_groups(&mut self, meant: &Meaning<'_>) -> Option<(&'static str, Value, Origin)> {
         let said = |i: &Item| self.total_said(i).is_some();
         let total =
             self.items.iter().position(|i| !i.is_noise() && said(i)).or_else(|| self.items.iter().position(said));
@@ -108,7 +111,7 @@ impl Builder<'_> {
             Some(at) => self.total_said(&self.items[at])?.to_owned(),
             None => self.items.iter().any(sums).then(|| "sum".to_owned())?,
         };
-        let key = self.column_said(usage, frame, false)?;
+        let key = self.column_said(meant, false)?;
         self.used[key] = true;
         let name = self.column_written(key);
         Some(("aggregate", json!([{ "op": op, "key": name }]), words(&self.items[key])))
@@ -209,9 +212,7 @@ impl Builder<'_> {
                 || matches!(i.what, What::Punctuation(':' | ','))
         };
         let passes = |i: &Item| {
-            grammar(i)
-                && i.is(Cue::Column) == false
-                && i.senses().iter().all(|s| matches!(s, Sense::Noise | Sense::Cue(_)))
+            grammar(i) && !i.is(Cue::Column) && i.senses().iter().all(|s| matches!(s, Sense::Noise | Sense::Cue(_)))
         };
         let mut next = at;
         for _ in 0..4 {
@@ -225,7 +226,7 @@ impl Builder<'_> {
     }
 
     /// How much speaks for that word to be the column that is sorted, summed or grouped by.
-    fn column_points(&self, at: usize, usage: &Usage, frame: &str, grouped: bool) -> Option<i32> {
+    fn column_points(&self, at: usize, meant: &Meaning<'_>, grouped: bool) -> Option<i32> {
         if self.used[at] || !self.names_data(at) || self.names_rows(at) {
             return None;
         }
@@ -254,10 +255,10 @@ impl Builder<'_> {
             points += 3 * i32::from(is(before, &ranks)) + 2 * i32::from(after == Some(at + 1) && is(after, &ranks));
         }
         let unknown = item.is_unknown() || matches!(item.what, What::Quoted(_));
-        points += i32::from(unknown && !usage.explains(&item.folded, frame)) + i32::from(unknown);
+        points += i32::from(unknown && !meant.explains(&item.folded)) + i32::from(unknown);
         let capital = at > 0 && self.said(at..at + 1).starts_with(char::is_uppercase);
         points -= 3 * i32::from(capital) + 3 * i32::from(self.is_the_table(&item.folded));
-        points += 3 * i32::from(led.is_some_and(|i| matches!(i.folded.as_str(), "under" | "sotto")));
+        points += 3 * i32::from(led.is_some_and(|i| i.is(Cue::Beneath)));
         Some(points)
     }
 
@@ -272,9 +273,9 @@ impl Builder<'_> {
     }
 
     /// The column that the sentence is about.
-    fn column_said(&self, usage: &Usage, frame: &str, grouped: bool) -> Option<usize> {
+    fn column_said(&self, meant: &Meaning<'_>, grouped: bool) -> Option<usize> {
         let mut ranked: Vec<(i32, usize)> =
-            (0..self.items.len()).filter_map(|at| Some((self.column_points(at, usage, frame, grouped)?, at))).collect();
+            (0..self.items.len()).filter_map(|at| Some((self.column_points(at, meant, grouped)?, at))).collect();
         ranked.sort_by_key(|&(points, at)| (std::cmp::Reverse(points), at));
         match ranked.as_slice() {
             [(points, at)] if *points >= 2 => Some(*at),
@@ -284,9 +285,9 @@ impl Builder<'_> {
     }
 
     /// The value that rows are to have.
-    fn value_said(&self, usage: &Usage, frame: &str) -> Option<usize> {
+    fn value_said(&self, meant: &Meaning<'_>) -> Option<usize> {
         let mut ranked: Vec<(i32, usize)> =
-            (0..self.items.len()).filter_map(|at| Some((self.value_points(at, usage, frame)?, at))).collect();
+            (0..self.items.len()).filter_map(|at| Some((self.value_points(at, meant)?, at))).collect();
         ranked.sort_by_key(|&(points, at)| (std::cmp::Reverse(points), at));
         match ranked.as_slice() {
             [(points, at)] if *points >= 2 => Some(*at),
@@ -295,7 +296,7 @@ impl Builder<'_> {
         }
     }
 
-    fn value_points(&self, at: usize, usage: &Usage, frame: &str) -> Option<i32> {
+    fn value_points(&self, at: usize, meant: &Meaning<'_>) -> Option<i32> {
         let item = &self.items[at];
         let figure = number(self.items, at).is_some() && !item.is_noise();
         let place = matches!(item.what, What::Zone(_))
@@ -315,7 +316,7 @@ impl Builder<'_> {
             + 3 * i32::from(capital || place)
             + 3 * i32::from(figure || marked)
             + 2 * i32::from(named);
-        points += i32::from(item.is_unknown() && !usage.explains(&item.folded, frame)) + i32::from(item.is_unknown());
+        points += i32::from(item.is_unknown() && !meant.explains(&item.folded)) + i32::from(item.is_unknown());
         points -= 4 * i32::from(column(self.beside(at, false)) || column(self.beside(at, true)));
         points -= 3 * i32::from(self.is_the_table(&item.folded));
         points -= 3 * i32::from(["texts_lines", "entries", "files"].iter().any(|n| self.names(item, n)));
@@ -329,7 +330,7 @@ impl Builder<'_> {
     }
 
     /// The column whose value is meant: named as one, or right before the value.
-    fn field_of(&self, value: usize, usage: &Usage, frame: &str) -> Option<usize> {
+    fn field_of(&self, value: usize, meant: &Meaning<'_>) -> Option<usize> {
         let open = |&at: &usize| at != value && !self.used[at] && self.names_data(at);
         let column = |&at: &usize| {
             [self.beside(at, false), self.beside(at, true)].into_iter().flatten().any(|p| self.items[p].is(Cue::Column))
@@ -349,23 +350,23 @@ impl Builder<'_> {
                         || i.is_punctuation()
                         || i.verb().is_some()
                         || i.is(Cue::Contains)
-                        || usage.explains(&i.folded, frame)
+                        || meant.explains(&i.folded)
                 };
-                let known = usage.explains(&self.items[at].folded, frame);
+                let known = meant.explains(&self.items[at].folded);
                 !self.is_the_table(&self.items[at].folded) && between.iter().all(passes) && !known
             })
             .or_else(|| self.follows_field(value).then(|| value - 1));
         // Beside a total the column that is named is rather the one that is summed.
-        let further = frame.matches(" > ").count() > 1;
+        let further = meant.frame.matches(" > ").count() > 1;
         if further { before.or(named) } else { named.or(before) }.filter(rows)
     }
 
     fn is_the_table(&self, folded: &str) -> bool {
-        let stem = super::super::words::stem(folded);
+        let wanted = stem(folded);
         self.items.iter().any(|i| match &i.what {
             What::Path { value, .. } => {
-                let file = super::super::words::fold(value.rsplit('/').next().unwrap_or(value));
-                file.split(|c: char| !c.is_alphanumeric()).any(|part| super::super::words::stem(part) == stem)
+                let file = fold(value.rsplit('/').next().unwrap_or(value));
+                file.split(|c: char| !c.is_alphanumeric()).any(|part| stem(part) == wanted)
             }
             _ => false,
         })

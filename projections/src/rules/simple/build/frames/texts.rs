@@ -1,0 +1,113 @@
+//! Frames over texts: lines of a file, searches in it, pages, and what is passed on of them.
+
+use serde_json::json;
+
+use super::super::super::fill::{Filled, fill, path, words};
+use super::super::super::items::{Lines, What};
+use super::super::{Builder, Clause, Trouble};
+use super::Part;
+use crate::manifest::Role;
+use crate::plan::Origin;
+
+impl Builder<'_> {
+    pub(super) fn lines_read(&mut self, part: &Part<'_>, all: &[usize]) -> Result<(), Trouble> {
+        let tool = self.known(part.tool)?;
+        if self.paths(all).iter().any(|&at| path(&self.items[at]).is_some_and(|(v, _)| v.ends_with('/'))) {
+            return Err(self.not_filled());
+        }
+        let lines_at = all.iter().copied().find(|&at| matches!(self.items[at].what, What::Lines(_)));
+        if part.has("range") {
+            let at = lines_at.ok_or_else(|| self.not_filled())?;
+            self.over_paths("read_files", &self.paths(all))?;
+            let picker = self.known("filter_texts_lines")?;
+            let lines = fill(self.lexicons, picker, self.items, &[at], None);
+            return self.select(picker, lines);
+        }
+        let mut filled = fill(self.lexicons, tool, self.items, all, None);
+        let end = [("head", "head_lines"), ("tail", "tail_lines")].into_iter().find(|(end, _)| part.has(end));
+        if let Some((_, argument)) = end.filter(|(_, argument)| !filled.args.contains_key(*argument)) {
+            let other = all.iter().any(|&at| matches!(self.items[at].what, What::Lines(_)));
+            let (at, n, length) = self.number_said(all).filter(|_| !other).ok_or_else(|| self.not_filled())?;
+            filled.set(argument, json!(n), self.items, at);
+            filled.used.extend(at..at + length);
+        }
+        let lines = all.iter().find_map(|&at| if let What::Lines(l) = self.items[at].what { Some(l) } else { None });
+        let agrees = match lines {
+            Some(Lines::First(_)) => part.has("head"),
+            Some(Lines::Last(_)) => part.has("tail"),
+            _ => true,
+        };
+        if !agrees {
+            return Err(self.not_filled());
+        }
+        self.push(tool, filled)
+    }
+
+    pub(super) fn searched(&mut self, all: &[usize]) -> Result<(), Trouble> {
+        let quoted: Vec<usize> =
+            all.iter().copied().filter(|&at| matches!(self.items[at].what, What::Quoted(_))).collect();
+        let [text] = *quoted.as_slice() else { return Err(self.not_filled()) };
+        self.over_paths("read_files", all)?;
+        if !self.last_gives_content() {
+            return Err(self.not_filled());
+        }
+        let tool = self.known("filter_texts_lines")?;
+        let mut filled = Filled::default();
+        let What::Quoted(value) = &self.items[text].what else { return Err(self.not_filled()) };
+        filled.set("substring", json!(value), self.items, text);
+        self.select(tool, filled)
+    }
+
+    /// What a page or a file holds is written elsewhere, or sent to somebody.
+    pub(super) fn passed_on(&mut self, part: &Part<'_>, act: &str, all: &[usize]) -> Result<(), Trouble> {
+        let tool = self.known(act)?;
+        let paths = self.paths(all);
+        let target = self.destination(&paths).filter(|_| act == "write_files");
+        let sources: Vec<usize> = all.iter().copied().filter(|&at| Some(at) != target).collect();
+        let fetched = part.tool == "get_urls";
+        if paths.len() != usize::from(!fetched) + usize::from(act == "write_files") {
+            return Err(self.not_filled());
+        }
+        if fetched {
+            self.page_read(part, &sources)?;
+        } else {
+            self.lines_read(part, &sources)?;
+        }
+        if !self.last_gives_content() {
+            return Err(self.not_filled());
+        }
+        let mut filled = if let Some(at) = target {
+            fill(self.lexicons, tool, self.items, &[at], target)
+        } else {
+            let to = self.person_said(all).ok_or_else(|| self.not_filled())?;
+            let mut filled = Filled::default();
+            filled.args.insert("to".to_owned(), json!([self.said(to..to + 1)]));
+            filled.provenance.insert("/to/0".to_owned(), words(&self.items[to]));
+            filled.used.push(to);
+            filled
+        };
+        let Some(argument) = tool.with_role(Role::Content).chain(tool.with_role(Role::Text)).next() else {
+            return Err(self.not_filled());
+        };
+        filled.refer(argument, self.last(), "content");
+        self.push(tool, filled)
+    }
+
+    pub(super) fn page_read(&mut self, part: &Part<'_>, all: &[usize]) -> Result<(), Trouble> {
+        let tool = self.known(part.tool)?;
+        let mut filled = fill(self.lexicons, tool, self.items, all, None);
+        if let Some(what) = part.value("what") {
+            filled.args.insert("what".to_owned(), json!(what));
+            filled.provenance.entry("/what".to_owned()).or_insert(Origin::Default);
+        }
+        // «the json at https://…»: what the page is, not files of that kind.
+        filled.used.extend(all.iter().filter(|&&at| matches!(self.items[at].what, What::Globs { base: None, .. })));
+        self.push(tool, filled)?;
+        let clause = Clause { range: 0..self.items.len(), verbs: Vec::new(), counts: false, pronoun: false };
+        let picked = if part.settings.is_empty() { self.extraction(&clause, all) } else { None };
+        if let (Some(filled), Some(extract)) = (picked, self.tools.by_grammar("extract", "entries")) {
+            self.select(extract, filled)?;
+        }
+        Ok(())
+    }
+}
