@@ -624,6 +624,11 @@ fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(
     let (folder, file) = (noun(labelled, "dirs"), noun(labelled, "files") && is_singular_file(labelled));
     if item.senses().contains(&Sense::Folder) {
         let capital = written.starts_with(char::is_uppercase) && before.is_some_and(Item::is_word);
+        // «the largest files in pictures»: a place at the end of what is said, where no other is named.
+        let led = before.is_some_and(|b| b.is(Cue::Inside) && !b.is(Cue::Every));
+        let ends = items.get(at + 1).is_none_or(|i| i.is_punctuation() || i.is(Cue::Connector));
+        let alone = !items.iter().any(|i| matches!(&i.what, What::Path { value, .. } if value.contains(['/', '~'])));
+        let capital = capital || (led && ends && alone);
         if capital || folder || noun(items.get(at + 1), "dirs") {
             let mut letters = written.chars();
             let name: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();

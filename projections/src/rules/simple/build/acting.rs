@@ -446,6 +446,15 @@ impl<'a> Builder<'a> {
         } else if sourceless && clause.pronoun {
             return Err(Trouble::NoAntecedent);
         }
+        let tool = self.reader_of_found(tool).unwrap_or(tool);
         self.push(tool, filled)
+    }
+
+    /// «read all the pdf files in ~/x»: what was found is read by the executor of its kind.
+    fn reader_of_found(&self, tool: &Indexed) -> Option<&'a Indexed> {
+        let patterns = self.steps.last()?.args.get("patterns")?.as_array()?;
+        let pdfs = patterns.iter().all(|p| p.as_str().is_some_and(|p| p.to_ascii_lowercase().ends_with(".pdf")));
+        let reads = tool.verb == "read" && tool.qualifier.is_empty() && pdfs;
+        if reads { self.tools.by_grammar("read", "files_pdf") } else { None }
     }
 }

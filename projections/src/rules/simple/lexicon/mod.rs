@@ -149,6 +149,8 @@ pub(crate) enum Cue {
     Makes,
     /// «new», «recent»: an adjective of time.
     Fresh,
+    /// «spend»: a total of what follows.
+    Spends,
     /// «or»: which of two is meant is left open.
     Choice,
     /// «would you»: a request in the form of a question.
