@@ -15,7 +15,7 @@ pub(crate) fn compose(lexicons: &Lexicons, text: &str, clock: &Clock, language: 
     replace(items, |items, at| name_part(text, items, at));
     replace(items, |items, at| part(text, items, at));
     replace(items, figures);
-    replace(items, |items, at| extension(lexicons, items, at));
+    replace(items, |items, at| extension(lexicons, text, items, at));
     explicit(lexicons, text, items);
     replace(items, |items, at| affix(text, items, at));
     replace(items, |items, at| signed(text, items, at).or_else(|| bound(lexicons, items, at)));
@@ -551,7 +551,7 @@ fn line_numbers(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What,
 }
 
 /// «md files», «i markdown», «every jpg»: words that stand for globs.
-fn extension(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, usize)> {
+fn extension(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
     let item = &items[at];
     if !item.is_word() || item.is(Cue::Restriction) {
         return None;
@@ -559,6 +559,12 @@ fn extension(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(What, us
     let files = |item: Option<&Item>| item.and_then(Item::object).is_some_and(|o| lexicons.objects[o] == "files");
     let near_files = files(items.get(at + 1)) || at > 0 && files(items.get(at - 1));
     let globs = item.senses().iter().find_map(|s| if let Sense::Globs(g) = s { Some(*g) } else { None });
+    // «in Pictures» is the folder of that name.
+    let led = at.checked_sub(1).is_some_and(|b| items[b].is(Cue::Inside));
+    let capital = text[item.start..item.end].starts_with(char::is_uppercase);
+    if led && capital && item.senses().contains(&Sense::Folder) {
+        return None;
+    }
     if let Some(globs) = globs {
         return Some((What::Globs { base: None, globs: lexicons.globs[globs].globs.clone() }, 1));
     }

@@ -25,10 +25,18 @@ fn is_hypothetical(folded: &str) -> bool {
 
 impl<'a> Builder<'a> {
     pub(super) fn acting(&mut self, clause: &Clause, at: usize, verb: usize) -> Result<(), Trouble> {
-        if let Some(asking) = clause.range.clone().find(|&i| i < at && self.items[i].is(Cue::Asking)) {
+        // «would you put …» asks for it; «what would you put …» asks about it.
+        let first = clause
+            .range
+            .clone()
+            .find(|&i| !self.items[i].is_punctuation() && (!self.items[i].is_noise() || self.items[i].is(Cue::Polite)));
+        let asks = |i: usize| self.items[i].is(Cue::Asking) && !(first == Some(i) && self.items[i].is(Cue::Polite));
+        if let Some(asking) = clause.range.clone().find(|&i| i < at && asks(i)) {
             return Err(Trouble::Unclear { words: self.said(asking..at + 1) });
         }
-        if is_hypothetical(&self.items[at].folded) || self.forbidden.contains(&verb) {
+        // «mi metteresti …» asks for it.
+        let wished = at.checked_sub(1).is_some_and(|b| self.items[b].is(Cue::Listener));
+        if (is_hypothetical(&self.items[at].folded) && !wished) || self.forbidden.contains(&verb) {
             return Err(Trouble::Unclear { words: self.said(clause.range.clone()) });
         }
         let available = self.within(clause);
