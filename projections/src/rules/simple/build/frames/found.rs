@@ -116,7 +116,7 @@ impl Builder<'_> {
                     &[("op", json!(op), Origin::Default), ("key", json!("size"), Origin::Default)],
                 )
             }
-            Some("delete_files" | "move_files" | "compress_files" | "filter_entries") => Ok(()),
+            Some("delete_files" | "move_files" | "compress_files" | "filter_entries" | "read_files") => Ok(()),
             Some(_) => Err(self.not_filled()),
             None => {
                 if self.items.iter().any(|i| i.is(Cue::HowMany)) {

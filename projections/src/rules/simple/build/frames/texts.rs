@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::super::super::fill::{Filled, fill, path, words};
 use super::super::super::items::{Lines, What};
+use super::super::super::lexicon::Cue;
 use super::super::{Builder, Clause, Trouble};
 use super::Part;
 use crate::manifest::Role;
@@ -56,6 +57,31 @@ impl Builder<'_> {
         let What::Quoted(value) = &self.items[text].what else { return Err(self.not_filled()) };
         filled.set("substring", json!(value), self.items, text);
         self.select(tool, filled)
+    }
+
+    /// «which files in ~/notes mention "x"»: what was found is read, and its lines are looked through.
+    pub(super) fn searched_in_found(&mut self, all: &[usize]) -> Result<(), Trouble> {
+        let quoted = all.iter().copied().find(|&at| matches!(self.items[at].what, What::Quoted(_)));
+        let after = all.iter().copied().find(|&at| {
+            at > 0 && self.items[at].is_unknown() && self.items[at - 1].is(Cue::Contains) && !self.items[at - 1].is_noise()
+        });
+        let at = quoted.or(after).ok_or_else(|| self.not_filled())?;
+        let text = match &self.items[at].what {
+            What::Quoted(text) => text.clone(),
+            _ => self.said(at..at + 1),
+        };
+        let reader = self.known("read_files")?;
+        let mut read = Filled::default();
+        read.refer("entries", self.last(), "");
+        self.push(reader, read)?;
+        let tool = self.known("filter_texts_lines")?;
+        let mut filled = Filled::default();
+        filled.set("substring", json!(text), self.items, at);
+        self.select(tool, filled)?;
+        for &at in all {
+            self.used[at] |= self.items[at].is(Cue::Contains) || self.items[at].is(Cue::Spelled);
+        }
+        Ok(())
     }
 
     /// What a page or a file holds is written elsewhere, or sent to somebody.
