@@ -388,6 +388,15 @@ def whole_number(args, name, least):
     return value
 
 
+def with_derived(kept, names, by, ctx):
+    """What files were sorted by and what only follows from their paths and dates (type, month) is told with them."""
+    meant = dict.fromkeys(CALLED.get(plain(name)) for name in by)
+    made = {name: reader(name, names, ctx) for name in meant if name in ("type", "extension", "year", "month", "week", "day") and "path" in names and name not in names}
+    if not made:
+        return kept, names
+    return [{**entry, **{name: take(entry) for name, take in made.items()}} for entry in kept], names + list(made)
+
+
 def ordered(args, ctx):
     entries = list_of_entries(args.get("entries"))
     by = args.get("by")
@@ -401,6 +410,7 @@ def ordered(args, ctx):
     for name in reversed(by):
         kept, kind, missing = in_order(kept, reader(name, names, ctx), desc, ctx)
     kept = kept[offset : None if top is None else offset + top]
+    kept, names = with_derived(kept, names, by, ctx)
     what, shown, sizes = about(entries, names, by)
     metadata = {"count": len(kept), "total": len(entries), "truncated": False, "by": by, "desc": desc, "kind": kind, "missing": missing, "of": what}
     metadata.update({"columns": shown, "sizes": sizes, "timezone": ctx.timezone or "UTC"})

@@ -22,7 +22,7 @@ const NAMES: [&str; 16] = [
     "group", "gruppo",
 ];
 /// What fields of files and processes are called in Italian.
-const ITALIAN: [(&str, &str); 15] = [
+const ITALIAN: [(&str, &str); 19] = [
     ("name", "nome"),
     ("memory", "memoria"),
     ("size", "dimensione"),
@@ -38,6 +38,10 @@ const ITALIAN: [(&str, &str); 15] = [
     ("items", "elementi"),
     ("command", "comando"),
     ("taken", "scattata"),
+    ("year", "anno"),
+    ("month", "mese"),
+    ("week", "settimana"),
+    ("day", "giorno"),
 ];
 
 /// Kinds and classes of files in Italian.
