@@ -671,7 +671,7 @@ def rendered(args, ctx):
     title, width = args.get("title") or "", args.get("width") or 100
     rows, columns, sizes = picked(entries, args, ctx)
     metadata = {"count": len(rows), "shown": len(rows), "columns": columns, "format": form, "truncated": False}
-    if not rows and form not in ("csv", "markdown"):
+    if not rows and (not columns or form not in ("csv", "markdown")):
         content = "La lista è vuota." if ctx.language == "it" else "The list is empty."
         return {"ok": True, "content": (title + "\n\n" if title else "") + content, "metadata": metadata}
     if form == "svg":

@@ -405,6 +405,12 @@ def ordered(args, ctx):
         raise Refused("missing_input", "The field to sort by is missing.", "Manca il campo per cui ordinare.")
     top, offset, desc = whole_number(args, "top", 1), whole_number(args, "offset", 0) or 0, bool(args.get("desc"))
     names = fields_of(entries)
+    if entries and any(CALLED.get(plain(name)) == "size" for name in by) and all(entry.get("kind") == "dir" and not entry.get("size") for entry in entries):
+        raise Refused(
+            "not_found",
+            "Folders have no size of their own; ask how much the files in one of them take",
+            "Le cartelle non hanno una dimensione propria; chiedi quanto occupano i file di una di esse",
+        )
     kept, kind, missing = entries, "text", 0
     # From the last field to the first: each pass is stable.
     for name in reversed(by):

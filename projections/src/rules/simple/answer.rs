@@ -163,6 +163,10 @@ impl Speaker<'_> {
         let told = whole.or_else(|| step.result.pointer("/metadata/count").and_then(Value::as_u64));
         let n = told.or(entries.and_then(|n| u64::try_from(n).ok()));
         let Some(n) = n else { return self.say("unknown_value", json!({ "name": "count" })) };
+        let metadata = |name: &str| step.result.pointer("/metadata")?.get(name)?.as_u64();
+        if let (Some(copies), Some(groups)) = (metadata("copies"), metadata("groups")) {
+            return self.bounded(step, self.say("count_copies", json!({ "n": copies, "files": groups })));
+        }
         let kind = step.args.get("kind").and_then(Value::as_str);
         let object = tool.map_or("", |t| t.object.as_str());
         let key = match (object, kind) {
