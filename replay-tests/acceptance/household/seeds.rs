@@ -203,6 +203,11 @@ const LOOKS: &[Use] = &[
     ),
     (
         "filter_texts_lines",
+        ("show the lines of ~/Notes/latin.txt that contain caff", &["caffè\n", "Latin-1"]),
+        ("mostra le righe di ~/Notes/latin.txt che contengono caff", &["caffè\n", "Latin-1"]),
+    ),
+    (
+        "filter_texts_lines",
         ("show the lines of ~/Logs/app.log that contain ERROR", &["ERROR 50\nand 10 more of 60 lines\n", "!ERROR 51"]),
         (
             "mostra le righe di ~/Logs/app.log che contengono ERROR",

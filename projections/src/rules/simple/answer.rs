@@ -233,6 +233,9 @@ impl Speaker<'_> {
         if flag("lossy") {
             notes.push(self.say("lossy", json!({})));
         }
+        if flag("guessed") {
+            notes.push(self.say("guessed", json!({})));
+        }
         if flag("binary") {
             let bytes = metadata.and_then(|m| m.get("bytes").or(m.get("size"))).and_then(Value::as_u64);
             notes.push(self.say("binary", json!({ "bytes": bytes })));
