@@ -436,6 +436,7 @@ class Cells:
     def __init__(self, entries, columns, sizes, ctx):
         self.language, self.moments = ctx.language, Moments(ctx)
         self.columns, self.right, self.texts = columns, [], []
+        self.heads = list(columns)
         for name in columns:
             values = [entry.get(name) for entry in entries]
             numbers = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
@@ -484,7 +485,7 @@ def digits_only(text):
 
 def widths_of(cells, width):
     """(widths of the columns that fit, how many do not)."""
-    widths = [max([width_of(name)] + [width_of(text) for text in set(texts)]) for name, texts in zip(cells.columns, cells.texts)]
+    widths = [max([width_of(name)] + [width_of(text) for text in set(texts)]) for name, texts in zip(cells.heads, cells.texts)]
     kept = len(widths)
     while kept > 1 and sum([min(LEAST, each) + GAP for each in widths[:kept]]) - GAP > width:
         kept -= 1
@@ -514,7 +515,7 @@ def table_lines(cells, count, width):
             padded.append(blanks + text if cells.right[at] else text + blanks)
         return (" " * GAP).join(padded).rstrip()
 
-    yield line([one_line(name) for name in cells.columns])
+    yield line([one_line(name) for name in cells.heads])
     yield (" " * GAP).join(["-" * each for each in widths])
     for row in zip(*cells.texts[: len(widths)]) if cells.texts else []:
         yield line(row)
@@ -662,7 +663,10 @@ def described(args, ctx):
         feminine = what in ("rows", "dirs")
         italian = ("Le prime %s:" if feminine else "I primi %s:") % count if some else ("Tutte:" if feminine else "Tutti:")
         lines += ["", italian if ctx.language == "it" else "The first %s:" % count if some else "All:"]
-        lines += table_lines(Cells(first, shown, sizes, ctx), len(first), 100)
+        cells = Cells(first, shown, sizes, ctx)
+        if own and ctx.language == "it":
+            cells.heads = [ITALIAN.get(name, name) for name in shown]
+        lines += table_lines(cells, len(first), 100)
     return {"ok": True, "content": "\n".join(lines) + "\n", "metadata": metadata}
 
 
