@@ -334,7 +334,7 @@ fn household() -> Home {
     home.file("Expenses/ragged.csv", ragged);
     home.file("Expenses/huge.csv", format!("id,price\n{}", "7,0.5\n".repeat(100_001)));
     home.file("Expenses/empty.csv", "");
-    home.file("Logs/app.log", (1..=60).map(|number| format!("ERROR {number}\n")).collect::<String>());
+    home.file("Logs/app.log", (1..=60).map(|number| format!("ERROR {number}")).collect::<Vec<_>>().join("\n"));
     home.file("Notes/diary.md", "Monday: planted tomatoes.\nTuesday: rain.\nWednesday: fixed the gate.\n");
     home.file(
         "Notes/diary2.md",
