@@ -181,7 +181,8 @@ impl Reading<'_, '_> {
             .iter()
             .copied()
             .find(|&i| matches!(self.items()[i].what, What::Quoted(_)) && !self.wanted.takes(i));
-        let entries = |i: &usize| !self.builder.names(&self.items()[*i], "entries");
+        let entries =
+            |i: &usize| !["entries", "texts_lines", "files"].iter().any(|n| self.builder.names(&self.items()[*i], n));
         // «how much did I spend on food»: what follows is no column but a value.
         let spent = |i: &usize| self.items()[*i].is(Cue::Spends);
         let valued = |i: &usize| {

@@ -8,7 +8,7 @@ mod sizes;
 mod times;
 
 use self::lines::lines;
-use self::places::{affix, explicit, extension, flag, name_part, place, spelled, zone};
+use self::places::{affix, explicit, extension, flag, name_part, named_so, place, spelled, zone};
 pub(crate) use self::sizes::number;
 use self::sizes::{bound, figures, part, signed};
 use self::times::window;
@@ -21,7 +21,7 @@ use crate::messages::Language;
 pub(crate) fn compose(lexicons: &Lexicons, text: &str, clock: &Clock, language: Language, items: &mut Vec<Item>) {
     spelled(lexicons, text, items);
     replace(items, |items, at| flag(text, items, at));
-    replace(items, |items, at| name_part(text, items, at));
+    replace(items, |items, at| name_part(text, items, at).or_else(|| named_so(lexicons, text, items, at)));
     replace(items, |items, at| part(text, items, at));
     replace(items, figures);
     replace(items, |items, at| extension(lexicons, text, items, at));

@@ -60,6 +60,21 @@ pub(super) fn name_part(text: &str, items: &[Item], at: usize) -> Option<(What, 
     (items[at].is(Cue::Contains) && closes).then(|| Some((glob(part)?, from + 2 - at))).flatten()
 }
 
+/// «the files named diary»: a word that names them, where nothing is made or written.
+pub(super) fn named_so(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let makes = |i: &Item| {
+        i.verb()
+            .is_some_and(|v| matches!(lexicons.verbs[v].verbs[0].as_str(), "write" | "create" | "compress" | "move"))
+    };
+    let files = |i: &Item| i.object().is_some_and(|o| lexicons.objects[o] == "files");
+    let led = items[..at].iter().rev().find(|i| !i.is_noise() && !i.is(Cue::Pronoun)).is_some_and(files);
+    let name = items.get(at + 1).filter(|i| i.is_unknown() && items[at].is(Cue::Named) && led)?;
+    if items.iter().any(makes) {
+        return None;
+    }
+    Some((What::Globs { base: None, globs: vec![format!("*{}*", &text[name.start..name.end])] }, 2))
+}
+
 /// «starting with a», «che finiscono con "x"»: how lines or names begin or end.
 pub(super) fn affix(text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
     let begins = items[at].is(Cue::Begins);

@@ -498,6 +498,10 @@ impl Lexicons {
         if !(3..=24).contains(&length) || word.contains(|c: char| !c.is_alphabetic()) {
             return None;
         }
+        // «txt» is no misspelling of «text».
+        if self.file_extensions.iter().any(|e| e == word) {
+            return None;
+        }
         let mut hits: Vec<&str> = Vec::new();
         let mut consider = |key: &str| {
             for candidate in self.near.get(key).into_iter().flatten() {
