@@ -338,6 +338,13 @@ fn again(
     }) {
         return None;
     }
+    // «for each year» need not recur.
+    let other = usual
+        .first()
+        .is_some_and(|l| l.permille >= DOUBT_PERMILLE && l.frame != "none" && !l.frame.ends_with("_recurring"));
+    if other && !usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 150) {
+        return None;
+    }
     let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);
     let recurring = recurring::recurring(lexicons, language, items, likely)?;
     let (first, past) = (recurring.items.start, recurring.items.end);

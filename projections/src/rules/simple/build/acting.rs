@@ -60,6 +60,10 @@ impl<'a> Builder<'a> {
         };
         let tool = self.putting(clause, at, &available, target).unwrap_or(tool);
         let sources: Vec<usize> = available.iter().copied().filter(|&i| Some(i) != target).collect();
+        // Text is never written into an archive.
+        if tool.verb == "write" && target.is_some() && self.archive(&available) == target {
+            return Err(Trouble::NoTool { words: self.said(clause.range.clone()) });
+        }
         let content = tool.with_role(Role::Content).next().map(str::to_owned);
         if let Some(content) = content {
             let literal = self.literal(&available, at, target);

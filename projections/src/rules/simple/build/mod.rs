@@ -7,6 +7,7 @@ mod acting;
 mod conditions;
 mod filing;
 mod frames;
+mod guard;
 mod people;
 mod questions;
 mod reading;
@@ -115,7 +116,7 @@ impl<'a> Builder<'a> {
             return Err(Trouble::NoSuchLines { words: self.said(at..at + 1) });
         }
         if self.message()? || self.tasks()? {
-            return Ok(());
+            return self.guard_acts();
         }
         let mut dropped = 0;
         for range in clauses {
@@ -138,7 +139,7 @@ impl<'a> Builder<'a> {
         }
         match self.left_over() {
             Some(range) if !self.steps.is_empty() => Err(Trouble::Unclear { words: self.said(range) }),
-            _ => Ok(()),
+            _ => self.guard_acts(),
         }
     }
 

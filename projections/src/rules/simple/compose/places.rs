@@ -187,7 +187,7 @@ pub(super) fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) 
             return path(format!("~/{name}"), Looks::Folder);
         }
     }
-    if !item.is_unknown() {
+    if !(item.is_unknown() || item.forgiven && (folder || file)) {
         return match &item.what {
             What::Quoted(name) if folder && !name.contains('\n') => path(name.clone(), Looks::Folder),
             What::Quoted(name) if file && name.len() < 256 && !name.contains('\n') => path(name.clone(), Looks::File),
@@ -198,8 +198,9 @@ pub(super) fn place(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) 
     let closes = next.is_none_or(|n| n.is_punctuation() || n.is_noise() || n.is(Cue::Inside) || n.is(Cue::Connector));
     let folder = folder || (noun(items.get(at + 1), "dirs") && before.is_some_and(|b| b.is(Cue::Determiner)));
     // «the damn folder ~/x», «folder wanted: ~/x»: what is named is written right after.
+    let placed = items[at + 1..].iter().take(2).any(|i| i.is(Cue::Inside));
     let written_out = |i: &Item| matches!(&i.what, What::Path { value, .. } if value.contains(['/', '~']));
-    if !after_named && items[at + 1..].iter().take(3).any(written_out) {
+    if !after_named && !placed && items[at + 1..].iter().take(3).any(written_out) {
         return None;
     }
     if folder || (file && closes && !item.folded.chars().all(char::is_numeric)) {

@@ -122,6 +122,16 @@ pub(crate) enum Cue {
     Fresh,
     /// «spend»: a total of what follows.
     Spends,
+    /// «should I», «later», «a bad idea»: no request, whatever act is named.
+    Unasked,
+    /// «may I», «devo»: no request where the sentence asks.
+    Wonders,
+    /// «was», «they»: at the beginning, tells of an act.
+    Reports,
+    /// «some», «other»: not all of them.
+    Partial,
+    /// «I mean», «anzi»: takes back what was said before.
+    Retracts,
     /// «or»: which of two is meant is left open.
     Choice,
     /// «would you»: a request in the form of a question.

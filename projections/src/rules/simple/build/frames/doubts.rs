@@ -34,7 +34,8 @@ impl Builder<'_> {
         let turns = |at: &usize| {
             let i = &self.items[*at];
             let usual = i.folded.split(' ').any(|w| meant.explains(w));
-            let asks = i.is(Cue::Asking) && !i.is_noise() && !(meant.sure && i.is(Cue::Polite));
+            let asks =
+                i.is(Cue::Asking) && !(i.is_noise() && !i.is(Cue::Unasked)) && !(meant.sure && i.is(Cue::Polite));
             let told = i.past().is_some() && i.verb().is_none() && who(*at);
             let denied = (*at + 1..self.items.len().min(*at + 3)).any(|n| says(&self.items[n]));
             let turned = i.is(Cue::Not)
@@ -78,6 +79,13 @@ impl Builder<'_> {
             return counted && !item.is_noise();
         }
         let over_found = self.steps.len() > 1 && meant.frame.starts_with("find_") && meant.acts;
+        // «a folder called foo bar»: the name goes on.
+        let named = at
+            .checked_sub(1)
+            .is_some_and(|b| matches!(&self.items[b].what, What::Path { value, .. } if !value.contains(['/', '~'])));
+        if item.is_unknown() && named {
+            return true;
+        }
         if item.is_unknown() {
             return (over_found && !self.stands_apart(at)) || item.folded.starts_with(|c: char| c.is_ascii_digit());
         }
@@ -121,6 +129,11 @@ impl Builder<'_> {
             let total = sums
                 && item.senses().iter().any(|s| matches!(s, Sense::Aggregate(_) | Sense::Size(_) | Sense::Field(_)));
             let noun = item.object().is_some() && known;
+            // What narrows is honoured or asked about; a word beside what is acted on may narrow it.
+            let over_found = meant.acts && meant.frame.starts_with("find_");
+            if meant.acts && self.restricts(at) || over_found && item.is_unknown() && self.qualifies(at) {
+                continue;
+            }
             self.used[at] |= known || noun || total || (counts && item.is(Cue::HowMany));
         }
         let clause = Clause { range: 0..self.items.len(), verbs: Vec::new(), counts, pronoun: false };

@@ -94,7 +94,7 @@ impl<'a> Builder<'a> {
         }
         match (0..self.items.len()).find(|&at| !self.used[at] && self.is_lost(at, &meant)) {
             Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
-            None => Ok(()),
+            None => self.guard_acts(),
         }
     }
 

@@ -1,0 +1,175 @@
+//! What an act must not be, however well it was understood: a question, a report, a doubt, or done to more than was meant.
+//!
+//! It looks at the finished plan of one that changes something, whoever planned it, and turns it into a question.
+
+use super::super::compose::number;
+use super::super::fill::path;
+use super::super::items::{Item, Lines, What};
+use super::super::lexicon::{Cue, Sense};
+use super::super::tools::Indexed;
+use super::wanted::SOME;
+use super::{Builder, Trouble};
+use crate::messages::Language;
+
+impl Builder<'_> {
+    /// An error where the act is no plain request, or its targets are joined by more than «and».
+    pub(super) fn guard_acts(&self) -> Result<(), Trouble> {
+        let Some(tool) = self.steps.iter().filter_map(|s| self.tools.indexed(&s.tool)).find(|t| t.acts()) else {
+            return Ok(());
+        };
+        let found = [
+            self.unasked(),
+            self.partly(tool),
+            self.loosely_joined(tool),
+            self.inside_of(tool),
+            self.several_undone(tool),
+            self.from_the_folder(tool),
+            self.task_kept(tool),
+            self.place_made(tool),
+        ];
+        if let Some(at) = found.into_iter().flatten().next() {
+            return Err(Trouble::Unclear { words: self.said(at..at + 1) });
+        }
+        let mixed = self.steps.len() > 1
+            && self.steps[0].tool.starts_with("find_")
+            && self.steps.iter().any(|s| s.tool.starts_with("delete_") && s.args.get("paths").is_some());
+        let picked = self.steps.iter().any(|s| {
+            s.tool.starts_with("sort_") && s.args.get("top").and_then(serde_json::Value::as_i64) == Some(SOME)
+        }) && !(0..self.items.len()).any(|at| number(self.items, at).is_some_and(|(n, _)| n == SOME))
+            && tool.object != "processes"
+            && !self.steps.iter().any(|s| s.tool.starts_with("write_"));
+        if mixed || picked {
+            return Err(Trouble::Unclear { words: self.said(0..self.items.len()) });
+        }
+        Ok(())
+    }
+
+    /// «should I», «later», «a bad idea», «was it moved»: words that make no request of an act.
+    fn unasked(&self) -> Option<usize> {
+        // What a message says is none of this.
+        let tells = |i: &Item| i.is(Cue::Tells) || i.verb().is_some_and(|v| self.class(v).verbs[0] == "send");
+        let texts = self.steps.iter().any(|s| s.tool == "send_messages");
+        let end = if texts { self.items.iter().position(tells).or(Some(1)) } else { None };
+        let asks = self.items.iter().any(|i| i.what == What::Punctuation('?'));
+        let first = self.items.iter().position(|i| !i.is_punctuation())?;
+        (0..end.unwrap_or(self.items.len())).find(|&at| {
+            let item = &self.items[at];
+            item.is(Cue::Unasked) || (asks && item.is(Cue::Wonders)) || (at == first && item.is(Cue::Reports))
+        })
+    }
+
+    /// «some files», «the other photos», «the files I downloaded»: not all that was found is meant.
+    fn partly(&self, tool: &Indexed) -> Option<usize> {
+        let over_found = self.steps.len() > 1 && self.steps[0].tool.starts_with("find_") && tool.verb != "write";
+        let act = self.items.iter().position(|i| i.verb().is_some_and(|v| self.acts(v))).unwrap_or(0);
+        let noun = |at: usize| {
+            self.items.get(at + 1).is_some_and(|i| i.object().is_some() || matches!(i.what, What::Globs { .. }))
+        };
+        (0..self.items.len()).find(|&at| {
+            let item = &self.items[at];
+            let done = item.is(Cue::Doer) || self.holds_a_doer(item);
+            let whose = item.is(Cue::People) && noun(at);
+            (item.is(Cue::Partial) && noun(at)) || (over_found && at > act && (done || whose))
+        })
+    }
+
+    /// «che ho»: a phrase of which somebody who does something is a part.
+    fn holds_a_doer(&self, item: &Item) -> bool {
+        let doer = |w: &str| {
+            w.len() > 1 && Language::ALL.iter().any(|&l| self.lexicons.senses_of(w, l).contains(&Sense::Cue(Cue::Doer)))
+        };
+        item.is_word() && item.folded.contains(' ') && item.folded.split(' ').any(doer)
+    }
+
+    /// «don't cancel the report», «cancel all but one»: a negation beside the end of what recurs.
+    fn task_kept(&self, tool: &Indexed) -> Option<usize> {
+        let ends = tool.name().ends_with("_recurring") && tool.verb != "schedule";
+        let verb = |i: &Item| {
+            i.verb().is_some_and(|v| {
+                matches!(self.class(v).verbs[0].as_str(), "cancel" | "delete" | "pause" | "resume" | "run")
+            })
+        };
+        let not = (0..self.items.len()).find(|&at| self.items[at].is(Cue::Not)).filter(|_| ends)?;
+        let after = self.items.iter().skip(not).take(4).any(verb);
+        let left_out = self.items[..not].iter().any(verb);
+        (after || left_out).then_some(not)
+    }
+
+    /// «a folder for each year in ~/x»: where folders are to be made, not which.
+    fn place_made(&self, tool: &Indexed) -> Option<usize> {
+        if tool.verb != "create" || tool.object != "dirs" || self.steps.len() > 1 {
+            return None;
+        }
+        let made = self.steps[0].args.get("paths")?.as_array()?;
+        (1..self.items.len()).find(|&at| {
+            let placed = self.items[at - 1].is(Cue::Inside)
+                && self.items[at - 1].folded != "at"
+                && !self.items[at - 1].is(Cue::Named);
+            placed && path(&self.items[at]).is_some_and(|(value, _)| made.iter().any(|m| m == value))
+        })
+    }
+
+    /// Targets that something else than «and» stands between: «a or b», «a from b», «a to b».
+    fn loosely_joined(&self, tool: &Indexed) -> Option<usize> {
+        if !matches!(tool.verb.as_str(), "delete" | "create") || tool.object == "processes" || self.steps.len() > 1 {
+            return None;
+        }
+        let paths: Vec<usize> = (0..self.items.len()).filter(|&at| path(&self.items[at]).is_some()).collect();
+        let listed = self.steps[0].args.get("paths").and_then(serde_json::Value::as_array).map_or(0, Vec::len);
+        if listed < 2 {
+            return None;
+        }
+        paths.windows(2).find_map(|pair| {
+            let parts = |i: &Item| {
+                i.is(Cue::From) || i.is(Cue::Into) || i.is(Cue::Inside) || i.is(Cue::Through) || i.is(Cue::Choice)
+            };
+            let joins = |i: &Item| i.is(Cue::Connector) && !i.is(Cue::Choice) && i.folded != "to";
+            (pair[0] + 1..pair[1]).find(|&at| {
+                let item = &self.items[at];
+                !item.is_punctuation() && !joins(item) && (parts(item) || item.is_unknown() || item.is(Cue::Retracts))
+            })
+        })
+    }
+
+    /// «the folders in ~/x», «the contents of ~/a.txt»: the path is where they are, not what is meant.
+    fn inside_of(&self, tool: &Indexed) -> Option<usize> {
+        let named = self.steps.len() == 1 && matches!(tool.verb.as_str(), "delete" | "move" | "compress");
+        if !named {
+            return None;
+        }
+        let held = self
+            .items
+            .iter()
+            .position(|i| i.is_word() && (i.folded.contains("content") || i.folded.contains("contenut")));
+        if let Some(at) = held.filter(|_| tool.verb == "delete") {
+            return Some(at);
+        }
+        let things = |i: &Item| ["dirs", "texts"].iter().any(|n| self.names(i, n)) && !i.is_noise();
+        let every = self.items.iter().position(|i| path(i).is_some())?;
+        let led = (0..every).rev().find(|&at| !self.items[at].is(Cue::Determiner) || self.items[at].is(Cue::From))?;
+        let place = self.items[led].is(Cue::Inside) || self.items[led].is(Cue::From);
+        let noun = led.checked_sub(1).filter(|&at| things(&self.items[at]));
+        noun.filter(|_| place)
+    }
+
+    /// «undo the last two actions»: one is undone at a time.
+    fn several_undone(&self, tool: &Indexed) -> Option<usize> {
+        let many = |i: &Item| matches!(i.what, What::Lines(Lines::First(n) | Lines::Last(n)) if n > 1);
+        (0..self.items.len()).filter(|_| tool.verb == "undo").find(|&at| {
+            many(&self.items[at]) || number(self.items, at).is_some_and(|(n, _)| n > 1) && !self.items[at].is_noise()
+        })
+    }
+
+    /// «move ~/a.txt from ~/x to ~/y», «out of ~/x»: a folder that things come from is neither moved nor their goal.
+    fn from_the_folder(&self, tool: &Indexed) -> Option<usize> {
+        if tool.verb != "move" || self.steps.len() > 1 {
+            return None;
+        }
+        let paths: Vec<usize> = (0..self.items.len()).filter(|&at| path(&self.items[at]).is_some()).collect();
+        let from = |at: usize| {
+            let led = self.items[..at].iter().rev().find(|i| !i.is(Cue::Determiner) && i.object().is_none());
+            led.is_some_and(|i| i.is(Cue::From) && !i.is(Cue::Into) && !i.is(Cue::Named))
+        };
+        paths.iter().copied().find(|&at| at != paths[0] && from(at))
+    }
+}
