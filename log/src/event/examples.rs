@@ -337,8 +337,9 @@ pub(super) fn grown() -> Vec<Event> {
         ..planned()
     };
     let mut events = Vec::new();
-    let mut later: Vec<Event> =
-        vec![TurnResumed { by: text("dialog"), text: Some(text("read the file a.txt")), taken: None, only: None }.into()];
+    let mut later: Vec<Event> = vec![
+        TurnResumed { by: text("dialog"), text: Some(text("read the file a.txt")), taken: None, only: None }.into(),
+    ];
     for event in decisions().into_iter().chain(calls()) {
         match event {
             Event::TurnOpened(opened) => {

@@ -220,10 +220,8 @@ fn written(said: &str, language: Language) -> Result<Option<Date>, Wrong> {
     if first.len() == 4 {
         return Ok(on(ordinal(first), ordinal(second), ordinal(third)));
     }
-    let (day_first, month_first) = (
-        on(ordinal(third), ordinal(second), ordinal(first)),
-        on(ordinal(third), ordinal(first), ordinal(second)),
-    );
+    let (day_first, month_first) =
+        (on(ordinal(third), ordinal(second), ordinal(first)), on(ordinal(third), ordinal(first), ordinal(second)));
     match (day_first, month_first) {
         (Some(one), Some(other)) if one != other && language == Language::En => {
             Err(Wrong("dialog.wrong_date_order", json!({ "one": one.to_string(), "other": other.to_string() })))
@@ -322,7 +320,8 @@ mod tests {
         check(Expected::Date, Language::En, &same);
         check(Expected::Date, Language::It, &same);
         check(Expected::Date, Language::It, &[("4/3/2026", Some(json!("2026-03-04"))), ("12/25/2026", None)]);
-        let en = [("4/3/2026", None), ("4/4/2026", Some(json!("2026-04-04"))), ("12/25/2026", Some(json!("2026-12-25")))];
+        let en =
+            [("4/3/2026", None), ("4/4/2026", Some(json!("2026-04-04"))), ("12/25/2026", Some(json!("2026-12-25")))];
         check(Expected::Date, Language::En, &en);
     }
 
@@ -343,17 +342,20 @@ mod tests {
 
     #[test]
     fn a_choice_is_made_by_number_name_or_beginning() {
-        let options: Vec<Choice> = [("zip", "Zip archive"), ("tar", "Tar archive"), ("tgz", "Tar, packed"), ("x", "Già lì")]
-            .map(|(id, label)| Choice { id: id.to_owned(), label: label.to_owned() })
-            .into();
+        let options: Vec<Choice> =
+            [("zip", "Zip archive"), ("tar", "Tar archive"), ("tgz", "Tar, packed"), ("x", "Già lì")]
+                .map(|(id, label)| Choice { id: id.to_owned(), label: label.to_owned() })
+                .into();
         let found = |answer: &str| choose(&options, answer);
         assert_eq!([found("1"), found("2."), found("#3"), found("4)")], [Some(0), Some(1), Some(2), Some(3)]);
-        assert_eq!([found("ZIP"), found("zip a"), found("tar"), found("tar archive")], [Some(0), Some(0), Some(1), Some(1)]);
+        assert_eq!(
+            [found("ZIP"), found("zip a"), found("tar"), found("tar archive")],
+            [Some(0), Some(0), Some(1), Some(1)]
+        );
         assert_eq!([found("tar,"), found("gia"), found("«tgz»")], [Some(2), Some(3), Some(2)]);
         assert_eq!([found("ta"), found("0"), found("5"), found("rar"), found("")], [None; 5]);
         // A label that is a number is meant before the place in the list.
-        let years: Vec<Choice> =
-            ["2", "1"].map(|year| Choice { id: year.to_owned(), label: year.to_owned() }).into();
+        let years: Vec<Choice> = ["2", "1"].map(|year| Choice { id: year.to_owned(), label: year.to_owned() }).into();
         assert_eq!(choose(&years, "1"), Some(1));
     }
 

@@ -15,9 +15,9 @@ use metnos_log::{Event, Kept, Micros, TurnId};
 use serde_json::{Value, json};
 
 use super::command::{Command, Prepared};
-use super::{consent, forms};
 use super::react::with_targets;
 use super::state::{Phase, Step, Turn};
+use super::{consent, forms};
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};

@@ -26,9 +26,8 @@ impl Turn {
     /// What the answer to an open question is read with.
     fn around(&self, time: metnos_log::Micros) -> Around<'_> {
         let opened = self.opened.as_ref();
-        let (zone, home, folder) = opened.map_or(("UTC", "/", "/"), |opened| {
-            (opened.zone.as_str(), opened.home.as_str(), opened.folder.as_str())
-        });
+        let (zone, home, folder) = opened
+            .map_or(("UTC", "/", "/"), |opened| (opened.zone.as_str(), opened.home.as_str(), opened.folder.as_str()));
         Around { language: self.language, time, zone, home, folder }
     }
 

@@ -140,8 +140,7 @@ pub fn result(tool: &str, args: &Value, answers: &[Value]) -> Value {
         GET_INPUTS => {
             let fields = args.get("fields").and_then(Value::as_array);
             let named = fields.into_iter().flatten().zip(answers);
-            let values: Map<String, Value> =
-                named.map(|(field, value)| (text(field, "name"), value.clone())).collect();
+            let values: Map<String, Value> = named.map(|(field, value)| (text(field, "name"), value.clone())).collect();
             json!({ "ok": true, "values": values })
         }
         GET_APPROVAL => json!({ "ok": true, "approved": first == true }),

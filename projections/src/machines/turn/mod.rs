@@ -9,6 +9,8 @@ pub mod command;
 mod consent;
 pub mod decide;
 mod dialog;
+#[cfg(test)]
+mod dialog_tests;
 pub mod forms;
 mod outcome;
 pub mod react;

@@ -45,13 +45,8 @@ pub fn propose_only(
         if by_it && attempt.is_sure() && attempt.acts == acts {
             let Attempt { builder, confidence, .. } = attempt;
             let (steps, answer) = (builder.steps, builder.answer);
-            let plan = Plan {
-                engine: "simple".to_owned(),
-                confidence_permille: confidence,
-                steps,
-                answer,
-                abstention: None,
-            };
+            let plan =
+                Plan { engine: "simple".to_owned(), confidence_permille: confidence, steps, answer, abstention: None };
             return Proposal { plan, ..proposal };
         }
         if let Err(trouble @ Trouble::Missing { .. }) = attempt.built {
