@@ -35,7 +35,7 @@ fn planned(home: &Home, text: &str, steps: &Value, dialogs: bool) -> Turn {
 fn planned_in(home: &Home, language: &str, text: &str, steps: &Value, dialogs: bool) -> Turn {
     let variables = Variables { user_home: Some(home.files()), ..Variables::default() };
     let metnos = home.metnos();
-    let flags = Flags { language: Some(language.to_owned()), ..Flags::default() };
+    let flags = Flags { language: Language::parse(language), ..Flags::default() };
     let instance = Instance::open(Some(&metnos), &flags, &variables, Duration::from_secs(10)).unwrap();
     let request = Request {
         text: text.to_owned(),

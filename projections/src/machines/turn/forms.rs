@@ -145,7 +145,7 @@ pub fn result(tool: &str, args: &Value, answers: &[Value]) -> Value {
         }
         GET_APPROVAL => json!({ "ok": true, "approved": first == true }),
         _ => {
-            let chosen = options(args).into_iter().find(|option| Value::from(option.id.as_str()) == first);
+            let chosen = options(args).into_iter().find(|option| first == option.id.as_str());
             json!({ "ok": true, "id": first, "label": chosen.map(|option| option.label) })
         }
     }

@@ -506,8 +506,7 @@ fn unsure(
     } else {
         (AbstentionKind::Ask, "planner.unsure")
     };
-    let described = candidates.iter().filter_map(|name| skills::described(tools, name, language));
-    let options = narrowed::numbered(&described.collect::<Vec<_>>());
+    let options: Vec<String> = candidates.iter().filter_map(|name| skills::described(tools, name, language)).collect();
     let values = json!({ "words": unexplained.join(", "), "count": candidates.len(), "options": options });
     let mut plan = abstain(confidence, kind, messages.say(language, key, values), candidates);
     if let Some(abstention) = &mut plan.abstention {

@@ -53,18 +53,13 @@ pub fn propose_only(
             missing = missing.or(Some(trouble));
         }
     }
-    let plan = match missing {
-        Some(trouble) => troubled(messages, language, &trouble, &ranking, proposal.plan.confidence_permille),
-        None => {
-            let what = skills::described(tools, only, language).unwrap_or_else(|| only.to_owned());
-            let message = messages.say(language, "planner.more_words", json!({ "what": what }));
-            abstain(proposal.plan.confidence_permille, AbstentionKind::Ask, message, vec![only.to_owned()])
-        }
+    let confidence = proposal.plan.confidence_permille;
+    let plan = if let Some(trouble) = missing {
+        troubled(messages, language, &trouble, &ranking, confidence)
+    } else {
+        let what = skills::described(tools, only, language).unwrap_or_else(|| only.to_owned());
+        let message = messages.say(language, "planner.more_words", json!({ "what": what }));
+        abstain(confidence, AbstentionKind::Ask, message, vec![only.to_owned()])
     };
     Proposal { plan, ..proposal }
-}
-
-/// A choice as lines with numbers.
-pub(super) fn numbered(labels: &[String]) -> String {
-    (1..).zip(labels).map(|(number, label)| format!("\n  {number}. {label}")).collect()
 }
