@@ -44,6 +44,8 @@ struct Pending {
     /// The turn that waits for its answer.
     id: TurnId,
     question: String,
+    /// The same as far as a prompt needs it.
+    in_short: String,
     /// Whether an empty line answers it.
     may_be_left_out: bool,
 }
@@ -102,9 +104,9 @@ impl Talk<'_> {
 
     /// The prompt, with the question that the next line may answer.
     fn prompt(&self) -> String {
-        let Some(Pending { question, .. }) = &self.pending else { return "> ".to_owned() };
+        let Some(Pending { in_short, .. }) = &self.pending else { return "> ".to_owned() };
         let columns = terminal::columns(&std::io::stdout()).unwrap_or(80);
-        let question = output::shown(&output::short(question, columns), true).into_owned();
+        let question = output::shown(&output::short(in_short, columns), true).into_owned();
         format!("({}) > ", fit::cut(&question, (columns / 2).max(8)))
     }
 
@@ -234,7 +236,9 @@ impl Talk<'_> {
 
     fn pends(&mut self, turn: &Turn) {
         let question = turn.message.clone().unwrap_or_default();
-        self.pending = turn.id.map(|id| Pending { id, question, may_be_left_out: turn.may_be_left_out() });
+        let in_short = turn.asking().map_or_else(|| question.clone(), |asked| asked.bare().to_owned());
+        let may_be_left_out = turn.may_be_left_out();
+        self.pending = turn.id.map(|id| Pending { id, question, in_short, may_be_left_out });
     }
 
     fn ended(&mut self, turn: Turn) {

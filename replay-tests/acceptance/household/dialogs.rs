@@ -124,7 +124,8 @@ fn a_yes_goes_on_but_consents_to_nothing() {
     chat.sees("Rispondi sì o no.");
     chat.sees(") > ");
     chat.types("sì\r");
-    chat.sees("[y/N]");
+    let consent = chat.sees("[s/N]");
+    assert!(consent.contains("delete_files vorrebbe eliminare 1 file, 4 byte, nel cestino"), "{consent}");
     chat.types("n\r");
     chat.sees("> \r");
     assert!(path.exists());
@@ -217,5 +218,29 @@ fn a_choice_of_the_planner_is_answered_by_its_number() {
     ask.types("\n");
     assert_eq!(ask.ends().0, Some(3));
     assert!(home.files().join("a.txt").exists());
+    home.is_whole();
+}
+
+#[test]
+fn why_a_step_asked_is_told_and_replayed() {
+    let home = Home::new();
+    let steps = json!([{ "tool": "get_approval", "args": { "question": "Shall I go on?" } }]);
+    planned(&home, "do the thing", &steps, true);
+    let why = home.ask("why did you ask me that?").out;
+    assert!(why.contains("You wrote “do the thing”. I asked: “Shall I go on?” Step 1"), "{why}");
+    let mut chat = Pty::run(&home, 100, &["chat"]);
+    chat.sees(") > ");
+    chat.types("yes\r");
+    chat.sees("You said yes.");
+    chat.sees("> \r");
+    chat.types("\u{4}");
+    assert_eq!(chat.ends().0, Some(0));
+    let turns = home.run(["--json", "turn", "list"]).out;
+    let told = turns.lines().find(|line| line.contains("do the thing")).unwrap();
+    let id = serde_json::from_str::<Value>(told).unwrap()["turn_id"].as_str().unwrap().to_owned();
+    let shown = home.run(["replay", "turn", &id]).out;
+    assert!(shown.contains("answered   true") && shown.contains("get_approval 1.0.0"), "{shown}");
+    // What asks back is nothing that it can do for a person.
+    assert!(!home.ask("what can you do").out.contains("yes or no"));
     home.is_whole();
 }

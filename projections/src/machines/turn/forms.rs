@@ -65,6 +65,12 @@ pub struct Question {
 }
 
 impl Question {
+    /// What is asked, in its own words alone.
+    pub fn bare(&self) -> &str {
+        let said = self.values.get("label").or_else(|| self.values.get("question"));
+        said.and_then(Value::as_str).unwrap_or_default()
+    }
+
     /// What may be chosen; nothing where words are asked for.
     pub fn options(&self) -> &[Choice] {
         if let Expected::Choice(options) = &self.expected { options } else { &[] }
