@@ -128,6 +128,12 @@ fn a_yes_is_no_consent() {
     ]);
     let (mut turn, _) = given(&world, &steps, true);
     assert_eq!(turn.message.as_deref(), Some("Delete it?\nIt is old. (yes or no)"));
+    // A no ends the plan.
+    let mut refused = turn.clone();
+    says(&world, &mut refused, "no");
+    let then = ends(&world, &mut refused);
+    assert_eq!(labels(&then), ["invocation_finished", "turn_closed"]);
+    assert!(refused.message.as_ref().unwrap().starts_with("You said no"), "{:?}", refused.message);
     says(&world, &mut turn, "yes");
     ends(&world, &mut turn);
     assert_eq!(turn.steps[0].result.as_ref().unwrap()["approved"], true);

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use metnos_log::event::dialog::Choice;
 use serde_json::{Map, Value, json};
 
+use super::state::Step;
+
 /// Asks for typed fields, one after the other.
 pub const GET_INPUTS: &str = "get_inputs";
 /// Asks yes or no.
@@ -155,6 +157,12 @@ pub fn result(tool: &str, args: &Value, answers: &[Value]) -> Value {
             json!({ "ok": true, "id": first, "label": chosen.map(|option| option.label) })
         }
     }
+}
+
+/// Whether the person said no to what was to be approved.
+pub(super) fn is_refusal(step: &Step) -> bool {
+    step.tool == GET_APPROVAL
+        && step.result.as_ref().is_some_and(|result| result.get("approved") != Some(&Value::Bool(true)))
 }
 
 /// Whether a value under this path of a form's result was written by the person, not picked from what was proposed.
