@@ -82,6 +82,14 @@ pub fn choose(options: &[Choice], answer: &str) -> Option<usize> {
     found.next().is_none().then_some(first)
 }
 
+/// Whether an answer is meant for a choice and hits none of it: a number that is not there, a beginning that several have.
+pub fn misses(options: &[Choice], answer: &str) -> bool {
+    let said = fold(answer);
+    let is_number = !said.is_empty() && said.bytes().all(|byte| byte.is_ascii_digit());
+    let begun = options.iter().filter(|option| !said.is_empty() && fold(&option.label).starts_with(&said)).count();
+    choose(options, answer).is_none() && (is_number || begun > 1)
+}
+
 /// Yes or no, in either language; nothing else counts.
 pub fn yes_or_no(answer: &str) -> Option<bool> {
     match fold(answer).trim_end_matches(['.', '!', ',']) {
@@ -354,6 +362,8 @@ mod tests {
         );
         assert_eq!([found("tar,"), found("gia"), found("«tgz»")], [Some(2), Some(3), Some(2)]);
         assert_eq!([found("ta"), found("0"), found("5"), found("rar"), found("")], [None; 5]);
+        assert!([("ta"), ("5"), ("0")].iter().all(|answer| misses(&options, answer)));
+        assert!(!["rar", "a.txt", "", "1", "zip"].iter().any(|answer| misses(&options, answer)));
         // A label that is a number is meant before the place in the list.
         let years: Vec<Choice> = ["2", "1"].map(|year| Choice { id: year.to_owned(), label: year.to_owned() }).into();
         assert_eq!(choose(&years, "1"), Some(1));

@@ -49,7 +49,8 @@ impl Turn {
         }
         let offered = self.offered(tools);
         let refused = !offered.is_empty() && answers::yes_or_no(line) == Some(false);
-        (refused || chosen(&offered, line).is_some()).then_some(true)
+        let missed = !offered.is_empty() && answers::misses(&offered, line);
+        (refused || missed || chosen(&offered, line).is_some()).then_some(true)
     }
 
     /// Whether an empty answer leaves out what is asked.
@@ -170,6 +171,9 @@ impl Decider<'_> {
             let message = self.say("planner.none_of_them", &json!({}));
             return self.close("ask", None, message);
         }
+        if !offered.is_empty() && answers::misses(&offered, answer) {
+            return self.offer_again();
+        }
         let whole = simple::completed(self.turn.text(), answer);
         let alone_at = whole.len() - answer.len();
         let within: Vec<(u32, u32)> = existing
@@ -188,6 +192,17 @@ impl Decider<'_> {
             if takes_its_place { (answer.to_owned(), None, alone) } else { (whole, only, together) };
         self.push(TurnResumed { by: "dialog".to_owned(), text: Some(text), taken: None, only });
         self.follow(&proposal);
+    }
+
+    /// The same choice once more, after an answer that was none of it.
+    fn offer_again(&mut self) {
+        let abstention = self.turn.plan.as_ref().and_then(|plan| plan.abstention.clone());
+        let Some(mut abstention) = abstention else { return };
+        let (text, only) = (Some(self.turn.text().to_owned()), self.turn.only.clone());
+        self.push(TurnResumed { by: "dialog".to_owned(), text, taken: None, only });
+        let reason = self.say("dialog.wrong_choice", &json!({}));
+        abstention.message = self.say("dialog.again", &json!({ "reason": reason, "question": abstention.message }));
+        self.question(&abstention);
     }
 
     /// Nobody answered, or nobody is to: the turn ends with its question.

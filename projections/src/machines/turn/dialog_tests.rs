@@ -244,6 +244,12 @@ fn the_planners_choice_is_shown_by_descriptions_and_answered_by_number_or_name()
     assert_eq!(chosen.only.as_deref(), Some("read_files"));
     assert_eq!(chosen.step().map(|step| step.tool.as_str()), Some("read_files"), "{:?}", chosen.message);
     assert_eq!(chosen.step().unwrap().proposed["paths"], json!(["/home/o/a.txt"]));
+    let mut missed = turn.clone();
+    let then = says(&world, &mut missed, "99");
+    assert_eq!(labels(&then), ["dialog_answered", "turn_resumed", "dialog_opened", "turn_suspended"]);
+    let again = missed.message.clone().unwrap();
+    assert!(again.starts_with("That is none of them") && again.ends_with(&message), "{again}");
+    assert_eq!(dialog(&then).options, asked.options);
     let mut none = turn;
     says(&world, &mut none, "no");
     assert_eq!((none.phase, none.final_kind.as_deref()), (Phase::Closed, Some("ask")));
