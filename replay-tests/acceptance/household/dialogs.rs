@@ -132,7 +132,7 @@ fn a_yes_goes_on_but_consents_to_nothing() {
     chat.types("\u{4}");
     assert_eq!(chat.ends().0, Some(0));
     let record = last(&home);
-    assert_eq!(record["class"], "consent_denied", "{record}");
+    assert_eq!(record["error_class"], "consent_denied", "{record}");
     home.is_whole();
 }
 
