@@ -25,6 +25,8 @@ def sources(args):
     if paths is not None and entries is not None:
         raise Refused("invalid_args", "Either paths or entries, not both.", "O paths o entries, non tutti e due.")
     given = [{"path": path} for path in paths or []] if entries is None else entries
+    if entries == []:
+        raise Refused("not_found", "Nothing was found that could be packed, so no archive was made.", "Non è stato trovato niente da comprimere, quindi nessun archivio è stato creato.")
     if not isinstance(given, list) or not given:
         raise Refused("missing_input", "There is nothing to pack.", "Non c'è niente da comprimere.")
     found = {}
@@ -145,6 +147,15 @@ def packed(listing, archive, kind, ctx):
     return files, total
 
 
+def in_local_time(ctx):
+    """A zip archive holds times without a zone: what the clock on the wall said."""
+    if getattr(ctx, "timezone", None):
+        import time
+
+        os.environ["TZ"] = ctx.timezone
+        time.tzset()
+
+
 def run(args, ctx):
     try:
         dst = args.get("dst")
@@ -162,6 +173,7 @@ def run(args, ctx):
         if not listing.files and not listing.folders:
             reason = listing.skipped[0]["error"] if listing.skipped else ""
             raise Refused("not_found", "Nothing of it can be packed: %s." % reason, "Non se ne può comprimere niente: %s." % reason)
+        in_local_time(ctx)
         archive = ctx.stage + "/archive"
         try:
             files, total = packed(listing, archive, kind, ctx)

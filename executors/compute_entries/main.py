@@ -386,17 +386,18 @@ def fitting(value):
 NO_AMOUNTS = set("id pid year anno month mese day giorno zip cap code codice line riga number numero count phone telefono port porta".split())
 
 
+def holds_numbers(entries, name, ctx):
+    values = [entry.get(name) for entry in entries[:1000]]
+    numbers = Numbers(values, ctx)
+    there = [value for value in values if value is not None and value != ""]
+    return bool(there) and sum([numbers.of(value) is not None for value in there]) * 2 > len(there)
+
+
 def only_numeric(entries, names, ctx):
     """The one field that holds numbers, where it can be but one."""
     if "size" in names and "path" in names:
         return "size"
-    found = []
-    for name in names:
-        values = [entry.get(name) for entry in entries[:1000]]
-        numbers = Numbers(values, ctx)
-        there = [value for value in values if value is not None and value != ""]
-        if there and sum([numbers.of(value) is not None for value in there]) * 2 > len(there):
-            found.append(name)
+    found = [name for name in names if holds_numbers(entries, name, ctx)]
     amounts = [name for name in found if not {plain(word) for word in name.replace("_", " ").split()} & NO_AMOUNTS]
     if len(found) == 1 or len(amounts) == 1:
         return (amounts or found)[0]
@@ -449,7 +450,11 @@ def computed(args, ctx):
         key = metadata["key"] = only_numeric(entries, names, ctx)
     found, unit = read_values(entries, reader(key, names, ctx), op, ctx)
     if not found:
-        raise Refused("unparseable", "None of the %d values of «%s» is a number." % (len(entries), key), "Nessuno dei %d valori di «%s» è un numero." % (len(entries), key))
+        numeric = ", ".join([name for name in names if name != key and holds_numbers(entries, name, ctx)][:10])
+        english, italian = ("; numbers are in: %s." % numeric, "; ci sono numeri in: %s." % numeric) if numeric else (", and no other field holds numbers.", ", e nessun altro campo contiene numeri.")
+        if len(entries) == 1:
+            raise Refused("unparseable", "The only value of «%s» is no number%s" % (key, english), "L'unico valore di «%s» non è un numero%s" % (key, italian))
+        raise Refused("unparseable", "None of the %d values of «%s» is a number%s" % (len(entries), key, english), "Nessuno dei %d valori di «%s» è un numero%s" % (len(entries), key, italian))
     metadata.update({"count": len(found), "skipped": len(entries) - len(found)})
     if any([CALLED.get(plain(key), plain(key)) == size for size in sizes]):
         unit = "bytes"

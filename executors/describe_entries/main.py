@@ -436,6 +436,7 @@ class Cells:
     def __init__(self, entries, columns, sizes, ctx):
         self.language, self.moments = ctx.language, Moments(ctx)
         self.columns, self.right, self.texts = columns, [], []
+        self.heads = list(columns)
         for name in columns:
             values = [entry.get(name) for entry in entries]
             numbers = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
@@ -484,7 +485,7 @@ def digits_only(text):
 
 def widths_of(cells, width):
     """(widths of the columns that fit, how many do not)."""
-    widths = [max([width_of(name)] + [width_of(text) for text in set(texts)]) for name, texts in zip(cells.columns, cells.texts)]
+    widths = [max([width_of(name)] + [width_of(text) for text in set(texts)]) for name, texts in zip(cells.heads, cells.texts)]
     kept = len(widths)
     while kept > 1 and sum([min(LEAST, each) + GAP for each in widths[:kept]]) - GAP > width:
         kept -= 1
@@ -514,7 +515,7 @@ def table_lines(cells, count, width):
             padded.append(blanks + text if cells.right[at] else text + blanks)
         return (" " * GAP).join(padded).rstrip()
 
-    yield line([one_line(name) for name in cells.columns])
+    yield line([one_line(name) for name in cells.heads])
     yield (" " * GAP).join(["-" * each for each in widths])
     for row in zip(*cells.texts[: len(widths)]) if cells.texts else []:
         yield line(row)
@@ -558,11 +559,18 @@ def fitting(value):
 # ---- fields ----
 
 
+# What the product's own fields are called in Italian.
+ITALIAN = {
+    "name": "nome", "path": "percorso", "size": "dimensione", "modified": "data di modifica", "kind": "genere", "type": "tipo", "folder": "cartella",
+    "extension": "estensione", "memory": "memoria", "user": "utente", "started": "avviato", "command": "comando", "items": "elementi", "taken": "scattata",
+}
+
+
 class Summary:
     """What one field holds."""
 
     def __init__(self, name, take, entries, size, ctx):
-        self.name, self.size, self.language = name, size, ctx.language
+        self.name, self.called, self.size, self.language = name, name, size, ctx.language
         values = [value for value in [take(entry) for entry in entries] if value is not None and value != "" and value != []]
         self.filled, self.total = len(values), len(entries)
         numbers, self.moments = Numbers(values, ctx), Moments(ctx)
@@ -595,10 +603,12 @@ class Summary:
     def line(self):
         italian, parts = self.language == "it", []
         if self.kind == "empty":
-            return "- %s: %s" % (one_line(self.name), "vuoto" if italian else "empty")
+            return "- %s: %s" % (one_line(self.called), "vuoto" if italian else "empty")
         if self.kind == "number":
             parts.append(("da %s a %s" if italian else "from %s to %s") % (self.said(self.least), self.said(self.greatest)))
-            parts.append(("somma %s, media %s" if italian else "sum %s, average %s") % (self.said(self.sum), self.said(shared(self.sum, len(self.numbers)))))
+            # Numbers that only name something have no sum.
+            if not words_of(self.name)[-1:] or words_of(self.name)[-1] not in NAMES:
+                parts.append(("somma %s, media %s" if italian else "sum %s, average %s") % (self.said(self.sum), self.said(shared(self.sum, len(self.numbers)))))
         elif self.kind == "date":
             parts.append(("da %s a %s" if italian else "from %s to %s") % tuple([date_said(text, self.moments, self.language) for text in (self.least, self.greatest)]))
         elif self.distinct == 1 and self.filled > 1:
@@ -614,7 +624,7 @@ class Summary:
         if self.filled < self.total:
             parts.append(("manca in %s" if italian else "missing in %s") % number_said(self.total - self.filled, self.language))
         kind = {"number": "numero", "date": "data", "text": "testo"}[self.kind] if italian else self.kind
-        return "- %s (%s): %s" % (one_line(self.name), kind, "; ".join(parts))
+        return "- %s (%s): %s" % (one_line(self.called), kind, "; ".join(parts))
 
 
 def heading(entries, what, names, language):
@@ -635,8 +645,13 @@ def described(args, ctx):
         return {"ok": True, "content": "La lista è vuota." if ctx.language == "it" else "The list is empty.", "metadata": metadata}
     asked, most = args.get("fields"), args.get("max_items", 20)
     asked = [asked] if isinstance(asked, str) else asked
-    listed = asked or [name for name in names if name != "path_b64"]
+    own = what in ("files", "dirs", "processes")
+    # A name beside its path and a kind that all share say nothing.
+    dull = {"path_b64"} | ({"name"} if "path" in names and own else set()) | ({"kind"} if what in ("files", "dirs") else set())
+    listed = asked or [name for name in names if name not in dull]
     fields = [Summary(name, reader(name, names, ctx), entries, any([same_field(name, size) for size in sizes]), ctx) for name in listed[:FIELDS_MAX]]
+    for field in fields:
+        field.called = ITALIAN.get(field.name, field.name) if own and ctx.language == "it" else field.name
     metadata.update({"fields": [field.data() for field in fields], "truncated": len(listed) > FIELDS_MAX})
     lines = [heading(entries, what, listed, ctx.language)] + [field.line() for field in fields]
     if len(listed) > FIELDS_MAX:
@@ -645,8 +660,13 @@ def described(args, ctx):
     if first and not asked:
         count = number_said(len(first), ctx.language)
         some = len(first) < len(entries)
-        lines += ["", ("I primi %s:" if ctx.language == "it" else "The first %s:") % count if some else ("Tutti:" if ctx.language == "it" else "All:")]
-        lines += table_lines(Cells(first, shown, sizes, ctx), len(first), 100)
+        feminine = what in ("rows", "dirs")
+        italian = ("Le prime %s:" if feminine else "I primi %s:") % count if some else ("Tutte:" if feminine else "Tutti:")
+        lines += ["", italian if ctx.language == "it" else "The first %s:" % count if some else "All:"]
+        cells = Cells(first, shown, sizes, ctx)
+        if own and ctx.language == "it":
+            cells.heads = [ITALIAN.get(name, name) for name in shown]
+        lines += table_lines(cells, len(first), 100)
     return {"ok": True, "content": "\n".join(lines) + "\n", "metadata": metadata}
 
 

@@ -5,6 +5,11 @@ found wherever it stands. It does not understand prose.
 """
 
 FORMS = ("uuid", "email", "url", "number", "date", "ip", "phone")
+# What they are called when there are none.
+CALLED = {
+    "uuid": ("UUIDs", "UUID"), "email": ("email addresses", "indirizzi email"), "url": ("web addresses", "indirizzi web"), "number": ("numbers", "numeri"),
+    "date": ("dates", "date"), "ip": ("IP addresses", "indirizzi IP"), "phone": ("phone numbers", "numeri di telefono"),
+}
 # Forms of which one value twice says nothing new.
 UNIQUE_FORMS = ("uuid", "email", "url", "ip", "phone")
 RESULTS_MAX = 100000
@@ -426,7 +431,9 @@ def run(args, ctx):
         entries, texts, way = found_by(source, args, ctx)
         if not entries:
             what = looked_for(args)
-            raise Refused("not_found", "Nothing was found for %s." % what, "Non è stato trovato nulla per %s." % what)
+            if what in CALLED:
+                raise Refused("not_found", "There are no %s in it." % CALLED[what][0], "Non ci sono %s." % CALLED[what][1])
+            raise Refused("not_found", "Nothing was found for «%s»." % what, "Non è stato trovato nulla per «%s»." % what)
     except Refused as refused:
         message = refused.italian if ctx.language == "it" else refused.english
         return {"ok": False, "error_class": refused.error_class, "error": message}

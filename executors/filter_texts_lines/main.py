@@ -124,8 +124,40 @@ def fits(content):
     return len(json.dumps(content)) <= room
 
 
+def texts_of(entries):
+    """(path, text) of each entry that holds a text; what could not be read has none."""
+    if not isinstance(entries, list):
+        raise Refused("missing_input", "The texts to look through are missing.", "Mancano i testi in cui cercare.")
+    return [(e.get("path", ""), e["content"]) for e in entries if isinstance(e, dict) and isinstance(e.get("content"), str)]
+
+
+def run_many(args, ctx):
+    """The same look in each of several files: the lines that were kept, under the file that they stand in."""
+    found, entries, count, total, files, stopped = [], [], 0, 0, 0, False
+    texts = texts_of(args.get("entries"))
+    for path, content in texts:
+        lines = cut_lines(content)
+        kept, late = chosen(lines, args, ctx)
+        total, stopped = total + len(lines), stopped or late
+        if kept:
+            files, count = files + 1, count + len(kept)
+            found.append("\n".join([path + ":"] + ["  %d: %s" % (index + 1, lines[index]) for index in kept]))
+            if len(entries) < ENTRIES_MAX:
+                entries.extend({"path": path, **entry} for entry in numbered(lines, kept))
+        if late:
+            break
+    content = "\n".join(found)
+    if not fits(content):
+        raise Refused("too_large", "The matching lines are too much for one answer.", "Le righe trovate sono troppe per una risposta.")
+    entries = entries[:ENTRIES_MAX]
+    numbers = {"count": count, "total_lines": total, "numbered": len(entries), "truncated": stopped}
+    return {"ok": True, "content": content, "entries": entries, "metadata": {**numbers, "files": files, "looked_at": len(texts)}}
+
+
 def run(args, ctx):
     try:
+        if "entries" in args:
+            return run_many(args, ctx)
         content = args.get("content")
         if not isinstance(content, str):
             raise Refused("missing_input", "The text to look through is missing.", "Manca il testo in cui cercare.")

@@ -330,6 +330,7 @@ def run(args, ctx):
         "unreadable": search.unreadable,
         "links": search.links,
         "total_size": search.total_size,
+        "timezone": ctx.timezone or "UTC",
     }
     if search.cut_by:
         metadata["truncated_by"] = search.cut_by

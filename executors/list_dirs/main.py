@@ -184,6 +184,7 @@ def run(args, ctx):
         "unreadable": listing.unreadable,
         "links": listing.links,
         "total_size": listing.total_size,
+        "timezone": ctx.timezone or "UTC",
         "hidden": listing.left_out,
     }
     if listing.cut_by:

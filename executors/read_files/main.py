@@ -1,7 +1,7 @@
 """read_files: the text of one or several files, whole, or their first or last lines.
 
 It reads no more of a file than it must (the tail of a huge one by seeking from its end), opens nothing but regular
-files, and never guesses an encoding beyond the file's own mark and UTF-8.
+files, and says when it took bytes that are no UTF-8 for a Western European encoding; it guesses no other.
 """
 
 import os
@@ -22,6 +22,8 @@ MARKS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
+# Bytes that no text has: control signs but tab, line and page breaks and escape.
+STEERING = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
 # Text codecs of Python that are no encodings of files.
 NOT_FOR_FILES = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "utf-7", "mbcs", "oem")
 
@@ -155,6 +157,18 @@ def decoded(data, encoding, complete):
         return make("strict").decode(data, complete), False
     except UnicodeDecodeError:
         return make("replace").decode(data, complete), True
+
+
+def western(data, text):
+    """(text, encoding) of bytes that are no UTF-8 where all of them are Western European text; None where they may be
+    UTF-8 with a fault (a character of several bytes is among them) or no text at all (signs that steer)."""
+    if not text.replace("\ufffd", "").isascii() or len(data.translate(None, STEERING)) < len(data):
+        return None
+    encoding = "cp1252" if len(data.translate(None, bytes(range(0x80, 0xA0)))) < len(data) else "latin-1"
+    try:
+        return data.decode(encoding), encoding
+    except UnicodeDecodeError:
+        return None
 
 
 def to_character(data, encoding):
@@ -331,6 +345,9 @@ class Reader:
         data = part.data if part.starts_clean and not self.offset else to_character(part.data, encoding)
         # A last character that the limit cut is left out; one that the file itself cuts is a fault of the file.
         text, lossy = decoded(data, encoding, self.tail is not None or not part.truncated)
+        other = western(data, text) if lossy and encoding == "utf-8" and not mark_length and self.asked is None else None
+        if other:
+            (text, encoding), lossy = other, False
         if not mark_length and self.asked is None and self.is_binary(sample, text, lossy):
             raise self.binary(path, size)
         total = part.total_lines
@@ -349,6 +366,8 @@ class Reader:
             "truncated": part.truncated,
             "binary": False,
         }
+        if other:
+            metadata["guessed"] = True
         if total is not None and not self.offset:
             metadata["total_lines"] = total
         return text, metadata
@@ -466,6 +485,8 @@ def read_many(reader, paths, ctx):
             entry = {"path": shown(path), "name": shown(os.path.basename(path)), "content": text}
             for key in ("size", "encoding", "lossy", "truncated", "lines"):
                 entry[key] = metadata[key]
+            if "guessed" in metadata:
+                entry["guessed"] = True
             if reader.parse == "json":
                 entry["data"] = parsed(text, metadata)
                 budget -= json_length(entry["data"])

@@ -105,6 +105,7 @@ def extracted(path, options, ctx):
     import subprocess
 
     name = shown(path)
+    # It is quiet (-q) but where its words are needed.
     argv = [PROGRAM, "-q", "-enc", "UTF-8", "-eol", "unix", *options, path, "-"]
     try:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
@@ -128,6 +129,15 @@ def extracted(path, options, ctx):
     if code < 0 or "memory" in said.lower():
         raise Refused("too_large", "%s is too large or too damaged to be read." % name, "%s è troppo grande o troppo rovinato per essere letto." % name)
     if code == 99 or "page" in said.lower() and "range" in said.lower():
+        # «… the first page (7) can not be after the last page (2).»
+        try:
+            loud = subprocess.run([argv[0], *argv[2:]], stdin=subprocess.DEVNULL, capture_output=True, cwd="/", timeout=max(1, ctx.remaining() - RESERVE_S)).stderr
+        except (OSError, subprocess.TimeoutExpired):
+            loud = b""
+        last = loud.decode("utf-8", "replace").rpartition("the last page (")[2].partition(")")[0]
+        if last.isdigit():
+            pages = ("1 page", "1 pagina") if last == "1" else (last + " pages", last + " pagine")
+            raise Refused("invalid_args", "%s has only %s." % (name, pages[0]), "%s ha solo %s." % (name, pages[1]))
         raise Refused("invalid_args", "%s does not have these pages." % name, "%s non ha queste pagine." % name)
     raise Refused("unparseable", "%s cannot be read as PDF: %s" % (name, said or "damaged"), "%s non si può leggere come PDF: %s" % (name, said or "rovinato"))
 

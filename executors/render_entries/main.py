@@ -433,12 +433,21 @@ LEAST = 8
 NAMES = "id pid year anno zip cap code codice port porta line riga phone telefono group gruppo".split()
 
 
+# What the product's own fields are called in Italian.
+ITALIAN = {
+    "name": "nome", "path": "percorso", "size": "dimensione", "modified": "data di modifica", "kind": "genere", "type": "tipo", "folder": "cartella",
+    "extension": "estensione", "memory": "memoria", "user": "utente", "started": "avviato", "command": "comando", "items": "elementi", "taken": "scattata",
+}
+
+
 class Cells:
     """The values of the columns as short texts, and which columns are numbers."""
 
     def __init__(self, entries, columns, sizes, ctx):
         self.language, self.moments = ctx.language, Moments(ctx)
         self.columns, self.right, self.texts = columns, [], []
+        own = ctx.language == "it" and entries and ("path" in entries[0] or "pid" in entries[0] or {"size", "path"} <= set(columns))
+        self.heads = [ITALIAN.get(name, name) if own else name for name in columns]
         for name in columns:
             values = [entry.get(name) for entry in entries]
             numbers = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
@@ -487,7 +496,7 @@ def digits_only(text):
 
 def widths_of(cells, width):
     """(widths of the columns that fit, how many do not)."""
-    widths = [max([width_of(name)] + [width_of(text) for text in set(texts)]) for name, texts in zip(cells.columns, cells.texts)]
+    widths = [max([width_of(name)] + [width_of(text) for text in set(texts)]) for name, texts in zip(cells.heads, cells.texts)]
     kept = len(widths)
     while kept > 1 and sum([min(LEAST, each) + GAP for each in widths[:kept]]) - GAP > width:
         kept -= 1
@@ -517,7 +526,7 @@ def table_lines(cells, count, width):
             padded.append(blanks + text if cells.right[at] else text + blanks)
         return (" " * GAP).join(padded).rstrip()
 
-    yield line([one_line(name) for name in cells.columns])
+    yield line([one_line(name) for name in cells.heads])
     yield (" " * GAP).join(["-" * each for each in widths])
     for row in zip(*cells.texts[: len(widths)]) if cells.texts else []:
         yield line(row)
@@ -538,7 +547,10 @@ def picked(entries, args, ctx):
     if asked is None:
         return entries, shown, sizes
     asked = [asked] if isinstance(asked, str) else asked
-    if not isinstance(asked, list) or not asked or not all([isinstance(name, str) and name.strip() for name in asked]):
+    if asked == []:
+        # The columns of a table that has none.
+        return entries, shown, sizes
+    if not isinstance(asked, list) or not all([isinstance(name, str) and name.strip() for name in asked]):
         raise Refused("invalid_args", "columns are names of fields.", "columns sono nomi di campi.")
     takers = [reader(name, names, ctx) for name in asked]
     sizes = [name for name in asked if any([same_field(name, size) for size in sizes])]
@@ -581,7 +593,7 @@ def as_markdown(rows, columns, sizes, title, ctx):
     if title:
         yield "# " + markdown_cell(title)
         yield ""
-    yield "| " + " | ".join([markdown_cell(name) for name in columns]) + " |"
+    yield "| " + " | ".join([markdown_cell(name) for name in cells.heads]) + " |"
     yield "| " + " | ".join(["---:" if right else "---" for right in cells.right]) + " |"
     for entry, row in zip(rows, zip(*cells.texts)):
         # Texts keep their line breaks here, which the short form has lost.
@@ -659,7 +671,7 @@ def rendered(args, ctx):
     title, width = args.get("title") or "", args.get("width") or 100
     rows, columns, sizes = picked(entries, args, ctx)
     metadata = {"count": len(rows), "shown": len(rows), "columns": columns, "format": form, "truncated": False}
-    if not rows and form not in ("csv", "markdown"):
+    if not rows and (not columns or form not in ("csv", "markdown")):
         content = "La lista è vuota." if ctx.language == "it" else "The list is empty."
         return {"ok": True, "content": (title + "\n\n" if title else "") + content, "metadata": metadata}
     if form == "svg":

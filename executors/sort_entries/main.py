@@ -388,6 +388,15 @@ def whole_number(args, name, least):
     return value
 
 
+def with_derived(kept, names, by, ctx):
+    """What files were sorted by and what only follows from their paths and dates (type, month) is told with them."""
+    meant = dict.fromkeys(CALLED.get(plain(name)) for name in by)
+    made = {name: reader(name, names, ctx) for name in meant if name in ("type", "extension", "year", "month", "week", "day") and "path" in names and name not in names}
+    if not made:
+        return kept, names
+    return [{**entry, **{name: take(entry) for name, take in made.items()}} for entry in kept], names + list(made)
+
+
 def ordered(args, ctx):
     entries = list_of_entries(args.get("entries"))
     by = args.get("by")
@@ -396,11 +405,18 @@ def ordered(args, ctx):
         raise Refused("missing_input", "The field to sort by is missing.", "Manca il campo per cui ordinare.")
     top, offset, desc = whole_number(args, "top", 1), whole_number(args, "offset", 0) or 0, bool(args.get("desc"))
     names = fields_of(entries)
+    if entries and any(CALLED.get(plain(name)) == "size" for name in by) and all(entry.get("kind") == "dir" and not entry.get("size") for entry in entries):
+        raise Refused(
+            "not_found",
+            "Folders have no size of their own; ask how much the files in one of them take",
+            "Le cartelle non hanno una dimensione propria; chiedi quanto occupano i file di una di esse",
+        )
     kept, kind, missing = entries, "text", 0
     # From the last field to the first: each pass is stable.
     for name in reversed(by):
         kept, kind, missing = in_order(kept, reader(name, names, ctx), desc, ctx)
     kept = kept[offset : None if top is None else offset + top]
+    kept, names = with_derived(kept, names, by, ctx)
     what, shown, sizes = about(entries, names, by)
     metadata = {"count": len(kept), "total": len(entries), "truncated": False, "by": by, "desc": desc, "kind": kind, "missing": missing, "of": what}
     metadata.update({"columns": shown, "sizes": sizes, "timezone": ctx.timezone or "UTC"})

@@ -102,6 +102,7 @@ fn tabled(entries: &Value, code: &str, options: Kwargs) -> Result<String, Error>
         missing: options.get::<Option<String>>("missing")?.unwrap_or_default(),
         total: options.get("total")?,
         limit: options.get::<Option<usize>>("limit")?.unwrap_or(50),
+        feminine: options.get::<Option<bool>>("feminine")?.unwrap_or(false),
     };
     options.assert_all_used()?;
     table::table(entries, &chosen)

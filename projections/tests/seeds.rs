@@ -206,7 +206,7 @@ fn long_lists_are_cut_at_fifty() {
     let values = json!({"result": result, "args": {}, "metadata": result["metadata"]});
     let said = fill(&presentation.en, &values).unwrap();
     assert_eq!(said.lines().count(), 52);
-    assert!(said.ends_with("\n/d/49\nand 69950 more"), "{said}");
+    assert!(said.ends_with("\n/d/49\nand 69,950 more"), "{said}");
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn a_file_s_properties_are_one_line() {
         "get_files",
         &json!({}),
         &json!({"ok": true, "entries": [entry], "errors": [], "metadata": metadata}),
-        "/a.jpg: image/jpeg, 1.5 kB (1500 bytes), changed 1 Nov 2026 10:05, shot 31 Oct 2026 10:20",
+        "/a.jpg: image/jpeg, 1.5 kB (1500 bytes), changed 1 Nov 2026 10:05, taken 31 Oct 2026 10:20",
         "/a.jpg: image/jpeg, 1,5 kB (1500 byte), modificato 1 nov 2026 10:05, scattata 31 ott 2026 10:20",
     );
 }

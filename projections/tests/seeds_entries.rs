@@ -79,7 +79,7 @@ fn rows_keep_their_columns_and_what_lacks_the_field_is_told() {
         "sort_entries",
         &of("rows", &rows, &["Item", "Price"], &more),
         "3 rows by Price, largest first:\nItem  Price\ntea    12.5\ncup     3.0\n?\nOne has no Price and comes last.",
-        "3 righe per Price, dal più grande:\nItem  Price\ntea    12,5\ncup     3,0\n?\nUna non ha Price e viene per ultima.",
+        "3 righe per Price, dalla più grande:\nItem  Price\ntea    12,5\ncup     3,0\n?\nUna non ha Price e viene per ultima.",
     );
     let none = json!({"total": 0, "by": ["Price"], "desc": true, "kind": "text", "missing": 0});
     check(
@@ -100,7 +100,7 @@ fn folders_are_called_folders() {
         "sort_entries",
         &of("dirs", &folders, &["items", "path"], &more),
         "2 folders by items, largest first:\n12  /d/b\n 3  /d/a",
-        "2 cartelle per elementi, dal più grande:\n12  /d/b\n 3  /d/a",
+        "2 cartelle per elementi, dalla più grande:\n12  /d/b\n 3  /d/a",
     );
     let none = of("dirs", &json!([]), &[], &json!({"total": 5}));
     check("filter_entries", &none, "None of the 5 folders fits.", "Nessuna delle 5 cartelle corrisponde.");

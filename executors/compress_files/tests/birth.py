@@ -38,6 +38,6 @@ CASES = [
     {"name": "an empty file", "args": {"paths": ["{ws}/in/a"], "dst": "{ws}/o", "format": "zip"}, "files": {"in/a": ""}, "expect": {"ok": True, "metadata": {"files": 1, "bytes_in": 0}}},
     {"name": "no known ending", "args": {"paths": ["{ws}/in/a"], "dst": "{ws}/out.7z"}, "files": {"in/a": "x"}, "expect": {"ok": False, "error_class": "invalid_args"}},
     {"name": "ending and format differ", "args": {"paths": ["{ws}/in/a"], "dst": "{ws}/out.zip", "format": "tar.gz"}, "files": {"in/a": "x"}, "expect": {"ok": False, "error_class": "invalid_args"}},
-    {"name": "nothing found", "args": {"entries": [], "dst": "{ws}/out.zip"}, "expect": {"ok": False, "error_class": "missing_input"}},
+    {"name": "nothing found", "args": {"entries": [], "dst": "{ws}/out.zip"}, "expect": {"ok": False, "error_class": "not_found"}},
     {"name": "all of it is gone", "args": {"entries": [{"path": "{ws}/gone"}], "dst": "{ws}/out.zip"}, "expect": {"ok": False, "error_class": "not_found"}},
 ]

@@ -54,4 +54,22 @@ CASES = [
     {"name": "a wrong regular expression", "args": {"content": "a", "regex": "(a"}, "expect": {"ok": False, "error_class": "invalid_args"}},
     {"name": "there is no line 0", "args": {"content": "a", "range": {"start": 0}}, "expect": {"ok": False, "error_class": "invalid_args"}},
     {"name": "nothing said about which lines", "args": {"content": "a"}, "expect": {"ok": False, "error_class": "invalid_args"}},
+    {
+        "name": "the lines of several files",
+        "args": {
+            "entries": [{"path": "/a.txt", "content": "red\nblue"}, {"path": "/b.txt", "content": "green\nred wine"}, {"path": "/c.bin"}],
+            "substring": "RED",
+        },
+        "expect": {
+            "ok": True,
+            "content": "/a.txt:\n  1: red\n/b.txt:\n  2: red wine",
+            "entries": [{"path": "/a.txt", "line": 1, "text": "red"}, {"path": "/b.txt", "line": 2, "text": "red wine"}],
+            "metadata": {"count": 2, "total_lines": 4, "numbered": 2, "truncated": False, "files": 2, "looked_at": 2},
+        },
+    },
+    {
+        "name": "no file holds it",
+        "args": {"entries": [{"path": "/a.txt", "content": "red"}], "substring": "z"},
+        "expect": {"ok": True, "content": "", "entries": [], "metadata": {"count": 0, "files": 0, "looked_at": 1}},
+    },
 ]

@@ -30,10 +30,28 @@ CASES = [
         "expect": {"ok": True, "content": "secondà 🐈", "metadata": {"encoding": "utf-16-le", "lossy": False, "lines": 1, "total_lines": 2}},
     },
     {
-        "name": "bytes that are no UTF-8",
+        "name": "bytes that are no UTF-8 are Western European text, and it says so",
         "args": {"paths": ["{ws}/in/l.txt"]},
         "files_b64": {"in/l.txt": "Y2FmZugKb2sK"},
-        "expect": {"ok": True, "content": "caff\ufffd\nok\n", "metadata": {"lossy": True, "lines": 2}},
+        "expect": {"ok": True, "content": "caffè\nok\n", "metadata": {"lossy": False, "guessed": True, "encoding": "latin-1", "lines": 2}},
+    },
+    {
+        "name": "a euro sign as Windows writes it, in the last line",
+        "args": {"paths": ["{ws}/in/l.txt"], "tail_lines": 1},
+        "files_b64": {"in/l.txt": "YWJjCrBDIIAgNSwwMA=="},
+        "expect": {"ok": True, "content": "°C € 5,00", "metadata": {"lossy": False, "guessed": True, "encoding": "cp1252", "lines": 1}},
+    },
+    {
+        "name": "UTF-8 with a fault stays UTF-8",
+        "args": {"paths": ["{ws}/in/l.txt"]},
+        "files_b64": {"in/l.txt": "Y2FmZsOoIP9vawo="},
+        "expect": {"ok": True, "content": "caffè \ufffdok\n", "metadata": {"lossy": True, "encoding": "utf-8"}},
+    },
+    {
+        "name": "bytes that are no text of any kind stay marked",
+        "args": {"paths": ["{ws}/in/l.txt"]},
+        "files_b64": {"in/l.txt": "YQECA/8K"},
+        "expect": {"ok": True, "metadata": {"lossy": True, "encoding": "utf-8"}},
     },
     {
         "name": "the same bytes as Latin-1",

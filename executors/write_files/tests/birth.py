@@ -62,6 +62,26 @@ CASES = [
         "expect": {"ok": True, "staged": {"file-1": "/x/a\n/x/b\n"}, "bytes_written": 10},
     },
     {
+        "name": "found files as a report",
+        "args": {"path": "{ws}/a.md", "entries": [{"path": "/x/a", "name": "a", "kind": "file", "size": 2100000, "modified": "2026-03-05T23:30:00Z"}, {"path": "/x/b", "name": "b", "kind": "file", "size": 1, "modified": None}]},
+        "expect": {"ok": True, "staged": {"file-1": {"$match": r"^\| path \| size \| modified \|\n.*\n\| /x/a \| 2\.1 MB \| [56] Mar 2026 \d\d:\d\d \|\n\| /x/b \| 1 B \|  \|\n\n2 files, 2\.1 MB in all\.\n$"}}},
+    },
+    {
+        "name": "found files as CSV",
+        "args": {"path": "{ws}/a.csv", "entries": [{"path": "/x/a", "name": "a", "kind": "dir", "size": 21, "modified": "2026-03-05T23:30:00Z"}]},
+        "expect": {"ok": True, "staged": {"file-1": {"$match": r"^path,size \(bytes\),modified,kind\n/x/a,21,2026-03-0[56] \d\d:30:00,dir\n$"}}},
+    },
+    {
+        "name": "groups as a report",
+        "args": {"path": "{ws}/a.md", "entries": [{"category": "food", "count": 2, "sum_amount": 1019.75}, {"category": "car", "count": 1, "sum_amount": 40}]},
+        "expect": {"ok": True, "staged": {"file-1": "| category | count | sum of amount |\n| --- | --- | --- |\n| food | 2 | 1,019.75 |\n| car | 1 | 40.00 |\n"}},
+    },
+    {
+        "name": "rows keep the names of their columns",
+        "args": {"path": "{ws}/a.md", "entries": [{"month": "x", "ratio": 1e300, "size": 38, "when": "2026-03-05"}]},
+        "expect": {"ok": True, "staged": {"file-1": "| month | ratio | size | when |\n| --- | --- | --- | --- |\n| x | 1e+300 | 38 | 5 Mar 2026 |\n"}},
+    },
+    {
         "name": "no entries as JSON",
         "args": {"path": "{ws}/a.json", "entries": []},
         "expect": {"ok": True, "staged": {"file-1": "[]\n"}},

@@ -22,7 +22,7 @@ const NAMES: [&str; 16] = [
     "group", "gruppo",
 ];
 /// What fields of files and processes are called in Italian.
-const ITALIAN: [(&str, &str); 15] = [
+const ITALIAN: [(&str, &str); 19] = [
     ("name", "nome"),
     ("memory", "memoria"),
     ("size", "dimensione"),
@@ -38,6 +38,10 @@ const ITALIAN: [(&str, &str); 15] = [
     ("items", "elementi"),
     ("command", "comando"),
     ("taken", "scattata"),
+    ("year", "anno"),
+    ("month", "mese"),
+    ("week", "settimana"),
+    ("day", "giorno"),
 ];
 
 /// Kinds and classes of files in Italian.
@@ -84,6 +88,8 @@ pub(super) struct Options {
     pub(super) total: Option<Value>,
     /// The most rows.
     pub(super) limit: usize,
+    /// Whether Italian counts the rows that are left out as feminine (righe, cartelle).
+    pub(super) feminine: bool,
 }
 
 /// One column: its name, its cells and how they stand.
@@ -115,11 +121,7 @@ pub(super) fn table(entries: &Value, options: &Options) -> Result<String, Error>
     }
     lines.extend((0..rows.len()).map(|row| line(&columns, |column| &column.cells[row])));
     if hidden > 0 {
-        lines.push(match (options.language, hidden) {
-            (Language::En, _) => format!("and {hidden} more"),
-            (Language::It, 1) => "e un altro".to_owned(),
-            (Language::It, _) => format!("e altri {hidden}"),
-        });
+        lines.push(hidden_rows(hidden, options));
     }
     if total > 0 {
         lines.push(line(&columns, |column| &column.cells[rows.len()]));
@@ -128,6 +130,17 @@ pub(super) fn table(entries: &Value, options: &Options) -> Result<String, Error>
         lines.push(not_shown(&left_out, options.language));
     }
     Ok(lines.join("\n"))
+}
+
+fn hidden_rows(hidden: usize, options: &Options) -> String {
+    let n = Number::of(&Value::from(hidden)).map(|number| number.said(options.language)).unwrap_or_default();
+    match (options.language, hidden, options.feminine) {
+        (Language::En, ..) => format!("and {n} more"),
+        (Language::It, 1, false) => "e un altro".to_owned(),
+        (Language::It, 1, true) => "e un'altra".to_owned(),
+        (Language::It, _, false) => format!("e altri {n}"),
+        (Language::It, _, true) => format!("e altre {n}"),
+    }
 }
 
 fn all_names(rows: &[Value]) -> Result<Vec<String>, Error> {

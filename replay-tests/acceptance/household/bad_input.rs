@@ -202,9 +202,9 @@ fn a_lost_key_or_a_lost_log_is_no_new_beginning() {
 #[test]
 fn a_part_is_not_saved_as_the_whole() {
     let home = Home::new();
-    home.file("latin.txt", b"caff\xe8\n");
+    home.file("faulty.txt", b"caff\xc3\xa8 \xff\n");
     home.file("large.txt", "a line of text\n".repeat(400_000));
-    for name in ["latin.txt", "large.txt"] {
+    for name in ["faulty.txt", "large.txt"] {
         let before = std::fs::read(home.files().join(name)).unwrap();
         let ran = home.ask_approved(&format!("read the file {name} and save it to {name}"));
         plain(&ran, &[1, 3]);

@@ -43,6 +43,11 @@ const LOOKS: &[Use] = &[
         ("trova i file *.nulla in ~/Downloads", &["Nessun file"]),
     ),
     (
+        "find_files",
+        ("find files larger than 1 kB in ~/Downloads", &["1 file in", "beach.jpg (2.0 kB)"]),
+        ("trova i file più grandi di 1 kB in ~/Downloads", &["1 file in", "beach.jpg (2,0 kB)"]),
+    ),
+    (
         "find_dirs",
         ("find the empty folders in ~/Pictures", &["1 empty folder", "Pictures/empty", "!Pictures/trip"]),
         ("trova le cartelle vuote in ~/Pictures", &["1 cartella vuota", "Pictures/empty", "!Pictures/trip"]),
@@ -51,6 +56,11 @@ const LOOKS: &[Use] = &[
         "find_files_hash",
         ("find duplicate files in ~/Pictures", &["1 copy of 1 file", "5.0 kB", "trip/sea.jpg", "sea (1).jpg", "!hill"]),
         ("trova i file doppi in ~/Pictures", &["1 copia di 1 file", "5,0 kB", "trip/sea.jpg", "sea (1).jpg", "!hill"]),
+    ),
+    (
+        "find_files_hash",
+        ("how many duplicate files are in ~/Pictures", &["1 copy of 1 file\n"]),
+        ("quanti doppioni ci sono in ~/Pictures", &["1 copia di 1 file\n"]),
     ),
     (
         "get_files",
@@ -92,8 +102,8 @@ const LOOKS: &[Use] = &[
     ),
     (
         "read_files",
-        ("read ~/Notes/latin.txt", &["caff\u{fffd}", "not valid text"]),
-        ("leggi ~/Notes/latin.txt", &["caff\u{fffd}", "non sono testo valido"]),
+        ("read ~/Notes/latin.txt", &["caffè\n[It is no UTF-8; it was read as Latin-1]\n", "!\u{fffd}"]),
+        ("leggi ~/Notes/latin.txt", &["caffè\n[Non è UTF-8: è stato letto come Latin-1]\n", "!\u{fffd}"]),
     ),
     (
         "read_files_csv",
@@ -106,6 +116,16 @@ const LOOKS: &[Use] = &[
             &["3 righe, 3 colonne", "name ", "milk ", "2 righe hanno troppe o troppo poche celle", "!\u{feff}"],
         ),
     ),
+    (
+        "read_files_csv",
+        ("how many rows are in ~/Expenses/huge.csv", &["100,001 rows\n", "!files"]),
+        ("quante righe ha ~/Expenses/huge.csv", &["100.001 righe\n", "!file"]),
+    ),
+    (
+        "read_files_csv",
+        ("read the table ~/Expenses/empty.csv", &["The table has no rows.\n", "!matches"]),
+        ("leggi la tabella ~/Expenses/empty.csv", &["La tabella non ha righe.\n", "!corrisponde"]),
+    ),
     ("read_files_pdf", ("read ~/Notes/plan.pdf", &["Garden plan"]), ("leggi ~/Notes/plan.pdf", &["Garden plan"])),
     (
         "compute_entries",
@@ -116,6 +136,17 @@ const LOOKS: &[Use] = &[
         "compute_entries",
         ("sum the amount in ~/Expenses/ragged.csv", &["3.7 over 2 rows", "1 value is no number and is left out"]),
         ("somma la colonna amount di ~/Expenses/january.csv", &["59,75 su 3 righe", "!fuori"]),
+    ),
+    (
+        "compute_entries",
+        (
+            "sum the price in ~/Expenses/huge.csv",
+            &["50,000 over 100,000 rows", "Only the first 100,000 of 100,001 rows were looked at", "!search"],
+        ),
+        (
+            "somma la colonna price di ~/Expenses/huge.csv",
+            &["50.000 su 100.000 righe", "solo le prime 100.000 righe su 100.001", "!ricerca"],
+        ),
     ),
     (
         "compare_entries",
@@ -171,6 +202,19 @@ const LOOKS: &[Use] = &[
         ("mostra le righe di ~/Notes/diary.md che contengono rain", &["Tuesday: rain.\n", "!Monday"]),
     ),
     (
+        "filter_texts_lines",
+        ("show the lines of ~/Notes/latin.txt that contain caff", &["caffè\n", "Latin-1"]),
+        ("mostra le righe di ~/Notes/latin.txt che contengono caff", &["caffè\n", "Latin-1"]),
+    ),
+    (
+        "filter_texts_lines",
+        ("show the lines of ~/Logs/app.log that contain ERROR", &["ERROR 50\nand 10 more of 60 lines\n", "!ERROR 51"]),
+        (
+            "mostra le righe di ~/Logs/app.log che contengono ERROR",
+            &["ERROR 50\ne altre 10 delle 60 righe\n", "!ERROR 51"],
+        ),
+    ),
+    (
         "group_entries",
         ("count the files in ~/Downloads by type", &["7 files in 5 groups", "document      3", "total         7"]),
         (
@@ -190,6 +234,27 @@ const LOOKS: &[Use] = &[
         "sort_entries",
         ("the 3 largest files in ~/Downloads", &["3 of 7 files by size, largest first", "2.0 kB", "!strange"]),
         ("i 3 file più grandi in ~/Downloads", &["3 file su 7 per dimensione, dal più grande", "2,0 kB", "!strange"]),
+    ),
+    (
+        "sort_entries",
+        ("sort the files in ~/Downloads by type", &["7 files by type, from A to Z", "\narchive   ", "\npicture   "]),
+        (
+            "ordina i file in ~/Downloads per tipo",
+            &["7 file per tipo, dalla A alla Z", "\narchivio   ", "\nimmagine   "],
+        ),
+    ),
+    (
+        "sort_entries",
+        ("sort ~/Expenses/huge.csv by price", &["100,000 rows by price", "and 99,950 more\n", "100,001 rows"]),
+        ("ordina ~/Expenses/huge.csv per price", &["dalla più piccola", "e altre 99.950\n", "100.001"]),
+    ),
+    (
+        "sort_entries",
+        ("the 3 largest files in ~/Pictures/empty", &["nothing to sort", "Nothing was found in ", "!matches"]),
+        (
+            "i 3 file più grandi in ~/Pictures/empty",
+            &["niente da ordinare", "Non è stato trovato nulla in ", "!corrisponde"],
+        ),
     ),
 ];
 
@@ -267,6 +332,9 @@ fn household() -> Home {
     home.file("Expenses/checked.csv", "date,category,amount\n2026-01-03,food,12.50\n");
     let ragged = "\u{feff}name;amount;note\nbread;2,50\nmilk;1,20;fresh;extra;more\n;;\ncheese;;hard\n";
     home.file("Expenses/ragged.csv", ragged);
+    home.file("Expenses/huge.csv", format!("id,price\n{}", "7,0.5\n".repeat(100_001)));
+    home.file("Expenses/empty.csv", "");
+    home.file("Logs/app.log", (1..=60).map(|number| format!("ERROR {number}")).collect::<Vec<_>>().join("\n"));
     home.file("Notes/diary.md", "Monday: planted tomatoes.\nTuesday: rain.\nWednesday: fixed the gate.\n");
     home.file(
         "Notes/diary2.md",
@@ -343,6 +411,81 @@ fn every_act_waits_for_consent_and_is_answered_with_its_facts() {
         }
     }
     home.is_whole();
+}
+
+/// What is written to files is for people: their language, their clock, sizes that can be read.
+#[test]
+fn reports_are_written_for_a_person() {
+    let home = household();
+    for (sentence, report, told, facts) in [
+        (
+            "find all files in ~/Downloads and write a report to ~/report.md",
+            "report.md",
+            "Wrote 7 entries (",
+            [
+                "| path | size | modified |",
+                "/beach.jpg | 2.0 kB | 15 Jun 2023 14:00 |\n",
+                "\n7 files, 2.2 kB in all.\n",
+            ],
+        ),
+        (
+            "salva l'elenco dei file di ~/Downloads in ~/elenco.csv",
+            "elenco.csv",
+            "Scritti 7 elementi (",
+            ["percorso,dimensione (byte),modificato\n", "/beach.jpg,2003,2023-06-15 14:00:00\n", "/strange.xyz,1,"],
+        ),
+        (
+            "somma amount per category di ~/Expenses/january.csv e salva il risultato in ~/somma.md",
+            "somma.md",
+            "Scritti 2 elementi (",
+            ["| category | quanti | somma di amount |\n", "| car | 1 | 40,00 |\n", "| food | 2 | 19,75 |\n"],
+        ),
+    ] {
+        let ran = home.ask_approved(sentence);
+        assert!(ran.code == 0 && ran.out.contains(told), "{sentence}: {} {}", ran.out, ran.err);
+        let text = std::fs::read_to_string(home.files().join(report)).unwrap();
+        for fact in facts {
+            assert!(text.contains(fact), "{sentence}: «{fact}» in: {text}");
+        }
+        assert!(!text.contains("path_b64") && !text.contains("Z |"), "{text}");
+    }
+}
+
+/// What changes nothing says so.
+#[test]
+fn a_folder_that_is_there_is_said_to_be_there() {
+    let home = household();
+    for (sentence, answer) in [
+        ("make the folder ~/Notes", "The folder is there already.\n"),
+        ("crea la cartella ~/Notes", "La cartella c'è già.\n"),
+    ] {
+        let ran = home.ask_approved(sentence);
+        assert_eq!((ran.code, &*ran.out), (0, answer), "{sentence}: {}", ran.err);
+    }
+}
+
+/// What cannot be done says why, and what can.
+#[test]
+fn a_refusal_names_what_is_there() {
+    let home = household();
+    for (sentence, reason) in [
+        (
+            "sum the category in ~/Expenses/january.csv",
+            "None of the 3 values of «category» is a number; numbers are in: amount.",
+        ),
+        (
+            "somma la colonna category di ~/Expenses/january.csv",
+            "Nessuno dei 3 valori di «category» è un numero; ci sono numeri in: amount.",
+        ),
+        ("extract the email addresses from ~/Notes/diary.md", "There are no email addresses in it."),
+        ("estrai gli indirizzi email da ~/Notes/diary.md", "Non ci sono indirizzi email."),
+        ("which folder in ~/Pictures is the largest", "Folders have no size of their own"),
+        ("quale cartella in ~/Pictures è la più grande", "Le cartelle non hanno una dimensione propria"),
+        ("comprimi i file txt di ~/Pictures in ~/niente.zip", "Non è stato trovato niente da comprimere"),
+    ] {
+        let ran = home.ask_approved(sentence);
+        assert!(ran.code == 1 && ran.err.contains(reason), "{sentence}: {} {}", ran.out, ran.err);
+    }
 }
 
 #[test]

@@ -264,7 +264,9 @@ fn what_changed_this_week_is_listed_and_reported() {
         }
         let rows = text.lines().filter(|line| line.contains("/Notes/")).count();
         assert_eq!(rows, 2, "{text}");
-        assert!(text.lines().all(|line| line.starts_with('|') && line.ends_with('|')), "no table: {text}");
+        let (table, summary) = text.split_once("\n\n").unwrap();
+        assert!(table.lines().all(|line| line.starts_with('|') && line.ends_with('|')), "no table: {text}");
+        assert!(summary.starts_with("2 file"), "{text}");
         taken_back(&home, undo, &before);
     }
 }

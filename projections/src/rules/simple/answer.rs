@@ -158,12 +158,19 @@ impl Speaker<'_> {
 
     fn count(&self, tool: Option<&Indexed>, step: &StepResult) -> String {
         let entries = step.result.get("entries").and_then(Value::as_array).map(Vec::len);
-        let told = step.result.pointer("/metadata/count").and_then(Value::as_u64);
+        // A table tells all its rows, those beyond its limit too.
+        let whole = step.result.pointer("/metadata/total_rows").and_then(Value::as_u64);
+        let told = whole.or_else(|| step.result.pointer("/metadata/count").and_then(Value::as_u64));
         let n = told.or(entries.and_then(|n| u64::try_from(n).ok()));
         let Some(n) = n else { return self.say("unknown_value", json!({ "name": "count" })) };
+        let metadata = |name: &str| step.result.pointer("/metadata")?.get(name)?.as_u64();
+        if let (Some(copies), Some(groups)) = (metadata("copies"), metadata("groups")) {
+            return self.bounded(step, self.say("count_copies", json!({ "n": copies, "files": groups })));
+        }
         let kind = step.args.get("kind").and_then(Value::as_str);
         let object = tool.map_or("", |t| t.object.as_str());
         let key = match (object, kind) {
+            _ if whole.is_some() => "count_rows",
             ("files", Some("dir")) | ("dirs", _) => "count_dirs",
             ("files", Some("any")) => "count_items",
             ("files", _) => "count_files",
@@ -175,7 +182,11 @@ impl Speaker<'_> {
 
     /// A number that a limit cut short is a lower bound.
     fn bounded(&self, step: &StepResult, text: String) -> String {
-        let truncated = step.result.pointer("/metadata/truncated") == Some(&Value::Bool(true));
+        let metadata = |name: &str| step.result.pointer("/metadata").and_then(|metadata| metadata.get(name));
+        let truncated = match metadata("total_rows") {
+            Some(_) => metadata("counted") == Some(&Value::Bool(false)),
+            None => metadata("truncated") == Some(&Value::Bool(true)),
+        };
         if truncated { self.say("at_least", json!({ "text": text })) } else { text }
     }
 
@@ -213,10 +224,17 @@ impl Speaker<'_> {
         };
         if flag("truncated") {
             let list = step.result.get("content").is_none();
-            notes.push(self.say(if list { "truncated_list" } else { "truncated" }, json!({})));
+            let rows = metadata.and_then(|m| Some((m.get("count")?, m.get("total_rows")?)));
+            notes.push(match rows {
+                Some((n, total)) => self.say("truncated_rows", json!({ "n": n, "total": total })),
+                None => self.say(if list { "truncated_list" } else { "truncated" }, json!({})),
+            });
         }
         if flag("lossy") {
             notes.push(self.say("lossy", json!({})));
+        }
+        if flag("guessed") {
+            notes.push(self.say("guessed", json!({})));
         }
         if flag("binary") {
             let bytes = metadata.and_then(|m| m.get("bytes").or(m.get("size"))).and_then(Value::as_u64);
@@ -261,7 +279,11 @@ impl Speaker<'_> {
             _ if speaks => return None,
             "filter" if empty_content && empty_entries => "no_line_matches",
             "read" if empty_content => "empty_file",
-            "find" | "list" if empty_entries => "nothing_matches",
+            "read" if empty_entries && step.result.pointer("/metadata/total_rows").is_some() => "no_rows",
+            "find" | "list" if empty_entries => match step.result.pointer("/metadata/base_path") {
+                Some(Value::String(folder)) => return Some(self.say("nothing_found", json!({ "folder": folder }))),
+                _ => "nothing_matches",
+            },
             _ if empty_content && step.result.get("entries").is_none() => "empty_text",
             _ if empty_entries && step.result.get("content").is_none() => "nothing_matches",
             _ => return None,

@@ -204,6 +204,12 @@ const SENT_PERMILLE: u16 = 600;
 /// How likely another frame must be, and three times likelier than the grammar's, before the grammar is doubted.
 const DOUBT_PERMILLE: u32 = 500;
 
+/// The same for an act, every word of which the grammar explains.
+const DOUBT_ACT_PERMILLE: u32 = 700;
+
+/// How likely another frame must be before a pipeline is doubted that no sentence of the corpus has.
+const UNHEARD_PERMILLE: u32 = 950;
+
 /// How likely another frame must be before it stands where the grammar was sure.
 const OVERRULED_PERMILLE: u32 = 800;
 
@@ -223,7 +229,10 @@ fn by_usage<'a>(
     let read = usage::frame_of(&grammar.builder.steps);
     let sure = grammar.is_sure();
     let share = ranked.iter().find(|l| l.frame == read).map_or(0, |l| l.permille);
-    let overruled = first.frame != read && first.permille >= DOUBT_PERMILLE && share * 3 < first.permille;
+    // Of a pipeline that no sentence of the corpus has, nothing is known.
+    let known = usage.knows(&read) || first.permille >= UNHEARD_PERMILLE;
+    let least = if grammar.acts { DOUBT_ACT_PERMILLE } else { DOUBT_PERMILLE };
+    let overruled = known && first.frame != read && first.permille >= least && share * 3 < first.permille;
     if sure && !overruled {
         return grammar;
     }

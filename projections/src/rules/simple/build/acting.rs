@@ -25,10 +25,18 @@ fn is_hypothetical(folded: &str) -> bool {
 
 impl<'a> Builder<'a> {
     pub(super) fn acting(&mut self, clause: &Clause, at: usize, verb: usize) -> Result<(), Trouble> {
-        if let Some(asking) = clause.range.clone().find(|&i| i < at && self.items[i].is(Cue::Asking)) {
+        // «would you put …» asks for it; «what would you put …» asks about it.
+        let first = clause
+            .range
+            .clone()
+            .find(|&i| !self.items[i].is_punctuation() && (!self.items[i].is_noise() || self.items[i].is(Cue::Polite)));
+        let asks = |i: usize| self.items[i].is(Cue::Asking) && !(first == Some(i) && self.items[i].is(Cue::Polite));
+        if let Some(asking) = clause.range.clone().find(|&i| i < at && asks(i)) {
             return Err(Trouble::Unclear { words: self.said(asking..at + 1) });
         }
-        if is_hypothetical(&self.items[at].folded) || self.forbidden.contains(&verb) {
+        // «mi metteresti …» asks for it.
+        let wished = at.checked_sub(1).is_some_and(|b| self.items[b].is(Cue::Listener));
+        if (is_hypothetical(&self.items[at].folded) && !wished) || self.forbidden.contains(&verb) {
             return Err(Trouble::Unclear { words: self.said(clause.range.clone()) });
         }
         let available = self.within(clause);
@@ -446,6 +454,15 @@ impl<'a> Builder<'a> {
         } else if sourceless && clause.pronoun {
             return Err(Trouble::NoAntecedent);
         }
+        let tool = self.reader_of_found(tool).unwrap_or(tool);
         self.push(tool, filled)
+    }
+
+    /// «read all the pdf files in ~/x»: what was found is read by the executor of its kind.
+    fn reader_of_found(&self, tool: &Indexed) -> Option<&'a Indexed> {
+        let patterns = self.steps.last()?.args.get("patterns")?.as_array()?;
+        let pdfs = patterns.iter().all(|p| p.as_str().is_some_and(|p| p.to_ascii_lowercase().ends_with(".pdf")));
+        let reads = tool.verb == "read" && tool.qualifier.is_empty() && pdfs;
+        if reads { self.tools.by_grammar("read", "files_pdf") } else { None }
     }
 }

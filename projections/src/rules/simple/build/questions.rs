@@ -201,12 +201,20 @@ impl Builder<'_> {
             set || sized || unit
         };
         let asking: Vec<usize> = available.iter().copied().filter(asks).collect();
+        // «when was it taken» asks for more than a date of the file.
+        let taken = |&at: &usize| {
+            let is = |s: &Sense| matches!(s, Sense::Setting(i) if self.lexicons.settings[*i].value == json!(["taken"]));
+            self.items[at].senses().iter().any(is)
+        };
+        let only: Vec<usize> = asking.iter().copied().filter(taken).collect();
+        let (asking, others) = if only.is_empty() { (asking, Vec::new()) } else { (only, asking) };
         if files.is_empty() || files.len() != paths || asking.is_empty() {
             return Ok(false);
         }
         let take: Vec<usize> = files.iter().chain(&asking).copied().collect();
         let mut filled = fill(self.lexicons, tool, self.items, &take, None);
         filled.used.extend(asking);
+        filled.used.extend(others);
         self.push(tool, filled)?;
         for &at in available {
             let item = &self.items[at];

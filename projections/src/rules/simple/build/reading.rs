@@ -44,6 +44,9 @@ impl<'a> Builder<'a> {
         if let Some((tool, filled)) = strange.then(|| self.by_template(clause)).flatten() {
             return self.push(tool, filled);
         }
+        if self.data_of_many(clause, &available)? {
+            return Ok(());
+        }
         if let Some(tool) = self.reading_tool(clause, &available) {
             return self.read_with(tool, clause, &available);
         }
@@ -66,6 +69,33 @@ impl<'a> Builder<'a> {
             });
         }
         Err(if self.steps.is_empty() { Trouble::NoTool { words } } else { Trouble::Unclear { words } })
+    }
+
+    /// «when were the photos in ~/x taken»: data of files that are looked for first.
+    fn data_of_many(&mut self, clause: &Clause, available: &[usize]) -> Result<bool, Trouble> {
+        let data = |s: &Sense| matches!(s, Sense::Setting(i) if self.lexicons.settings[*i].argument == "fields");
+        let asked: Vec<usize> =
+            available.iter().copied().filter(|&at| self.items[at].senses().iter().any(data)).collect();
+        let (Some(finder), Some(tool)) =
+            (self.tools.by_grammar("find", "files"), self.tools.by_grammar("get", "files"))
+        else {
+            return Ok(false);
+        };
+        let many = self.has(available, |w| matches!(w, What::Globs { .. })) || self.many_in_folder(finder, available);
+        if asked.is_empty() || !many {
+            return Ok(false);
+        }
+        let rest: Vec<usize> = available.iter().copied().filter(|at| !asked.contains(at)).collect();
+        let found = fill(self.lexicons, finder, self.items, &rest, None);
+        self.push(finder, found)?;
+        // The last thing that is asked says most: «when were they taken».
+        let last = asked[asked.len() - 1];
+        let mut filled = fill(self.lexicons, tool, self.items, &[last], None);
+        filled.refer("entries", self.last(), "");
+        filled.used.extend(asked);
+        self.push(tool, filled)?;
+        self.explain_entries(clause, available);
+        Ok(true)
     }
 
     /// A question about what was done or found before («how many bytes you wrote»): no step of its own.

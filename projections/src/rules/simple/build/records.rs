@@ -96,6 +96,16 @@ impl<'a> Builder<'a> {
             let tool = self.tools.by_grammar("read", "files_csv")?;
             return Some((Kind::Rows, Source::Tool(tool, paths)));
         }
+        // «~/Expenses/*.csv»: the rows of all of them, where the words want rows.
+        let rows = |w: &What| matches!(w, What::Globs { base: Some(_), globs } if globs.iter().all(|g| is_table(g)));
+        let wants_rows = available.iter().any(|&at| {
+            let item = &self.items[at];
+            item.is(Cue::Column) || item.senses().iter().any(|s| matches!(s, Sense::Aggregate(_)))
+        });
+        if paths.is_empty() && wants_rows && globs.len() == 1 && self.has(&globs, rows) {
+            let tool = self.tools.by_grammar("read", "files_csv")?;
+            return Some((Kind::Rows, Source::Tool(tool, globs)));
+        }
         let files = |&at: &usize| path(&self.items[at]).is_some_and(|(_, looks)| looks == Looks::File);
         if paths.len() > 1 && paths.iter().all(files) && globs.is_empty() {
             let ordered = |&at: &usize| self.items[at].senses().iter().any(|s| matches!(s, Sense::Order(_)));
@@ -250,6 +260,9 @@ impl<'a> Builder<'a> {
                 wanted.conditions.iter().map(|c| json!({ "field": c.field, "op": c.op, "value": c.value })).collect();
             self.stage("filter", &[("where", json!(wheres))], &origin, clause)?;
         }
+        if let Some((by, _)) = &wanted.class {
+            self.stage("classify", &[("by", json!(by))], &origin, clause)?;
+        }
         if !wanted.groups.is_empty() {
             let by = if let [only] = wanted.groups.as_slice() { json!(only) } else { json!(wanted.groups) };
             let mut args = vec![("by", by)];
@@ -367,8 +380,10 @@ impl<'a> Builder<'a> {
 
     /// Verbs that ask, nouns and labels are explained once entries were planned.
     pub(super) fn explain_entries(&mut self, clause: &Clause, available: &[usize]) {
-        const ASKS: [&str; 11] =
-            ["sort", "group", "compute", "filter", "compare", "describe", "find", "list", "get", "read", "extract"];
+        const ASKS: [&str; 12] = [
+            "classify", "sort", "group", "compute", "filter", "compare", "describe", "find", "list", "get", "read",
+            "extract",
+        ];
         for &(at, verb) in &clause.verbs {
             self.used[at] |= ASKS.contains(&self.class(verb).verbs[0].as_str());
         }

@@ -227,6 +227,11 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn select(&mut self, tool: &'a Indexed, mut filled: Filled) -> Result<(), Trouble> {
+        let several = self.steps.last().is_some_and(|s| s.tool.starts_with("read_")) && !self.last_gives_content();
+        if several && tool.with_role(Role::Entries).next().is_some() {
+            filled.refer("entries", u32::try_from(self.steps.len()).unwrap_or(u32::MAX), "");
+            return self.push(tool, filled);
+        }
         if let Some(argument) = tool.with_role(Role::Text).next() {
             if !self.last_gives_content() {
                 return Err(Trouble::NoAntecedent);

@@ -17,7 +17,8 @@ impl Builder<'_> {
         let Some(tool) = self.tools.indexed(&last.tool) else { return Ok(()) };
         let data = tool.verb == "get" && tool.object == "files";
         // A number that was computed is itself the answer; so are groups with their counts.
-        let told = data || matches!(tool.verb.as_str(), "compute" | "group" | "compare" | "undo");
+        let ran = tool.verb == "create" && tool.object == "processes";
+        let told = data || ran || matches!(tool.verb.as_str(), "compute" | "group" | "compare" | "undo");
         if told && self.steps.len() > before {
             for at in measures.into_iter().chain(past.map(|(at, _)| at)) {
                 self.used[at] = true;

@@ -181,7 +181,14 @@ impl Reading<'_, '_> {
             .iter()
             .copied()
             .find(|&i| matches!(self.items()[i].what, What::Quoted(_)) && !self.wanted.takes(i));
-        let entries = |i: &usize| !self.builder.names(&self.items()[*i], "entries");
+        let entries =
+            |i: &usize| !["entries", "texts_lines", "files"].iter().any(|n| self.builder.names(&self.items()[*i], n));
+        // «how much did I spend on food»: what follows is no column but a value.
+        let spent = |i: &usize| self.items()[*i].is(Cue::Spends);
+        let valued = |i: &usize| {
+            i.checked_sub(1).is_some_and(|b| self.items()[b].is(Cue::Inside) || self.items()[b].is(Cue::From))
+        };
+        let next = next.filter(|i| !(self.available.iter().any(spent) && valued(i)));
         let label = next.filter(|_| beside.is_some() && beside != next);
         let found = quoted.or(beside).or(next.filter(entries)).or(before.filter(entries))?;
         let mut used: Vec<usize> = with_column(found);

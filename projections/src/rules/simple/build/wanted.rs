@@ -54,6 +54,8 @@ pub(super) struct Wanted {
     pub(super) order: Option<Order>,
     pub(super) top: Option<(i64, usize)>,
     pub(super) columns: Vec<String>,
+    /// What classes are made by.
+    pub(super) class: Option<(String, usize)>,
     /// The items that say so.
     pub(super) used: Vec<usize>,
 }
@@ -66,6 +68,7 @@ impl Wanted {
             && self.order.is_none()
             && self.top.is_none()
             && self.columns.is_empty()
+            && self.class.is_none()
     }
 
     pub(super) fn takes(&self, at: usize) -> bool {
@@ -103,6 +106,7 @@ impl Builder<'_> {
             Kind::Processes => reading.memory_bound(),
             Kind::Files => {}
         }
+        reading.classes();
         reading.superlatives();
         reading.fields_after_by();
         reading.totals();
@@ -375,6 +379,25 @@ impl Reading<'_, '_> {
         self.builder.lexicons.speaks(&self.items()[at].folded, crate::messages::Language::En) > 0
     }
 
+    /// «classify the files by size»: labels, by what the words say or by the kind of file.
+    pub(super) fn classes(&mut self) {
+        let verb = self.clause.verbs.iter().find(|&&(_, v)| self.builder.class(v).verbs[0] == "classify");
+        let Some(&(at, _)) = verb.filter(|_| self.kind == Kind::Files) else { return };
+        let said = self.available.iter().copied().find_map(|i| {
+            let by = match self.known_field(i)?.0 {
+                "size" => "size",
+                "type" | "extension" => "type",
+                "modified" | "year" | "month" => "age",
+                _ => return None,
+            };
+            Some((by, i))
+        });
+        let (by, found) = said.unwrap_or(("type", at));
+        let cue = found.checked_sub(1).filter(|&c| self.item(c).is_some_and(|i| i.is(Cue::By)));
+        self.wanted.used.extend([at, found].into_iter().chain(cue));
+        self.wanted.class = Some((by.to_owned(), at));
+    }
+
     /// «by memory», «sorted by price», «for each type»: the field of an order or of groups.
     pub(super) fn fields_after_by(&mut self) {
         let cues: Vec<usize> = self
@@ -391,7 +414,7 @@ impl Reading<'_, '_> {
             .collect();
         for at in cues {
             let Some((name, found)) = self.column_from(at + 1) else { continue };
-            if self.wanted.takes(found) {
+            if self.wanted.takes(found) || self.wanted.takes(at) {
                 continue;
             }
             let directed = self.items()[at].is(Cue::Ascending) || self.items()[at].is(Cue::Descending);

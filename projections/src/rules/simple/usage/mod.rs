@@ -82,6 +82,11 @@ impl Usage {
         shares.into_iter().take(5).map(likely).collect()
     }
 
+    /// Whether some sentence of the corpus has this frame.
+    pub(crate) fn knows(&self, frame: &str) -> bool {
+        self.frames.iter().any(|f| f == frame)
+    }
+
     /// How much the word itself speaks for this frame, in hundredths of a nat.
     pub(crate) fn speaks(&self, word: &str, frame: &str) -> i16 {
         let at = self.frames.iter().position(|f| f == frame);

@@ -41,6 +41,14 @@ impl Builder<'_> {
             [] => None,
             _ => return Err(self.not_filled()),
         };
+        // «average price by shop» is a total of each group.
+        let grouping = |key: usize| {
+            key.checked_sub(1).is_some_and(|b| self.items[b].is(Cue::Grouped) || self.items[b].is(Cue::By))
+                && !self.beside_a_column(key)
+        };
+        if key.is_some_and(grouping) && rest.first().is_some_and(|p| p.tool == "compute_entries") {
+            return Err(self.not_filled());
+        }
         if let Some(key) = key {
             self.used[key] = true;
         }
@@ -58,7 +66,11 @@ impl Builder<'_> {
             }
             "group_entries" => {
                 let mut args = vec![("by", json!(name), origin)];
-                args.extend(self.total_of_groups(meant));
+                let total = self.total_of_groups(meant);
+                if total.is_none() && self.items.iter().any(|i| self.total_said(i).is_some() && !i.is_noise()) {
+                    return Err(self.not_filled());
+                }
+                args.extend(total);
                 self.next("group_entries", &args)?;
             }
             _ => {

@@ -109,6 +109,8 @@ impl Builder<'_> {
         match meant.parts.get(1).map(|p| p.tool) {
             Some("sort_entries") => self.ranked(meant),
             Some("group_entries") if meant.parts.len() == 2 => self.grouped_by(),
+            // «list ~/x by size» is an order.
+            Some("compute_entries") if self.is_by_field() => Err(self.not_filled()),
             Some("compute_entries") if meant.parts[1].has("key=size") => {
                 let op = meant.parts[1].value("op").unwrap_or("sum");
                 self.next(
@@ -116,7 +118,7 @@ impl Builder<'_> {
                     &[("op", json!(op), Origin::Default), ("key", json!("size"), Origin::Default)],
                 )
             }
-            Some("delete_files" | "move_files" | "compress_files" | "filter_entries") => Ok(()),
+            Some("delete_files" | "move_files" | "compress_files" | "filter_entries" | "read_files") => Ok(()),
             Some(_) => Err(self.not_filled()),
             None => {
                 if self.items.iter().any(|i| i.is(Cue::HowMany)) {
@@ -125,6 +127,12 @@ impl Builder<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// «by size», «per dimensione».
+    fn is_by_field(&self) -> bool {
+        let field = |i: Option<&Item>| i.is_some_and(|i| i.senses().iter().any(|s| matches!(s, Sense::Field(_))));
+        (0..self.items.len()).any(|at| self.items[at].is(Cue::By) && field(self.items.get(at + 1)))
     }
 
     /// Files in groups, by the one field that the words name.

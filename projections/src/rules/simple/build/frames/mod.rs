@@ -109,6 +109,9 @@ impl<'a> Builder<'a> {
                 if rest == ["filter_entries"] {
                     self.all_but(&all)?;
                 }
+                if rest == ["read_files", "filter_texts_lines"] {
+                    self.searched_in_found(&all)?;
+                }
                 if let [act @ ("delete_files" | "move_files" | "compress_files")] = rest {
                     self.act_on_found(act, &all)?;
                 }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::super::super::fill::{Filled, fill, path, words};
 use super::super::super::items::{Lines, What};
+use super::super::super::lexicon::{Cue, Sense};
 use super::super::{Builder, Clause, Trouble};
 use super::Part;
 use crate::manifest::Role;
@@ -58,6 +59,34 @@ impl Builder<'_> {
         self.select(tool, filled)
     }
 
+    /// «which files in ~/notes mention "x"»: what was found is read, and its lines are looked through.
+    pub(super) fn searched_in_found(&mut self, all: &[usize]) -> Result<(), Trouble> {
+        let quoted = all.iter().copied().find(|&at| matches!(self.items[at].what, What::Quoted(_)));
+        let after = all.iter().copied().find(|&at| {
+            at > 0
+                && self.items[at].is_unknown()
+                && self.items[at - 1].is(Cue::Contains)
+                && !self.items[at - 1].is_noise()
+        });
+        let at = quoted.or(after).ok_or_else(|| self.not_filled())?;
+        let text = match &self.items[at].what {
+            What::Quoted(text) => text.clone(),
+            _ => self.said(at..at + 1),
+        };
+        let reader = self.known("read_files")?;
+        let mut read = Filled::default();
+        read.refer("entries", self.last(), "");
+        self.push(reader, read)?;
+        let tool = self.known("filter_texts_lines")?;
+        let mut filled = Filled::default();
+        filled.set("substring", json!(text), self.items, at);
+        self.select(tool, filled)?;
+        for &at in all {
+            self.used[at] |= self.items[at].is(Cue::Contains) || self.items[at].is(Cue::Spelled);
+        }
+        Ok(())
+    }
+
     /// What a page or a file holds is written elsewhere, or sent to somebody.
     pub(super) fn passed_on(&mut self, part: &Part<'_>, act: &str, all: &[usize]) -> Result<(), Trouble> {
         let tool = self.known(act)?;
@@ -65,6 +94,10 @@ impl Builder<'_> {
         let target = self.destination(&paths).filter(|_| act == "write_files");
         let sources: Vec<usize> = all.iter().copied().filter(|&at| Some(at) != target).collect();
         let fetched = part.tool == "get_urls";
+        // What is picked out of a page is not the page.
+        if fetched && self.items.iter().any(|i| i.form().is_some()) {
+            return Err(self.not_filled());
+        }
         if paths.len() != usize::from(!fetched) + usize::from(act == "write_files") {
             return Err(self.not_filled());
         }
@@ -94,7 +127,9 @@ impl Builder<'_> {
     }
 
     pub(super) fn page_read(&mut self, part: &Part<'_>, all: &[usize]) -> Result<(), Trouble> {
-        let tool = self.known(part.tool)?;
+        let told = |s: &Sense| matches!(s, Sense::Setting(i) if self.lexicons.settings[*i].argument == "what");
+        let partly = all.iter().any(|&at| self.items[at].senses().iter().any(told));
+        let tool = self.known(if partly { "read_urls_html" } else { part.tool })?;
         let mut filled = fill(self.lexicons, tool, self.items, all, None);
         if let Some(what) = part.value("what") {
             filled.args.insert("what".to_owned(), json!(what));

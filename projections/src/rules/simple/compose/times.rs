@@ -1,0 +1,161 @@
+//! Days and windows of time, with the words around them that say in which direction they open.
+
+use super::super::dates::{Clock, Window};
+use super::super::items::{Item, What};
+use super::super::lexicon::{Cue, Period, Sense};
+use super::sizes::number;
+use crate::messages::Language;
+
+pub(super) fn period(item: Option<&Item>) -> Option<Period> {
+    item?.senses().iter().find_map(|s| if let Sense::Period(p) = s { Some(*p) } else { None })
+}
+
+/// What stands at `at`, without a direction: «yesterday», «3 days ago», «the last two weeks», a date.
+fn moment(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<(Window, usize, bool)> {
+    let item = items.get(at)?;
+    if item.is(Cue::Today) {
+        return clock.day(0).map(|w| (w, 1, true));
+    }
+    if item.is(Cue::Yesterday) {
+        return clock.day(-1).map(|w| (w, 1, false));
+    }
+    stretch(clock, items, at).or_else(|| date(clock, language, items, at)).map(|(w, n)| (w, n, false))
+}
+
+fn stretch(clock: &Clock, items: &[Item], at: usize) -> Option<(Window, usize)> {
+    let counted = |from: usize| {
+        let (count, length) = number(items, from)?;
+        Some((count, period(items.get(from + length))?, length + 1))
+    };
+    if let Some((count, period, length)) = counted(at) {
+        return items
+            .get(at + length)
+            .filter(|i| i.is(Cue::Ago))
+            .and_then(|_| Some((clock.day_ago(count, period)?, length + 1)));
+    }
+    let item = items.get(at)?;
+    let relative = item.is(Cue::Newer) || item.is(Cue::Last) || item.is(Cue::Older);
+    let one = items.get(at + 1).filter(|i| i.is(Cue::Determiner)).and_then(|_| period(items.get(at + 2)));
+    let counted_on = counted(at + 1).or_else(|| Some((1, one?, 2)));
+    if let Some((count, period, length)) = counted_on.filter(|_| relative) {
+        let window = if item.is(Cue::Newer) || item.is(Cue::Last) {
+            clock.last(count, period)?
+        } else {
+            Window { since: None, until: clock.ago(count, period) }
+        };
+        return Some((window, length + 1));
+    }
+    if item.is(Cue::This) || item.is(Cue::Previous) {
+        if let Some(period) = period(items.get(at + 1)) {
+            return Some((clock.calendar(period, item.is(Cue::Previous))?, 2));
+        }
+        if let Some(weekday) = weekday(items.get(at + 1)) {
+            return Some((clock.weekday(weekday)?, 2));
+        }
+    }
+    if item.is(Cue::Newer) || item.is(Cue::Last) {
+        return Some((clock.last(1, period(items.get(at + 1))?)?, 2));
+    }
+    let previous = items.get(at + 1).is_some_and(|i| i.is(Cue::Previous));
+    let window = clock.calendar(period(Some(item)).filter(|_| previous)?, true)?;
+    Some((window, 2))
+}
+
+fn weekday(item: Option<&Item>) -> Option<i8> {
+    item?.senses().iter().find_map(|s| if let Sense::Weekday(n) = s { Some(*n) } else { None })
+}
+
+fn date(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<(Window, usize)> {
+    let item = &items[at];
+    if item.is_unknown() && item.folded.contains(['-', '/', '.']) {
+        return clock.figures(&item.folded, language == Language::It).map(|w| (w, 1));
+    }
+    if let Some(number) = weekday(Some(item)) {
+        let previous = items.get(at + 1).is_some_and(|i| i.is(Cue::Previous));
+        return Some((clock.weekday(number)?, 1 + usize::from(previous)));
+    }
+    let month =
+        |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Month(n) = s { Some(*n) } else { None });
+    let figure = |at: usize| if let What::Number(n) = items.get(at)?.what { Some(n) } else { None };
+    let year = |at: usize| figure(at).filter(|n| (1970..3000).contains(n)).and_then(|n| i16::try_from(n).ok());
+    let day = |at: usize| {
+        let ordinal =
+            items.get(at)?.senses().iter().find_map(|s| if let Sense::Ordinal(n) = s { Some(*n) } else { None });
+        figure(at).or(ordinal).filter(|n| (1..=31).contains(n)).and_then(|n| i8::try_from(n).ok())
+    };
+    if let (Some(number), Some(month)) = (day(at), month(at + 1)) {
+        let year = year(at + 2);
+        return Some((clock.month_day(month, number, year)?, 2 + usize::from(year.is_some())));
+    }
+    // «in 2023»: a year alone only where a word of place or time leads to it.
+    if let Some(year) = year(at) {
+        let led = at.checked_sub(1).is_some_and(|b| {
+            let led = &items[b];
+            led.is(Cue::Inside)
+                || led.is(Cue::Since)
+                || led.is(Cue::Until)
+                || led.is(Cue::From)
+                || led.is(Cue::Modified)
+        });
+        return led.then(|| clock.year(year).map(|window| (window, 1))).flatten();
+    }
+    let number = month(at)?;
+    if let Some(first) = day(at + 1) {
+        let year = year(at + 2);
+        return Some((clock.month_day(number, first, year)?, 2 + usize::from(year.is_some())));
+    }
+    let year = year(at + 1);
+    Some((clock.month(number, year)?, 1 + usize::from(year.is_some())))
+}
+
+/// A moment with the words around it that say in which direction the window opens.
+pub(super) fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<(What, usize)> {
+    let mut from = at;
+    let (mut since, mut until) = (false, false);
+    let mut negated = false;
+    while let Some(item) = items.get(from).filter(|_| from < at + 5) {
+        if moment(clock, language, items, from).is_some() {
+            break;
+        }
+        since |= item.is(Cue::Since) || item.is(Cue::Newer);
+        until |= item.is(Cue::Until) || item.is(Cue::Older);
+        negated |= item.is(Cue::Not);
+        let passes = item.is(Cue::Older)
+            || item.is(Cue::Newer)
+            || item.is(Cue::Since)
+            || item.is(Cue::Until)
+            || item.is(Cue::Modified)
+            || item.is(Cue::Not);
+        let bridge = from > at && item.is_noise();
+        if !(passes || bridge) {
+            return None;
+        }
+        from += 1;
+    }
+    let (found, length, today) = moment(clock, language, items, from)?;
+    if negated && !(since || until) {
+        return None;
+    }
+    // «from yesterday» is dated then, where «since yesterday» goes on.
+    let from_then = language == Language::En && from == at + 1 && items[at].folded == "from";
+    let mut end = from + length;
+    let mut probe = end;
+    while items.get(probe).is_some_and(|i| i.is(Cue::Connector) || i.folded == "or" || i.folded == "o") {
+        probe += 1;
+    }
+    if let Some(item) = items.get(probe).filter(|i| !i.is_noise() && (i.is(Cue::Since) || i.is(Cue::Until))) {
+        since |= item.is(Cue::Since);
+        until |= item.is(Cue::Until);
+        end = probe + 1;
+    }
+    since &= !(from_then && end == from + length);
+    let open = |w: Window| match (since != negated && (since || negated), until) {
+        _ if w.since.is_none() || w.until.is_none() => w,
+        (true, false) => Window { since: w.since, until: None },
+        (_, true) => Window { since: None, until: w.since },
+        (false, false) if negated => Window { since: None, until: w.since },
+        (false, false) if today => Window { since: w.since, until: None },
+        (false, false) => w,
+    };
+    Some((What::Window { window: open(found), today }, end - at))
+}
