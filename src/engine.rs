@@ -13,7 +13,7 @@ use metnos_log::store::Pending;
 use metnos_log::{AppendError, BlobHash, Event, Kept, TurnId};
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::state::Asked;
-use metnos_projections::machines::turn::{Context, Effect, Rejection, Turn, decide_and_apply, react};
+use metnos_projections::machines::turn::{Context, Effect, Rejection, Turn, decide_and_apply, forms, react};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::{Autonomy, Places};
 use metnos_projections::rules::references::ReferenceError;
@@ -89,7 +89,7 @@ pub struct Request {
     pub folder: PathBuf,
     /// The channel.
     pub channel: String,
-    /// A step that a command names itself, instead of the text: `{"tool", "args"}`.
+    /// A step that a command names itself, instead of the text: `{"tool", "args"}`; several: `{"steps"}`.
     pub given: Option<Value>,
     /// Whether a question can be answered where it is asked: then the turn waits for it.
     pub dialogs: bool,
@@ -210,7 +210,11 @@ pub fn reply(
     let command = match reply {
         Reply::Answered { answer, channel } => {
             let folder = turn.opened.as_ref().map(|opened| PathBuf::from(&opened.folder)).unwrap_or_default();
-            let existing = existing(instance, &simple::completed(turn.text(), answer), &folder);
+            // What a step asks for is not looked up; where it is used, it is.
+            let existing = match turn.asking() {
+                Some(_) => Vec::new(),
+                None => existing(instance, &simple::completed(turn.text(), answer), &folder),
+            };
             Command::Answer { dialog, answer: answer.clone(), channel: channel.clone(), existing }
         }
         Reply::Lapsed => Command::Lapse { dialog },
@@ -347,7 +351,14 @@ impl Run<'_> {
             progress: &progress,
             canned: None,
         };
-        let prepared = self.prepared.take();
+        let prepared = match (self.prepared.take(), turn.step()) {
+            // The questions of this step were answered to another process, or after others.
+            (None, Some(step)) if forms::is_dialog(&step.tool) => {
+                let loaded = Loaded::from_catalog(&self.instance.catalog, &self.instance.log.reader(), &step.tool);
+                Some(PreparedCall::new(step.number, loaded, Arc::clone(&step.args), &caller))
+            }
+            (prepared, _) => prepared,
+        };
         if let Some((builtin, loaded)) = prepared.as_ref().and_then(|prepared| {
             let loaded = prepared.loaded.as_ref()?;
             Some((loaded.builtin?, loaded))
@@ -437,7 +448,9 @@ impl Run<'_> {
         started: Instant,
     ) -> (InvocationFinished, Vec<(BlobHash, Vec<u8>)>) {
         let args = self.turn.step().map(|step| Arc::clone(&step.args)).unwrap_or_default();
-        let call = builtins::Call { instance: self.instance, turn: self.id, language: self.language(), args: &args };
+        let answers = self.turn.step().map_or(&[][..], |step| &step.answers);
+        let (instance, language) = (self.instance, self.language());
+        let call = builtins::Call { instance, turn: self.id, language, args: &args, answers };
         let builtins::Answer { mut result, mut planned } = builtin.call(&call);
         let mut checks = vec![passed("open_cage"), passed("run")];
         match loaded.output_fault(&result) {

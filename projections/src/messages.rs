@@ -114,4 +114,18 @@ mod tests {
         let messages = Messages::embedded();
         assert_eq!(messages.keys(Language::En), messages.keys(Language::It));
     }
+    /// Questions about changes named a filter that does not exist, and only whoever was asked in Italian saw it.
+    #[test]
+    fn every_filter_that_a_text_uses_exists() {
+        let messages = Messages::embedded();
+        let filter = regex::Regex::new(r"\|\s*([a-z_]+)").unwrap();
+        for text in messages.texts.values().flat_map(BTreeMap::values) {
+            let expressions = text.split(['{', '}']).skip(1);
+            for name in expressions.flat_map(|part| filter.captures_iter(part)).map(|found| found[1].to_owned()) {
+                let used = fill(&format!("{{{{ 'x' | {name} }}}}"), serde_json::json!({}));
+                let unknown = used.is_err_and(|error| error.kind() == minijinja::ErrorKind::UnknownFilter);
+                assert!(!unknown, "«{name}» in: {text}");
+            }
+        }
+    }
 }

@@ -84,6 +84,9 @@ pub struct Abstention {
     /// At most three executors that might be meant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<String>,
+    /// Whether the message puts them to the person as a choice.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub offers: bool,
 }
 
 /// The two ways to abstain.

@@ -221,9 +221,9 @@ fn is_legal(phase: Phase, event: &Event) -> bool {
     use Phase::{Asking, Calling, Closed, Committing, New, Planning, Preparing, Returned, Waiting};
     let allowed: &[Phase] = match event {
         Event::TurnOpened(_) => &[New],
-        Event::CandidatesRanked(_) | Event::PlanProposed(_) | Event::DialogOpened(_) | Event::TurnSuspended(_) => {
-            &[Planning]
-        }
+        Event::CandidatesRanked(_) | Event::PlanProposed(_) => &[Planning],
+        // Of a step, they come in place of its call.
+        Event::DialogOpened(_) | Event::TurnSuspended(_) => &[Planning, Preparing, Asking],
         Event::StepProposed(_) => &[Planning, Returned],
         Event::ArgumentsResolved(_) => &[Preparing],
         Event::VerdictGiven(_) | Event::ConsentAsked(_) => &[Preparing, Returned],

@@ -16,6 +16,8 @@ mod acts;
 mod bad_input;
 #[path = "household/chat.rs"]
 mod chat;
+#[path = "household/dialogs.rs"]
+mod dialogs;
 #[path = "household/home.rs"]
 mod home;
 #[path = "household/kills.rs"]

@@ -2,7 +2,7 @@
 
 use metnos_log::TurnId;
 use metnos_log::store::ReadError;
-use metnos_projections::machines::turn::Phase;
+use metnos_projections::machines::turn::{Phase, forms};
 use serde_json::{Value, json};
 
 use super::past::{Past, moment};
@@ -63,13 +63,24 @@ impl Past {
     /// Whether the person was asked something.
     fn asked(&self) -> bool {
         let waits = self.turn.phase == Phase::Waiting;
-        waits || self.consent.is_some() || self.turn.final_kind.as_deref() == Some("ask")
+        let by_step = self.turn.steps.iter().any(|step| forms::is_dialog(&step.tool));
+        waits || by_step || self.consent.is_some() || self.turn.final_kind.as_deref() == Some("ask")
     }
 
     /// Why, in one sentence or two.
     fn why_asked(&self, call: &Call<'_>) -> String {
         let say = |key: &str, values: Value| call.instance.rules.messages.say(call.language, key, values);
         let text = why::short(self.text(), QUOTED_MAX);
+        let by_step = self.turn.steps.iter().rfind(|step| forms::is_dialog(&step.tool));
+        if let (None, Some(step)) = (&self.consent, by_step) {
+            // The open question, or the last one that was answered.
+            let at = step.answers.len();
+            let question = [Some(at), at.checked_sub(1)].into_iter().flatten();
+            let mut question = question.filter_map(|at| forms::question(&step.tool, &step.args, at));
+            let question = question.next().map(|asked| why::short(asked.bare(), QUOTED_MAX)).unwrap_or_default();
+            let values = json!({ "text": text, "question": question, "step": step.number, "tool": step.tool });
+            return say("about.asked_by_step", values);
+        }
         let Some((asked, answer)) = &self.consent else {
             let question = why::short(self.turn.message.as_deref().unwrap_or_default(), QUOTED_MAX);
             return say("about.asked_back", json!({ "text": text, "question": question }));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use metnos_projections::machines::turn::forms;
 use metnos_projections::rules::simple::Facts;
 use metnos_projections::rules::simple::skills::{Skill, examples, skills};
 use serde_json::{Value, json};
@@ -14,7 +15,9 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
     let topic = call.args.get("topic").and_then(Value::as_str).map(str::trim).filter(|topic| !topic.is_empty());
     let speaking = skills(tools, language, topic);
     let known = !speaking.is_empty();
-    let all = if known { speaking } else { skills(tools, language, None) };
+    let mut all = if known { speaking } else { skills(tools, language, None) };
+    // What only asks back is nothing that a person asks for.
+    all.retain(|skill| !forms::is_dialog(&skill.name));
     let is_later = |skill: &Skill| later::NAMES.contains(&skill.name.as_str()) && super::find(&skill.name).is_some();
     let (later, ready): (Vec<Skill>, Vec<Skill>) = all.into_iter().partition(is_later);
     let say = |key: &str| rules.messages.say(language, &format!("about.{key}"), json!({}));

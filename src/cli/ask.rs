@@ -81,7 +81,7 @@ fn asked(context: &Context, instance: &mut Instance, turn: Turn) -> Result<Turn,
     let prompt = instance.rules.messages.say(turn.language, "chat.answer_prompt", json!({}));
     let heard = terminal::ask_line(&question, &prompt);
     let reply = match heard {
-        Some(answer) if !answer.trim().is_empty() => {
+        Some(answer) if !answer.trim().is_empty() || turn.may_be_left_out() => {
             Reply::Answered { answer: answer.trim().to_owned(), channel: CONSOLE.to_owned() }
         }
         _ => Reply::Withdrawn("person"),

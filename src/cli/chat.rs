@@ -15,7 +15,7 @@ use super::ask::{self, Approve};
 use super::editor::{Editor, Typed};
 use super::{Context, Failure, fit, output, plan, terminal};
 use crate::engine::{self, Reply, Request};
-use crate::instance::Instance;
+use crate::instance::{Instance, now};
 use crate::why;
 
 /// Talk, one sentence a line.
@@ -32,10 +32,22 @@ struct Talk<'a> {
     approve: Approve,
     /// The turn that ended last.
     last: Option<Turn>,
-    /// The question that is open, and the turn that waits for it.
-    pending: Option<(TurnId, String)>,
+    /// The question that is open.
+    pending: Option<Pending>,
     /// The worst exit code so far.
     worst: u8,
+}
+
+/// A question that is open.
+#[derive(Clone)]
+struct Pending {
+    /// The turn that waits for its answer.
+    id: TurnId,
+    question: String,
+    /// The same as far as a prompt needs it.
+    in_short: String,
+    /// Whether an empty line answers it.
+    may_be_left_out: bool,
 }
 
 /// What a line is.
@@ -79,7 +91,7 @@ impl Talk<'_> {
                 Typed::Line(text) => text,
             };
             match line(text.trim()) {
-                Line::Sentence("") => {}
+                Line::Sentence("") if !self.pending.as_ref().is_some_and(|pending| pending.may_be_left_out) => {}
                 Line::Quit => return Ok(0),
                 line => {
                     if let Err(failure) = self.reopened(&line) {
@@ -92,9 +104,9 @@ impl Talk<'_> {
 
     /// The prompt, with the question that the next line may answer.
     fn prompt(&self) -> String {
-        let Some((_, question)) = &self.pending else { return "> ".to_owned() };
+        let Some(Pending { in_short, .. }) = &self.pending else { return "> ".to_owned() };
         let columns = terminal::columns(&std::io::stdout()).unwrap_or(80);
-        let question = output::shown(&output::short(question, columns), true).into_owned();
+        let question = output::shown(&output::short(in_short, columns), true).into_owned();
         format!("({}) > ", fit::cut(&question, (columns / 2).max(8)))
     }
 
@@ -186,15 +198,24 @@ impl Talk<'_> {
     /// The turn that waits, when a line answers its question: a bare name, or what says nothing by itself. Only where the
     /// two together are understood; any other line is a sentence of its own, and the question stays open.
     fn answers(&mut self, instance: &Instance, text: &str) -> Result<Option<Turn>, Failure> {
-        let Some((id, question)) = self.pending.clone() else { return Ok(None) };
+        let Some(Pending { id, question, .. }) = self.pending.clone() else { return Ok(None) };
         let turn = engine::folded(instance, id)?;
         if turn.phase != Phase::Waiting {
             self.pending = None; // It lapsed while the person thought.
             return Ok(None);
         }
+        let fits = turn.is_answer(instance.tools(), text, now());
+        // What a form does not take may still be a sentence; else it is asked again, with the reason.
+        let is_taken = match fits {
+            Some(fits) => fits || is_bare(text) || !is_understood(instance, text)?,
+            None => false,
+        };
+        if is_taken {
+            return Ok(Some(turn));
+        }
         let whole = simple::completed(turn.text(), text);
         let is_answer = is_bare(text) || !is_understood(instance, text)?;
-        if !is_answer || !is_understood(instance, &whole)? {
+        if fits.is_some() || !is_answer || !is_understood(instance, &whole)? {
             self.context.say(&self.context.text(instance, "chat.still_pending", &json!({ "question": question })));
             return Ok(None);
         }
@@ -204,7 +225,7 @@ impl Talk<'_> {
 
     /// The person does not want the question any more.
     fn withdraw(&mut self) -> Result<(), Failure> {
-        let Some((id, _)) = self.pending.take() else { return Ok(()) };
+        let Some(Pending { id, .. }) = self.pending.take() else { return Ok(()) };
         let mut instance = self.context.ready(&self.context.flags())?;
         let turn = engine::folded(&instance, id)?;
         if turn.phase == Phase::Waiting {
@@ -215,7 +236,9 @@ impl Talk<'_> {
 
     fn pends(&mut self, turn: &Turn) {
         let question = turn.message.clone().unwrap_or_default();
-        self.pending = turn.id.map(|id| (id, question));
+        let in_short = turn.asking().map_or_else(|| question.clone(), |asked| asked.bare().to_owned());
+        let may_be_left_out = turn.may_be_left_out();
+        self.pending = turn.id.map(|id| Pending { id, question, in_short, may_be_left_out });
     }
 
     fn ended(&mut self, turn: Turn) {
@@ -223,7 +246,7 @@ impl Talk<'_> {
             self.pends(&turn);
         } else {
             self.worst = self.worst.max(ask::exit_code(&turn));
-            if turn.id == self.pending.as_ref().map(|(id, _)| *id) {
+            if turn.id == self.pending.as_ref().map(|pending| pending.id) {
                 self.pending = None;
             }
         }

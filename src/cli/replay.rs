@@ -241,16 +241,7 @@ fn told(event: &Event) -> (String, String) {
                 detail,
             )
         }
-        Event::VerdictGiven(verdict) => {
-            let word = if verdict.approved { "approved" } else { "blocked" };
-            (
-                format!(
-                    "verdict    {} {word}, policy {}, score {}",
-                    verdict.about, verdict.policy, verdict.score_permille
-                ),
-                verdict.blocked_by.clone().unwrap_or_default(),
-            )
-        }
+        Event::VerdictGiven(verdict) => judged(verdict),
         Event::ConsentAsked(asked) => ("asked".to_owned(), asked.text.get().unwrap_or_default().to_owned()),
         Event::ConsentGiven(given) => (format!("consent    given by {}", given.by), String::new()),
         Event::ConsentDenied(denied) => (format!("consent    denied by {}", denied.by), String::new()),
@@ -270,9 +261,7 @@ fn told(event: &Event) -> (String, String) {
         Event::TurnSuspended(suspended) => {
             ("asked      waits for an answer".to_owned(), suspended.message.get().unwrap_or_default().to_owned())
         }
-        Event::TurnResumed(resumed) => {
-            (format!("answered   {}", resumed.text.as_deref().unwrap_or_default()), String::new())
-        }
+        Event::TurnResumed(resumed) => (answered(resumed), String::new()),
         Event::TurnCancelled(cancelled) => (format!("cancelled  by {}", cancelled.by), String::new()),
         Event::TurnClosed(closed) => {
             let class = closed.class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();
@@ -286,6 +275,24 @@ fn committed_many(committed: &metnos_log::event::turn::EffectsCommitted) -> Stri
     let many = |runs: &[(u32, u32)]| runs.iter().map(|(first, end)| end.saturating_sub(*first)).sum::<u32>();
     let (done, found) = (many(&committed.done), many(&committed.found_done));
     format!("changes    {done} done, {found} found done, {} failed", committed.failed.len())
+}
+
+fn judged(verdict: &metnos_log::event::turn::VerdictGiven) -> (String, String) {
+    let word = if verdict.approved { "approved" } else { "blocked" };
+    let (about, policy, score) = (&verdict.about, &verdict.policy, verdict.score_permille);
+    let said = format!("verdict    {about} {word}, policy {policy}, score {score}");
+    (said, verdict.blocked_by.clone().unwrap_or_default())
+}
+
+/// The request as it reads then, what was chosen for it, or the value that a step got.
+fn answered(resumed: &metnos_log::event::turn::TurnResumed) -> String {
+    let value = resumed.taken.as_ref().and_then(|taken| taken.0.get("value")).map(output::plain);
+    match (&resumed.text, &resumed.only, value) {
+        (Some(text), Some(only), _) => format!("answered   {text} (by {only})"),
+        (Some(text), None, _) => format!("answered   {text}"),
+        (None, _, Some(value)) => format!("answered   {value}"),
+        (None, _, None) => "answered   by what is no answer".to_owned(),
+    }
 }
 
 /// What came back from a call.

@@ -7,12 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::kept::Kept;
 
+/// One of the things that may be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What is meant: what the choice becomes.
+    pub id: String,
+    /// What the person sees.
+    pub label: String,
+}
+
 /// A question was put; it is open until it is answered, withdrawn or expired.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DialogOpened {
     /// Its id: the turn's, and which of its questions this is.
     pub dialog: String,
-    /// `get_inputs` (something is missing) or `request_disambiguation_from_user` (several things may be meant).
+    /// `get_inputs` (something is missing), `request_disambiguation_from_user` (several things may be meant) or
+    /// `get_approval` (yes or no; no consent).
     pub kind: String,
     /// The question, in the person's language.
     pub question: Kept,
@@ -22,6 +32,15 @@ pub struct DialogOpened {
     pub channel: String,
     /// When it lapses, in seconds after it was opened.
     pub expires_s: u32,
+    /// The step of the plan that asks; none where the question is about the request itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// The field of a form that is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// What may be chosen, in the order of its numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<Choice>,
 }
 
 /// A person answered.

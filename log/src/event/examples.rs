@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::Event;
-use super::dialog::{DialogAnswered, DialogExpired, DialogOpened, DialogWithdrawn};
+use super::dialog::{Choice, DialogAnswered, DialogExpired, DialogOpened, DialogWithdrawn};
 use super::executor::{
     Artefact, BirthTestsRun, CaseVerdict, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged,
     VersionPromoted,
@@ -275,7 +275,7 @@ fn calls() -> Vec<Event> {
 fn courses() -> Vec<Event> {
     vec![
         TurnSuspended { kind: text("ask"), message: Kept::text("Which file?") }.into(),
-        TurnResumed { by: text("dialog"), text: None }.into(),
+        TurnResumed { by: text("dialog"), text: None, taken: None, only: None }.into(),
         TurnCancelled { by: text("person") }.into(),
         TurnClosed {
             final_kind: text("answer"),
@@ -297,6 +297,9 @@ fn dialogs() -> Vec<Event> {
             candidates: vec![text("read_files")],
             channel: text("console"),
             expires_s: 600,
+            step: None,
+            field: None,
+            options: Vec::new(),
         }
         .into(),
         DialogAnswered {
@@ -334,8 +337,9 @@ pub(super) fn grown() -> Vec<Event> {
         ..planned()
     };
     let mut events = Vec::new();
-    let mut later: Vec<Event> =
-        vec![TurnResumed { by: text("dialog"), text: Some(text("read the file a.txt")) }.into()];
+    let mut later: Vec<Event> = vec![
+        TurnResumed { by: text("dialog"), text: Some(text("read the file a.txt")), taken: None, only: None }.into(),
+    ];
     for event in decisions().into_iter().chain(calls()) {
         match event {
             Event::TurnOpened(opened) => {
@@ -351,5 +355,25 @@ pub(super) fn grown() -> Vec<Event> {
         }
     }
     events.extend(later);
+    events.extend(grown_dialogs());
+    events
+}
+
+fn grown_dialogs() -> Vec<Event> {
+    let choice = |id: &str, label: &str| Choice { id: text(id), label: text(label) };
+    let resumed = TurnResumed { by: text("dialog"), text: None, taken: None, only: None };
+    let opened = dialogs().into_iter().filter_map(|event| match event {
+        Event::DialogOpened(opened) => Some(DialogOpened {
+            step: Some(2),
+            field: Some(text("format")),
+            options: vec![choice("zip", "Zip"), choice("tar.gz", "Tar, packed")],
+            ..opened
+        }),
+        _ => None,
+    });
+    let mut events: Vec<Event> = opened.map(Event::from).collect();
+    let taken = Some(Json(json!({ "value": 3.5 })));
+    events.push(TurnResumed { taken, ..resumed.clone() }.into());
+    events.push(TurnResumed { text: Some(text("show it")), only: Some(text("read_files")), ..resumed }.into());
     events
 }

@@ -41,7 +41,7 @@ pub struct TurnOpened {
     pub existing: Vec<(u32, u32)>,
     /// Hash of code version and rule data that decide this turn.
     pub rules_digest: String,
-    /// A step that a command asked for by its name instead of a sentence: `{"tool", "args"}`.
+    /// A step that a command asked for by its name instead of a sentence: `{"tool", "args"}`; several: `{"steps"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<Json>,
     /// Whether a question of this turn can be answered where it was asked: then it waits instead of closing.
@@ -448,6 +448,12 @@ pub struct TurnResumed {
     /// The request as it reads with the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// What a question of a step was answered with, as it was read: `{"value"}`. None of an answer that was no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<Json>,
+    /// The executor that the person chose for the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
 }
 
 /// The turn was stopped. Fact.

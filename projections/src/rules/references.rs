@@ -72,8 +72,14 @@ pub fn resolve(args: &Value, results: &BTreeMap<u32, &Value>) -> Result<Resolved
             values.insert("entries".to_owned(), entries);
             resolved.origins.insert("/entries".to_owned(), Origin::Step { step, path: "entries".to_owned() });
         } else {
-            let value = replaced(value, results, &format!("/{name}"), &mut resolved.origins)?;
-            values.insert(name.clone(), value);
+            let pointer = format!("/{name}");
+            let found = replaced(value, results, &pointer, &mut resolved.origins)?;
+            // What an earlier step left out is left out here too: a field of a form that nobody filled in.
+            if found.is_null() && !value.is_null() {
+                resolved.origins.remove(&pointer);
+                continue;
+            }
+            values.insert(name.clone(), found);
         }
     }
     resolved.args = Arc::new(Value::Object(values));
@@ -156,6 +162,15 @@ mod tests {
         assert_eq!(*resolved.args, json!({"entries": [{"a": 1}], "title": "/x", "deep": [1]}));
         assert_eq!(resolved.origins["/title"], Origin::Step { step: 1, path: "metadata.path".to_owned() });
         assert_eq!(resolved.origins["/deep/0"], Origin::Step { step: 1, path: "entries[0].a".to_owned() });
+    }
+
+    #[test]
+    fn what_was_left_out_leaves_its_argument_out() {
+        let form = json!({"ok": true, "values": {"most": null, "file": "a"}});
+        let args = json!({"most": "{{step1.values.most}}", "file": "{{step1.values.file}}", "own": null});
+        let resolved = resolve(&args, &BTreeMap::from([(1, &form)])).unwrap();
+        assert_eq!(*resolved.args, json!({"file": "a", "own": null}));
+        assert_eq!(resolved.origins.keys().collect::<Vec<_>>(), ["/file"]);
     }
 
     #[test]

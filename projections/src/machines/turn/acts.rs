@@ -7,6 +7,7 @@ use metnos_log::event::turn::{InvocationFinished, PlannedOp};
 use serde_json::{Value, json};
 
 use super::decide::Decider;
+use super::forms;
 use super::state::Phase;
 use crate::rules::policy::{self, Use};
 
@@ -51,6 +52,12 @@ impl Decider<'_> {
     fn step_ended(&mut self) {
         let Some(step) = self.turn.step().cloned() else { return };
         if step.ok {
+            // Whatever comes after the question was to wait for a yes.
+            let goes_on = self.turn.plan.as_ref().is_some_and(|plan| plan.steps.len() > step.number as usize);
+            if goes_on && forms::is_refusal(&step) {
+                let message = self.say("dialog.said_no", &json!({}));
+                return self.close("answer", None, message);
+            }
             return self.propose(step.number + 1);
         }
         let result = step.result.clone().unwrap_or_default();

@@ -15,9 +15,9 @@ use metnos_log::{Event, Kept, Micros, TurnId};
 use serde_json::{Value, json};
 
 use super::command::{Command, Prepared};
-use super::consent;
 use super::react::with_targets;
 use super::state::{Phase, Step, Turn};
+use super::{consent, forms};
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
@@ -131,7 +131,7 @@ pub fn decide_and_apply(
 pub(super) struct Decider<'a> {
     pub(super) turn: Turn,
     id: TurnId,
-    context: Context<'a>,
+    pub(super) context: Context<'a>,
     out: Vec<Event>,
 }
 
@@ -156,18 +156,19 @@ impl Decider<'_> {
             return self.open_given(opened);
         }
         let language = opened.language.as_deref().and_then(Language::parse);
-        let proposal = self.planned(&opened, &opened.text, &opened.existing, language);
+        let proposal = self.planned(&opened, &opened.text, &opened.existing, language, None);
         self.push(opened);
         self.follow(&proposal);
     }
 
-    /// What the planner proposes for a text.
+    /// What the planner proposes for a text; by this executor alone, where the person chose one.
     pub(super) fn planned(
         &self,
         opened: &TurnOpened,
         text: &str,
         existing: &[(u32, u32)],
         language: Option<Language>,
+        only: Option<&str>,
     ) -> Proposal {
         let facts = Facts {
             now_us: self.context.time.0,
@@ -179,7 +180,10 @@ impl Decider<'_> {
             existing,
         };
         let Context { rules, tools, .. } = self.context;
-        simple::propose(&rules.lexicons, tools, &rules.messages, &facts, text)
+        match only {
+            Some(only) => simple::propose_only(&rules.lexicons, tools, &rules.messages, &facts, text, only),
+            None => simple::propose(&rules.lexicons, tools, &rules.messages, &facts, text),
+        }
     }
 
     /// Records a proposal and begins it, or says why there is nothing to begin.
@@ -204,20 +208,20 @@ impl Decider<'_> {
         }
     }
 
-    /// A command named the step itself: no words are planned, everything after that is as always.
+    /// A command named the steps itself: no words are planned, everything after that is as always.
     fn open_given(&mut self, opened: TurnOpened) {
         let language = opened.language.as_deref().unwrap_or(&opened.fallback_language);
         let language = Language::parse(language).unwrap_or_default();
         let end = u32::try_from(opened.text.len()).unwrap_or(u32::MAX);
         let given = opened.given.as_ref().map(|given| given.0.clone()).unwrap_or_default();
-        let args = given.get("args").cloned().unwrap_or_else(|| json!({}));
-        let names = args.as_object().into_iter().flatten();
-        let provenance = names.map(|(name, _)| (format!("/{name}"), Origin::Words { start: 0, end })).collect();
-        let tool = given.get("tool").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let steps = match given.get("steps").and_then(Value::as_array) {
+            Some(steps) => steps.iter().map(|step| given_step(step, end)).collect(),
+            None => vec![given_step(&given, end)],
+        };
         let plan = Plan {
             engine: "command".to_owned(),
             confidence_permille: 1000,
-            steps: vec![PlannedStep { tool, args, provenance }],
+            steps,
             answer: AnswerSpec::Result,
             abstention: None,
         };
@@ -479,6 +483,14 @@ impl Decider<'_> {
             let ops = serde_json::to_value(&*step.ops).expect("planned changes are plain data");
             return self.push(EffectsPlanned { step: step.number, ops: Kept::json(&ops) });
         }
+        if forms::is_dialog(&step.tool) {
+            return self.ask_of_step(None);
+        }
+        self.start_call(&step);
+    }
+
+    /// Everything is allowed and known: the call begins.
+    pub(super) fn start_call(&mut self, step: &Step) {
         let repeatable = self.manifest(&step.tool).is_some_and(|manifest| {
             // Effects are committed by the core: the call itself only looks, so it may run again.
             !manifest
@@ -594,6 +606,18 @@ impl Decider<'_> {
         };
         pairs.into_iter().filter_map(passing).collect()
     }
+}
+
+/// A step that a command named. Where a value came from is the command's words, unless it says otherwise.
+fn given_step(given: &Value, end: u32) -> PlannedStep {
+    let args = given.get("args").cloned().unwrap_or_else(|| json!({}));
+    let stated = given.get("provenance").and_then(|origins| serde_json::from_value(origins.clone()).ok());
+    let provenance = stated.unwrap_or_else(|| {
+        let names = args.as_object().into_iter().flatten();
+        names.map(|(name, _)| (format!("/{name}"), Origin::Words { start: 0, end })).collect()
+    });
+    let tool = given.get("tool").and_then(Value::as_str).unwrap_or_default().to_owned();
+    PlannedStep { tool, args, provenance }
 }
 
 /// The name of a call: derived, so that replay computes the same.

@@ -4,16 +4,21 @@
 //! Nothing here waits, reads or writes: the engine does, and feeds what the world said back as commands.
 
 mod acts;
+pub mod answers;
 pub mod command;
 mod consent;
 pub mod decide;
 mod dialog;
+#[cfg(test)]
+mod dialog_tests;
+pub mod forms;
 mod outcome;
 pub mod react;
 pub mod state;
 #[cfg(test)]
 mod tests;
 
+pub use answers::Around;
 pub use command::Command;
 pub use decide::{Context, Rejection, decide, decide_and_apply};
 pub use react::{Effect, End, Wanted, react};

@@ -7,6 +7,7 @@ use metnos_log::event::turn::{EffectsCommitted, PlannedOp, Target, TurnOpened};
 use metnos_log::{Event, Micros, TurnId};
 use serde_json::Value;
 
+use super::forms::{self, Question};
 use super::outcome;
 use crate::messages::Language;
 use crate::plan::{Origin, Plan};
@@ -50,8 +51,10 @@ pub struct Turn {
     pub opened: Option<TurnOpened>,
     /// The request as it reads with the answers to its questions, once there was one.
     pub said: Option<String>,
-    /// How many questions about the request were put.
+    /// How many questions were put: about the request, and by steps.
     pub dialogs: u32,
+    /// The executor that the person chose for the request.
+    pub only: Option<String>,
     /// The language of its answers.
     pub language: Language,
     /// The plan.
@@ -102,6 +105,10 @@ pub struct Step {
     pub provenance: BTreeMap<String, Origin>,
     /// Digest of its cage plan.
     pub plan_digest: String,
+    /// What a person answered to its questions, in their order.
+    pub answers: Vec<Value>,
+    /// How often the question that is up was answered with what is no answer.
+    pub tries: u32,
     /// Names its call.
     pub trace_id: String,
     /// Its result, once it ended.
@@ -142,12 +149,28 @@ impl Turn {
 
     /// Whether the person's own words name this target: typed itself, or below a folder that was typed in this turn.
     pub fn is_granted(&self, step: &Step, target: &Target) -> bool {
-        if step.is_typed(&target.pointer) {
+        if self.is_said(step, &target.pointer) {
             return true;
         }
         let earlier = self.steps.iter().flat_map(|step| step.targets.iter().map(move |target| (step, target)));
-        let mut folders = earlier.filter(|(step, other)| other.kind == "folder" && step.is_typed(&other.pointer));
+        let mut folders = earlier.filter(|(step, other)| other.kind == "folder" && self.is_said(step, &other.pointer));
         target.role != "url" && folders.any(|(_, folder)| core_paths::is_within(&target.canonical, &folder.canonical))
+    }
+
+    /// Whether the person wrote the value at a pointer: in the request, or into a form that a step put.
+    fn is_said(&self, step: &Step, pointer: &str) -> bool {
+        let written = |number: u32, path: &str| {
+            let form = self.steps.iter().find(|form| form.number == number);
+            form.is_some_and(|form| forms::is_written(&form.tool, &form.args, path))
+        };
+        let origin = step.origin(pointer);
+        step.is_typed(pointer) || matches!(origin, Some(Origin::Step { step, path }) if written(*step, path))
+    }
+
+    /// The question of the step that is up, while the turn waits for its answer.
+    pub fn asking(&self) -> Option<Question> {
+        let step = self.step().filter(|_| self.phase == Phase::Waiting)?;
+        forms::question(&step.tool, &step.args, step.answers.len())
     }
 
     /// Takes one event of this turn in.
@@ -186,9 +209,19 @@ impl Turn {
                 self.phase = Phase::Waiting;
             }
             Event::TurnResumed(resumed) => {
-                self.said.clone_from(&resumed.text);
                 self.message = None;
-                self.phase = Phase::Planning;
+                let Some(step) = self.steps.last_mut() else {
+                    self.said.clone_from(&resumed.text);
+                    self.only.clone_from(&resumed.only);
+                    self.phase = Phase::Planning;
+                    return;
+                };
+                step.tries += 1;
+                if let Some(taken) = &resumed.taken {
+                    step.answers.push(taken.0.get("value").cloned().unwrap_or_default());
+                    step.tries = 0;
+                }
+                self.phase = Phase::Preparing;
             }
             Event::ConsentAsked(asked) => {
                 let text = asked.text.get().unwrap_or_default().to_owned();

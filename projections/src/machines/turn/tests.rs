@@ -17,8 +17,8 @@ use crate::replay;
 use crate::rules::Rules;
 use crate::rules::simple::Tools;
 
-const ID: TurnId = TurnId([7; 16]);
-const NOW: Micros = Micros(1_795_305_600_000_000);
+pub(super) const ID: TurnId = TurnId([7; 16]);
+pub(super) const NOW: Micros = Micros(1_795_305_600_000_000);
 
 /// The seeds as a catalog, as if they had been installed.
 fn catalog() -> Catalog {
@@ -50,8 +50,22 @@ fn catalog() -> Catalog {
             include_str!("../../../../executors/delete_files/schema.json"),
         ),
     ];
+    let asking = [
+        (
+            include_str!("../../../../src/builtins/get_inputs/manifest.toml"),
+            include_str!("../../../../src/builtins/get_inputs/schema.json"),
+        ),
+        (
+            include_str!("../../../../src/builtins/get_approval/manifest.toml"),
+            include_str!("../../../../src/builtins/get_approval/schema.json"),
+        ),
+        (
+            include_str!("../../../../src/builtins/request_disambiguation_from_user/manifest.toml"),
+            include_str!("../../../../src/builtins/request_disambiguation_from_user/schema.json"),
+        ),
+    ];
     let mut catalog = Catalog::default();
-    for (manifest, schema) in seeds.into_iter().chain(acting) {
+    for (manifest, schema) in seeds.into_iter().chain(acting).chain(asking) {
         let manifest: Manifest = toml::from_str(manifest).unwrap();
         let (name, version) = (manifest.executor.name.clone(), manifest.executor.version.clone());
         let installed = ExecutorInstalled {
@@ -69,25 +83,25 @@ fn catalog() -> Catalog {
     catalog
 }
 
-struct World {
+pub(super) struct World {
     rules: Rules,
     catalog: Catalog,
-    tools: Tools,
+    pub(super) tools: Tools,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let catalog = catalog();
         Self { rules: Rules::embedded(), tools: replay::tools(&catalog), catalog }
     }
 
-    fn context(&self) -> Context<'_> {
+    pub(super) fn context(&self) -> Context<'_> {
         Context { rules: &self.rules, catalog: &self.catalog, tools: &self.tools, time: NOW }
     }
 
     /// Takes a command in; the labels of what it leads to.
     #[track_caller]
-    fn take(&self, turn: &mut Turn, command: Command) -> Vec<&'static str> {
+    pub(super) fn take(&self, turn: &mut Turn, command: Command) -> Vec<&'static str> {
         let events = decide(turn, ID, self.context(), command).unwrap();
         for event in &events {
             turn.apply(ID, NOW, event);
@@ -96,7 +110,7 @@ impl World {
     }
 }
 
-fn open(text: &str, autonomy: &str) -> Command {
+pub(super) fn open(text: &str, autonomy: &str) -> Command {
     Command::Open(Box::new(TurnOpened {
         text: text.to_owned(),
         language: None,
@@ -117,7 +131,7 @@ fn open(text: &str, autonomy: &str) -> Command {
     }))
 }
 
-fn target(pointer: &str, role: &str, path: &str, kind: &str) -> Target {
+pub(super) fn target(pointer: &str, role: &str, path: &str, kind: &str) -> Target {
     Target {
         pointer: pointer.to_owned(),
         role: role.to_owned(),
@@ -129,13 +143,13 @@ fn target(pointer: &str, role: &str, path: &str, kind: &str) -> Target {
     }
 }
 
-fn prepared(targets: Vec<Target>) -> Command {
+pub(super) fn prepared(targets: Vec<Target>) -> Command {
     let passed = |step: &str| Check { step: step.to_owned(), failure: None };
     let checks = ["receive", "resolve", "verify", "validate_input"].map(passed).to_vec();
     Command::Prepared(Prepared { step: 1, targets, version: "1.0.0".to_owned(), checks, plan_digest: "p".to_owned() })
 }
 
-fn returned(turn: &Turn, result: &Value, effects: Vec<PlannedOp>) -> Command {
+pub(super) fn returned(turn: &Turn, result: &Value, effects: Vec<PlannedOp>) -> Command {
     let step = turn.step().unwrap();
     let ok = result["ok"] == true;
     Command::Returned(Box::new(InvocationFinished {
@@ -371,7 +385,7 @@ fn deleting(world: &World, listed_in: &str, ops: Vec<PlannedOp>) -> Turn {
     turn
 }
 
-fn delete_op(path: &str) -> PlannedOp {
+pub(super) fn delete_op(path: &str) -> PlannedOp {
     PlannedOp {
         op: "delete".to_owned(),
         path: path.to_owned(),
@@ -503,7 +517,7 @@ fn waiting(world: &World, text: &str) -> Turn {
     turn
 }
 
-fn answer(turn: &Turn, text: &str) -> Command {
+pub(super) fn answer(turn: &Turn, text: &str) -> Command {
     let (dialog, answer, channel) = (turn.dialog().unwrap(), text.to_owned(), "console".to_owned());
     Command::Answer { dialog, answer, channel, existing: Vec::new() }
 }

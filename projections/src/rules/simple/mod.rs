@@ -14,6 +14,7 @@ mod hints;
 mod items;
 mod lexicon;
 mod lift;
+mod narrowed;
 mod recurring;
 mod shell;
 pub mod skills;
@@ -29,6 +30,7 @@ use serde_json::json;
 
 pub use self::lexicon::{LexiconError, Lexicons};
 pub use self::lift::candidates_for_existing;
+pub use self::narrowed::propose_only;
 pub use self::template::{TemplateError, check_template};
 pub use self::tools::{Tool, Tools};
 
@@ -183,9 +185,9 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
             answer: builder.answer,
             abstention: None,
         },
-        Ok(()) => unsure(messages, language, text, &items, &builder.used, &ranking, confidence),
+        Ok(()) => unsure((messages, tools), language, text, &items, &builder.used, &ranking, confidence),
         Err(Trouble::Missing { .. }) if confidence < READ_THRESHOLD_PERMILLE && has_unknown(&items, &builder.used) => {
-            unsure(messages, language, text, &items, &builder.used, &ranking, confidence)
+            unsure((messages, tools), language, text, &items, &builder.used, &ranking, confidence)
         }
         Err(trouble) => troubled(messages, language, &trouble, &ranking, confidence),
     };
@@ -486,7 +488,7 @@ fn is_function(item: &Item) -> bool {
 }
 
 fn abstain(confidence_permille: u16, kind: AbstentionKind, message: String, candidates: Vec<String>) -> Plan {
-    let abstention = Some(Abstention { kind, message, candidates });
+    let abstention = Some(Abstention { kind, message, candidates, offers: false });
     Plan { engine: "simple".to_owned(), confidence_permille, steps: Vec::new(), answer: AnswerSpec::Result, abstention }
 }
 
@@ -496,7 +498,7 @@ fn names(ranking: &Ranking) -> Vec<String> {
 
 /// Too little was understood: says what was not, and what might be meant.
 fn unsure(
-    messages: &Messages,
+    (messages, tools): (&Messages, &Tools),
     language: Language,
     text: &str,
     items: &[Item],
@@ -520,8 +522,13 @@ fn unsure(
     } else {
         (AbstentionKind::Ask, "planner.unsure")
     };
-    let values = json!({ "words": unexplained.join(", "), "candidates": candidates });
-    abstain(confidence, kind, messages.say(language, key, values), candidates)
+    let options: Vec<String> = candidates.iter().filter_map(|name| skills::described(tools, name, language)).collect();
+    let values = json!({ "words": unexplained.join(", "), "count": candidates.len(), "options": options });
+    let mut plan = abstain(confidence, kind, messages.say(language, key, values), candidates);
+    if let Some(abstention) = &mut plan.abstention {
+        abstention.offers = kind == AbstentionKind::Ask;
+    }
+    plan
 }
 
 fn troubled(messages: &Messages, language: Language, trouble: &Trouble, ranking: &Ranking, confidence: u16) -> Plan {

@@ -126,6 +126,11 @@ fn group(tool: &Indexed) -> (usize, &'static str) {
 }
 
 /// The first thing that a description says.
+/// What an executor is for, in a few words.
+pub fn described(tools: &Tools, name: &str, language: Language) -> Option<String> {
+    tools.indexed(name).map(|tool| said(tool, language))
+}
+
 fn said(tool: &Indexed, language: Language) -> String {
     let description = &tool.tool.manifest.description;
     let whole = match language {

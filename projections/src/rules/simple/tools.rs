@@ -82,13 +82,16 @@ impl Tools {
     }
 }
 
-/// Indexes what manifests say about their executors, in both languages.
+/// Indexes what manifests say about their executors, in both languages. What asks a person is no answer to any words: a
+/// model has it at hand always.
 fn prefilter(tools: &[Indexed]) -> Index {
+    let asks = |tool: &&Indexed| tool.tool.manifest.capabilities.iter().any(|used| used.name == "dialog:input");
+    let tools: Vec<&Indexed> = tools.iter().filter(|tool| !asks(tool)).collect();
     let described = |tool: &Indexed| {
         let description = &tool.tool.manifest.description;
         format!("{} {}", description.en, description.it)
     };
-    let descriptions: Vec<String> = tools.iter().map(described).collect();
+    let descriptions: Vec<String> = tools.iter().copied().map(described).collect();
     Index::new(tools.iter().zip(&descriptions).map(|(tool, description)| Offered {
         name: tool.name(),
         description,
