@@ -24,7 +24,8 @@ fn is_hypothetical(folded: &str) -> bool {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn acting(&mut self, clause: &Clause, at: usize, verb: usize) -> Result<(), Trouble> {
+    /// An act that is asked about, supposed or forbidden is none.
+    fn refuse_asking(&self, clause: &Clause, at: usize, verb: usize) -> Result<(), Trouble> {
         // «would you put …» asks for it; «what would you put …» asks about it.
         let first = clause
             .range
@@ -39,6 +40,11 @@ impl<'a> Builder<'a> {
         if (is_hypothetical(&self.items[at].folded) && !wished) || self.forbidden.contains(&verb) {
             return Err(Trouble::Unclear { words: self.said(clause.range.clone()) });
         }
+        Ok(())
+    }
+
+    pub(super) fn acting(&mut self, clause: &Clause, at: usize, verb: usize) -> Result<(), Trouble> {
+        self.refuse_asking(clause, at, verb)?;
         let available = self.within(clause);
         if let Some(named) = self.names_elsewhere(clause) {
             return Err(Trouble::Unclear { words: self.said(named..clause.range.end) });

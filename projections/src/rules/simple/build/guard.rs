@@ -23,7 +23,7 @@ impl Builder<'_> {
             self.loosely_joined(tool),
             self.inside_of(tool),
             self.several_undone(tool),
-            self.from_the_folder(tool),
+            self.moved_from(tool),
             self.task_kept(tool),
             self.place_made(tool),
         ];
@@ -161,7 +161,7 @@ impl Builder<'_> {
     }
 
     /// «move ~/a.txt from ~/x to ~/y», «out of ~/x»: a folder that things come from is neither moved nor their goal.
-    fn from_the_folder(&self, tool: &Indexed) -> Option<usize> {
+    fn moved_from(&self, tool: &Indexed) -> Option<usize> {
         if tool.verb != "move" || self.steps.len() > 1 {
             return None;
         }
