@@ -18,7 +18,7 @@ impl Builder<'_> {
             return Ok(());
         };
         let found = [
-            self.unasked(),
+            self.unasked(tool),
             self.partly(tool),
             self.loosely_joined(tool),
             self.inside_of(tool),
@@ -45,7 +45,7 @@ impl Builder<'_> {
     }
 
     /// «should I», «later», «a bad idea», «was it moved»: words that make no request of an act.
-    fn unasked(&self) -> Option<usize> {
+    fn unasked(&self, tool: &Indexed) -> Option<usize> {
         // What a message says is none of this.
         let tells = |i: &Item| i.is(Cue::Tells) || i.verb().is_some_and(|v| self.class(v).verbs[0] == "send");
         let texts = self.steps.iter().any(|s| s.tool == "send_messages");
@@ -54,7 +54,10 @@ impl Builder<'_> {
         let first = self.items.iter().position(|i| !i.is_punctuation())?;
         (0..end.unwrap_or(self.items.len())).find(|&at| {
             let item = &self.items[at];
-            item.is(Cue::Unasked) || (asks && item.is(Cue::Wonders)) || (at == first && item.is(Cue::Reports))
+            let kept = tool.name() == "toggle_recurring";
+            (item.is(Cue::Unasked) && !kept)
+                || (asks && item.is(Cue::Wonders))
+                || (at == first && item.is(Cue::Reports))
         })
     }
 
@@ -67,7 +70,9 @@ impl Builder<'_> {
         };
         (0..self.items.len()).find(|&at| {
             let item = &self.items[at];
-            let done = item.is(Cue::Doer) || self.holds_a_doer(item);
+            // «that I have on the desktop» only says where.
+            let there = self.items.get(at + 1).is_some_and(|i| i.is(Cue::Inside) || path(i).is_some());
+            let done = (item.is(Cue::Doer) || self.holds_a_doer(item)) && !there;
             let whose = item.is(Cue::People) && noun(at);
             (item.is(Cue::Partial) && noun(at)) || (over_found && at > act && (done || whose))
         })
@@ -90,9 +95,10 @@ impl Builder<'_> {
             })
         };
         let not = (0..self.items.len()).find(|&at| self.items[at].is(Cue::Not)).filter(|_| ends)?;
-        let after = self.items.iter().skip(not).take(4).any(verb);
-        let left_out = self.items[..not].iter().any(verb);
-        (after || left_out).then_some(not)
+        let denied = self.items.iter().skip(not + 1).take(2).any(verb);
+        // «all but the milk one»: only what is ended for good is held to that.
+        let left_out = tool.verb == "cancel" && self.items[..not].iter().any(verb);
+        (denied || left_out).then_some(not)
     }
 
     /// «a folder for each year in ~/x»: where folders are to be made, not which.
