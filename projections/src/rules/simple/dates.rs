@@ -121,6 +121,8 @@ impl Clock {
     /// A day in figures: `2026-11-21`, or day and month by the language's habit (`21/11/2026`, `11/21/2026`).
     pub(crate) fn figures(&self, text: &str, day_first: bool) -> Option<Window> {
         let now = self.now();
+        // With points the day comes first in every language that writes dates so.
+        let day_first = day_first || text.contains('.');
         let parts: Vec<i16> = text.split(['-', '/', '.']).map(|p| p.parse().ok()).collect::<Option<_>>()?;
         let small = |n: i16| i8::try_from(n).ok();
         let date = match *parts.as_slice() {

@@ -112,7 +112,7 @@ fn date(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<
 pub(super) fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<(What, usize)> {
     let mut from = at;
     let (mut since, mut until) = (false, false);
-    let mut negated = false;
+    let (mut negated, mut beyond) = (false, false);
     while let Some(item) = items.get(from).filter(|_| from < at + 5) {
         if moment(clock, language, items, from).is_some() {
             break;
@@ -120,6 +120,8 @@ pub(super) fn window(clock: &Clock, language: Language, items: &[Item], at: usiz
         since |= item.is(Cue::Since) || item.is(Cue::Newer);
         until |= item.is(Cue::Until) || item.is(Cue::Older);
         negated |= item.is(Cue::Not);
+        // «after 2024» begins when 2024 is over; «since 2024» with it.
+        beyond |= item.is(Cue::Beside) && item.is(Cue::Since);
         let passes = item.is(Cue::Older)
             || item.is(Cue::Newer)
             || item.is(Cue::Since)
@@ -151,7 +153,7 @@ pub(super) fn window(clock: &Clock, language: Language, items: &[Item], at: usiz
     since &= !(from_then && end == from + length);
     let open = |w: Window| match (since != negated && (since || negated), until) {
         _ if w.since.is_none() || w.until.is_none() => w,
-        (true, false) => Window { since: w.since, until: None },
+        (true, false) => Window { since: if beyond && !today { w.until } else { w.since }, until: None },
         (_, true) => Window { since: None, until: w.since },
         (false, false) if negated => Window { since: None, until: w.since },
         (false, false) if today => Window { since: w.since, until: None },
