@@ -14,6 +14,9 @@ use crate::messages::Language;
 impl Builder<'_> {
     /// An error where the act is no plain request, or its targets are joined by more than «and».
     pub(super) fn guard_acts(&self) -> Result<(), Trouble> {
+        if let Some(at) = self.taken_in() {
+            return Err(Trouble::Unclear { words: self.said(at..at + 1) });
+        }
         let Some(tool) = self.steps.iter().filter_map(|s| self.tools.indexed(&s.tool)).find(|t| t.acts()) else {
             return Ok(());
         };
@@ -42,6 +45,16 @@ impl Builder<'_> {
             return Err(Trouble::Unclear { words: self.said(0..self.items.len()) });
         }
         Ok(())
+    }
+
+    /// «the size without the jpgs»: what was to be left out is what would be looked for. Holds for readings too.
+    fn taken_in(&self) -> Option<usize> {
+        let sought = self.steps.first()?.args.get("patterns")?.as_array()?;
+        (0..self.items.len()).find(|&at| {
+            let not = self.items[at].is(Cue::Not) && !self.items[at].is_noise();
+            let left_out = |i: &Item| matches!(&i.what, What::Globs { globs, .. } if globs.iter().any(|g| sought.iter().any(|s| s == g)));
+            not && self.items.iter().skip(at + 1).take(2).any(left_out)
+        })
     }
 
     /// «should I», «later», «a bad idea», «was it moved»: words that make no request of an act.
