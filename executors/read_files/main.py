@@ -23,7 +23,7 @@ MARKS = (
     (b"\xfe\xff", "utf-16-be"),
 )
 # Bytes that no text has: control signs but tab, line and page breaks and escape.
-STEERING = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
+CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
 # Text codecs of Python that are no encodings of files.
 NOT_FOR_FILES = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "utf-7", "mbcs", "oem")
 
@@ -162,7 +162,7 @@ def decoded(data, encoding, complete):
 def western(data, text):
     """(text, encoding) of bytes that are no UTF-8 where all of them are Western European text; None where they may be
     UTF-8 with a fault (a character of several bytes is among them) or no text at all (signs that steer)."""
-    if not text.replace("\ufffd", "").isascii() or len(data.translate(None, STEERING)) < len(data):
+    if not text.replace("\ufffd", "").isascii() or len(data.translate(None, CONTROLS)) < len(data):
         return None
     encoding = "cp1252" if len(data.translate(None, bytes(range(0x80, 0xA0)))) < len(data) else "latin-1"
     try:
