@@ -76,6 +76,12 @@ pub(crate) fn path(item: &Item) -> Option<(&str, Looks)> {
     if let What::Path { value, looks, .. } = &item.what { Some((value, *looks)) } else { None }
 }
 
+/// Whether a path is named like an archive that can be packed and unpacked.
+pub(crate) fn is_archive(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    [".zip", ".tar.gz", ".tgz", ".tar"].iter().any(|ending| lower.ends_with(ending))
+}
+
 /// Fills all arguments that the items at `available` can fill. `target` is the path that is written, if one is.
 pub(crate) fn fill(
     lexicons: &Lexicons,

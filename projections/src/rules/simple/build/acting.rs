@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde_json::json;
 
-use super::super::fill::{Filled, fill, path, words};
+use super::super::fill::{Filled, fill, is_archive, path, words};
 use super::super::items::{Item, What};
 use super::super::lexicon::{Cue, Sense};
 use super::super::lift::{Looks, byte};
@@ -212,9 +212,7 @@ impl<'a> Builder<'a> {
 
     /// The path of an archive that is made: by its name; of several, the last.
     fn archive(&self, available: &[usize]) -> Option<usize> {
-        const ENDINGS: [&str; 4] = [".zip", ".tar.gz", ".tgz", ".tar"];
-        let packed = |value: &str| ENDINGS.iter().any(|e| value.to_ascii_lowercase().ends_with(e));
-        available.iter().rev().copied().find(|&at| path(&self.items[at]).is_some_and(|(value, _)| packed(value)))
+        available.iter().rev().copied().find(|&at| path(&self.items[at]).is_some_and(|(value, _)| is_archive(value)))
     }
 
     /// «I need an archive ~/a.zip of ~/b.txt»: an act that only its noun names; the verb of packing, at the noun.

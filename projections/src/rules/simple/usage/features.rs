@@ -2,6 +2,7 @@
 //!
 //! Names, paths and numbers are only kinds here («FILE», «NUM»): what they are must not matter to what is meant.
 
+use super::super::fill::is_archive;
 use super::super::items::{Item, Lines, What};
 use super::super::lexicon::{Lexicons, Sense};
 use super::super::lift::Looks;
@@ -94,7 +95,7 @@ fn kind_of(path: &str, looks: Looks) -> &'static str {
     let ends = |endings: &[&str]| endings.iter().any(|e| lower.ends_with(e));
     if ends(&[".csv", ".tsv"]) {
         "TABLE"
-    } else if ends(&[".zip", ".tar.gz", ".tgz", ".tar"]) {
+    } else if is_archive(path) {
         "ARCHIVE"
     } else if ends(&[".pdf"]) {
         "PDF"

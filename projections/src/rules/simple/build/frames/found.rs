@@ -154,7 +154,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The order that the frame fixes, over a field that it names or that only one word of the sentence can be.
+    /// The order that the frame fixes, over the field that it names; no word may contradict either.
     pub(super) fn ranked(&mut self, meant: &Meaning<'_>) -> Result<(), Trouble> {
         let Some(part) = meant.parts.get(1) else { return Ok(()) };
         if part.tool != "sort_entries" || meant.parts.len() > 2 {

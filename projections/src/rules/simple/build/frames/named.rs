@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::super::super::fill::{Filled, fill, path};
+use super::super::super::fill::{Filled, fill, is_archive, path};
 use super::super::super::items::{Item, What};
 use super::super::super::lexicon::{Cue, Sense};
 use super::super::super::lift::byte;
@@ -167,9 +167,4 @@ impl Builder<'_> {
             .all(|i| !matches!(i.what, What::Path { .. } | What::Url(_) | What::Globs { .. }));
         plain.then_some((at, first.start))
     }
-}
-
-fn is_archive(value: &str) -> bool {
-    let lower = value.to_ascii_lowercase();
-    [".zip", ".tar.gz", ".tgz", ".tar"].iter().any(|ending| lower.ends_with(ending))
 }
