@@ -157,7 +157,8 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
         return early(language, "planner.idle");
     }
     let ranking = tools.prefilter().rank(text, &hints::hints(lexicons, &items));
-    if let Some(plan) = again(lexicons, tools, messages, facts, language, text, &items) {
+    let usual = usage::Usage::embedded().rank(&usage::features(lexicons, text, &items));
+    if let Some(plan) = again(lexicons, tools, messages, facts, language, (text, &items), &usual) {
         let Ranking { candidates, k, confidence_permille, .. } = ranking;
         return Proposal { language, plan, candidates, k, confidence_permille };
     }
@@ -174,7 +175,7 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
     let attempt = if attempt.is_sure() && is_command_line(lexicons, facts, text) {
         attempt
     } else {
-        by_usage(lexicons, tools, &ranking, text, &items, attempt)
+        by_usage(lexicons, tools, &ranking, (text, &items), attempt, &usual)
     };
     let Attempt { built, builder, confidence, threshold, .. } = attempt;
     let plan = match built {
@@ -219,12 +220,11 @@ fn by_usage<'a>(
     lexicons: &'a Lexicons,
     tools: &'a Tools,
     ranking: &'a Ranking,
-    text: &'a str,
-    items: &'a [Item],
+    (text, items): (&'a str, &'a [Item]),
     grammar: Attempt<'a>,
+    ranked: &[usage::Likely],
 ) -> Attempt<'a> {
     let usage = usage::Usage::embedded();
-    let ranked = usage.rank(&usage::features(lexicons, text, items));
     let Some(first) = ranked.first() else { return grammar };
     let read = usage::frame_of(&grammar.builder.steps);
     let sure = grammar.is_sure();
@@ -323,8 +323,8 @@ fn again(
     messages: &Messages,
     facts: &Facts<'_>,
     language: Language,
-    text: &str,
-    items: &[Item],
+    (text, items): (&str, &[Item]),
+    usual: &[usage::Likely],
 ) -> Option<Plan> {
     let tool = tools.by_grammar("schedule", "recurring")?;
     // «stop the weekly check» ends what comes round; it does not begin it.
@@ -334,7 +334,6 @@ fn again(
     if items.iter().find(|i| i.verb().is_some()).is_some_and(ends) {
         return None;
     }
-    let usual = usage::Usage::embedded().rank(&usage::features(lexicons, text, items));
     if usual.first().is_some_and(|l| {
         l.permille >= OVERRULED_PERMILLE && l.frame != "schedule_recurring" && l.frame.ends_with("_recurring")
     }) {
