@@ -347,18 +347,23 @@ fn again(
         return None;
     }
     let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);
-    let recurring = recurring::recurring(lexicons, language, items, likely)?;
-    let (first, past) = (recurring.items.start, recurring.items.end);
-    let (start, end) = (items[first].start, items[past - 1].end);
-    let trim = |text: &str| text.trim_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '.')).to_owned();
-    let (before, after) = (trim(&text[..start]), trim(&text[end..]));
-    let rest = if before.is_empty() { after.clone() } else { format!("{before} {after}").trim().to_owned() };
     let reminds = items.iter().any(|i| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule"));
+    let recurring = match recurring::recurring(lexicons, language, items, likely) {
+        recurring::Found::Unclear if likely || reminds => {
+            let message = messages.say(language, "planner.ask_time", json!({}));
+            return Some(abstain(0, AbstentionKind::Ask, message, Vec::new()));
+        }
+        recurring::Found::Nothing | recurring::Found::Unclear => return None,
+        recurring::Found::Time(recurring) => recurring,
+    };
+    let spans: Vec<(usize, usize)> =
+        recurring.spans.iter().map(|span| (items[span.start].start, items[span.end - 1].end)).collect();
+    let (rest, asked) = left_of(text, &spans);
     let inner = Facts { existing: &[], language: Some(language), ..*facts };
     let planned = propose(lexicons, tools, messages, &inner, &rest).plan;
     let grammar = |i: &Item| i.is_noise() || i.is_punctuation() || i.is(lexicon::Cue::Listener);
     let about = items.iter().enumerate().any(|(at, i)| {
-        !recurring.items.contains(&at)
+        !recurring.spans.iter().any(|span| span.contains(&at))
             && !grammar(i)
             && i.verb().is_none_or(|v| lexicons.verbs[v].verbs[0] != "schedule")
     });
@@ -369,16 +374,35 @@ fn again(
     if planned.abstention.is_some() && !reminds {
         return Some(planned);
     }
-    let from = if before.is_empty() { text.len() - text[end..].trim_start().len() } else { 0 };
-    let to = if after.is_empty() { start } else { text.len() };
-    let words = |start: usize, end: usize| Origin::Words { start: lift::byte(start), end: lift::byte(end) };
-    let provenance = [("/schedule".to_owned(), words(start, end)), ("/query".to_owned(), words(from, to))];
+    let words = |(start, end): (usize, usize)| Origin::Words { start: lift::byte(start), end: lift::byte(end) };
+    // The days, where the time stands apart from them.
+    let said = spans.iter().copied().max_by_key(|(start, end)| end - start)?;
+    let provenance = [("/schedule".to_owned(), words(said)), ("/query".to_owned(), words(asked))];
     let step = PlannedStep {
         tool: tool.name().to_owned(),
         args: json!({ "schedule": recurring.cron, "query": rest }),
         provenance: provenance.into_iter().collect(),
     };
     Some(Plan { steps: vec![step], abstention: None, answer: AnswerSpec::Result, ..planned })
+}
+
+/// What is left of the text without these spans, and from where to where it reaches.
+fn left_of(text: &str, spans: &[(usize, usize)]) -> (String, (usize, usize)) {
+    let outer = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '.');
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for &(start, end) in spans.iter().chain([&(text.len(), text.len())]) {
+        let piece = &text[from..start.max(from)];
+        let kept = piece.trim_matches(outer);
+        if !kept.is_empty() {
+            let first = from + (piece.len() - piece.trim_start_matches(outer).len());
+            pieces.push((first, first + kept.len()));
+        }
+        from = end;
+    }
+    let words: Vec<&str> = pieces.iter().map(|&(start, end)| &text[start..end]).collect();
+    let reach = pieces.first().map_or((0, 0), |first| (first.0, pieces.last().map_or(first.1, |last| last.1)));
+    (words.join(" "), reach)
 }
 
 /// Characters that no keyboard writes and that a terminal may obey; inside of a name that exists they are the name's.
@@ -544,6 +568,9 @@ fn troubled(messages: &Messages, language: Language, trouble: &Trouble, ranking:
         Trouble::OnlyNegated => (AbstentionKind::Ask, "planner.only_negated", json!({})),
         Trouble::NoSuchLines { words } => (AbstentionKind::Ask, "planner.ask_lines", json!({ "words": words })),
         Trouble::OneAtATime => (AbstentionKind::Ask, "planner.one_at_a_time", json!({})),
+        Trouble::TwoDays { words, one, other } => {
+            (AbstentionKind::Ask, "planner.two_days", json!({ "words": words, "one": one, "other": other }))
+        }
         Trouble::NoMeasure { words } => (AbstentionKind::Cannot, "planner.no_measure", json!({ "words": words })),
     };
     abstain(confidence, kind, messages.say(language, key, values), names(ranking))

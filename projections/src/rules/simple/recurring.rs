@@ -3,7 +3,7 @@
 //! It reads a cadence and a time beside it. What has no cadence («tomorrow at 8») is none of its business.
 
 use super::items::{Item, What};
-use super::lexicon::{Lexicons, Period, Recurrence, Sense};
+use super::lexicon::{Cue, Lexicons, Period, Recurrence, Sense};
 use crate::messages::Language;
 
 /// A recurring time, and the items that say it.
@@ -11,8 +11,19 @@ use crate::messages::Language;
 pub(crate) struct Recurring {
     /// Minute, hour, day of the month, month, day of the week.
     pub(crate) cron: String,
-    /// First and one past the last item.
-    pub(crate) items: std::ops::Range<usize>,
+    /// The items that say it: first and one past the last, in their order. Two where the time stands apart from the days.
+    pub(crate) spans: Vec<std::ops::Range<usize>>,
+}
+
+/// What a sentence says of recurring times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing.
+    Nothing,
+    /// One that recurs.
+    Time(Recurring),
+    /// Something recurs, but at what time cannot be told.
+    Unclear,
 }
 
 /// How often.
@@ -33,14 +44,15 @@ type Token = (String, usize);
 /// Reads the recurring time of a sentence.
 ///
 /// `likely`: such sentences usually ask for something to recur, so days with a time of day say so without «every».
-pub(crate) fn recurring(lexicons: &Lexicons, language: Language, items: &[Item], likely: bool) -> Option<Recurring> {
+pub(crate) fn recurring(lexicons: &Lexicons, language: Language, items: &[Item], likely: bool) -> Found {
     let tokens = tokens(items);
     let order = |l: &&(Language, Recurrence)| l.0 != language;
     let mut tables: Vec<&(Language, Recurrence)> = lexicons.recurrence.iter().collect();
     tables.sort_by_key(order);
-    tables
-        .into_iter()
-        .find_map(|(language, words)| Reader { lexicons, language: *language, words, tokens: &tokens, likely }.read())
+    let read = |(language, words): &(Language, Recurrence)| {
+        Reader { lexicons, language: *language, words, items, tokens: &tokens, likely }.read()
+    };
+    tables.into_iter().map(read).find(|found| *found != Found::Nothing).unwrap_or(Found::Nothing)
 }
 
 fn tokens(items: &[Item]) -> Vec<Token> {
@@ -61,6 +73,7 @@ struct Reader<'a> {
     lexicons: &'a Lexicons,
     language: Language,
     words: &'a Recurrence,
+    items: &'a [Item],
     tokens: &'a [Token],
     likely: bool,
 }
@@ -69,7 +82,7 @@ struct Reader<'a> {
 type Time = (i64, usize);
 
 impl Reader<'_> {
-    fn read(&self) -> Option<Recurring> {
+    fn read(&self) -> Found {
         for start in 0..self.tokens.len() {
             let Some((cadence, part, end)) = self.cadence(start) else { continue };
             let after = self.time(self.skip_links(end)).or_else(|| self.time_soon(end));
@@ -82,19 +95,42 @@ impl Reader<'_> {
             };
             let (day, from) = self.day_of_month_before(from);
             let (late, to) = self.part_after(to);
+            let apart = if time.is_none() { self.time_of_act(from..to) } else { None };
+            let (time, apart) = apart.map_or((time, None), |(minutes, span)| (Some(minutes), Some(span)));
             let minutes = self.at_part(time, late.or(part.as_deref()));
-            let cron = cron(&cadence, minutes, day)?;
+            let within = |at: usize| (from..to).contains(&at) || apart.as_ref().is_some_and(|s| s.contains(&at));
             // A time of day that went into nothing would make it another one.
-            if (0..self.tokens.len()).any(|at| !(from..to).contains(&at) && self.is_clock(at)) {
-                return None;
-            }
+            let left = (0..self.tokens.len()).any(|at| !within(at) && self.is_clock(at));
             // «every other day… no, every day»: which one is meant is for the person to say.
-            if (to..self.tokens.len()).any(|at| self.cadence(at).is_some()) {
-                return None;
-            }
-            return Some(Recurring { cron, items: self.tokens[from].1..self.tokens[to - 1].1 + 1 });
+            let again = (to..self.tokens.len()).any(|at| !within(at) && self.cadence(at).is_some());
+            let cron = cron(&cadence, minutes, day).filter(|_| !left && !again);
+            let Some(cron) = cron else { return Found::Unclear };
+            let mut spans: Vec<_> = std::iter::once(from..to).chain(apart).collect();
+            spans.sort_by_key(|s| s.start);
+            let items = |s: std::ops::Range<usize>| self.tokens[s.start].1..self.tokens[s.end - 1].1 + 1;
+            return Found::Time(Recurring { cron, spans: spans.into_iter().map(items).collect() });
         }
-        None
+        Found::Nothing
+    }
+
+    /// «remind me at 8 to …, every day»: a time that stands where the act is named, apart from the days.
+    fn time_of_act(&self, days: std::ops::Range<usize>) -> Option<(i64, std::ops::Range<usize>)> {
+        let told = |at: usize| {
+            let item = &self.items[at];
+            item.is(Cue::Listener) || item.is_punctuation() || (item.is_noise() && !item.is(Cue::Inside))
+        };
+        let leads = |from: usize| {
+            let item = self.tokens[from].1;
+            let verb = (0..item).rev().find(|&at| !told(at));
+            verb.is_none_or(|at| self.items[at].verb().is_some() || days.contains(&from.saturating_sub(1)))
+        };
+        (0..self.tokens.len()).filter(|at| !days.contains(at) && leads(*at)).find_map(|from| {
+            self.phrase(&self.words.at, from)?;
+            let (minutes, to) = self.time(from)?;
+            let (part, to) = self.part_after(to);
+            let clear = !(from..to).any(|at| days.contains(&at));
+            clear.then(|| (self.at_part(Some(minutes), part), from..to))
+        })
     }
 
     /// «every morning, say, at six»: with a filler between.
@@ -119,7 +155,8 @@ impl Reader<'_> {
                 && m.parse::<u8>().is_ok_and(|m| m < 60)
         });
         let at_hour = matches!(self.word(at), "at" | "alle") && self.number(at + 1).is_some();
-        figure || at_hour
+        let spoken = self.minutes(at).is_some_and(|(_, to)| self.language == Language::En && self.number(to).is_some());
+        figure || at_hour || spoken
     }
 
     fn word(&self, at: usize) -> &str {
@@ -336,30 +373,29 @@ impl Reader<'_> {
         if let Some(&hour) = self.words.moments.get(self.word(from)) {
             return Some((i64::from(hour) * 60, from + 1));
         }
-        if let Some((minutes, to)) = self
-            .words
-            .minutes
-            .iter()
-            .find_map(|(phrase, minutes)| Some((i64::from(*minutes), self.phrase([phrase], from)?)))
-        {
+        if let Some((minutes, to)) = self.minutes(from) {
             let hour = self.number(to).filter(|h| (0..24).contains(h) && self.language == Language::En)?;
-            return Some(match self.word(to + 1) {
-                "pm" | "p.m" => ((hour % 12 + 12) * 60 + minutes, to + 2),
-                "am" | "a.m" => (hour % 12 * 60 + minutes, to + 2),
-                _ => (hour * 60 + minutes, to + 1),
-            });
+            let (hour, to) = match self.word(to + 1) {
+                "pm" | "p.m" => (hour % 12 + 12, to + 2),
+                "am" | "a.m" => (hour % 12, to + 2),
+                _ => (hour, to + 1),
+            };
+            return Some(((hour * 60 + minutes).rem_euclid(24 * 60), to));
         }
         let (minutes, to, sure) = self.clock(from)?;
         (sure || led.is_some()).then_some((minutes, to))
     }
 
+    /// «half past», «meno un quarto» at `at`: minutes that are added to an hour, the longest phrase.
+    fn minutes(&self, at: usize) -> Option<(i64, usize)> {
+        let read = |(phrase, minutes): (&String, &i8)| Some((i64::from(*minutes), self.phrase([phrase], at)?));
+        self.words.minutes.iter().filter_map(read).max_by_key(|(_, to)| *to)
+    }
+
     /// Hours and minutes at `at`; whether they can be nothing else.
     fn clock(&self, at: usize) -> Option<(i64, usize, bool)> {
         let word = self.word(at);
-        let half = |to: usize| {
-            let mut ends = self.words.minutes.iter().filter(|_| self.language == Language::It);
-            ends.find_map(|(phrase, minutes)| Some((i64::from(*minutes), self.phrase([phrase], to)?)))
-        };
+        let half = |to: usize| self.minutes(to).filter(|_| self.language == Language::It);
         let meridian = |hour: i64, word: &str| match word {
             "am" | "a.m" => Some(hour % 12),
             "pm" | "p.m" => Some(hour % 12 + 12),
@@ -389,7 +425,7 @@ impl Reader<'_> {
             return Some((hour * 60 + minute, at + 3, true));
         }
         if let Some((more, to)) = half(at + 1).filter(|_| !written) {
-            return Some((hour * 60 + more, to, true));
+            return Some(((hour * 60 + more).rem_euclid(24 * 60), to, true));
         }
         Some((hour * 60 + minute, at + 1, written))
     }
@@ -399,7 +435,7 @@ impl Reader<'_> {
         let ends = |to: usize| {
             to == at || (to + 1 == at && (self.word(to) == "," || self.words.on.iter().any(|w| w == self.word(to))))
         };
-        (at.saturating_sub(6)..at).find_map(|from| {
+        (at.saturating_sub(9)..at).find_map(|from| {
             let (minutes, to) = self.time(from)?;
             let (part, end) = self.part_after(to);
             ends(end).then(|| (self.at_part(Some(minutes), part), from))

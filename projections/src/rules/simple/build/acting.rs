@@ -112,7 +112,8 @@ impl<'a> Builder<'a> {
         let folder = target.is_some_and(|t| path(&self.items[t]).is_some_and(|(_, looks)| looks != Looks::File));
         let puts = self.items[at].is(Cue::Puts);
         self.tools.by_grammar("move", "files").filter(|_| {
-            let described = self.has(available, |w| matches!(w, What::Globs { .. }));
+            let described =
+                self.has(available, |w| matches!(w, What::Globs { .. } | What::Window { .. } | What::Bound { .. }));
             let file = available
                 .iter()
                 .any(|&i| Some(i) != target && path(&self.items[i]).is_some_and(|(_, looks)| looks == Looks::File));

@@ -12,9 +12,13 @@ use super::{Builder, Trouble};
 use crate::messages::Language;
 
 impl Builder<'_> {
-    /// An error where the act is no plain request, or its targets are joined by more than «and».
-    pub(super) fn guard_acts(&self) -> Result<(), Trouble> {
+    /// An error where what would be done is not what was said: for readings one rule, for acts all of them.
+    pub(super) fn guard(&self) -> Result<(), Trouble> {
         if let Some(at) = self.taken_in() {
+            return Err(Trouble::Unclear { words: self.said(at..at + 1) });
+        }
+        // «what percentage …»: a list or a count would answer another question.
+        if let Some(at) = (0..self.items.len()).find(|&at| self.items[at].is(Cue::Share) && !self.used[at]) {
             return Err(Trouble::Unclear { words: self.said(at..at + 1) });
         }
         let Some(tool) = self.steps.iter().filter_map(|s| self.tools.indexed(&s.tool)).find(|t| t.acts()) else {
@@ -23,6 +27,7 @@ impl Builder<'_> {
         let found = [
             self.unasked(tool),
             self.partly(tool),
+            self.of_a_sort(tool),
             self.loosely_joined(tool),
             self.inside_of(tool),
             self.several_undone(tool),
@@ -33,16 +38,43 @@ impl Builder<'_> {
         if let Some(at) = found.into_iter().flatten().next() {
             return Err(Trouble::Unclear { words: self.said(at..at + 1) });
         }
-        let mixed = self.steps.len() > 1
-            && self.steps[0].tool.starts_with("find_")
-            && self.steps.iter().any(|s| s.tool.starts_with("delete_") && s.args.get("paths").is_some());
-        let picked = self.steps.iter().any(|s| {
-            s.tool.starts_with("sort_") && s.args.get("top").and_then(serde_json::Value::as_i64) == Some(SOME)
-        }) && !(0..self.items.len()).any(|at| number(self.items, at).is_some_and(|(n, _)| n == SOME))
-            && tool.object != "processes"
-            && !self.steps.iter().any(|s| s.tool.starts_with("write_"));
-        if mixed || picked {
+        if self.found_and_named() || self.picked_unasked(tool) {
             return Err(Trouble::Unclear { words: self.said(0..self.items.len()) });
+        }
+        self.two_days()
+    }
+
+    /// Whether this step's executor has that verb.
+    fn does(&self, step: usize, verb: &str) -> bool {
+        self.steps.get(step).and_then(|s| self.tools.indexed(&s.tool)).is_some_and(|t| t.verb == verb)
+    }
+
+    /// Something is looked for, and something else that has a name is deleted.
+    fn found_and_named(&self) -> bool {
+        let deletes = |at: usize| self.does(at, "delete") && self.steps[at].args.get("paths").is_some();
+        self.does(0, "find") && (1..self.steps.len()).any(deletes)
+    }
+
+    /// «delete the newest»: ten of them, though nobody said how many.
+    fn picked_unasked(&self, tool: &Indexed) -> bool {
+        let tops = |at: usize| {
+            self.does(at, "sort") && self.steps[at].args.get("top").and_then(serde_json::Value::as_i64) == Some(SOME)
+        };
+        let said = (0..self.items.len()).any(|at| number(self.items, at).is_some_and(|(n, _)| n == SOME));
+        let writes = (0..self.steps.len()).any(|at| self.does(at, "write"));
+        tool.object != "processes" && !said && !writes && (0..self.steps.len()).any(tops)
+    }
+
+    /// «before 03/04/2024»: March or April; what is changed must not hang on a habit.
+    fn two_days(&self) -> Result<(), Trouble> {
+        for at in 0..self.items.len() {
+            if !matches!(self.items[at].what, What::Window { .. }) {
+                continue;
+            }
+            let said = self.said(at..at + 1);
+            if let Some((words, [one, other])) = said.split_whitespace().find_map(|w| Some((w, either_day(w)?))) {
+                return Err(Trouble::TwoDays { words: words.to_owned(), one, other });
+            }
         }
         Ok(())
     }
@@ -61,13 +93,13 @@ impl Builder<'_> {
     fn unasked(&self, tool: &Indexed) -> Option<usize> {
         // What a message says is none of this.
         let tells = |i: &Item| i.is(Cue::Tells) || i.verb().is_some_and(|v| self.class(v).verbs[0] == "send");
-        let texts = self.steps.iter().any(|s| s.tool == "send_messages");
+        let texts = tool.verb == "send";
         let end = if texts { self.items.iter().position(tells).or(Some(1)) } else { None };
         let asks = self.items.iter().any(|i| i.what == What::Punctuation('?'));
         let first = self.items.iter().position(|i| !i.is_punctuation())?;
         (0..end.unwrap_or(self.items.len())).find(|&at| {
             let item = &self.items[at];
-            let kept = tool.name() == "toggle_recurring";
+            let kept = tool.verb == "toggle";
             (item.is(Cue::Unasked) && !kept)
                 || (asks && item.is(Cue::Wonders))
                 || (at == first && item.is(Cue::Reports))
@@ -76,7 +108,7 @@ impl Builder<'_> {
 
     /// «some files», «the other photos», «the files I downloaded»: not all that was found is meant.
     fn partly(&self, tool: &Indexed) -> Option<usize> {
-        let over_found = self.steps.len() > 1 && self.steps[0].tool.starts_with("find_") && tool.verb != "write";
+        let over_found = self.steps.len() > 1 && self.does(0, "find") && tool.verb != "write";
         let act = self.items.iter().position(|i| i.verb().is_some_and(|v| self.acts(v))).unwrap_or(0);
         let noun = |at: usize| {
             self.items.get(at + 1).is_some_and(|i| i.object().is_some() || matches!(i.what, What::Globs { .. }))
@@ -85,23 +117,52 @@ impl Builder<'_> {
             let item = &self.items[at];
             // «that I have on the desktop» only says where.
             let there = self.items.get(at + 1).is_some_and(|i| i.is(Cue::Inside) || path(i).is_some());
-            let done = (item.is(Cue::Doer) || self.holds_a_doer(item)) && !there;
+            let done = (item.is(Cue::Doer) || self.holds(item, Cue::Doer)) && !there;
             let whose = item.is(Cue::People) && noun(at);
             (item.is(Cue::Partial) && noun(at)) || (over_found && at > act && (done || whose))
         })
     }
 
-    /// «che ho»: a phrase of which somebody who does something is a part.
-    fn holds_a_doer(&self, item: &Item) -> bool {
-        let doer = |w: &str| {
-            w.len() > 1 && Language::ALL.iter().any(|&l| self.lexicons.senses_of(w, l).contains(&Sense::Cue(Cue::Doer)))
+    /// «delete the list files», «i file archivio»: a word beside the noun that says which of them, and that nothing took.
+    fn of_a_sort(&self, tool: &Indexed) -> Option<usize> {
+        let over_found = self.steps.len() > 1 && self.does(0, "find") && tool.verb != "write";
+        let noun = |i: &Item| self.names(i, "files") || self.names(i, "dirs");
+        let word = |at: usize| {
+            let item = &self.items[at];
+            let content = item.verb().is_some() || item.object().is_some_and(|_| !noun(item));
+            item.is_word() && content && !item.is_noise()
         };
-        item.is_word() && item.folded.contains(' ') && item.folded.split(' ').any(doer)
+        let determined = |at: usize| {
+            let item = &self.items[at];
+            item.is(Cue::Determiner) || item.is(Cue::Every) || item.verb().is_some_and(|v| self.acts(v))
+        };
+        (1..self.items.len())
+            .filter(|_| over_found)
+            .find(|&at| {
+                let before = noun(&self.items[at]) && at > 1 && word(at - 1) && determined(at - 2);
+                before.then_some(()).is_some()
+            })
+            .map(|at| at - 1)
+            .or_else(|| {
+                let after = |&at: &usize| {
+                    let takes = self.items[at].verb().is_some_and(|v| self.acts(v));
+                    noun(&self.items[at - 1]) && word(at) && (takes || self.items[at].verb().is_none())
+                };
+                (1..self.items.len()).filter(|_| over_found).find(after)
+            })
+    }
+
+    /// «che ho»: a phrase of which a word that plays this role is a part.
+    fn holds(&self, item: &Item, cue: Cue) -> bool {
+        let plays = |w: &str| {
+            w.len() > 1 && Language::ALL.iter().any(|&l| self.lexicons.senses_of(w, l).contains(&Sense::Cue(cue)))
+        };
+        item.is_word() && item.folded.contains(' ') && item.folded.split(' ').any(plays)
     }
 
     /// «don't cancel the report», «cancel all but one»: a negation beside the end of what recurs.
     fn task_kept(&self, tool: &Indexed) -> Option<usize> {
-        let ends = tool.name().ends_with("_recurring") && tool.verb != "schedule";
+        let ends = tool.object == "recurring" && tool.verb != "schedule";
         let verb = |i: &Item| {
             i.verb().is_some_and(|v| {
                 matches!(self.class(v).verbs[0].as_str(), "cancel" | "delete" | "pause" | "resume" | "run")
@@ -122,7 +183,7 @@ impl Builder<'_> {
         let made = self.steps[0].args.get("paths")?.as_array()?;
         (1..self.items.len()).find(|&at| {
             let placed = self.items[at - 1].is(Cue::Inside)
-                && self.items[at - 1].folded != "at"
+                && !self.items[at - 1].is(Cue::OwnPlace)
                 && !self.items[at - 1].is(Cue::Named);
             placed && path(&self.items[at]).is_some_and(|(value, _)| made.iter().any(|m| m == value))
         })
@@ -142,7 +203,7 @@ impl Builder<'_> {
             let parts = |i: &Item| {
                 i.is(Cue::From) || i.is(Cue::Into) || i.is(Cue::Inside) || i.is(Cue::Through) || i.is(Cue::Choice)
             };
-            let joins = |i: &Item| i.is(Cue::Connector) && !i.is(Cue::Choice) && i.folded != "to";
+            let joins = |i: &Item| i.is(Cue::Connector) && !i.is(Cue::Choice) && !i.is(Cue::Into);
             (pair[0] + 1..pair[1]).find(|&at| {
                 let item = &self.items[at];
                 !item.is_punctuation() && !joins(item) && (parts(item) || item.is_unknown() || item.is(Cue::Retracts))
@@ -156,10 +217,7 @@ impl Builder<'_> {
         if !named {
             return None;
         }
-        let held = self
-            .items
-            .iter()
-            .position(|i| i.is_word() && (i.folded.contains("content") || i.folded.contains("contenut")));
+        let held = self.items.iter().position(|i| i.is(Cue::Contents) || self.holds(i, Cue::Contents));
         if let Some(at) = held.filter(|_| tool.verb == "delete") {
             return Some(at);
         }
@@ -191,4 +249,14 @@ impl Builder<'_> {
         };
         paths.iter().copied().find(|&at| at != paths[0] && from(at))
     }
+}
+
+/// Both days that a date in figures can be, day first and month first; none where only one is possible.
+fn either_day(word: &str) -> Option<[String; 2]> {
+    let figures: Vec<&str> = word.trim_matches(|c: char| !c.is_ascii_digit()).split(['/', '-']).collect();
+    let [a, b, year] = figures.as_slice() else { return None };
+    let (first, second) = (a.parse::<u8>().ok()?, b.parse::<u8>().ok()?);
+    let open = a.len() < 3 && year.len() == 4 && first != second && first.max(second) <= 12 && first.min(second) > 0;
+    let day = |month: u8, day: u8| format!("{year}-{month:02}-{day:02}");
+    open.then(|| [day(second, first), day(first, second)])
 }

@@ -50,6 +50,8 @@ pub(crate) enum Trouble {
     NoSuchLines { words: String },
     /// More acts than one plan takes.
     OneAtATime,
+    /// A date that can be either of two days.
+    TwoDays { words: String, one: String, other: String },
     /// What is to be told is not in any result.
     NoMeasure { words: String },
 }
@@ -116,7 +118,7 @@ impl<'a> Builder<'a> {
             return Err(Trouble::NoSuchLines { words: self.said(at..at + 1) });
         }
         if self.message()? || self.tasks()? {
-            return self.guard_acts();
+            return self.guard();
         }
         let mut dropped = 0;
         for range in clauses {
@@ -139,7 +141,7 @@ impl<'a> Builder<'a> {
         }
         match self.left_over() {
             Some(range) if !self.steps.is_empty() => Err(Trouble::Unclear { words: self.said(range) }),
-            _ => self.guard_acts(),
+            _ => self.guard(),
         }
     }
 

@@ -105,12 +105,10 @@ impl Builder<'_> {
 
     /// «to Julia and Tom»: the further names, and the last item of them.
     pub(super) fn more_recipients(&self, mut last: usize) -> (Vec<(String, usize)>, usize) {
+        let joins = |i: &Item| i.is(Cue::Connector) || i.is(Cue::Both);
         let mut others = Vec::new();
-        while let Some(next) =
-            self.items.get(last + 1).filter(|i| i.is(Cue::Connector) || i.what == What::Punctuation(','))
-        {
-            let skip =
-                usize::from(next.is_punctuation() && self.items.get(last + 2).is_some_and(|i| i.is(Cue::Connector)));
+        while let Some(next) = self.items.get(last + 1).filter(|i| joins(i) || i.what == What::Punctuation(',')) {
+            let skip = usize::from(next.is_punctuation() && self.items.get(last + 2).is_some_and(joins));
             let mut at = last + 2 + skip;
             while self.items.get(at).is_some_and(|i| i.is(Cue::Determiner) || i.is(Cue::Into)) && at < last + 5 {
                 at += 1;

@@ -99,15 +99,11 @@ impl<'a> Builder<'a> {
             What::Word(senses) if senses.is_empty() => Some(self.said(at..at + 1)),
             _ => None,
         };
-        let joint = self.items.get(first + 1).map(|i| i.folded.clone()).unwrap_or_default();
-        let both =
-            first.checked_sub(1).map(|b| self.items[b].folded.as_str()).is_some_and(|w| matches!(w, "both" | "sia"));
-        let either = matches!(joint.as_str(), "or" | "o" | "oppure");
-        let Some(other) =
-            sought(first + 2).filter(|_| either || (both && matches!(joint.as_str(), "and" | "e" | "sia" | "che")))
-        else {
-            return Ok(());
-        };
+        let Some(joint) = self.items.get(first + 1) else { return Ok(()) };
+        let both = first.checked_sub(1).is_some_and(|b| self.items[b].is(Cue::Both))
+            && (joint.is(Cue::Connector) || joint.is(Cue::Both));
+        let either = joint.is(Cue::Choice);
+        let Some(other) = sought(first + 2).filter(|_| either || both) else { return Ok(()) };
         let argument = self.steps.last_mut().and_then(|s| s.args.as_object_mut());
         if either {
             let Some(args) = argument else { return Ok(()) };

@@ -1,8 +1,35 @@
 //! Totals: «sum the amount column», «the average size», «the 3 rows with the highest price», and the field that they are of.
 
-use super::super::items::{Item, Lines, What};
-use super::super::lexicon::Cue;
+use super::super::items::{Lines, What};
+use super::super::lexicon::{Cue, Sense};
+use super::Builder;
 use super::wanted::{Kind, Order, Reading, SOME, Total};
+
+impl Builder<'_> {
+    /// «highest first», «dalla più alta»: the word beside an extreme by which it comes first.
+    fn ahead(&self, at: usize) -> Option<usize> {
+        let is = |i: usize, cue: Cue| self.items.get(i).is_some_and(|i| i.is(cue) && !i.is_unknown());
+        let after = (at + 1..at + 5).find(|&i| is(i, Cue::Ahead));
+        after.or_else(|| (at.saturating_sub(3)..at).find(|&i| is(i, Cue::Starting)))
+    }
+
+    /// An extreme that comes first, the word that says so, and whether it is the most.
+    pub(super) fn extreme_first(&self) -> Option<(usize, usize, bool)> {
+        (0..self.items.len()).find_map(|at| {
+            let item = &self.items[at];
+            let most = item.senses().iter().find_map(|s| match s {
+                Sense::Aggregate(a) => match self.lexicons.aggregates[*a].op.as_str() {
+                    "max" => Some(true),
+                    "min" => Some(false),
+                    _ => None,
+                },
+                Sense::Cue(Cue::Superlative) => Some(!item.is(Cue::Least)),
+                _ => None,
+            })?;
+            Some((at, self.ahead(at)?, most))
+        })
+    }
+}
 
 impl Reading<'_, '_> {
     /// «total the value column», «the average size», «quanto fanno in totale».
@@ -80,42 +107,7 @@ impl Reading<'_, '_> {
 
     /// Whether what has the most or the least of a field is to come first.
     fn puts_first(&mut self, at: usize) -> bool {
-        let first = |i: &Item| {
-            let folded = i.folded.as_str();
-            matches!(
-                folded,
-                "first"
-                    | "on top"
-                    | "at the top"
-                    | "top"
-                    | "in cima"
-                    | "per prime"
-                    | "per primi"
-                    | "per primo"
-                    | "per prima"
-                    | "in testa"
-                    | "prima"
-                    | "up front"
-            )
-        };
-        let ends = |i: &Item| {
-            matches!(
-                i.folded.as_str(),
-                "from"
-                    | "dal"
-                    | "dalla"
-                    | "dalle"
-                    | "dai"
-                    | "a partire dal"
-                    | "a partire da"
-                    | "a partire dalla"
-                    | "starting with"
-                    | "starting from"
-            )
-        };
-        let after = (at + 1..at + 5).find(|&i| self.item(i).is_some_and(first));
-        let before = (at.saturating_sub(3)..at).find(|&i| self.item(i).is_some_and(ends));
-        let found = after.or(before);
+        let found = self.builder.ahead(at);
         self.wanted.used.extend(found);
         found.is_some()
     }

@@ -184,7 +184,7 @@ impl Reading<'_, '_> {
         match &item.what {
             What::Quoted(name) if !name.is_empty() && name.len() < 100 => Some(name.clone()),
             What::Word(_) if item.verb().is_some() && item.folded.contains(' ') => None,
-            What::Word(_) if item.is(Cue::From) || item.is(Cue::Inside) => None,
+            What::Word(_) if item.is(Cue::From) || item.is(Cue::Inside) || item.is(Cue::Ahead) => None,
             What::Word(_) if grammar || item.is(Cue::Column) || item.is(Cue::Connector) || item.is(Cue::By) => None,
             What::Word(_) if verb && !self.beside_column(at) && !self.compares(at + 1) => None,
             What::Word(senses) if senses.iter().any(|s| matches!(s, Sense::Order(_) | Sense::Number(_))) => None,
@@ -207,7 +207,7 @@ impl Reading<'_, '_> {
     pub(super) fn after(&self, at: usize) -> Option<usize> {
         let passes = |i: &Item| {
             let plain = i.senses().iter().all(|s| matches!(s, Sense::Noise | Sense::Cue(_)));
-            (i.is_noise() && plain) || i.is(Cue::Determiner) || i.is(Cue::Column) || (i.is(Cue::From) && plain)
+            (i.is_noise() && plain) || i.is(Cue::Determiner) || i.is(Cue::Column) || i.is(Cue::From)
         };
         (at..at + 4).take_while(|&at| self.item(at).is_some()).find(|&at| !passes(&self.items()[at]))
     }
@@ -578,7 +578,16 @@ impl Reading<'_, '_> {
             .find(|&at| self.items()[at].is(Cue::Descending) || self.items()[at].is(Cue::Ascending));
         let top = self.wanted.top.is_some();
         let rows = self.kind == Kind::Rows;
+        let extreme = self.builder.extreme_first().filter(|_| rows && found.is_none());
         let Some(order) = &mut self.wanted.order else { return };
+        if let Some((at, ahead, most)) = extreme {
+            order.desc = most;
+            self.wanted.used.extend([at, ahead]);
+            // «dalla più lunga»: the adjective that goes with it.
+            let adjective = |i: &Item| i.is_unknown() && !i.is_punctuation();
+            self.wanted.used.extend(self.item(at + 1).is_some_and(adjective).then_some(at + 1));
+            return;
+        }
         match found {
             Some(at) => {
                 order.desc = self.builder.items[at].is(Cue::Descending);

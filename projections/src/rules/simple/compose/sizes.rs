@@ -135,6 +135,15 @@ pub(super) fn bound(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(W
         let (bytes, length) = size(items, from)?;
         return Some((What::Bound { least, bytes }, from - at + length));
     }
+    // «più grossi di 150 MB», «smaller then 2 GB»: an order and what it is held against.
+    let order = items[at].senses().iter().find_map(|s| match s {
+        Sense::Order(o) if lexicons.orders[*o].by == "size" => Some(lexicons.orders[*o].desc),
+        _ => None,
+    });
+    if let Some(least) = order.filter(|_| items.get(at + 1).is_some_and(|i| i.is(Cue::Than))) {
+        let (bytes, length) = size(items, at + 2)?;
+        return Some((What::Bound { least, bytes }, length + 2));
+    }
     let (bytes, length) = size(items, at)?;
     let least = direction(items.get(at + length))?;
     Some((What::Bound { least, bytes }, length + 1))

@@ -112,7 +112,7 @@ fn date(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<
 pub(super) fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<(What, usize)> {
     let mut from = at;
     let (mut since, mut until) = (false, false);
-    let (mut negated, mut beyond) = (false, false);
+    let (mut negated, mut beyond, mut inclusive) = (false, false, false);
     while let Some(item) = items.get(from).filter(|_| from < at + 5) {
         if moment(clock, language, items, from).is_some() {
             break;
@@ -120,6 +120,7 @@ pub(super) fn window(clock: &Clock, language: Language, items: &[Item], at: usiz
         since |= item.is(Cue::Since) || item.is(Cue::Newer);
         until |= item.is(Cue::Until) || item.is(Cue::Older);
         negated |= item.is(Cue::Not);
+        inclusive |= item.is(Cue::Inclusive);
         // «after 2024» begins when 2024 is over; «since 2024» with it.
         beyond |= item.is(Cue::Beside) && item.is(Cue::Since);
         let passes = item.is(Cue::Older)
@@ -142,11 +143,13 @@ pub(super) fn window(clock: &Clock, language: Language, items: &[Item], at: usiz
     let from_then = language == Language::En && from == at + 1 && items[at].folded == "from";
     let mut end = from + length;
     let mut probe = end;
-    while items.get(probe).is_some_and(|i| i.is(Cue::Connector) || i.folded == "or" || i.folded == "o") {
+    while items.get(probe).is_some_and(|i| i.is(Cue::Connector) || i.is(Cue::Choice)) {
         probe += 1;
     }
     if let Some(item) = items.get(probe).filter(|i| !i.is_noise() && (i.is(Cue::Since) || i.is(Cue::Until))) {
         since |= item.is(Cue::Since);
+        // «3 February or earlier»: that day is one of them.
+        inclusive |= item.is(Cue::Until) && !until;
         until |= item.is(Cue::Until);
         end = probe + 1;
     }
@@ -154,7 +157,8 @@ pub(super) fn window(clock: &Clock, language: Language, items: &[Item], at: usiz
     let open = |w: Window| match (since != negated && (since || negated), until) {
         _ if w.since.is_none() || w.until.is_none() => w,
         (true, false) => Window { since: if beyond && !today { w.until } else { w.since }, until: None },
-        (_, true) => Window { since: None, until: w.since },
+        // «until 3 February» ends with that day, «before 3 February» with the day before it.
+        (_, true) => Window { since: None, until: if inclusive { w.until } else { w.since } },
         (false, false) if negated => Window { since: None, until: w.since },
         (false, false) if today => Window { since: w.since, until: None },
         (false, false) => w,

@@ -168,4 +168,22 @@ pub(crate) enum Cue {
     Running,
     /// «the last thing you did»: speaks of acts of Metnos itself.
     OwnAct,
+    /// «until», «by»: the day that is named still belongs to the window.
+    Inclusive,
+    /// «both»: two texts follow that must each be there.
+    Both,
+    /// «on top»: what has most of it comes first.
+    Ahead,
+    /// «starting with»: an order begins with what follows.
+    Starting,
+    /// «the contents of»: what is inside of it and not the thing.
+    Contents,
+    /// «at»: the path that follows is the thing's own, not the place that it is in.
+    OwnPlace,
+    /// «than»: what something is held against follows.
+    Than,
+    /// «percentage»: one figure as a part of another.
+    Share,
+    /// «as»: the column that holds a value follows.
+    As,
 }

@@ -171,8 +171,8 @@ pub(crate) struct Recurrence {
     pub(crate) adverbs: BTreeMap<String, u8>,
     /// «first», of the month.
     pub(crate) first: Vec<String>,
-    /// «half past», added to the hour, in minutes.
-    pub(crate) minutes: BTreeMap<String, u8>,
+    /// «half past», «quarter to»: added to the hour, in minutes.
+    pub(crate) minutes: BTreeMap<String, i8>,
     /// «half hour», after «every», in minutes.
     pub(crate) fractions: BTreeMap<String, u8>,
     /// «to», between two days of the week.

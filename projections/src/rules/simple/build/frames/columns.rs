@@ -13,7 +13,7 @@ use super::super::super::words::{fold, stem};
 use super::super::wanted::SOME;
 use super::super::{Builder, Trouble};
 use super::{Meaning, Part};
-use crate::plan::Origin;
+use crate::plan::{AnswerSpec, Origin};
 
 /// The fewest points that make a column of a word.
 const ENOUGH: i32 = 3;
@@ -23,8 +23,12 @@ impl Builder<'_> {
     pub(super) fn rows_by_frame(&mut self, meant: &Meaning<'_>) -> Result<(), Trouble> {
         let mut value = None;
         if meant.parts.get(1).is_some_and(|p| p.tool == "filter_entries") {
-            let at = self.value_said(meant).ok_or_else(|| self.not_filled())?;
-            let field = self.field_of(at, meant);
+            let (at, field) = if let Some((at, field)) = self.value_as_field() {
+                (at, Some(field))
+            } else {
+                let at = self.value_said(meant).ok_or_else(|| self.not_filled())?;
+                (at, self.field_of(at, meant))
+            };
             value = Some((at, field));
             self.used[at] = true;
             if let Some(field) = field {
@@ -54,6 +58,9 @@ impl Builder<'_> {
         }
         if let Some((at, field)) = value {
             self.rows_with(at, field)?;
+            if rest.is_empty() && self.items.iter().any(|i| i.is(Cue::HowMany)) {
+                self.answer = AnswerSpec::Field { path: "metadata.count".to_owned() };
+            }
         }
         let (Some(part), origin) = (rest.first(), key.map_or(Origin::Default, |at| words(&self.items[at]))) else {
             return Ok(());
@@ -100,7 +107,7 @@ impl Builder<'_> {
 
     /// «descending», «from A to Z»: the words' own direction.
     fn direction_said(&self) -> Option<bool> {
-        self.items.iter().find_map(|i| {
+        let said = self.items.iter().find_map(|i| {
             let by_name = i.senses().iter().find_map(|s| match s {
                 Sense::Order(o) if self.lexicons.orders[*o].by == "name" => Some(self.lexicons.orders[*o].desc),
                 _ => None,
@@ -110,7 +117,8 @@ impl Builder<'_> {
                 (false, true) => Some(false),
                 _ => by_name,
             }
-        })
+        });
+        said.or_else(|| self.extreme_first().map(|(_, _, most)| most))
     }
 
     /// «the average score per team»: what is counted or summed in each group.
@@ -199,7 +207,7 @@ impl Builder<'_> {
             What::Word(senses) if senses.is_empty() || item.forgiven => true,
             What::Word(senses) => {
                 let strong = item.verb().is_some_and(|v| !self.class(v).weak);
-                !senses.iter().all(plain)
+                (!senses.iter().all(plain) || item.is(Cue::Share))
                     && !item.is_noise()
                     && !strong
                     && number(self.items, at).is_none()
@@ -256,7 +264,10 @@ impl Builder<'_> {
         let by = led.is_some_and(|i| i.is(Cue::By) || (grouped && i.is(Cue::Grouped)))
             || led.is_some_and(Item::is_noise) && at.checked_sub(2).is_some_and(|b| self.items[b].is(Cue::By));
         let on = led.is_some_and(|i| {
-            matches!(i.folded.as_str(), "on" | "under" | "su" | "sotto" | "in order of" | "sul" | "di")
+            matches!(
+                i.folded.as_str(),
+                "on" | "under" | "su" | "sotto" | "in order of" | "in ordine di" | "sul" | "di" | "going by"
+            )
         });
         let mut points = 0;
         points += 6 * i32::from(is(before, &column) || is(after, &column));
@@ -294,6 +305,25 @@ impl Builder<'_> {
             [(points, at), (next, _), ..] if *points >= ENOUGH && points > next => Some(*at),
             _ => None,
         }
+    }
+
+    /// «shipped as their status», «come stato spedito»: a value and its column, and the word that pairs them.
+    fn value_as_field(&mut self) -> Option<(usize, usize)> {
+        let pair = (0..self.items.len()).find_map(|at| {
+            let data = |at: usize| !self.used[at] && self.names_data(at) && !self.is_the_table(&self.items[at].folded);
+            let determined = self.items.get(at + 1).is_some_and(|i| i.is(Cue::Determiner) && i.is_noise());
+            let field = at + 1 + usize::from(determined);
+            // «stato» is a column where «come» says so, whatever else the word is.
+            let named =
+                |f: usize| self.items.get(f).is_some_and(|i| i.is_word() && i.folded.len() > 2) && !self.used[f];
+            let field = Some(field).filter(|&f| self.items[at].is(Cue::As) && named(f))?;
+            let before = at.checked_sub(1).filter(|&v| data(v) && data(field));
+            let value = before.or_else(|| self.beside(field, true).filter(|&v| data(v)))?;
+            Some((at, value, field))
+        });
+        let (at, value, field) = pair?;
+        self.used[at] = true;
+        Some((value, field))
     }
 
     /// The value that rows are to have.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::super::compose::number;
 use super::super::fill::{Filled, fill, path};
 use super::super::items::{Item, Lines, What};
-use super::super::lexicon::Cue;
+use super::super::lexicon::{Cue, Sense};
 use super::super::tools::Indexed;
 use super::super::usage::{Likely, Usage};
 use super::{Builder, Trouble};
@@ -94,7 +94,7 @@ impl<'a> Builder<'a> {
         }
         match (0..self.items.len()).find(|&at| !self.used[at] && self.is_lost(at, &meant)) {
             Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
-            None => self.guard_acts(),
+            None => self.guard(),
         }
     }
 
@@ -217,6 +217,11 @@ impl<'a> Builder<'a> {
         }
         let at = all.iter().copied().find(|&at| {
             let word = self.items[at].is_word();
+            let unit = |i: &Item| i.senses().iter().any(|s| matches!(s, Sense::Size(_)));
+            // «150 MB» counts nothing.
+            if self.items.get(at + 1).is_some_and(unit) {
+                return false;
+            }
             number(self.items, at).is_some_and(|(n, _)| n > 1 || (n == 1 && !word && !self.items[at].is_noise()))
         })?;
         let (n, length) = number(self.items, at)?;

@@ -152,6 +152,10 @@ impl Builder<'_> {
         let (others, last) = self.more_recipients(last);
         self.refuse_choice(last)?;
         let (start, end, text) = self.message_text(quoted, last).ok_or_else(|| self.not_filled())?;
+        // Somebody who is named and would not get it.
+        if people.iter().any(|&at| at > last && self.items[at].start < start) {
+            return Err(self.not_filled());
+        }
         let mut names = vec![self.said(to..to + 1)];
         if last > to && others.is_empty() {
             names = vec![self.said(to..last + 1)];
