@@ -175,6 +175,7 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
     let attempt = if attempt.is_sure() && is_command_line(lexicons, facts, text) {
         attempt
     } else {
+        let usual = of_acts(lexicons, tools, &items, usual);
         by_usage(lexicons, tools, &ranking, (text, &items), attempt, &usual)
     };
     let Attempt { built, builder, confidence, threshold, .. } = attempt;
@@ -211,8 +212,36 @@ const DOUBT_ACT_PERMILLE: u32 = 700;
 /// How likely another frame must be before a pipeline is doubted that no sentence of the corpus has.
 const UNHEARD_PERMILLE: u32 = 950;
 
+/// How likely a frame that only reads must be before it stands for an act that every word explains.
+const HARMLESS_PERMILLE: u32 = 950;
+
 /// How likely another frame must be before it stands where the grammar was sure.
 const OVERRULED_PERMILLE: u32 = 800;
+
+/// Where the words name an act that takes things away, no frame that only reads is meant: what is left shares their part.
+fn of_acts(lexicons: &Lexicons, tools: &Tools, items: &[Item], ranked: Vec<usage::Likely>) -> Vec<usage::Likely> {
+    use self::lexicon::Cue;
+    let takes = |v: usize| matches!(lexicons.verbs[v].verbs[0].as_str(), "delete" | "move" | "compress");
+    let named = (0..items.len()).any(|at| {
+        let item = &items[at];
+        let before = &items[..at];
+        let denied = before.iter().rev().take(4).any(|i| i.is(Cue::Not) || i.is(Cue::Doer) && !i.is(Cue::Due));
+        let noun = before.last().is_some_and(|i| i.is(Cue::Determiner) || i.is(Cue::Every));
+        let due = item.past().is_some_and(takes) && before.iter().any(|i| i.is(Cue::Due));
+        let said = item.verb().is_some_and(takes) && !item.is_noise() && !item.is(Cue::Puts);
+        (due || said) && !denied && !noun
+    });
+    if !named {
+        return ranked;
+    }
+    let acts = |frame: &str| {
+        let last = frame.rsplit(" > ").next().and_then(|step| step.split(' ').next());
+        last.and_then(|tool| tools.indexed(tool)).is_some_and(tools::Indexed::acts)
+    };
+    let kept: Vec<usage::Likely> = ranked.into_iter().filter(|l| l.frame == "none" || acts(&l.frame)).collect();
+    let total = kept.iter().map(|l| l.permille).sum::<u32>().max(1);
+    kept.into_iter().map(|l| usage::Likely { permille: l.permille * 1000 / total, ..l }).collect()
+}
 
 /// Holds the grammar's reading against what such sentences usually mean. What the grammar did not understand may be
 /// planned by the likeliest frame; what it understood in a way that is never meant is not believed.
@@ -239,7 +268,8 @@ fn by_usage<'a>(
     if first.frame != "none" {
         let usual = Attempt::usual(lexicons, tools, ranking, text, items, usage, first);
         // An act that every word explains is doubted, but no reading stands in for it.
-        if usual.is_sure() && !(sure && grammar.acts && !usual.acts) {
+        let harmless = !usual.acts && first.permille >= HARMLESS_PERMILLE;
+        if usual.is_sure() && (harmless || !(sure && grammar.acts && !usual.acts)) {
             return usual;
         }
     }
@@ -343,9 +373,7 @@ fn again(
     let other = usual
         .first()
         .is_some_and(|l| l.permille >= DOUBT_PERMILLE && l.frame != "none" && !l.frame.ends_with("_recurring"));
-    if other && !usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 150) {
-        return None;
-    }
+    let other = other && !usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 150);
     let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);
     let reminds = items.iter().any(|i| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule"));
     let recurring = match recurring::recurring(lexicons, language, items, likely) {
@@ -354,6 +382,7 @@ fn again(
             return Some(abstain(0, AbstentionKind::Ask, message, Vec::new()));
         }
         recurring::Found::Nothing | recurring::Found::Unclear => return None,
+        recurring::Found::Time(recurring) if other && !recurring.timed => return None,
         recurring::Found::Time(recurring) => recurring,
     };
     let spans: Vec<(usize, usize)> =
@@ -436,6 +465,10 @@ fn dictated(lexicons: &Lexicons, text: &str, items: &mut Vec<Item>) {
     let quotes = items.iter().any(|i| matches!(i.what, What::Quoted(_)));
     let target = items.get(colon + 1).is_none_or(|i| matches!(i.what, What::Path { .. } | What::Url(_)));
     if quotes || target || !items[..colon].iter().any(writes) {
+        return;
+    }
+    // «~/x does not exist yet: create it» tells what to do.
+    if matches!(&items[colon + 1..], [only] if only.pronoun && only.verb().is_some()) {
         return;
     }
     let start = items[colon + 1].start;

@@ -13,6 +13,8 @@ pub(crate) struct Recurring {
     pub(crate) cron: String,
     /// The items that say it: first and one past the last, in their order. Two where the time stands apart from the days.
     pub(crate) spans: Vec<std::ops::Range<usize>>,
+    /// A time of day was said too.
+    pub(crate) timed: bool,
 }
 
 /// What a sentence says of recurring times.
@@ -108,7 +110,8 @@ impl Reader<'_> {
             let mut spans: Vec<_> = std::iter::once(from..to).chain(apart).collect();
             spans.sort_by_key(|s| s.start);
             let items = |s: std::ops::Range<usize>| self.tokens[s.start].1..self.tokens[s.end - 1].1 + 1;
-            return Found::Time(Recurring { cron, spans: spans.into_iter().map(items).collect() });
+            let spans = spans.into_iter().map(items).collect();
+            return Found::Time(Recurring { cron, spans, timed: time.is_some() });
         }
         Found::Nothing
     }

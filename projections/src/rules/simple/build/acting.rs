@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::fill::{Filled, fill, is_archive, path, words};
 use super::super::items::{Item, What};
@@ -463,8 +463,16 @@ impl<'a> Builder<'a> {
         } else if sourceless && clause.pronoun {
             return Err(Trouble::NoAntecedent);
         }
-        let tool = self.reader_of_found(tool).unwrap_or(tool);
+        let tool = self.reader_of_found(tool).or_else(|| self.remover_of_found(tool, &filled)).unwrap_or(tool);
         self.push(tool, filled)
+    }
+
+    /// «find the empty folders in ~/x and remove them»: folders that were found are deleted as folders.
+    fn remover_of_found(&self, tool: &Indexed, filled: &Filled) -> Option<&'a Indexed> {
+        let found = filled.args.get("from_step").and_then(Value::as_u64)?;
+        let step = self.steps.get(usize::try_from(found).ok()?.checked_sub(1)?)?;
+        let folders = self.tools.indexed(&step.tool).is_some_and(|t| t.object == "dirs");
+        (folders && tool.verb == "delete").then(|| self.tools.by_grammar("delete", "dirs")).flatten()
     }
 
     /// «read all the pdf files in ~/x»: what was found is read by the executor of its kind.

@@ -97,7 +97,20 @@ impl Reading<'_, '_> {
         let op = self.comparator(probe)?;
         let number = probe + 1 + usize::from(self.item(probe + 1).is_some_and(|i| i.is_noise() && i.is_word()));
         let value = self.value(number).filter(from_number)?;
+        // «products with more than 10 in the stock column»
+        if let Some((column, last)) = self.column_after(number).filter(|_| !self.beside_column(at)) {
+            return Some((Condition { field: column, op, value }, (at..=last).collect()));
+        }
         Some((Condition { field, op, value }, (at..=number).collect()))
+    }
+
+    /// «… in the stock column», «… nella colonna giacenza»: the column that is named as one after a value.
+    fn column_after(&self, value: usize) -> Option<(String, usize)> {
+        let place = self.item(value + 1).filter(|i| i.is(Cue::Inside) || i.is(Cue::Beneath))?;
+        let from = value + 1 + usize::from(!place.is(Cue::Column));
+        let column = (from..from + 3).find(|&i| self.item(i).is_some_and(|i| i.is(Cue::Column)))?;
+        let name = [column + 1, column - 1].into_iter().find(|&i| i > value + 1 && self.column_name(i).is_some())?;
+        Some((self.column_name(name)?, name.max(column)))
     }
 
     pub(super) fn compares(&self, at: usize) -> bool {

@@ -17,17 +17,32 @@ impl Builder<'_> {
         if let Some(at) = self.taken_in() {
             return Err(Trouble::Unclear { words: self.said(at..at + 1) });
         }
+        // «the lines with ERROR»: what was to be looked for went into nothing.
+        let sought =
+            |at: usize| self.items[at].is(Cue::Contains) && self.items[at + 1].is_unknown() && !self.used[at + 1];
+        if let Some(at) = (0..self.items.len().saturating_sub(1)).find(|&at| sought(at)) {
+            return Err(Trouble::Unclear { words: self.said(at + 1..at + 2) });
+        }
         // «what percentage …»: a list or a count would answer another question.
         if let Some(at) = (0..self.items.len()).find(|&at| self.items[at].is(Cue::Share) && !self.used[at]) {
             return Err(Trouble::Unclear { words: self.said(at..at + 1) });
         }
         let Some(tool) = self.steps.iter().filter_map(|s| self.tools.indexed(&s.tool)).find(|t| t.acts()) else {
-            return Ok(());
+            // «could they be deleted?»: to show them is not what was asked.
+            let takes = |v: usize| matches!(self.class(v).verbs[0].as_str(), "delete" | "move" | "compress");
+            let done = |i: &Item| i.past().is_some_and(takes) && i.verb().is_none() && !i.is_noise();
+            return match (0..self.items.len()).find(|&at| done(&self.items[at]) && !self.used[at]) {
+                Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
+                None => Ok(()),
+            };
         };
         let found = [
             self.unasked(tool),
             self.partly(tool),
             self.of_a_sort(tool),
+            self.mode_lost(),
+            self.text_of_an_act(),
+            self.folders_by_extension(),
             self.loosely_joined(tool),
             self.inside_of(tool),
             self.several_undone(tool),
@@ -38,6 +53,10 @@ impl Builder<'_> {
         if let Some(at) = found.into_iter().flatten().next() {
             return Err(Trouble::Unclear { words: self.said(at..at + 1) });
         }
+        let quoted = self.items.iter().any(|i| matches!(i.what, What::Quoted(_)));
+        if self.steps.len() > 1 && !quoted && self.is_dropped() {
+            return Err(Trouble::OneAtATime);
+        }
         if self.found_and_named() || self.picked_unasked(tool) {
             return Err(Trouble::Unclear { words: self.said(0..self.items.len()) });
         }
@@ -47,6 +66,64 @@ impl Builder<'_> {
     /// Whether this step's executor has that verb.
     fn does(&self, step: usize, verb: &str) -> bool {
         self.steps.get(step).and_then(|s| self.tools.indexed(&s.tool)).is_some_and(|t| t.verb == verb)
+    }
+
+    /// Whether something is planned before the act that the act does not use: its result would be lost.
+    fn is_dropped(&self) -> bool {
+        (1..self.steps.len()).any(|number| {
+            let used = |s: &crate::plan::PlannedStep| {
+                let args = s.args.to_string();
+                s.args.get("from_step").and_then(serde_json::Value::as_u64) == u64::try_from(number).ok()
+                    || args.contains(&format!("{{{{step{number}."))
+                    || args.contains(&format!("{{{{step{number}}}"))
+            };
+            !self.steps[number..].iter().any(used)
+        })
+    }
+
+    /// «at the end of ~/a.md»: what is to be added would replace what is there.
+    fn mode_lost(&self) -> Option<usize> {
+        let kept = |s: &crate::plan::PlannedStep| {
+            self.tools.indexed(&s.tool).is_none_or(|t| t.verb != "write") || s.args.get("mode").is_some()
+        };
+        let appends = |i: &Item| {
+            i.senses().iter().any(|s| match s {
+                Sense::Setting(at) => {
+                    let setting = &self.lexicons.settings[*at];
+                    setting.argument == "mode" && setting.value == "append"
+                }
+                _ => false,
+            })
+        };
+        (0..self.items.len()).find(|&at| appends(&self.items[at])).filter(|_| !self.steps.iter().all(kept))
+    }
+
+    /// «~/x does not exist yet: create it»: words that tell to do something are no text to be written.
+    fn text_of_an_act(&self) -> Option<usize> {
+        let writes = |s: &&crate::plan::PlannedStep| self.tools.indexed(&s.tool).is_some_and(|t| t.verb == "write");
+        let step = self.steps.last().filter(writes)?;
+        let text = step.args.get("content")?.as_str()?;
+        let quoted = |i: &Item| matches!(&i.what, What::Quoted(said) if said == text);
+        if self.items.iter().any(quoted) || text.contains("{{") {
+            return None;
+        }
+        let said = text.split_whitespace().count();
+        (0..self.items.len()).find(|&at| {
+            let item = &self.items[at];
+            let whole = said == 1 && self.said(at..at + 1) == text;
+            whole && (item.pronoun || self.steps.len() > 1)
+        })
+    }
+
+    /// «the .log files of the folder ~/x»: an ending is one of files, whatever the place is called.
+    fn folders_by_extension(&self) -> Option<usize> {
+        let dirs = |s: &&crate::plan::PlannedStep| self.tools.indexed(&s.tool).is_some_and(|t| t.object == "dirs");
+        let patterns = self.steps.first().filter(dirs)?.args.get("patterns")?.as_array()?;
+        let ending = |g: &str| {
+            g.strip_prefix("*.").is_some_and(|e| self.lexicons.file_extensions.iter().any(|known| known == e))
+        };
+        let found = patterns.iter().filter_map(serde_json::Value::as_str).any(ending);
+        (0..self.items.len()).find(|&at| found && matches!(self.items[at].what, What::Globs { .. }))
     }
 
     /// Something is looked for, and something else that has a name is deleted.
@@ -119,7 +196,10 @@ impl Builder<'_> {
             let there = self.items.get(at + 1).is_some_and(|i| i.is(Cue::Inside) || path(i).is_some());
             let done = (item.is(Cue::Doer) || self.holds(item, Cue::Doer)) && !there;
             let whose = item.is(Cue::People) && noun(at);
-            (item.is(Cue::Partial) && noun(at)) || (over_found && at > act && (done || whose))
+            // «those files bigger than 20 MB» are told apart by what follows.
+            let told = |i: &Item| matches!(i.what, What::Bound { .. } | What::Window { .. });
+            let apart = item.is(Cue::Pronoun) && self.items[at + 1..].iter().any(told);
+            (item.is(Cue::Partial) && noun(at) && !apart) || (over_found && at > act && (done || whose))
         })
     }
 
@@ -217,7 +297,9 @@ impl Builder<'_> {
         if !named {
             return None;
         }
-        let held = self.items.iter().position(|i| i.is(Cue::Contents) || self.holds(i, Cue::Contents));
+        // «with all its contents» takes nothing away from the thing.
+        let held =
+            self.items.iter().position(|i| i.is(Cue::Contents) || (self.holds(i, Cue::Contents) && !i.is_noise()));
         if let Some(at) = held.filter(|_| tool.verb == "delete") {
             return Some(at);
         }

@@ -105,9 +105,19 @@ impl Builder<'_> {
 
     /// «to Julia and Tom»: the further names, and the last item of them.
     pub(super) fn more_recipients(&self, mut last: usize) -> (Vec<(String, usize)>, usize) {
-        let joins = |i: &Item| i.is(Cue::Connector) || i.is(Cue::Both);
+        let joins = |i: &Item| i.is(Cue::Connector) || (i.is(Cue::Both) && !i.is(Cue::Saying));
+        // «sia a Lucia che a Sandro»: «che» joins where «a» and a name follow.
+        let both = self.items[..=last].iter().any(|i| i.is(Cue::Both));
+        let capital = |i: &Item| i.is_word() && self.text[i.start..i.end].starts_with(char::is_uppercase);
+        let paired = |at: usize| {
+            both && self.items[at].is(Cue::Both)
+                && self.items.get(at + 1).is_some_and(|i| i.is(Cue::Into))
+                && self.items.get(at + 2).is_some_and(capital)
+        };
         let mut others = Vec::new();
-        while let Some(next) = self.items.get(last + 1).filter(|i| joins(i) || i.what == What::Punctuation(',')) {
+        while let Some(next) =
+            self.items.get(last + 1).filter(|i| joins(i) || paired(last + 1) || i.what == What::Punctuation(','))
+        {
             let skip = usize::from(next.is_punctuation() && self.items.get(last + 2).is_some_and(joins));
             let mut at = last + 2 + skip;
             while self.items.get(at).is_some_and(|i| i.is(Cue::Determiner) || i.is(Cue::Into)) && at < last + 5 {

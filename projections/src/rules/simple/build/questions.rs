@@ -326,6 +326,10 @@ impl Builder<'_> {
                         tool: tool.name().to_owned(),
                     });
                 }
+                // «start the washing machine»: a noun with its article is no command line.
+                if label.is_none() && self.items[from].is(Cue::Determiner) {
+                    return Ok(false);
+                }
                 (from, self.text[self.items[from].start..self.items[clause.range.end - 1].end].to_owned())
             }
         };

@@ -48,6 +48,13 @@ impl<'a> Builder<'a> {
             return Ok(());
         }
         if let Some(tool) = self.reading_tool(clause, &available) {
+            // Its own sentence says which numbers are which: «pages 3 to 6 of ~/a.pdf».
+            let counts = |(own, filled): &(&Indexed, Filled)| {
+                own.name() == tool.name() && filled.args.keys().any(|a| own.role(a) == Some(Role::Count))
+            };
+            if let Some((own, filled)) = self.by_template(clause).filter(counts) {
+                return self.push(own, filled);
+            }
             return self.read_with(tool, clause, &available);
         }
         if let Some((tool, filled)) = self.by_template(clause) {

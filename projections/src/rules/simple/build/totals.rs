@@ -99,9 +99,28 @@ impl Reading<'_, '_> {
             self.wanted.used.push(at);
             self.wanted.totals.push(Total { op: "sum".to_owned(), key: Some("size".to_owned()), at });
         }
+        self.quantities();
         // «in total» beside a sum that was read says nothing more.
         if !self.wanted.totals.is_empty() {
             self.wanted.used.extend(said);
+        }
+    }
+
+    /// «hours per client»: the sum of what is measured, right before the word that groups.
+    fn quantities(&mut self) {
+        if self.kind != Kind::Rows || !self.wanted.totals.is_empty() {
+            return;
+        }
+        let groups = |at: usize| self.item(at).is_some_and(|i| i.is(Cue::Grouped) || i.is(Cue::By));
+        let said = |&at: &usize| {
+            let bare = at.checked_sub(1).is_none_or(|b| !self.item(b).is_some_and(|i| i.is(Cue::By)));
+            self.items()[at].is(Cue::Quantity) && groups(at + 1) && bare && !self.wanted.takes(at)
+        };
+        let Some(at) = self.available.iter().copied().find(said) else { return };
+        let sorts = self.clause.verbs.iter().any(|&(_, v)| self.builder.class(v).verbs[0] == "sort");
+        if let Some(key) = self.column_name(at).filter(|_| !sorts) {
+            self.wanted.totals.push(Total { op: "sum".to_owned(), key: Some(key), at });
+            self.wanted.used.push(at);
         }
     }
 

@@ -418,7 +418,9 @@ impl Reading<'_, '_> {
                 continue;
             }
             let directed = self.items()[at].is(Cue::Ascending) || self.items()[at].is(Cue::Descending);
-            let groups = !directed && self.groups(at);
+            let measured = at.checked_sub(1).is_some_and(|b| self.items()[b].is(Cue::Quantity));
+            let sorts = self.clause.verbs.iter().any(|&(_, v)| self.builder.class(v).verbs[0] == "sort");
+            let groups = !directed && (self.groups(at) || (measured && !sorts && self.items()[at].is(Cue::Grouped)));
             if !groups && self.wanted.order.is_some() && self.wanted.order.as_ref().is_some_and(|o| o.by != name) {
                 continue;
             }
@@ -593,12 +595,17 @@ impl Reading<'_, '_> {
                 order.desc = self.builder.items[at].is(Cue::Descending);
                 self.wanted.used.push(at);
             }
-            // «the top 5 by price»: those with the most of it.
+            // «the first three by price»: those with the most of it, unless it is a name or a date.
             None if top && rows => {
-                let best = |&at: &usize| {
-                    self.builder.items[at].folded.split(' ').any(|w| matches!(w, "top" | "best" | "migliori"))
+                let running = |i: &Item| {
+                    i.senses().iter().any(|s| match s {
+                        Sense::Field(f) => {
+                            matches!(self.builder.lexicons.fields[*f].name.as_str(), "name" | "modified")
+                        }
+                        _ => false,
+                    })
                 };
-                order.desc |= self.available.iter().any(best);
+                order.desc |= !self.builder.items.get(order.at).is_some_and(running);
             }
             None => {}
         }

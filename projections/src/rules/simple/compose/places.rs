@@ -99,6 +99,14 @@ pub(super) fn affix(text: &str, items: &[Item], at: usize) -> Option<(What, usiz
 /// «md files», «i markdown», «every jpg»: words that stand for globs.
 pub(super) fn extension(lexicons: &Lexicons, text: &str, items: &[Item], at: usize) -> Option<(What, usize)> {
     let item = &items[at];
+    // «all the .ipynb»: of many, a name that begins with a point is an ending.
+    if let What::Path { value, .. } = &item.what
+        && let Some(ending) = value.strip_prefix('.').filter(|e| e.bytes().all(|b| b.is_ascii_alphanumeric()))
+    {
+        let many = |i: &Item| i.is(Cue::Every) || i.is(Cue::HowMany) || matches!(i.what, What::Number(n) if n > 1);
+        let led = (at.saturating_sub(2)..at).any(|i| many(&items[i]));
+        return led.then(|| (What::Globs { base: None, globs: vec![format!("*.{ending}")] }, 1));
+    }
     if !item.is_word() || item.is(Cue::Restriction) {
         return None;
     }

@@ -83,13 +83,18 @@ fn size(items: &[Item], at: usize) -> Option<(u64, usize)> {
 
 /// «between 10 and 50 MB»: the lower bound, in the unit of the upper one when it has none.
 fn between(items: &[Item], at: usize) -> Option<(What, usize)> {
-    if !items[at].is(Cue::Between) {
+    // «from 5 MB up to 50 MB»
+    let ranges = items[at].is(Cue::From) || items[at].is(Cue::Since);
+    if !items[at].is(Cue::Between) && !ranges {
         return None;
     }
-    let (low, length) =
-        size(items, at + 1).or_else(|| number(items, at + 1).map(|(n, l)| (u64::try_from(n).unwrap_or(0), l)))?;
+    let (low, length) = items
+        .get(at + 1)
+        .and_then(|_| size(items, at + 1))
+        .or_else(|| number(items, at + 1).map(|(n, l)| (u64::try_from(n).unwrap_or(0), l)))?;
     let joint = at + 1 + length;
-    items.get(joint).filter(|i| i.is(Cue::Connector) || i.is(Cue::Through))?;
+    let joins = |i: &&Item| (i.is(Cue::Connector) && !ranges) || i.is(Cue::Through);
+    items.get(joint).filter(joins).filter(|_| joint + 1 < items.len())?;
     size(items, joint + 1)?;
     let unit =
         |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Size(n) = s { Some(*n) } else { None });
@@ -114,7 +119,8 @@ pub(super) fn bound(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(W
     let opened = at.checked_sub(1).map(|b| &items[b]).filter(|b| matches!(b.what, What::Bound { least: true, .. }));
     let opens = |b: &Item| {
         let first = b.folded.split(' ').next().unwrap_or_default();
-        Language::ALL.iter().any(|&l| lexicons.senses_of(first, l).contains(&Sense::Cue(Cue::Between)))
+        let cue = |s: &Sense| matches!(s, Sense::Cue(Cue::Between | Cue::From | Cue::Since));
+        Language::ALL.iter().any(|&l| lexicons.senses_of(first, l).iter().any(cue))
     };
     if (items[at].is(Cue::Connector) || items[at].is(Cue::Through)) && opened.is_some_and(opens) {
         let (bytes, length) = size(items, at + 1)?;
@@ -131,7 +137,8 @@ pub(super) fn bound(lexicons: &Lexicons, items: &[Item], at: usize) -> Option<(W
     }
     if let Some(least) = direction(items.get(at)) {
         let skip = items.get(at + 1).is_some_and(|i| i.is_noise() && number(items, at + 1).is_none());
-        let from = at + 1 + usize::from(skip);
+        // «sopra il giga»: the article stands for one of it.
+        let from = at + 1 + usize::from(skip && size(items, at + 1).is_none());
         let (bytes, length) = size(items, from)?;
         return Some((What::Bound { least, bytes }, from - at + length));
     }

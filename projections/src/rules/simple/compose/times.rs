@@ -108,15 +108,81 @@ fn date(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<
     Some((clock.month(number, year)?, 1 + usize::from(year.is_some())))
 }
 
+/// «for 30 days», «da un mese»: a span of time that ends now, and that nothing fell into.
+fn lapse(clock: &Clock, items: &[Item], at: usize) -> Option<(Window, usize)> {
+    let led = [Cue::Since, Cue::From, Cue::Inside, Cue::By, Cue::Into, Cue::Newer].iter().any(|&c| items[at].is(c))
+        || items[at].is_noise() && number(items, at).is_none();
+    let from = at + usize::from(led);
+    let (count, length) = number(items, from)?;
+    let until = clock.ago(count, period(items.get(from + length))?);
+    Some((Window { since: None, until }, usize::from(led) + length + 1))
+}
+
+/// A day of the month, its month and year where they are said, and how many items that takes.
+fn day_parts(items: &[Item], at: usize) -> Option<(i8, Option<i8>, Option<i16>, usize)> {
+    let figure = |at: usize| if let What::Number(n) = items.get(at)?.what { Some(n) } else { None };
+    let ordinal = |at: usize| {
+        items.get(at)?.senses().iter().find_map(|s| if let Sense::Ordinal(n) = s { Some(*n) } else { None })
+    };
+    let month =
+        |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Month(n) = s { Some(*n) } else { None });
+    let year = |at: usize| figure(at).filter(|n| (1970..3000).contains(n)).and_then(|n| i16::try_from(n).ok());
+    let day = |at: usize| {
+        figure(at).or_else(|| ordinal(at)).filter(|n| (1..=31).contains(n)).and_then(|n| i8::try_from(n).ok())
+    };
+    let of = |at: usize| at + usize::from(items.get(at).is_some_and(|i| i.is(Cue::From)));
+    if let Some(first) = month(at)
+        && let Some(day) = day(at + 1)
+    {
+        let year = year(at + 2);
+        return Some((day, Some(first), year, 2 + usize::from(year.is_some())));
+    }
+    let day = day(at)?;
+    let Some(named) = month(of(at + 1)) else { return Some((day, None, None, 1)) };
+    let end = of(at + 1) + 1;
+    let year = year(of(end)).map(|year| (year, of(end) + 1));
+    let end = year.map_or(end, |(_, end)| end);
+    Some((day, Some(named), year.map(|(year, _)| year), end - at))
+}
+
+/// «between 1 and 15 March 2024», «dal 3 al 9 giugno»: from the first day to the last, both within.
+fn days(clock: &Clock, items: &[Item], at: usize) -> Option<(Window, usize)> {
+    let item = items.get(at)?;
+    let led = [Cue::Between, Cue::Since, Cue::From, Cue::Inside].iter().any(|&cue| item.is(cue));
+    let from = at + usize::from(led);
+    let article = |at: usize| at + usize::from(items.get(at).is_some_and(|i| i.is(Cue::Determiner) && i.is_noise()));
+    let (first, month, year, length) = day_parts(items, article(from))?;
+    let joint = article(from) + length;
+    let joins = |i: &&Item| i.is(Cue::Through) || (i.is(Cue::Connector) && item.is(Cue::Between));
+    items.get(joint).filter(joins)?;
+    let (last, last_month, last_year, length) = day_parts(items, article(joint + 1))?;
+    let last_month = last_month?;
+    let start = clock.month_day(month.unwrap_or(last_month), first, year.or(last_year))?;
+    let end = clock.month_day(last_month, last, last_year)?;
+    let window = Window { since: start.since, until: end.until };
+    (window.since < window.until).then(|| (window, article(joint + 1) + length - at))
+}
+
 /// A moment with the words around it that say in which direction the window opens.
 pub(super) fn window(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<(What, usize)> {
     let mut from = at;
     let (mut since, mut until) = (false, false);
-    let (mut negated, mut beyond, mut inclusive) = (false, false, false);
+    let (mut negated, mut changed, mut beyond, mut inclusive) = (false, false, false, false);
     while let Some(item) = items.get(from).filter(|_| from < at + 5) {
+        if let Some((window, length)) = days(clock, items, from).filter(|_| !negated) {
+            return Some((What::Window { window, today: false }, from + length - at));
+        }
         if moment(clock, language, items, from).is_some() {
             break;
         }
+        // «nobody has touched for 30 days», «non tocco da un mese»: as long as that nothing changed.
+        if negated
+            && changed
+            && let Some((window, length)) = lapse(clock, items, from)
+        {
+            return Some((What::Window { window, today: false }, from + length - at));
+        }
+        changed |= item.is(Cue::Modified);
         since |= item.is(Cue::Since) || item.is(Cue::Newer);
         until |= item.is(Cue::Until) || item.is(Cue::Older);
         negated |= item.is(Cue::Not);

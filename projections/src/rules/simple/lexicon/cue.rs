@@ -186,4 +186,8 @@ pub(crate) enum Cue {
     Share,
     /// «as»: the column that holds a value follows.
     As,
+    /// «should be», «I'd like»: what is done is wanted, though it is said as if it were done.
+    Due,
+    /// «hours»: what is measured, of which the sum is meant.
+    Quantity,
 }

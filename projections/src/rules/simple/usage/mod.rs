@@ -79,7 +79,7 @@ impl Usage {
             frame: self.frames[at].clone(),
             permille: u32::try_from(share * 1000 / total.max(1)).unwrap_or(1000),
         };
-        shares.into_iter().take(5).map(likely).collect()
+        shares.into_iter().map(likely).take_while(|l| l.permille > 0).collect()
     }
 
     /// Whether some sentence of the corpus has this frame.

@@ -73,7 +73,7 @@ impl Builder<'_> {
             }
             "group_entries" => {
                 let mut args = vec![("by", json!(name), origin)];
-                let total = self.total_of_groups(meant);
+                let total = self.total_of_groups(meant).or_else(|| self.quantity_per_group());
                 if total.is_none() && self.items.iter().any(|i| self.total_said(i).is_some() && !i.is_noise()) {
                     return Err(self.not_filled());
                 }
@@ -135,6 +135,15 @@ impl Builder<'_> {
         self.used[key] = true;
         let name = self.column_written(key);
         Some(("aggregate", json!([{ "op": op, "key": name }]), words(&self.items[key])))
+    }
+
+    /// «hours per client»: the sum of what is measured, right before the word that groups.
+    fn quantity_per_group(&mut self) -> Option<(&'static str, Value, Origin)> {
+        let grouping = |i: &Item| i.is(Cue::Grouped) || i.is(Cue::By);
+        let at = (1..self.items.len()).find(|&at| grouping(&self.items[at]) && self.items[at - 1].is(Cue::Quantity))?;
+        self.used[at - 1] = true;
+        let name = self.column_written(at - 1);
+        Some(("aggregate", json!([{ "op": "sum", "key": name }]), words(&self.items[at - 1])))
     }
 
     fn total_said(&self, item: &Item) -> Option<&str> {

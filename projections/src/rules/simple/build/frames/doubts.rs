@@ -111,6 +111,15 @@ impl Builder<'_> {
         to - from < self.items.len() && !self.items[from..to].iter().any(describes)
     }
 
+    /// «should be deleted», «vanno eliminati»: what the frame does, said as if it were done.
+    fn is_due(&self, at: usize, meant: &Meaning<'_>) -> bool {
+        let of_frame = |v: usize| {
+            let class = self.class(v);
+            class.verbs.iter().any(|verb| meant.frame.split(" > ").any(|step| step.starts_with(verb.as_str())))
+        };
+        self.items[at].past().is_some_and(of_frame) && self.items[..at].iter().any(|i| i.is(Cue::Due))
+    }
+
     pub(super) fn talks_of_metnos(&self) -> bool {
         matches!(self.steps.as_slice(), [only] if matches!(only.tool.as_str(), "undo_last_turn" | "list_recurring"))
     }
@@ -133,7 +142,8 @@ impl Builder<'_> {
             if meant.acts && self.restricts(at) || over_found && item.is_unknown() && self.qualifies(at) {
                 continue;
             }
-            self.used[at] |= known || noun || total || (counts && item.is(Cue::HowMany));
+            let due = meant.acts && self.is_due(at, meant);
+            self.used[at] |= known || noun || total || due || (counts && item.is(Cue::HowMany));
         }
         let clause = Clause { range: 0..self.items.len(), verbs: Vec::new(), counts, pronoun: false };
         let all: Vec<usize> = clause.range.clone().collect();

@@ -75,8 +75,19 @@ impl Builder<'_> {
             self.items[..at].iter().rev().find(passes)
         };
         let origin = |at: usize| led(at).is_some_and(|i| i.is(Cue::From) && !i.is(Cue::Into));
+        // «bring to ~/a what is in ~/b»: nothing was named yet when the first is led to, and all of it before the second.
+        let things = |range: std::ops::Range<usize>| {
+            self.items[range].iter().any(|i| {
+                matches!(i.what, What::Globs { .. } | What::Window { .. } | What::Bound { .. }) || i.object().is_some()
+            })
+        };
+        let goal_first = |first: usize| {
+            let towards = led(first).is_some_and(|i| i.is(Cue::Into) && !i.is(Cue::From));
+            let place = led(last).is_some_and(|i| i.is(Cue::Inside) || i.is(Cue::From));
+            towards && place && !things(0..first) && things(first + 1..last)
+        };
         match rest {
-            [first] if origin(last) && !origin(*first) => Some(*first),
+            [first] if (origin(last) && !origin(*first)) || goal_first(*first) => Some(*first),
             _ => Some(last),
         }
     }

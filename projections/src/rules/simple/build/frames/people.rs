@@ -100,9 +100,20 @@ impl Builder<'_> {
             at += 1;
         }
         let start = self.items.get(at)?.start;
-        let text = self.text[start..].trim_end();
+        let end = self.told_again(at).map_or(self.text.len(), |comma| self.items[comma].start);
+        let text = self.text[start..end].trim_end();
         let text = text.strip_suffix('?').unwrap_or(text).trim_end();
         Some((start, start + text.len(), text.to_owned()))
+    }
+
+    /// «…, tell him»: the comma of a last clause that only says once more that it is to be told.
+    fn told_again(&self, from: usize) -> Option<usize> {
+        let comma = (from..self.items.len()).rev().find(|&at| self.items[at].what == What::Punctuation(','))?;
+        let rest = &self.items[comma + 1..];
+        let tells = |i: &Item| i.is(Cue::Tells) || i.verb().is_some_and(|v| self.class(v).verbs[0] == "send");
+        let small =
+            |i: &Item| tells(i) || i.is_noise() || i.is_punctuation() || i.is(Cue::Pronoun) || i.is(Cue::Connector);
+        (rest.iter().any(tells) && rest.iter().all(small)).then_some(comma)
     }
 
     /// Who gets what is passed on: a name, an address, one of the family.

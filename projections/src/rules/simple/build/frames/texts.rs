@@ -110,7 +110,15 @@ impl Builder<'_> {
             return Err(self.not_filled());
         }
         let mut filled = if let Some(at) = target {
-            fill(self.lexicons, tool, self.items, &[at], target)
+            let mode = |at: &usize| {
+                self.items[*at]
+                    .senses()
+                    .iter()
+                    .any(|s| matches!(s, Sense::Setting(i) if self.lexicons.settings[*i].argument == "mode"))
+            };
+            let mut said: Vec<usize> = all.iter().copied().filter(mode).collect();
+            said.push(at);
+            fill(self.lexicons, tool, self.items, &said, target)
         } else {
             let to = self.person_said(all).ok_or_else(|| self.not_filled())?;
             let mut filled = Filled::default();
