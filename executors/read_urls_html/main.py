@@ -102,7 +102,7 @@ def unpacked(body, headers, truncated):
 def named_encodings(content_type, body):
     """The encodings that the header and the page itself name, in this order; the page's own mark stands above both."""
     named = [after(content_type.lower(), "charset=")]
-    start = body[:META_BYTES].lower().decode("latin-1")
+    start = body[:META_BYTES].lower().decode("latin-1").replace(" =", "=")
     if "<" in start:
         named += [after(start, "charset="), after(start, "encoding=")]
     return [encoding for encoding in map(known_encoding, named) if encoding]
@@ -138,7 +138,7 @@ def known_encoding(name):
 
 
 def as_text(body, content_type, complete):
-    """(text, encoding, lossy). A charset that does not fit the bytes gives way to UTF-8 where that fits, else to Windows-1252."""
+    """(text, encoding, lossy). A charset that does not fit the bytes gives way to UTF-8 where most of that fits, else to Windows-1252."""
     for mark, encoding in MARKS:
         if body.startswith(mark):
             text, lossy = decoded(body[len(mark) :], encoding, complete)
@@ -148,14 +148,21 @@ def as_text(body, content_type, complete):
         text, lossy = decoded(body, wide, complete)
         return text, wide, lossy
     named = [encoding for encoding in named_encodings(content_type, body) if not encoding.startswith(("utf-16", "utf-32"))]
-    first = named[0] if named else "utf-8"
     # Bytes above ASCII that are sound UTF-8 are UTF-8, whatever a page in one-byte letters says of itself.
-    for encoding in dict.fromkeys(["utf-8"] + named + ["cp1252"] if first in ("cp1252", "utf-8") else named + ["utf-8", "cp1252"]):
-        text, lossy = decoded(body, encoding, complete)
-        if not lossy:
-            return text, encoding, False
-    text, lossy = decoded(body, first, complete)
-    return text, first, lossy
+    if not named or named[0] in ("cp1252", "utf-8"):
+        return western(body, complete)
+    text, lossy = decoded(body, named[0], complete)
+    return (text, named[0], False) if not lossy else western(body, complete)
+
+
+def western(data, complete):
+    """(text, encoding, lossy) of UTF-8 or of one-byte letters: a few stray bytes do not make Windows-1252 of UTF-8."""
+    text, lossy = decoded(data, "utf-8", complete)
+    others = len(text) - len(text.encode("ascii", "ignore")) if lossy else 0
+    if lossy and others <= 2 * text.count("\ufffd"):
+        text, lossy = decoded(data, "cp1252", complete)
+        return text, "cp1252", lossy
+    return text, "utf-8", lossy
 
 
 def guessed_wide(body):
