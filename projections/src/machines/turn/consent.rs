@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use metnos_log::event::turn::PlannedOp;
 use serde_json::{Value, json};
 
-use super::decide::{bound, trouble};
+use super::decide::{bound, trouble_of_one};
 use super::state::{Step, Turn};
 use crate::manifest::Manifest;
 use crate::messages::{Language, Messages};
@@ -135,10 +135,9 @@ impl Asking<'_> {
 
     /// What is not tried, and why.
     fn impossible(&self, ops: &[PlannedOp]) -> Vec<String> {
-        let troubled: Vec<(&PlannedOp, &String)> =
-            ops.iter().filter_map(|op| Some((op, &op.trouble.as_ref()?.1))).collect();
-        let said = |(op, key): &(&PlannedOp, &String)| {
-            let reason = trouble(self.messages, self.language, key, &op.path);
+        let troubled: Vec<_> = ops.iter().filter_map(|op| Some((op, op.trouble.as_ref()?))).collect();
+        let said = |(op, (class, key)): &(&PlannedOp, &(String, String))| {
+            let reason = trouble_of_one(self.messages, self.language, (class, key), &op.path);
             self.say("consent.cannot", &json!({ "path": op.path, "reason": reason }))
         };
         let mut lines: Vec<String> = troubled.iter().take(LISTED_MAX).map(said).collect();
