@@ -57,6 +57,15 @@ CASES = [
         "args": {"entries": [{"count": 7}, {"count": 7}], "by": "count"},
         "expect": {"ok": True, "entries": [{"count (group)": 7, "count": 2}]},
     },
+    {
+        "name": "by month, of dates in several notations",
+        "args": {"entries": [{"d": "03/04/2024", "n": 1}, {"d": "2024-04-05", "n": 2}, {"d": "4 Mar 2024", "n": 4}, {"d": "05/04/2024", "n": 8}], "by": "d:month", "aggregate": [{"op": "sum", "key": "n"}]},
+        "expect": {
+            "ok": True,
+            "entries": [{"d:month": "2024-03", "sum_n": 5}, {"d:month": "2024-04", "sum_n": 2}, {"d:month": "2024-05", "sum_n": 8}],
+            "metadata": {"dates": {"first": "month", "example": "03/04/2024"}},
+        },
+    },
     {"name": "nothing in, nothing out", "args": {"entries": [], "by": "x", "aggregate": [{"op": "sum", "key": "y"}]}, "expect": {"ok": True, "entries": [], "metadata": {"count": 0, "total": 0}}},
     {"name": "a field that is nowhere", "args": {"entries": [{"a": 1}], "by": "colour"}, "expect": {"ok": False, "error_class": "not_found"}},
     {
