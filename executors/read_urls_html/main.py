@@ -530,13 +530,13 @@ class Page:
         kept = inner if sum(len(text) for text in inner) > 40 else [text for text, _ in reader.blocks]
         self.text, self.links, self.tables = joined(kept), reader.links, reader.tables
 
-    def rows(self):
+    def rows(self, word):
         """The rows of all tables as entries, by the names in their first row."""
         entries = []
         for number, rows in enumerate(self.tables, 1):
             width = max(len(row) for row in rows)
             headed = all(head for _, head in rows[0]) or not any(head for row in rows for _, head in row)
-            names = column_names([text for text, _ in rows[0]] if headed and len(rows) > 1 else [], width)
+            names = column_names([text for text, _ in rows[0]] if headed and len(rows) > 1 else [], width, word)
             for row in rows[1 if headed and len(rows) > 1 else 0 :]:
                 entry = {name: row[at][0] if at < len(row) else None for at, name in enumerate(names)}
                 if len(self.tables) > 1:
@@ -553,13 +553,14 @@ def drawn(rows):
     return "\n".join(lines)
 
 
-def column_names(cells, width):
+def column_names(cells, width, word):
+    """As in a file of rows: «column 3» for a blank, «price (2)» for a repetition."""
     names = []
     for at in range(width):
-        name = cells[at] if at < len(cells) and cells[at] else "column_%d" % (at + 1)
+        name = cells[at] if at < len(cells) and cells[at] else "%s %d" % (word, at + 1)
         fresh, times = name, 2
         while fresh in names or fresh == "table":
-            fresh, times = "%s_%d" % (name, times), times + 1
+            fresh, times = "%s (%d)" % (name, times), times + 1
         names.append(fresh)
     return names
 
@@ -622,7 +623,7 @@ def page_of(url, what, ctx):
         content = "\n".join("%s: %s" % (link["text"], link["url"]) if link["text"] else link["url"] for link in page.links)
         return page.title, content, page.links, metadata
     if what == "tables":
-        return page.title, "\n\n".join(drawn(rows) for rows in page.tables), page.rows(), metadata
+        return page.title, "\n\n".join(drawn(rows) for rows in page.tables), page.rows("colonna" if ctx.language == "it" else "column"), metadata
     if what == "title":
         return page.title, page.title, [], metadata
     return page.title, page.text, page.links, metadata

@@ -31,6 +31,12 @@ CASES = [
         "expect": {"ok": True, "entries": [{"Name": "Milk", "Price": "1.50"}, {"Name": "Bread", "Price": None}], "metadata": {"tables": 1}},
     },
     {
+        "name": "a table with a repeated and an empty heading keeps all columns",
+        "args": {"urls": ["https://x.test/"], "what": "tables"},
+        "http": {"https://x.test/": {"headers": {"content-type": "text/html"}, "body": "<table><tr><th>Price</th><th></th><th>Price</th></tr><tr><td>1</td><td>2</td><td>3</td></tr></table>"}},
+        "expect": {"ok": True, "entries": [{"Price": "1", "column 2": "2", "Price (2)": "3"}]},
+    },
+    {
         "name": "only the title; a page without one is called by its heading",
         "args": {"urls": ["https://x.test/a", "https://x.test/b"], "what": "title"},
         "http": {"https://x.test/a": {"headers": {"content-type": "text/html"}, "body": "<title>A</title>"}, "https://x.test/b": {"headers": {"content-type": "text/html"}, "body": "<h1>B</h1><p>text"}},

@@ -37,6 +37,7 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
     let last = &*in_reading_order(last, earlier);
     let tool = tools.indexed(&last.tool);
     let mut notes: Vec<String> = earlier.iter().flat_map(|step| speaker.notes(step, "")).collect();
+    notes.extend((1..results.len()).flat_map(|at| speaker.columns_read(&results[at - 1], &results[at..])));
     let body = match &plan.answer {
         AnswerSpec::Result => {
             let template = tool.and_then(|t| t.tool.manifest.presentation.as_ref()).map(|p| match language {
@@ -250,6 +251,24 @@ impl Speaker<'_> {
             notes.extend(self.nothing(step, spoken));
         }
         notes
+    }
+
+    /// How a table's columns were called and read, where a later step is about one of them.
+    fn columns_read(&self, step: &StepResult, later: &[StepResult]) -> Vec<String> {
+        const NAMING: [&str; 7] = ["by", "key", "field", "fields", "columns", "where", "aggregate"];
+        let asked = later.iter().flat_map(|step| NAMING.iter().filter_map(|name| step.args.get(name)));
+        let asked = asked.map(Value::to_string).collect::<String>().to_lowercase();
+        // «amount (2)» concerns who asks for the amount.
+        let concerns = |name: &str| {
+            let base = name.rsplit_once(" (").map_or(name, |(base, _)| base);
+            asked.contains(&Value::from(base.to_lowercase()).to_string())
+        };
+        let told = ["renamed", "day_first", "month_first"].into_iter().filter_map(|key| {
+            let names = step.result.pointer("/metadata")?.get(key)?.as_array()?;
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).filter(|name| concerns(name)).collect();
+            (!names.is_empty()).then(|| self.say(key, json!({ "names": names })))
+        });
+        told.collect()
     }
 
     fn failures(&self, step: &StepResult, spoken: &str) -> Vec<String> {
