@@ -551,7 +551,8 @@ def grouped(args, ctx):
     for entry in entries:
         values = [take(entry) for take in takers]
         groups.setdefault(tuple([key_of(value) for value in values]), (values, []))[1].append(entry)
-    heads = [name if name not in ("count", *[aggregate.name for aggregate in aggregates]) else name + " (group)" for name in by]
+    extra = ("share",) if args.get("share") else ()
+    heads = [name if name not in ("count", *extra, *[aggregate.name for aggregate in aggregates]) else name + " (group)" for name in by]
     result = []
     for key in sorted(groups):
         values, members = groups[key]
@@ -560,9 +561,25 @@ def grouped(args, ctx):
         row.update([(aggregate.name, aggregate.of(members)) for aggregate in aggregates])
         result.append(row)
     metadata = told(entries, result, names, by, heads, aggregates, ctx)
+    if args.get("share"):
+        add_shares(result, aggregates, metadata)
     for moments in [take.moments for take in takers if hasattr(take, "moments")] + [aggregate.moments for aggregate in aggregates]:
         metadata.update(moments.doubt())
     return {"ok": True, "entries": result, "metadata": metadata}
+
+
+def add_shares(result, aggregates, metadata):
+    """Gives each group its part of the whole in per cent: of the first sum, else of the count; none where parts are negative."""
+    of = ([aggregate.name for aggregate in aggregates if aggregate.op == "sum"] or ["count"])[0]
+    parts, whole = [row[of] or 0 for row in result], metadata["totals"][of]
+    sound = whole > 0 and min(parts, default=0) >= 0
+    for row, part in zip(result, parts):
+        row["share"] = settled(round(100 * part / whole, 1)) if sound and row[of] is not None else None
+    metadata["share_of"] = of
+    metadata["columns"] = metadata["columns"] + ["share"]
+    metadata["computed"] = metadata["aggregates"] + ["share"]
+    if sound:
+        metadata["totals"]["share"] = 100
 
 
 def told(entries, result, names, by, heads, aggregates, ctx):
@@ -573,7 +590,7 @@ def told(entries, result, names, by, heads, aggregates, ctx):
         if aggregate.op == "sum":
             totals[aggregate.name] = settled(added([row[aggregate.name] for row in result if row[aggregate.name] is not None]))
     in_bytes = [a.name for a in aggregates if a.op != "count" and any([CALLED.get(plain(a.key), plain(a.key)) == size for size in sizes])]
-    metadata = {"count": len(result), "total": len(entries), "truncated": False, "by": by, "aggregates": [a.name for a in aggregates], "skipped": skipped}
+    metadata = {"count": len(result), "total": len(entries), "truncated": False, "by": by, "aggregates": [a.name for a in aggregates], "computed": [a.name for a in aggregates], "skipped": skipped}
     metadata.update({"totals": totals, "of": what, "columns": heads + ["count"] + [a.name for a in aggregates], "sizes": in_bytes, "timezone": ctx.timezone or "UTC"})
     return metadata
 

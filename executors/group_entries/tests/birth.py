@@ -66,6 +66,25 @@ CASES = [
             "metadata": {"dates": {"first": "month", "example": "03/04/2024"}},
         },
     },
+    {
+        "name": "shares of a sum, in per cent",
+        "args": {"entries": [{"k": "a", "n": 1}, {"k": "b", "n": 2}, {"k": "c", "n": "x"}], "by": "k", "aggregate": [{"op": "sum", "key": "n"}], "share": True},
+        "expect": {
+            "ok": True,
+            "entries": [{"k": "a", "sum_n": 1, "share": 33.3}, {"k": "b", "share": 66.7}, {"k": "c", "sum_n": None, "share": None}],
+            "metadata": {"share_of": "sum_n", "columns": ["k", "count", "sum_n", "share"], "computed": ["sum_n", "share"], "totals": {"sum_n": 3, "share": 100}},
+        },
+    },
+    {
+        "name": "shares of the count; of negative parts there are none",
+        "args": {"entries": [{"share": "a"}, {"share": "b"}, {"share": "b"}, {"share": "b"}], "by": "share", "share": True},
+        "expect": {"ok": True, "entries": [{"share (group)": "a", "share": 25}, {"share (group)": "b", "share": 75}], "metadata": {"share_of": "count"}},
+    },
+    {
+        "name": "no shares where a part is negative",
+        "args": {"entries": [{"k": "a", "n": -1}, {"k": "b", "n": 5}], "by": "k", "aggregate": [{"op": "sum", "key": "n"}], "share": True},
+        "expect": {"ok": True, "entries": [{"share": None}, {"share": None}], "metadata": {"share_of": "sum_n", "totals": {"sum_n": 4}}},
+    },
     {"name": "nothing in, nothing out", "args": {"entries": [], "by": "x", "aggregate": [{"op": "sum", "key": "y"}]}, "expect": {"ok": True, "entries": [], "metadata": {"count": 0, "total": 0}}},
     {"name": "a field that is nowhere", "args": {"entries": [{"a": 1}], "by": "colour"}, "expect": {"ok": False, "error_class": "not_found"}},
     {

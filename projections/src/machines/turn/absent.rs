@@ -16,9 +16,8 @@ pub(super) fn is_spared(target: &Target, all: &[Target], tool: &str, later: &[Pl
     let is_absent = class == "not_found" && matches!(key.as_str(), "absent" | "part_is_file");
     // What is made or written anew is absent as a rule: there the trouble is its folder's.
     let takes_it = !matches!(shape::verb(tool), "write" | "create");
-    let stands_alone = |step: &PlannedStep| {
-        shape::category(&step.tool) != Some(Category::Act) && shape::verb(&step.tool) != "compare"
-    };
+    let stands_alone =
+        |step: &PlannedStep| shape::category(&step.tool) != Some(Category::Act) && shape::verb(&step.tool) != "compare";
     let Some(argument) = listed(&target.pointer).filter(|_| is_absent && takes_it) else { return false };
     later.iter().all(stands_alone)
         && all.iter().any(|other| other.trouble.is_none() && listed(&other.pointer) == Some(argument))

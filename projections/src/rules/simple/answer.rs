@@ -278,12 +278,14 @@ impl Speaker<'_> {
         if failed == 0 || ["errors", "fail_count"].iter().any(|name| spoken.contains(name)) {
             return Vec::new();
         }
-        let mut notes = vec![self.say("failed_some", json!({ "n": failed }))];
+        // What comes of a part of the files must not pass for all of them.
+        let key = if step.tool.starts_with("read_files") { "failed_read" } else { "failed_some" };
+        let mut notes = vec![self.say(key, json!({ "n": failed }))];
         for error in errors.into_iter().flatten().take(SHOWN) {
             let text = |name: &str| error.get(name).and_then(Value::as_str);
-            let target = text("path").or(text("url")).unwrap_or_default();
-            notes
-                .push(self.say("failed_line", json!({ "target": target, "error": text("error").unwrap_or_default() })));
+            let (target, error) = (text("path").or(text("url")).unwrap_or_default(), text("error").unwrap_or_default());
+            let line = || self.say("failed_line", json!({ "target": target, "error": error }));
+            notes.push(if error.contains(target) { error.to_owned() } else { line() });
         }
         notes
     }
