@@ -45,11 +45,12 @@ fn one_missing_thing_does_not_fail_the_others() {
     let home = Home::new();
     home.file("january.csv", "category,amount\nfood,12.50\n");
     home.file("march.csv", "category,amount\nfood,2\ncar,1\n");
+    home.file("plan.txt", "beds\n");
     let missing = "There is no file ";
     let manca = "non esiste.";
     for (sentence, words) in [
         ("read ~/january.csv, ~/nowhere.csv and ~/march.csv", ["12.5", "car", missing]),
-        ("leggi ~/january.csv, ~/nulla.csv e ~/march.csv", ["12,5", "car", manca]),
+        ("leggi ~/january.csv, ~/nulla.csv e ~/march.csv", ["12.5", "car", manca]),
         (
             "sum the amount in ~/january.csv, ~/nowhere.csv and ~/march.csv",
             ["15.5 over 3 rows", "1 file could not be read and is not part of this:\n", missing],
@@ -58,8 +59,8 @@ fn one_missing_thing_does_not_fail_the_others() {
             "somma amount di ~/january.csv, ~/nulla.csv e ~/march.csv",
             ["15,5 su 3 righe", "1 file non si è potuto leggere e qui manca:\n", manca],
         ),
-        ("how big are ~/january.csv and ~/nowhere.csv", ["27 bytes", "1 file could not be read", missing]),
-        ("quanto sono grandi ~/january.csv e ~/nulla.csv", ["27 byte", "1 file non si è potuto", manca]),
+        ("how big are ~/plan.txt and ~/nowhere.txt", ["5 bytes", "1 file could not be read", missing]),
+        ("quanto sono grandi ~/plan.txt e ~/nulla.txt", ["5 byte", "1 file non si è potuto", manca]),
     ] {
         answered(&home, true, sentence, 0, &words);
     }

@@ -152,7 +152,7 @@ const LOOKS: &[Use] = &[
             ],
         ),
         (
-            "ordina ~/Expenses/twice.csv per day",
+            "ordina le righe di ~/Expenses/twice.csv per day",
             &[
                 "3 righe per day, dalla più vecchia:\n",
                 "Un valore non è una data e viene per ultimo.",

@@ -6,7 +6,8 @@ use metnos_log::Event;
 use metnos_log::event::turn::{InvocationFinished, PlannedOp};
 use serde_json::{Value, json};
 
-use super::decide::{Decider, trouble_of_one};
+use super::consent::trouble_of_one;
+use super::decide::Decider;
 use super::forms;
 use super::state::Phase;
 use crate::rules::policy::{self, Use};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use metnos_log::event::turn::PlannedOp;
 use serde_json::{Value, json};
 
-use super::decide::{bound, trouble_of_one};
+use super::decide::{bound, trouble};
 use super::state::{Step, Turn};
 use crate::manifest::Manifest;
 use crate::messages::{Language, Messages};
@@ -196,4 +196,21 @@ fn common_folder(ops: &[&&PlannedOp]) -> Option<String> {
         }
     }
     (!common.is_empty()).then_some(common)
+}
+
+/// Why one thing of several was not done; reasons that a whole answer says in its own words get some here too.
+pub(super) fn trouble_of_one(
+    messages: &Messages,
+    language: Language,
+    (class, reason): (&str, &str),
+    path: &str,
+) -> String {
+    let said = trouble(messages, language, reason, path);
+    let key = match class {
+        _ if !said.is_empty() => return said,
+        "not_found" => "trouble.not_there",
+        "permission_denied" => "trouble.not_let",
+        _ => "trouble.not_done",
+    };
+    messages.say(language, key, json!({ "class": class }))
 }

@@ -631,18 +631,6 @@ fn trace_id(turn: TurnId, step: u32) -> String {
     hasher.finalize().to_hex()[..26].to_owned()
 }
 
-/// Why one thing of several was not done; reasons that a whole answer says in its own words get some here too.
-pub fn trouble_of_one(messages: &Messages, language: Language, (class, reason): (&str, &str), path: &str) -> String {
-    let said = trouble(messages, language, reason, path);
-    let key = match class {
-        _ if !said.is_empty() => return said,
-        "not_found" => "trouble.not_there",
-        "permission_denied" => "trouble.not_let",
-        _ => "trouble.not_done",
-    };
-    messages.say(language, key, json!({ "class": class }))
-}
-
 /// What a reason of the edge says: a key of `[trouble]`, with a detail after a colon where there is one.
 pub fn trouble(messages: &Messages, language: Language, reason: &str, path: &str) -> String {
     let (key, detail) = reason.split_once(": ").unwrap_or((reason, ""));
