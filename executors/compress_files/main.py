@@ -1,7 +1,8 @@
 """compress_files: packs files and whole folders into one zip or tar.gz; the archive lies in the stage until the core
 writes it where it was asked for.
 
-Links are not followed and not packed, and it says so; the originals stay as they are.
+Links are not followed and not packed, and it says so; the originals stay as they are. Where something that was named
+is not there it makes no archive: that it is missing would be found out only when the originals are gone.
 """
 
 import os
@@ -49,6 +50,18 @@ def sources(args):
             kept.append(path)
             last = path + "/"
     return kept
+
+
+def all_there(paths):
+    """Refuses an archive that would lack what was named; what a search found may be gone meanwhile, and is told."""
+    missing = [os.fsencode(path).decode("utf-8", "replace") for path in paths if not os.path.lexists(path)]
+    if missing:
+        named = ", ".join(missing[:10]) + (", …" if len(missing) > 10 else "")
+        raise Refused(
+            "missing_input",
+            "%s %s not there, and an archive should not lack what you named, so none was made" % (named, "is" if len(missing) == 1 else "are"),
+            "%s non %s, e a un archivio non deve mancare ciò che hai indicato: non è stato creato" % (named, "c'è" if len(missing) == 1 else "ci sono"),
+        )
 
 
 def format_of(args, dst):
@@ -167,6 +180,8 @@ def run(args, ctx):
         kind = format_of(args, dst)
         paths = sources(args)
         base = os.path.commonpath([os.path.dirname(path) for path in paths])
+        if args.get("paths") is not None:
+            all_there(paths)
         listing = Listing(ctx, dst)
         for path in paths:
             listing.add(path, base)

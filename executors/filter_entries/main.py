@@ -107,7 +107,7 @@ def stem(word):
     return word.rstrip("s").rstrip("aeio") if len(word) > 3 else word
 
 
-def reader(asked, names, ctx):
+def reader(asked, names, ctx, entries=()):
     """A function that takes the field out of an entry, None where it is missing. Every name that means it is tried in turn."""
     wanted = plain(asked)
     found = [name for name in names if name == asked] or [name for name in names if plain(name) == wanted]
@@ -116,12 +116,12 @@ def reader(asked, names, ctx):
     base, colon, part = asked.rpartition(":")
     part = CALLED.get(plain(part), "")
     if colon and part in ("year", "month", "day", "week"):
-        return part_of(reader(base, names, ctx), part, ctx)
+        return part_of(reader(base, names, ctx), part, ctx, entries)
     meant = CALLED.get(wanted)
     found = [name for name in names if meant and CALLED.get(plain(name)) == meant]
     if found:
         return first_of(found)
-    computed = derived(meant, names, ctx)
+    computed = derived(meant, names, ctx, entries)
     if computed:
         return computed
     for same in (lambda name: wanted in words_of(name), lambda name: stem(plain(name)) == stem(wanted), lambda name: stem(wanted) in map(stem, words_of(name))):
@@ -148,11 +148,11 @@ def first_of(found):
     return take
 
 
-def derived(meant, names, ctx):
+def derived(meant, names, ctx, entries):
     """What follows from other fields: parts of the path, of the date."""
     if meant in ("year", "month", "day", "week"):
         dates = [name for name in ("taken", "modified") if name in names] or [name for name in names if CALLED.get(plain(name)) == "modified"]
-        return part_of(first_of(dates), meant, ctx) if dates else None
+        return part_of(first_of(dates), meant, ctx, entries) if dates else None
     source = first_of([name for name in ("path", "name") if name in names]) if "path" in names or "name" in names else None
     if source is None or meant not in ("name", "extension", "folder", "type"):
         return None
@@ -185,9 +185,9 @@ def text_of(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-def part_of(take, part, ctx):
+def part_of(take, part, ctx, entries):
     """year as a number, month as 2026-03, day as 2026-03-05, week as 2026-W10; in the person's time zone."""
-    moments, kept = Moments(ctx), {}
+    moments, kept = Moments(ctx, [take(entry) for entry in entries]), {}
 
     def parted(entry):
         value = take(entry)
@@ -203,6 +203,7 @@ def part_of(take, part, ctx):
             }[part]()
         return kept[value]
 
+    parted.moments = moments
     return parted
 
 def folded(text):
@@ -217,30 +218,97 @@ def folded(text):
 # ---- moments ----
 
 ISO_DATE = r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(?:([Zz])|([+-])(\d\d):?(\d\d))?)?"
+# 2024/3/4, 4/3/24, 4.3.2024, 4 March 2024, 4° marzo 2024, March 4, 2024; behind a weekday, before a time.
+OTHER_DATE = (
+    r"(?:(?:mon|tue|wed|thu|fri|sat|sun|lun|mar|mer|gio|ven|sab|dom)[^\W\d_]*[.,]*\s+)?"
+    r"(?:(\d{4})[-/.](\d\d?)[-/.](\d\d?)|(\d\d?)([-/.])(\d\d?)\5(\d{4}|(?<=/)\d\d)"
+    r"|(\d\d?)(?:st|nd|rd|th|º|°)?[-\s./]*(?:of |di )?([^\W\d_]{3,12})\.?,?[-\s./]*(\d{4})|([^\W\d_]{3,12})\.?\s+(\d\d?)(?:st|nd|rd|th)?,?\s+(\d{4}))"
+    r"(?:,?[T\s]+(\d\d?):(\d\d)(?::(\d\d))?)?"
+)
+MONTHS = (
+    "january jan gennaio gen", "february feb febbraio", "march mar marzo", "april apr aprile", "may maggio mag", "june jun giugno giu", "july jul luglio lug",
+    "august aug agosto ago", "september sep sept settembre set sett", "october oct ottobre ott", "november nov novembre", "december dec dicembre dic",
+)
 
 
 class Moments:
-    """ISO 8601 days and moments as seconds since 1970; what names no zone is in the person's."""
+    """Days and moments as seconds since 1970; what names no zone is in the person's.
 
-    def __init__(self, ctx):
-        self.zone_name, self.zone, self.kept, self.match = getattr(ctx, "timezone", None), None, {}, None
+    Texts other than ISO 8601 are dates where at least half of the column are. Whether the day or the month comes first in
+    03/04/2024 is learnt from the cells that can be read but one way, else it is by the language: `example` is such a cell.
+    """
+
+    def __init__(self, ctx, values=()):
+        self.zone_name, self.zone, self.kept, self.match, self.other = getattr(ctx, "timezone", None), None, {}, None, None
+        self.mixed, self.first, self.example, self.read = False, 0 if ctx.language == "it" else 1, None, {}
+        texts = [text for text in dict.fromkeys([value for value in values if isinstance(value, str)]) if text.strip()]
+        if any([text[4:5] != "-" or len(text) < 10 for text in texts]):
+            self.learn(texts)
+
+    def learn(self, texts):
+        head = texts[:200]
+        if 2 * len([text for text in head if self.readings(text)]) < len(head):
+            return
+        self.mixed = True
+        self.read = {text: pair for text, pair in [(text, self.readings(text)) for text in texts] if pair}
+        sure = {pair.index(None) for pair in self.read.values() if None in pair}
+        if len(sure) == 1:
+            self.first = 1 - sure.pop()
+        else:
+            self.example = ([text for text, (one, other) in self.read.items() if one and other and one != other] or [None])[0]
+
+    def readings(self, text):
+        """(ISO text with the day first, with the month first): equal where both are the same; None where it is no date."""
+        if self.other is None:
+            import re
+
+            self.other = re.compile(OTHER_DATE, re.IGNORECASE).fullmatch
+        text = text.strip()
+        found = self.other(text) if 6 <= len(text) <= 40 else None
+        if not found:
+            return (text, text) if self.plain(text) else None
+        year, month, day, one, sign, two, end, first, named, after, name, second, last, hour, minute, seconds = found.groups()
+        if named or name:
+            word = (named or name).lower()
+            month = ([number for number, words in enumerate(MONTHS, 1) if word in words.split()] or [None])[0]
+            year, day = after or last, first or second
+        clock = "T%02d:%s:%s" % (int(hour), minute, seconds or "00") if hour else ""
+        if one is None:
+            sure = written(year, month, day, clock)
+            return (sure, sure) if sure else None
+        year = end if len(end) == 4 else ("20" if int(end) <= 68 else "19") + end
+        pair = written(year, two, one, clock), None if sign == "." else written(year, one, two, clock)
+        return pair if any(pair) else None
 
     def of(self, value):
-        if not isinstance(value, str) or len(value) < 10 or len(value) > 40 or value[4] != "-":
+        if not isinstance(value, str) or len(value) > 40 or (not self.mixed and (len(value) < 10 or value[4] != "-")):
             return None
         if value not in self.kept:
             when = self.local(value)
             self.kept[value] = None if when is None else when.timestamp()
         return self.kept[value]
 
-    def local(self, value):
-        from datetime import datetime, timedelta, timezone
+    def iso(self, value):
+        """A text in any notation as ISO 8601, by what was learnt; as it is where it is no date."""
+        pair = self.read.get(value) or self.readings(value)
+        return (pair[self.first] or pair[1 - self.first]) if pair else value
 
+    def doubt(self):
+        """What a person is told where days and months were told apart by a guess."""
+        return {"dates": {"first": "month" if self.first else "day", "example": self.example}} if self.example else {}
+
+    def plain(self, text):
+        """The match of an ISO 8601 text, None where it is none."""
         if self.match is None:
             import re
 
             self.match, self.zone = re.compile(ISO_DATE, re.ASCII).fullmatch, self.local_zone()
-        found = self.match(value.strip())
+        return self.match(text)
+
+    def local(self, value):
+        from datetime import datetime, timedelta, timezone
+
+        found = self.plain((self.iso(value) if self.mixed else value).strip())
         if not found:
             return None
         year, month, day, hour, minute, second, fraction, utc, sign, hours, minutes = found.groups()
@@ -265,6 +333,16 @@ class Moments:
             return zoneinfo.ZoneInfo(self.zone_name)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
             return timezone.utc
+
+
+def written(year, month, day, clock):
+    """The ISO text, None where there is no such day."""
+    import datetime
+
+    try:
+        return datetime.date(int(year), int(month), int(day)).isoformat() + clock
+    except (TypeError, ValueError):
+        return None
 
 # ---- numbers ----
 
@@ -370,6 +448,7 @@ def span(wanted, moments):
     from datetime import datetime
 
     text = wanted.strip() if isinstance(wanted, str) else str(wanted) if isinstance(wanted, int) and 1900 <= wanted <= 2200 else ""
+    text = moments.iso(text) if len(text) > 7 else text
     if len(text) == 4 and text.isdigit():
         start, end = text + "-01-01", "%04d-01-01" % (int(text) + 1)
     elif len(text) == 7 and text[4] == "-" and (text[:4] + text[5:]).isdigit():
@@ -397,17 +476,25 @@ class Condition:
             raise Refused("missing_input", "The value to compare with is missing (op %s)." % self.op, "Manca il valore con cui confrontare (op %s)." % self.op)
         self.wanted = list(self.many(wanted)) if self.op in ("between", "in") else [wanted]
         listed = [value for value in self.wanted if isinstance(value, str)]
-        self.numbers, self.moments = Numbers(values + listed if self.op not in NO_VALUE else [], ctx), Moments(ctx)
+        self.numbers, self.moments = Numbers(values + listed if self.op not in NO_VALUE else [], ctx), Moments(ctx, values)
         self.number = [self.numbers.of(value) for value in self.wanted]
         if self.op == "between" and None not in self.number and self.number[0] > self.number[1]:
             self.wanted.reverse()
             self.number.reverse()
         self.span = [span(value, self.moments) for value in self.wanted]
         self.text = [folded(text_of(value).strip()) for value in self.wanted]
-        self.dated = any(self.span)
+        self.dated = any(self.span) and self.op in ("eq", "ne", "lt", "le", "gt", "ge", "between", "in")
+        self.no_date = 0
+        if self.dated and None in self.number and self.op not in ("eq", "ne", "in"):
+            self.no_date = len([value for value in values if not is_empty(value) and not self.is_time(value)])
         self.fits = getattr(self, "is_" + self.op, None) or (lambda value: self.compared(value, self.op, 0))
         if self.op == "regex":
             self.pattern = self.compiled(wanted)
+
+    def is_time(self, value):
+        """Whether it can be compared with a date: a moment, a year, a month."""
+        year = text_of(value)[:4]
+        return self.moments.of(value) is not None or (len(year) == 4 and year.isdigit())
 
     def many(self, wanted):
         if not isinstance(wanted, list) or (self.op == "between" and len(wanted) != 2):
@@ -434,6 +521,8 @@ class Condition:
                 first, after = self.span[at]
                 inside = first <= when < after or when == first
                 return {"eq": inside, "lt": when < first, "le": when < after or inside, "gt": when >= after and not inside, "ge": when >= first}[op]
+            if op != "eq" and self.number[at] is None and not self.is_time(value):
+                return False
         number = self.number[at]
         if number is not None:
             mine = self.numbers.of(value)
@@ -492,18 +581,20 @@ class Condition:
 
 
 def test_of(given, entries, names, ctx):
-    """A function entry -> bool for one condition."""
+    """(a function entry -> bool for one condition, what is told of how dates were read)."""
     if not isinstance(given, dict) or not isinstance(given.get("field"), str):
         raise Refused("invalid_args", "A condition is {field, op, value}.", "Una condizione è {field, op, value}.")
     if given["field"] != "*":
-        take = reader(given["field"], names, ctx)
+        take = reader(given["field"], names, ctx, entries)
         condition = Condition(given, [take(entry) for entry in entries], ctx)
-        return lambda entry: condition.fits(take(entry))
+        moments = getattr(take, "moments", condition.moments)
+        told = {"no_date": condition.no_date, **(moments.doubt() if condition.dated or moments is not condition.moments else {})}
+        return lambda entry: condition.fits(take(entry)), told
     searched = [name for name in names if name != "path_b64"]
     condition = Condition(given, [], ctx)
     # «No field holds it» is what is meant by a negative on any field.
     every = all if condition.op in ("ne", "not_contains", "empty") else any
-    return lambda entry: every([condition.fits(entry.get(name)) for name in searched])
+    return lambda entry: every([condition.fits(entry.get(name)) for name in searched]), {}
 
 
 def filtered(args, ctx):
@@ -512,7 +603,8 @@ def filtered(args, ctx):
     if not isinstance(where, list) or not where:
         raise Refused("missing_input", "What to filter by is missing.", "Manca in base a cosa filtrare.")
     names = fields_of(entries)
-    tests = [test_of(given, entries, names, ctx) for given in where]
+    read = [test_of(given, entries, names, ctx) for given in where]
+    tests = [test for test, _ in read]
     join, keep = any if args.get("any") else all, not args.get("invert")
     if len(tests) == 1:
         kept = [entry for entry in entries if tests[0](entry) == keep]
@@ -520,6 +612,8 @@ def filtered(args, ctx):
         kept = [entry for entry in entries if join([test(entry) for test in tests]) == keep]
     what, shown, sizes = about(entries, names, [given["field"] for given in where if given["field"] != "path"])
     metadata = {"count": len(kept), "total": len(entries), "truncated": False, "of": what, "columns": shown, "sizes": sizes, "timezone": ctx.timezone or "UTC"}
+    for _, told in read:
+        metadata.update({name: value for name, value in told.items() if value})
     return {"ok": True, "entries": kept, "metadata": metadata}
 
 

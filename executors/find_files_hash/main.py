@@ -25,6 +25,9 @@ class Refused(Exception):
         super().__init__(english)
         self.error_class, self.english, self.italian = error_class, english, italian
 
+    def message(self, ctx):
+        return self.italian if ctx.language == "it" else self.english
+
 
 def raw(path):
     """The path's bytes, whatever the locale; lone surrogates stand for bytes that are no UTF-8."""
@@ -339,7 +342,7 @@ def look(search, base):
     try:
         status = os.lstat(base)
     except (FileNotFoundError, NotADirectoryError, ValueError):
-        raise Refused("not_found", "There is no folder %s." % given, "La cartella %s non esiste." % given)
+        raise Refused("not_found", "There is no file or folder %s." % given, "Non esiste un file o una cartella %s." % given)
     except OSError as error:
         raise Refused("permission_denied", "%s cannot be reached (%s)." % (given, error.strerror), "%s non è raggiungibile (%s)." % (given, error.strerror))
     if modes.S_ISREG(status.st_mode):
@@ -354,13 +357,29 @@ def look(search, base):
     search.walk(base)
 
 
+def look_at_all(search, bases):
+    """(what could be looked at, why the others could not); refused only where none could."""
+    looked, errors = [], []
+    for base in bases:
+        try:
+            look(search, base)
+            looked.append(base)
+        except Refused as refused:
+            if len(bases) == 1 or (base == bases[-1] and not looked):
+                raise
+            errors.append({"path": shown(base), "error_class": refused.error_class, "error": refused.message(search.ctx)})
+    return looked, errors
+
+
 def run(args, ctx):
     try:
         bases = given_bases(args)
         search = Search(args, ctx)
-        for base in bases:
-            look(search, base)
-        return reply(search, bases, search.equal())
+        looked, errors = look_at_all(search, bases)
+        result = reply(search, looked, search.equal())
+        result["metadata"]["failed"] = len(errors)
+        if errors:
+            result["errors"] = errors
+        return result
     except Refused as refused:
-        message = refused.italian if ctx.language == "it" else refused.english
-        return {"ok": False, "error_class": refused.error_class, "error": message}
+        return {"ok": False, "error_class": refused.error_class, "error": refused.message(ctx)}

@@ -63,7 +63,7 @@ def fetch(url, method, headers, ctx):
     if len(body) > BODY_BYTES_MAX:
         body, truncated = body[:BODY_BYTES_MAX], True
     content_type = answer.headers.get("content-type", "")
-    text, lossy, binary = as_text(body, content_type, truncated)
+    text, lossy, binary, guessed = as_text(body, content_type, truncated)
     metadata = {
         "url": url,
         "final_url": answer.url or url,
@@ -74,6 +74,8 @@ def fetch(url, method, headers, ctx):
         "truncated": truncated,
         "binary": binary,
     }
+    if guessed:
+        metadata["guessed"] = True
     length = answer.headers.get("content-length", "")
     if method == "HEAD" and length.isdigit() and len(length) < 19:
         metadata["content_length"] = int(length)
@@ -112,8 +114,9 @@ def charset_of(content_type, body):
         if body.startswith(mark):
             return encoding, len(mark)
     named = after(content_type.lower(), "charset=")
-    if not named and b"<" in body[:META_BYTES]:
-        named = after(body[:META_BYTES].lower().decode("latin-1"), "charset=") or after(body[:META_BYTES].lower().decode("latin-1"), "encoding=")
+    start = body[:META_BYTES].lower().decode("latin-1").replace(" =", "=")
+    if not named and "<" in start:
+        named = after(start, "charset=") or after(start, "encoding=")
     return known_encoding(named), 0
 
 
@@ -148,19 +151,32 @@ def known_encoding(name):
 
 
 def as_text(body, content_type, truncated):
-    """(text, lossy, binary). Unknown types are text where they read as such."""
+    """(text, lossy, binary, guessed). Unknown types are text where they read as such."""
     kind = content_type.lower().split(";")[0].strip()
     encoding, mark = charset_of(content_type, body)
     text_type = kind.startswith(TEXT_TYPES) or kind.endswith(("+json", "+xml"))
     if kind.startswith(BINARY_TYPES) and not text_type:
-        return "", False, bool(body)
+        return "", False, bool(body), False
     wide = encoding is not None and encoding.startswith(("utf-16", "utf-32"))
     if not wide and b"\0" in body:
-        return "", False, True
-    text, lossy = decoded(body[mark:], encoding or "utf-8", not truncated)
-    if lossy and not text_type and encoding is None:
-        return "", False, True
-    return text, lossy, False
+        return "", False, True, False
+    if mark or encoding not in (None, "utf-8", "cp1252"):
+        text, lossy = decoded(body[mark:], encoding, not truncated)
+        return text, lossy, False, False
+    if encoding is None and not text_type and decoded(body, "utf-8", not truncated)[1]:
+        return "", False, True, False
+    text, found, lossy = western(body, not truncated)
+    return text, lossy, False, found == "cp1252" and encoding != found
+
+
+def western(data, complete):
+    """(text, encoding, lossy) of UTF-8 or of one-byte letters: a few stray bytes do not make Windows-1252 of UTF-8."""
+    text, lossy = decoded(data, "utf-8", complete)
+    others = len(text) - len(text.encode("ascii", "ignore")) if lossy else 0
+    if lossy and others <= 2 * text.count("\ufffd"):
+        text, lossy = decoded(data, "cp1252", complete)
+        return text, "cp1252", lossy
+    return text, "utf-8", lossy
 
 
 def decoded(data, encoding, complete):

@@ -198,6 +198,9 @@ def planned(args, ctx):
         made, unknown = filled(parts, values(item, src, len(seen), zone, needed))
         if made is None:
             word = "the %s is not known" % unknown if ctx.language != "it" else "%s non è noto" % unknown
+            if "path" in item and len(item) == 1 and not os.path.lexists(src):
+                # A folder is not shown to this program either, so it cannot say which of the two it is.
+                word = "it is not there, or its %s cannot be seen" % unknown if ctx.language != "it" else "non c'è, o non se ne può vedere: %s" % unknown
             skipped.append({"path": written(src)[0], "error_class": "not_found", "error": word})
             continue
         dst = normal(made)

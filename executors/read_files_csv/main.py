@@ -258,17 +258,22 @@ def has_header(rows):
     return again * 2 < max(len([cell for cell in first if cell.strip()]), 1)
 
 
-def column_names(cells, taken):
-    """Names for the columns: blanks get a number, repetitions too."""
-    names, used = [], set(taken)
-    for number, cell in enumerate(cells, 1):
-        name = " ".join(cell.replace("\0", "").split())[:200] or "column_%d" % number
-        fresh, times = name, 2
-        while fresh in used:
-            fresh, times = "%s_%d" % (name, times), times + 1
+def column_names(cells, taken, word):
+    """(names for the columns, those of them that the header does not hold): «column 3» for a blank, «amount (2)» for a repetition."""
+    headed = [" ".join(cell.replace("\0", "").split())[:200] for cell in cells]
+    # A name that stands in the header is not given to another column.
+    names, made, used = [], [], {*taken, *headed}
+    met = set(taken)
+    for number, name in enumerate(headed, 1):
+        fresh, times = name or "%s %d" % (word, number), 2
+        while fresh in (met if fresh == name else used):
+            fresh, times = "%s (%d)" % (name or "%s %d" % (word, number), times), times + 1
+        met.add(fresh)
         used.add(fresh)
         names.append(fresh)
-    return names
+        if fresh != name:
+            made.append(fresh)
+    return names, made
 
 
 # ---- cells: numbers ----
@@ -563,7 +568,7 @@ class Table:
 
     def __init__(self, path, reader, room, most):
         self.path, self.reader = path, reader
-        self.names, self.rows, self.extras = [], [], {}
+        self.names, self.renamed, self.rows, self.extras = [], [], [], {}
         self.total = self.ragged = self.bytes = 0
         self.room, self.most = room, most
         self.cut_by, self.counted, self.lossy = None, True, False
@@ -676,7 +681,9 @@ class Table:
         if len(row) > COLUMNS_MAX:
             raise Refused("too_large", "%s has more than %d columns." % (shown(self.path), COLUMNS_MAX), "%s ha più di %d colonne." % (shown(self.path), COLUMNS_MAX))
         taken = ["file"] if self.reader.several else []
-        self.names = column_names(row if header else [""] * len(row), taken)
+        word = "colonna" if self.reader.ctx.language == "it" else "column"
+        self.names, made = column_names(row if header else [""] * len(row), taken, word)
+        self.renamed = made if header else []
         self.blank = [header and not cell.strip() for cell in row]
         self.row_bytes = sum(2 * len(name) if name.isascii() else 6 * len(name) for name in self.names) + 6 * len(self.names) + 8
         if self.reader.several:
@@ -844,6 +851,9 @@ class Reader:
         }
         if cut:
             metadata["truncated_by"] = cut
+        renamed = [name for name in names if any(name in table.renamed for table in tables)]
+        if renamed:
+            metadata["renamed"] = renamed
         if any(table.preamble for table in tables):
             metadata["preamble"] = [line for table in tables for line in table.preamble][:20]
         if any(table.unclosed for table in tables):

@@ -102,7 +102,7 @@ def unpacked(body, headers, truncated):
 def named_encodings(content_type, body):
     """The encodings that the header and the page itself name, in this order; the page's own mark stands above both."""
     named = [after(content_type.lower(), "charset=")]
-    start = body[:META_BYTES].lower().decode("latin-1")
+    start = body[:META_BYTES].lower().decode("latin-1").replace(" =", "=")
     if "<" in start:
         named += [after(start, "charset="), after(start, "encoding=")]
     return [encoding for encoding in map(known_encoding, named) if encoding]
@@ -138,7 +138,7 @@ def known_encoding(name):
 
 
 def as_text(body, content_type, complete):
-    """(text, encoding, lossy). A charset that does not fit the bytes gives way to UTF-8 where that fits, else to Windows-1252."""
+    """(text, encoding, lossy). A charset that does not fit the bytes gives way to UTF-8 where most of that fits, else to Windows-1252."""
     for mark, encoding in MARKS:
         if body.startswith(mark):
             text, lossy = decoded(body[len(mark) :], encoding, complete)
@@ -148,14 +148,21 @@ def as_text(body, content_type, complete):
         text, lossy = decoded(body, wide, complete)
         return text, wide, lossy
     named = [encoding for encoding in named_encodings(content_type, body) if not encoding.startswith(("utf-16", "utf-32"))]
-    first = named[0] if named else "utf-8"
     # Bytes above ASCII that are sound UTF-8 are UTF-8, whatever a page in one-byte letters says of itself.
-    for encoding in dict.fromkeys(["utf-8"] + named + ["cp1252"] if first in ("cp1252", "utf-8") else named + ["utf-8", "cp1252"]):
-        text, lossy = decoded(body, encoding, complete)
-        if not lossy:
-            return text, encoding, False
-    text, lossy = decoded(body, first, complete)
-    return text, first, lossy
+    if not named or named[0] in ("cp1252", "utf-8"):
+        return western(body, complete)
+    text, lossy = decoded(body, named[0], complete)
+    return (text, named[0], False) if not lossy else western(body, complete)
+
+
+def western(data, complete):
+    """(text, encoding, lossy) of UTF-8 or of one-byte letters: a few stray bytes do not make Windows-1252 of UTF-8."""
+    text, lossy = decoded(data, "utf-8", complete)
+    others = len(text) - len(text.encode("ascii", "ignore")) if lossy else 0
+    if lossy and others <= 2 * text.count("\ufffd"):
+        text, lossy = decoded(data, "cp1252", complete)
+        return text, "cp1252", lossy
+    return text, "utf-8", lossy
 
 
 def guessed_wide(body):
@@ -523,13 +530,13 @@ class Page:
         kept = inner if sum(len(text) for text in inner) > 40 else [text for text, _ in reader.blocks]
         self.text, self.links, self.tables = joined(kept), reader.links, reader.tables
 
-    def rows(self):
+    def rows(self, word):
         """The rows of all tables as entries, by the names in their first row."""
         entries = []
         for number, rows in enumerate(self.tables, 1):
             width = max(len(row) for row in rows)
             headed = all(head for _, head in rows[0]) or not any(head for row in rows for _, head in row)
-            names = column_names([text for text, _ in rows[0]] if headed and len(rows) > 1 else [], width)
+            names = column_names([text for text, _ in rows[0]] if headed and len(rows) > 1 else [], width, word)
             for row in rows[1 if headed and len(rows) > 1 else 0 :]:
                 entry = {name: row[at][0] if at < len(row) else None for at, name in enumerate(names)}
                 if len(self.tables) > 1:
@@ -546,13 +553,14 @@ def drawn(rows):
     return "\n".join(lines)
 
 
-def column_names(cells, width):
+def column_names(cells, width, word):
+    """As in a file of rows: «column 3» for a blank, «price (2)» for a repetition."""
     names = []
     for at in range(width):
-        name = cells[at] if at < len(cells) and cells[at] else "column_%d" % (at + 1)
+        name = cells[at] if at < len(cells) and cells[at] else "%s %d" % (word, at + 1)
         fresh, times = name, 2
         while fresh in names or fresh == "table":
-            fresh, times = "%s_%d" % (name, times), times + 1
+            fresh, times = "%s (%d)" % (name, times), times + 1
         names.append(fresh)
     return names
 
@@ -615,7 +623,7 @@ def page_of(url, what, ctx):
         content = "\n".join("%s: %s" % (link["text"], link["url"]) if link["text"] else link["url"] for link in page.links)
         return page.title, content, page.links, metadata
     if what == "tables":
-        return page.title, "\n\n".join(drawn(rows) for rows in page.tables), page.rows(), metadata
+        return page.title, "\n\n".join(drawn(rows) for rows in page.tables), page.rows("colonna" if ctx.language == "it" else "column"), metadata
     if what == "title":
         return page.title, page.title, [], metadata
     return page.title, page.text, page.links, metadata

@@ -1,6 +1,7 @@
 """sort_entries: the entries in the order of one or more of their fields, and if asked only the first of them.
 
-Sorting is stable; numbers come before dates, dates before text, and what is missing comes last, in both directions.
+Sorting is stable; numbers come before dates, dates before text, and what is missing comes last, in both directions. Where
+most are dates they come first: what is none is told.
 """
 
 # More than this in one call is refused; a tenth of it goes through in about a second.
@@ -105,7 +106,7 @@ def stem(word):
     return word.rstrip("s").rstrip("aeio") if len(word) > 3 else word
 
 
-def reader(asked, names, ctx):
+def reader(asked, names, ctx, entries=()):
     """A function that takes the field out of an entry, None where it is missing. Every name that means it is tried in turn."""
     wanted = plain(asked)
     found = [name for name in names if name == asked] or [name for name in names if plain(name) == wanted]
@@ -114,12 +115,12 @@ def reader(asked, names, ctx):
     base, colon, part = asked.rpartition(":")
     part = CALLED.get(plain(part), "")
     if colon and part in ("year", "month", "day", "week"):
-        return part_of(reader(base, names, ctx), part, ctx)
+        return part_of(reader(base, names, ctx), part, ctx, entries)
     meant = CALLED.get(wanted)
     found = [name for name in names if meant and CALLED.get(plain(name)) == meant]
     if found:
         return first_of(found)
-    computed = derived(meant, names, ctx)
+    computed = derived(meant, names, ctx, entries)
     if computed:
         return computed
     for same in (lambda name: wanted in words_of(name), lambda name: stem(plain(name)) == stem(wanted), lambda name: stem(wanted) in map(stem, words_of(name))):
@@ -146,11 +147,11 @@ def first_of(found):
     return take
 
 
-def derived(meant, names, ctx):
+def derived(meant, names, ctx, entries):
     """What follows from other fields: parts of the path, of the date."""
     if meant in ("year", "month", "day", "week"):
         dates = [name for name in ("taken", "modified") if name in names] or [name for name in names if CALLED.get(plain(name)) == "modified"]
-        return part_of(first_of(dates), meant, ctx) if dates else None
+        return part_of(first_of(dates), meant, ctx, entries) if dates else None
     source = first_of([name for name in ("path", "name") if name in names]) if "path" in names or "name" in names else None
     if source is None or meant not in ("name", "extension", "folder", "type"):
         return None
@@ -183,9 +184,9 @@ def text_of(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-def part_of(take, part, ctx):
+def part_of(take, part, ctx, entries):
     """year as a number, month as 2026-03, day as 2026-03-05, week as 2026-W10; in the person's time zone."""
-    moments, kept = Moments(ctx), {}
+    moments, kept = Moments(ctx, [take(entry) for entry in entries]), {}
 
     def parted(entry):
         value = take(entry)
@@ -201,6 +202,7 @@ def part_of(take, part, ctx):
             }[part]()
         return kept[value]
 
+    parted.moments = moments
     return parted
 
 def folded(text):
@@ -215,30 +217,97 @@ def folded(text):
 # ---- moments ----
 
 ISO_DATE = r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(?:([Zz])|([+-])(\d\d):?(\d\d))?)?"
+# 2024/3/4, 4/3/24, 4.3.2024, 4 March 2024, 4° marzo 2024, March 4, 2024; behind a weekday, before a time.
+OTHER_DATE = (
+    r"(?:(?:mon|tue|wed|thu|fri|sat|sun|lun|mar|mer|gio|ven|sab|dom)[^\W\d_]*[.,]*\s+)?"
+    r"(?:(\d{4})[-/.](\d\d?)[-/.](\d\d?)|(\d\d?)([-/.])(\d\d?)\5(\d{4}|(?<=/)\d\d)"
+    r"|(\d\d?)(?:st|nd|rd|th|º|°)?[-\s./]*(?:of |di )?([^\W\d_]{3,12})\.?,?[-\s./]*(\d{4})|([^\W\d_]{3,12})\.?\s+(\d\d?)(?:st|nd|rd|th)?,?\s+(\d{4}))"
+    r"(?:,?[T\s]+(\d\d?):(\d\d)(?::(\d\d))?)?"
+)
+MONTHS = (
+    "january jan gennaio gen", "february feb febbraio", "march mar marzo", "april apr aprile", "may maggio mag", "june jun giugno giu", "july jul luglio lug",
+    "august aug agosto ago", "september sep sept settembre set sett", "october oct ottobre ott", "november nov novembre", "december dec dicembre dic",
+)
 
 
 class Moments:
-    """ISO 8601 days and moments as seconds since 1970; what names no zone is in the person's."""
+    """Days and moments as seconds since 1970; what names no zone is in the person's.
 
-    def __init__(self, ctx):
-        self.zone_name, self.zone, self.kept, self.match = getattr(ctx, "timezone", None), None, {}, None
+    Texts other than ISO 8601 are dates where at least half of the column are. Whether the day or the month comes first in
+    03/04/2024 is learnt from the cells that can be read but one way, else it is by the language: `example` is such a cell.
+    """
+
+    def __init__(self, ctx, values=()):
+        self.zone_name, self.zone, self.kept, self.match, self.other = getattr(ctx, "timezone", None), None, {}, None, None
+        self.mixed, self.first, self.example, self.read = False, 0 if ctx.language == "it" else 1, None, {}
+        texts = [text for text in dict.fromkeys([value for value in values if isinstance(value, str)]) if text.strip()]
+        if any([text[4:5] != "-" or len(text) < 10 for text in texts]):
+            self.learn(texts)
+
+    def learn(self, texts):
+        head = texts[:200]
+        if 2 * len([text for text in head if self.readings(text)]) < len(head):
+            return
+        self.mixed = True
+        self.read = {text: pair for text, pair in [(text, self.readings(text)) for text in texts] if pair}
+        sure = {pair.index(None) for pair in self.read.values() if None in pair}
+        if len(sure) == 1:
+            self.first = 1 - sure.pop()
+        else:
+            self.example = ([text for text, (one, other) in self.read.items() if one and other and one != other] or [None])[0]
+
+    def readings(self, text):
+        """(ISO text with the day first, with the month first): equal where both are the same; None where it is no date."""
+        if self.other is None:
+            import re
+
+            self.other = re.compile(OTHER_DATE, re.IGNORECASE).fullmatch
+        text = text.strip()
+        found = self.other(text) if 6 <= len(text) <= 40 else None
+        if not found:
+            return (text, text) if self.plain(text) else None
+        year, month, day, one, sign, two, end, first, named, after, name, second, last, hour, minute, seconds = found.groups()
+        if named or name:
+            word = (named or name).lower()
+            month = ([number for number, words in enumerate(MONTHS, 1) if word in words.split()] or [None])[0]
+            year, day = after or last, first or second
+        clock = "T%02d:%s:%s" % (int(hour), minute, seconds or "00") if hour else ""
+        if one is None:
+            sure = written(year, month, day, clock)
+            return (sure, sure) if sure else None
+        year = end if len(end) == 4 else ("20" if int(end) <= 68 else "19") + end
+        pair = written(year, two, one, clock), None if sign == "." else written(year, one, two, clock)
+        return pair if any(pair) else None
 
     def of(self, value):
-        if not isinstance(value, str) or len(value) < 10 or len(value) > 40 or value[4] != "-":
+        if not isinstance(value, str) or len(value) > 40 or (not self.mixed and (len(value) < 10 or value[4] != "-")):
             return None
         if value not in self.kept:
             when = self.local(value)
             self.kept[value] = None if when is None else when.timestamp()
         return self.kept[value]
 
-    def local(self, value):
-        from datetime import datetime, timedelta, timezone
+    def iso(self, value):
+        """A text in any notation as ISO 8601, by what was learnt; as it is where it is no date."""
+        pair = self.read.get(value) or self.readings(value)
+        return (pair[self.first] or pair[1 - self.first]) if pair else value
 
+    def doubt(self):
+        """What a person is told where days and months were told apart by a guess."""
+        return {"dates": {"first": "month" if self.first else "day", "example": self.example}} if self.example else {}
+
+    def plain(self, text):
+        """The match of an ISO 8601 text, None where it is none."""
         if self.match is None:
             import re
 
             self.match, self.zone = re.compile(ISO_DATE, re.ASCII).fullmatch, self.local_zone()
-        found = self.match(value.strip())
+        return self.match(text)
+
+    def local(self, value):
+        from datetime import datetime, timedelta, timezone
+
+        found = self.plain((self.iso(value) if self.mixed else value).strip())
         if not found:
             return None
         year, month, day, hour, minute, second, fraction, utc, sign, hours, minutes = found.groups()
@@ -263,6 +332,16 @@ class Moments:
             return zoneinfo.ZoneInfo(self.zone_name)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
             return timezone.utc
+
+
+def written(year, month, day, clock):
+    """The ISO text, None where there is no such day."""
+    import datetime
+
+    try:
+        return datetime.date(int(year), int(month), int(day)).isoformat() + clock
+    except (TypeError, ValueError):
+        return None
 
 # ---- numbers ----
 
@@ -360,9 +439,9 @@ def bare(body, decimal):
 
 
 def in_order(entries, take, desc, ctx):
-    """(the entries in order, what most of the values are)."""
+    """(the entries in order, what is told of the values: of what kind most are, and what does not fit)."""
     values = [take(entry) for entry in entries]
-    numbers, moments = Numbers(values, ctx), Moments(ctx)
+    numbers, moments = Numbers(values, ctx), Moments(ctx, values)
     kinds, missing = {"number": [], "date": [], "text": []}, []
     for entry, value in zip(entries, values):
         if value is None or value == "":
@@ -374,11 +453,14 @@ def in_order(entries, take, desc, ctx):
         if key is None:
             key, kind = folded(text_of(value).strip()), "text"
         kinds[kind].append((key, entry))
-    ordered = []
-    for found in kinds.values():
+    kind, ordered = max(kinds, key=lambda kind: len(kinds[kind])), []
+    # Among dates everything else comes last.
+    for found in [kinds[name] for name in sorted(kinds, key=lambda name: kind == "date" and name != "date")]:
         found.sort(key=lambda pair: pair[0], reverse=desc)
         ordered += [entry for _, entry in found]
-    return ordered + missing, max(kinds, key=lambda kind: len(kinds[kind])), len(missing)
+    told = {"kind": kind, "missing": len(missing), **getattr(take, "moments", moments).doubt()}
+    told["no_date"] = len(kinds["number"]) + len(kinds["text"]) if kind == "date" else 0
+    return ordered + missing, told
 
 
 def whole_number(args, name, least):
@@ -411,14 +493,14 @@ def ordered(args, ctx):
             "Folders have no size of their own; ask how much the files in one of them take",
             "Le cartelle non hanno una dimensione propria; chiedi quanto occupano i file di una di esse",
         )
-    kept, kind, missing = entries, "text", 0
+    kept, told = entries, {"kind": "text", "missing": 0}
     # From the last field to the first: each pass is stable.
     for name in reversed(by):
-        kept, kind, missing = in_order(kept, reader(name, names, ctx), desc, ctx)
+        kept, told = in_order(kept, reader(name, names, ctx, entries), desc, ctx)
     kept = kept[offset : None if top is None else offset + top]
     kept, names = with_derived(kept, names, by, ctx)
     what, shown, sizes = about(entries, names, by)
-    metadata = {"count": len(kept), "total": len(entries), "truncated": False, "by": by, "desc": desc, "kind": kind, "missing": missing, "of": what}
+    metadata = {"count": len(kept), "total": len(entries), "truncated": False, "by": by, "desc": desc, "of": what, **told}
     metadata.update({"columns": shown, "sizes": sizes, "timezone": ctx.timezone or "UTC"})
     return {"ok": True, "entries": kept, "metadata": metadata}
 

@@ -258,3 +258,37 @@ fn what_is_written_is_said_as_it_is() {
     check("describe_entries", &text("4 rows\n", json!({})), "4 rows", "4 rows");
     check("describe_numbers", &text("4 numbers\n", json!({})), "4 numbers", "4 numbers");
 }
+
+#[test]
+fn what_is_no_date_and_what_was_guessed_of_dates_is_told() {
+    let rows = json!([{"d": "03/04/2024"}, {"d": "soon"}, {"d": "later"}]);
+    let more = json!({"total": 3, "by": ["d"], "desc": false, "kind": "date", "missing": 0, "no_date": 2,
+        "dates": {"first": "day", "example": "03/04/2024"}});
+    check(
+        "sort_entries",
+        &of("rows", &rows, &["d"], &more),
+        "3 rows by d, oldest first:\nd\n03/04/2024\nsoon\nlater\n2 values are no dates and come last.\nDates like 03/04/2024 were read with the day before the month: nothing among them tells which.",
+        "3 righe per d, dalla più vecchia:\nd\n03/04/2024\nsoon\nlater\n2 valori non sono date e vengono per ultimi.\nLe date come 03/04/2024 sono lette con il giorno prima del mese: niente tra loro dice quale viene prima.",
+    );
+    let more = json!({"total": 3, "no_date": 1, "dates": {"first": "month", "example": "03/04/2024"}});
+    check(
+        "filter_entries",
+        &of("rows", &json!([{"d": "03/04/2024"}]), &["d"], &more),
+        "1 of 3 rows:\nd\n03/04/2024\nOne value is no date and fits no condition on one.\nDates like 03/04/2024 were read with the month before the day: nothing among them tells which.",
+        "1 riga su 3:\nd\n03/04/2024\nUn valore non è una data e non soddisfa condizioni su una data.\nLe date come 03/04/2024 sono lette con il mese prima del giorno: niente tra loro dice quale viene prima.",
+    );
+}
+
+#[test]
+fn shares_are_told_with_what_they_are_parts_of() {
+    let rows =
+        json!([{"k": "a", "count": 1, "sum_n": 1, "share": 25}, {"k": "b", "count": 1, "sum_n": 3, "share": 75}]);
+    let more = json!({"total": 2, "by": ["k"], "aggregates": ["sum_n"], "computed": ["sum_n", "share"], "skipped": 0,
+        "share_of": "sum_n", "totals": {"count": 2, "sum_n": 4, "share": 100}});
+    check(
+        "group_entries",
+        &of("rows", &rows, &["k", "count", "sum_n", "share"], &more),
+        "2 rows in 2 groups:\nk      count  sum of n  % of total\na          1         1          25\nb          1         3          75\ntotal      2         4         100\nThe shares are of the sum of n.",
+        "2 righe in 2 gruppi:\nk       quanti  somma di n  % del totale\na            1           1            25\nb            1           3            75\ntotale       2           4           100\nLe quote sono della somma di n.",
+    );
+}

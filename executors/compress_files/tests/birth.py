@@ -35,6 +35,12 @@ CASES = [
         "files": {"in/a.txt": "aaaa"},
         "expect": {"ok": True, "metadata": {"files": 1, "left_out": 1, "skipped": [{"path": "{ws}/in/gone.txt", "error_class": "not_found", "error": "$any"}]}},
     },
+    {
+        "name": "no archive where one that was named is not there",
+        "args": {"paths": ["{ws}/in/a.txt", "{ws}/in/gone.txt"], "dst": "{ws}/out.zip"},
+        "files": {"in/a.txt": "aaaa"},
+        "expect": {"ok": False, "error_class": "missing_input", "error": {"$match": "in/gone.txt is not there.*none was made"}},
+    },
     {"name": "an empty file", "args": {"paths": ["{ws}/in/a"], "dst": "{ws}/o", "format": "zip"}, "files": {"in/a": ""}, "expect": {"ok": True, "metadata": {"files": 1, "bytes_in": 0}}},
     {"name": "no known ending", "args": {"paths": ["{ws}/in/a"], "dst": "{ws}/out.7z"}, "files": {"in/a": "x"}, "expect": {"ok": False, "error_class": "invalid_args"}},
     {"name": "ending and format differ", "args": {"paths": ["{ws}/in/a"], "dst": "{ws}/out.zip", "format": "tar.gz"}, "files": {"in/a": "x"}, "expect": {"ok": False, "error_class": "invalid_args"}},

@@ -34,6 +34,11 @@ CASES = [
     {"name": "the sum of nothing", "args": {"entries": [], "op": "sum", "key": "n"}, "expect": {"ok": True, "value": 0, "content": "0"}},
     {"name": "the largest of nothing", "args": {"entries": [], "op": "max", "key": "n"}, "expect": {"ok": True, "value": None, "content": ""}},
     {"name": "beyond 64 bits", "args": {"entries": [{"n": 9223372036854775807}, {"n": 9223372036854775807}], "op": "sum", "key": "n"}, "expect": {"ok": True, "value": 18446744073709551616.0}},
+    {
+        "name": "the earliest of dates in several notations",
+        "args": {"entries": [{"d": "03/04/2024"}, {"d": "2024-03-05"}, {"d": "4 Mar 2024"}, {"d": "25/2/2024"}, {"d": "soon"}, {"d": ""}], "op": "min", "key": "d"},
+        "expect": {"ok": True, "content": "25/2/2024", "metadata": {"unit": "date", "skipped": 2}},
+    },
     {"name": "no number at all", "args": {"entries": [{"n": "a"}, {"n": "b"}], "op": "sum", "key": "n"}, "expect": {"ok": False, "error_class": "unparseable"}},
     {"name": "an identifier is no amount", "args": {"entries": [{"id": 7, "price": 2, "Year": 2026}, {"id": 8, "price": 3, "Year": 2026}], "op": "sum"}, "expect": {"ok": True, "value": 5, "metadata": {"key": "price"}}},
     {"name": "which of two", "args": {"entries": [{"a": 1, "b": 2, "c": "x"}], "op": "sum"}, "expect": {"ok": False, "error_class": "missing_input", "error": {"$match": "a, b"}}},

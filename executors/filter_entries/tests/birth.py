@@ -72,6 +72,16 @@ CASES = [
         },
         "expect": {"ok": True, "entries": [{"a": "Pane"}]},
     },
+    {
+        "name": "dates in several notations; what is no date fits no condition on one, and is counted",
+        "args": {"entries": [{"d": "03/04/2024"}, {"d": "2024-03-05"}, {"d": "4 Mar 2024"}, {"d": "25/2/2024"}, {"d": "soon"}, {"d": ""}, {"d": 7}], "where": [{"field": "d", "op": "ge", "value": "2024-03-04"}]},
+        "expect": {"ok": True, "entries": [{"d": "03/04/2024"}, {"d": "2024-03-05"}, {"d": "4 Mar 2024"}], "metadata": {"no_date": 2}},
+    },
+    {
+        "name": "a year is a number too",
+        "args": {"entries": [{"n": 12.5}, {"n": "12.5"}, {"n": 2500}], "where": [{"field": "n", "op": "lt", "value": 2000}]},
+        "expect": {"ok": True, "entries": [{"n": 12.5}, {"n": "12.5"}]},
+    },
     {"name": "nothing in, nothing out", "args": {"entries": [], "where": [{"field": "a", "value": 1}]}, "expect": {"ok": True, "entries": [], "metadata": {"count": 0, "total": 0}}},
     {
         "name": "a field that is nowhere is named, with those that are",

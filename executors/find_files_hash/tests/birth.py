@@ -57,6 +57,18 @@ CASES = [
         "files": {"in/my file": "x", "in/two\nlines": "x", "in/🐈": "x"},
         "expect": {"ok": True, "entries": [{"group": 1}, {"group": 1}, {"group": 1}]},
     },
+    {
+        "name": "one of three is missing: the others are looked at, and it is told",
+        "args": {"base_path": ["{ws}/one", "{ws}/nowhere", "{ws}/two"]},
+        "files": {"one/a": "same", "two/b": "same"},
+        "expect": {
+            "ok": True,
+            "entries": [{"group": 1}, {"group": 1}],
+            "errors": [{"path": "{ws}/nowhere", "error_class": "not_found", "error": "There is no file or folder {ws}/nowhere."}],
+            "metadata": {"base_path": "{ws}/one, {ws}/two", "copies": 1, "failed": 1},
+        },
+    },
+    {"name": "all of several are missing", "args": {"base_path": ["{ws}/one", "{ws}/two"]}, "expect": {"ok": False, "error_class": "not_found"}},
     {"name": "a missing folder", "args": {"base_path": "{ws}/nowhere"}, "expect": {"ok": False, "error_class": "not_found"}},
     {"name": "no folder", "args": {"base_path": []}, "expect": {"ok": False, "error_class": "invalid_args"}},
 ]

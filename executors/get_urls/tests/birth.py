@@ -26,6 +26,23 @@ CASES = [
         "expect": {"ok": True, "content": "<meta charset=\"iso-8859-15\">€", "metadata": {"lossy": False}},
     },
     {
+        "name": "no word of its encoding: UTF-8 with a stray byte, and Windows-1252",
+        "args": {"urls": ["https://x.test/1", "https://x.test/2", "https://x.test/3"]},
+        "http": {
+            "https://x.test/1": {"headers": {"content-type": "text/html"}, "body_b64": "PHRpdGxlPkNhZmbDqDwvdGl0bGU+PHA+6SBQZXJjaMOpIG5vPzwvcD48YSBocmVmPScveCc+VW5pdmVyc2l0w6A8L2E+"},
+            "https://x.test/2": {"headers": {"content-type": "text/html"}, "body_b64": "PHRpdGxlPkNhZmboPC90aXRsZT48cD5QZXJjaOkgbm8/PC9wPjxhIGhyZWY9Jy94Jz5Vbml2ZXJzaXTgPC9hPg=="},
+            "https://x.test/3": {"headers": {"content-type": "text/html; charset=iso-8859-1"}, "body_b64": "w6gg4pyT"},
+        },
+        "expect": {
+            "ok": True,
+            "entries": [
+                {"content": "<title>Caffè</title><p>� Perché no?</p><a href='/x'>Università</a>", "lossy": True},
+                {"content": "<title>Caffè</title><p>Perché no?</p><a href='/x'>Università</a>", "lossy": False, "guessed": True},
+                {"content": "è ✓", "lossy": False},
+            ],
+        },
+    },
+    {
         "name": "binary data",
         "args": {"urls": ["https://x.test/a.png"]},
         "http": {"https://x.test/a.png": {"status": 200, "headers": {"content-type": "image/png"}, "body_b64": "iVBORw0KGgoAAAAN"}},

@@ -57,6 +57,34 @@ CASES = [
         "args": {"entries": [{"count": 7}, {"count": 7}], "by": "count"},
         "expect": {"ok": True, "entries": [{"count (group)": 7, "count": 2}]},
     },
+    {
+        "name": "by month, of dates in several notations",
+        "args": {"entries": [{"d": "03/04/2024", "n": 1}, {"d": "2024-04-05", "n": 2}, {"d": "4 Mar 2024", "n": 4}, {"d": "05/04/2024", "n": 8}], "by": "d:month", "aggregate": [{"op": "sum", "key": "n"}]},
+        "expect": {
+            "ok": True,
+            "entries": [{"d:month": "2024-03", "sum_n": 5}, {"d:month": "2024-04", "sum_n": 2}, {"d:month": "2024-05", "sum_n": 8}],
+            "metadata": {"dates": {"first": "month", "example": "03/04/2024"}},
+        },
+    },
+    {
+        "name": "shares of a sum, in per cent",
+        "args": {"entries": [{"k": "a", "n": 1}, {"k": "b", "n": 2}, {"k": "c", "n": "x"}], "by": "k", "aggregate": [{"op": "sum", "key": "n"}], "share": True},
+        "expect": {
+            "ok": True,
+            "entries": [{"k": "a", "sum_n": 1, "share": 33.3}, {"k": "b", "share": 66.7}, {"k": "c", "sum_n": None, "share": None}],
+            "metadata": {"share_of": "sum_n", "columns": ["k", "count", "sum_n", "share"], "computed": ["sum_n", "share"], "totals": {"sum_n": 3, "share": 100}},
+        },
+    },
+    {
+        "name": "shares of the count; of negative parts there are none",
+        "args": {"entries": [{"share": "a"}, {"share": "b"}, {"share": "b"}, {"share": "b"}], "by": "share", "share": True},
+        "expect": {"ok": True, "entries": [{"share (group)": "a", "share": 25}, {"share (group)": "b", "share": 75}], "metadata": {"share_of": "count"}},
+    },
+    {
+        "name": "no shares where a part is negative",
+        "args": {"entries": [{"k": "a", "n": -1}, {"k": "b", "n": 5}], "by": "k", "aggregate": [{"op": "sum", "key": "n"}], "share": True},
+        "expect": {"ok": True, "entries": [{"share": None}, {"share": None}], "metadata": {"share_of": "sum_n", "totals": {"sum_n": 4}}},
+    },
     {"name": "nothing in, nothing out", "args": {"entries": [], "by": "x", "aggregate": [{"op": "sum", "key": "y"}]}, "expect": {"ok": True, "entries": [], "metadata": {"count": 0, "total": 0}}},
     {"name": "a field that is nowhere", "args": {"entries": [{"a": 1}], "by": "colour"}, "expect": {"ok": False, "error_class": "not_found"}},
     {

@@ -78,4 +78,14 @@ CASES = [
     {"name": "a way out", "args": {"paths": ["{ws}/a"], "dst_template": "{ws}/{name}/../x"}, "expect": {"ok": False, "error_class": "invalid_args"}},
     {"name": "nothing found, nothing moved", "args": {"entries": [], "dst_template": "{ws}/c/"}, "expect": {"ok": True, "effects": []}},
     {"name": "nothing named", "args": {"paths": [], "dst_template": "{ws}/c/"}, "expect": {"ok": False, "error_class": "missing_input"}},
+    {
+        "name": "by date, one of two is not there: the other is moved",
+        "args": {"paths": ["{ws}/in/a.txt", "{ws}/in/gone.txt"], "dst_template": "{ws}/out/{year}/{name}"},
+        "files": {"in/a.txt": "x"},
+        "expect": {
+            "ok": True,
+            "effects": [{"op": "move", "src": "{ws}/in/a.txt"}],
+            "metadata": {"count": 2, "skipped": [{"path": "{ws}/in/gone.txt", "error_class": "not_found", "error": {"$match": "not there"}}]},
+        },
+    },
 ]

@@ -56,11 +56,24 @@ CASES = [
         "expect": {
             "ok": True,
             "entries": [
-                {"column_1": 1, "column_2": "x", "file": "{ws}/in/a.csv"},
-                {"column_1": 2, "column_2": "y", "file": "{ws}/in/a.csv"},
-                {"n": 3, "column_2": "z", "n_2": 4, "file": "{ws}/in/b.csv"},
+                {"column 1": 1, "column 2": "x", "file": "{ws}/in/a.csv"},
+                {"column 1": 2, "column 2": "y", "file": "{ws}/in/a.csv"},
+                {"n": 3, "column 2": "z", "n (2)": 4, "file": "{ws}/in/b.csv"},
             ],
-            "metadata": {"total_rows": 3, "columns": ["column_1", "column_2", "n", "n_2"]},
+            "metadata": {"total_rows": 3, "columns": ["column 1", "column 2", "n", "n (2)"], "renamed": ["column 2", "n (2)"]},
+        },
+    },
+    {
+        "name": "repeated names keep both columns, and none gets the name of a third",
+        "args": {"paths": ["{ws}/in/a.csv"]},
+        "files": {"in/a.csv": "amount,amount,who,amount (2),\n1,10,x,5,p\n2,20,y,6,q\n"},
+        "expect": {
+            "ok": True,
+            "entries": [
+                {"amount": 1, "amount (3)": 10, "who": "x", "amount (2)": 5, "column 5": "p"},
+                {"amount": 2, "amount (3)": 20, "who": "y", "amount (2)": 6, "column 5": "q"},
+            ],
+            "metadata": {"columns": ["amount", "amount (3)", "who", "amount (2)", "column 5"], "renamed": ["amount (3)", "column 5"]},
         },
     },
     {

@@ -31,6 +31,12 @@ CASES = [
         "expect": {"ok": True, "entries": [{"Name": "Milk", "Price": "1.50"}, {"Name": "Bread", "Price": None}], "metadata": {"tables": 1}},
     },
     {
+        "name": "a table with a repeated and an empty heading keeps all columns",
+        "args": {"urls": ["https://x.test/"], "what": "tables"},
+        "http": {"https://x.test/": {"headers": {"content-type": "text/html"}, "body": "<table><tr><th>Price</th><th></th><th>Price</th></tr><tr><td>1</td><td>2</td><td>3</td></tr></table>"}},
+        "expect": {"ok": True, "entries": [{"Price": "1", "column 2": "2", "Price (2)": "3"}]},
+    },
+    {
         "name": "only the title; a page without one is called by its heading",
         "args": {"urls": ["https://x.test/a", "https://x.test/b"], "what": "title"},
         "http": {"https://x.test/a": {"headers": {"content-type": "text/html"}, "body": "<title>A</title>"}, "https://x.test/b": {"headers": {"content-type": "text/html"}, "body": "<h1>B</h1><p>text"}},
@@ -58,6 +64,40 @@ CASES = [
                 {"content": "Perché no?", "charset": "cp1252", "lossy": False},
                 {"content": "Perché no? ✓", "charset": "utf-8"},
                 {"content": "Perché no? ✓", "charset": "utf-16-le"},
+            ],
+        },
+    },
+    {
+        "name": "title and links in Windows-1252, by the header, by the page and by neither",
+        "args": {"urls": ["https://x.test/1", "https://x.test/2", "https://x.test/3"]},
+        "http": {
+            "https://x.test/1": {"headers": {"content-type": "text/html; charset=windows-1252"}, "body_b64": "PHRpdGxlPkNhZmboPC90aXRsZT48cD5QZXJjaOkgbm8/PC9wPjxhIGhyZWY9Jy94Jz5Vbml2ZXJzaXTgPC9hPg=="},
+            "https://x.test/2": {"headers": {"content-type": "text/html"}, "body_b64": "PG1ldGEgY2hhcnNldCA9ICJ3aW5kb3dzLTEyNTIiPjx0aXRsZT5DYWZm6DwvdGl0bGU+PHA+UGVyY2jpIG5vPzwvcD48YSBocmVmPScveCc+VW5pdmVyc2l04DwvYT4="},
+            "https://x.test/3": {"headers": {"content-type": "text/html"}, "body_b64": "PHRpdGxlPkNhZmboPC90aXRsZT48cD5QZXJjaOkgbm8/PC9wPjxhIGhyZWY9Jy94Jz5Vbml2ZXJzaXTgPC9hPg=="},
+        },
+        "expect": {
+            "ok": True,
+            "entries": [
+                {"title": "Caffè", "found": [{"text": "Università", "url": "https://x.test/x"}], "charset": "cp1252", "lossy": False},
+                {"title": "Caffè", "found": [{"text": "Università", "url": "https://x.test/x"}], "charset": "cp1252", "lossy": False},
+                {"title": "Caffè", "found": [{"text": "Università", "url": "https://x.test/x"}], "charset": "cp1252", "lossy": False},
+            ],
+        },
+    },
+    {
+        "name": "one stray byte makes no other encoding of a page, by its word or without",
+        "args": {"urls": ["https://x.test/1", "https://x.test/2", "https://x.test/3"]},
+        "http": {
+            "https://x.test/1": {"headers": {"content-type": "text/html; charset=utf-8"}, "body_b64": "PHRpdGxlPkNhZmbDqDwvdGl0bGU+PHA+6SBQZXJjaMOpIG5vPzwvcD48YSBocmVmPScveCc+VW5pdmVyc2l0w6A8L2E+"},
+            "https://x.test/2": {"headers": {"content-type": "text/html"}, "body_b64": "PHRpdGxlPkNhZmbDqDwvdGl0bGU+PHA+6SBQZXJjaMOpIG5vPzwvcD48YSBocmVmPScveCc+VW5pdmVyc2l0w6A8L2E+"},
+            "https://x.test/3": {"headers": {"content-type": "text/html"}, "body_b64": "PHRpdGxlPkNhZmboPC90aXRsZT48cD6BUGVyY2jpIG5vPzwvcD48YSBocmVmPScveCc+VW5pdmVyc2l04DwvYT4="},
+        },
+        "expect": {
+            "ok": True,
+            "entries": [
+                {"title": "Caffè", "content": "� Perché no?\n\nUniversità", "charset": "utf-8", "lossy": True},
+                {"title": "Caffè", "content": "� Perché no?\n\nUniversità", "charset": "utf-8", "lossy": True},
+                {"title": "Caffè", "charset": "cp1252", "lossy": True},
             ],
         },
     },

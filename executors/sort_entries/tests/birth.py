@@ -50,6 +50,30 @@ CASES = [
         "args": {"entries": [{"path": "/b", "kind": "dir", "items": 1}, {"path": "/a", "kind": "dir", "items": 2}], "by": "items", "desc": True},
         "expect": {"ok": True, "entries": [{"path": "/a"}, {"path": "/b"}], "metadata": {"of": "dirs", "columns": ["items", "path"]}},
     },
+    {
+        "name": "dates in several notations: a day beyond 12 tells the order for all, what is no date comes last and is counted",
+        "args": {"entries": [{"d": "03/04/2024"}, {"d": "2024-03-05"}, {"d": "4 Mar 2024"}, {"d": "25/2/2024"}, {"d": "soon"}, {"d": ""}, {"d": 7}], "by": "d"},
+        "expect": {
+            "ok": True,
+            "entries": [{"d": "25/2/2024"}, {"d": "4 Mar 2024"}, {"d": "2024-03-05"}, {"d": "03/04/2024"}, {"d": 7}, {"d": "soon"}, {"d": ""}],
+            "metadata": {"kind": "date", "no_date": 2, "missing": 1},
+        },
+    },
+    {
+        "name": "month first by one cell, newest first",
+        "args": {"entries": [{"d": "03/04/2024"}, {"d": "03/25/2024"}, {"d": "5 aprile 2024"}, {"d": "Sunday, March 10, 2024"}, {"d": "2024/4/1 10:30"}], "by": "d", "desc": True},
+        "expect": {"ok": True, "entries": [{"d": "5 aprile 2024"}, {"d": "2024/4/1 10:30"}, {"d": "03/25/2024"}, {"d": "Sunday, March 10, 2024"}, {"d": "03/04/2024"}], "metadata": {"kind": "date", "no_date": 0}},
+    },
+    {
+        "name": "where nothing tells which comes first, it is said how they were read",
+        "args": {"entries": [{"d": "04/03/2024"}, {"d": "03/05/2024"}], "by": "d"},
+        "expect": {"ok": True, "entries": [{"d": "03/05/2024"}, {"d": "04/03/2024"}], "metadata": {"dates": {"first": "month", "example": "04/03/2024"}}},
+    },
+    {
+        "name": "versions and most other texts are no dates",
+        "args": {"entries": [{"v": "1.10.2"}, {"v": "1.2.10"}, {"v": "1.1.5"}], "by": "v"},
+        "expect": {"ok": True, "entries": [{"v": "1.1.5"}, {"v": "1.10.2"}, {"v": "1.2.10"}], "metadata": {"kind": "text"}},
+    },
     {"name": "more than there are", "args": {"entries": [{"a": 2}, {"a": 1}], "by": "a", "top": 10}, "expect": {"ok": True, "entries": [{"a": 1}, {"a": 2}], "metadata": {"count": 2}}},
     {"name": "nothing in, nothing out", "args": {"entries": [], "by": "size"}, "expect": {"ok": True, "entries": [], "metadata": {"count": 0, "total": 0}}},
     {"name": "a field that is nowhere", "args": {"entries": [{"a": 1}], "by": "colour"}, "expect": {"ok": False, "error_class": "not_found", "error": {"$match": "there are: a"}}},

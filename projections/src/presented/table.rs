@@ -260,6 +260,9 @@ fn head(name: &str, options: &Options) -> String {
     if name == "count" {
         return (if italian { "quanti" } else { "count" }).to_owned();
     }
+    if name == "share" && computed.iter().any(|computed| computed == name) {
+        return (if italian { "% del totale" } else { "% of total" }).to_owned();
+    }
     let Some((op, field)) = name.split_once('_').filter(|_| computed.iter().any(|computed| computed == name)) else {
         return field_name(name, options.language, options.own);
     };

@@ -106,6 +106,17 @@ fn rows_beyond_the_limit_are_counted_before_the_total() {
 }
 
 #[test]
+fn a_share_is_called_by_what_it_is_and_a_column_of_that_name_stays() {
+    let rows = json!([{ "k": "a", "share": 33.3 }, { "k": "b", "share": 66.7 }]);
+    let options = r#""it", columns=["k", "share"], computed=["share"], total={"share": 100}"#;
+    assert_eq!(
+        said(options, &rows),
+        "k       % del totale\na               33,3\nb               66,7\ntotale         100,0"
+    );
+    assert!(said(r#""en", columns=["k", "share"], computed=["count"]"#, &rows).starts_with("k  share\n"));
+}
+
+#[test]
 fn what_is_missing_has_a_word_in_the_first_column_only() {
     let rows = json!([{"k": null, "n": null}, {"n": 1}, {"k": "a", "n": 2}]);
     check(r#""en", columns=["k", "n"], missing="(none)""#, &rows, &["k       n", "(none)", "(none)  1", "a       2"]);

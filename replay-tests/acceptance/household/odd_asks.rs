@@ -41,6 +41,45 @@ fn patterns_that_match_nothing() {
 }
 
 #[test]
+fn one_missing_thing_does_not_fail_the_others() {
+    let home = Home::new();
+    home.file("january.csv", "category,amount\nfood,12.50\n");
+    home.file("march.csv", "category,amount\nfood,2\ncar,1\n");
+    home.file("plan.txt", "beds\n");
+    let missing = "There is no file ";
+    let manca = "non esiste.";
+    for (sentence, words) in [
+        ("read ~/january.csv, ~/nowhere.csv and ~/march.csv", ["12.5", "car", missing]),
+        ("leggi ~/january.csv, ~/nulla.csv e ~/march.csv", ["12.5", "car", manca]),
+        (
+            "sum the amount in ~/january.csv, ~/nowhere.csv and ~/march.csv",
+            ["15.5 over 3 rows", "1 file could not be read and is not part of this:\n", missing],
+        ),
+        (
+            "somma amount di ~/january.csv, ~/nulla.csv e ~/march.csv",
+            ["15,5 su 3 righe", "1 file non si è potuto leggere e qui manca:\n", manca],
+        ),
+        ("how big are ~/plan.txt and ~/nowhere.txt", ["5 bytes", "1 file could not be read", missing]),
+        ("quanto sono grandi ~/plan.txt e ~/nulla.txt", ["5 byte", "1 file non si è potuto", manca]),
+    ] {
+        answered(&home, true, sentence, 0, &words);
+    }
+    for (sentence, words) in [
+        ("move ~/january.csv and ~/nowhere.csv to ~/2026/", ["Moved", "nowhere.csv: It is not there"]),
+        ("cancella ~/march.csv e ~/nulla.csv", ["nel cestino", "nulla.csv: Non c'è"]),
+    ] {
+        // What is not there is told before the question, too.
+        let asked = home.ask(sentence);
+        assert!(asked.code == 3 && asked.err.contains(words[1]), "{sentence}: {} {}", asked.out, asked.err);
+        let ran = home.ask_approved(sentence);
+        assert_eq!(ran.code, 0, "{sentence}: {}", ran.err);
+        assert!(words.iter().all(|word| ran.out.contains(word)), "{sentence}: {}", ran.out);
+    }
+    assert!(home.files().join("2026/january.csv").is_file() && !home.files().join("march.csv").exists());
+    home.is_whole();
+}
+
+#[test]
 fn targets_that_do_not_exist() {
     let home = Home::new();
     home.file("january.csv", "date,category,amount\n2026-01-03,food,12.50\n");
@@ -52,8 +91,11 @@ fn targets_that_do_not_exist() {
         ("cancella ~/nulla.txt", ["Lì non c'è nulla", "nulla.txt"]),
         ("find duplicate files in ~/Nowhere", ["There is nothing there", "Nowhere"]),
         ("the 3 largest files in ~/Nowhere", ["There is nothing there", "Nowhere"]),
-        // A missing file is never taken for an empty one: no sum of only half of them.
-        ("sum the amount by category from ~/january.csv and ~/nowhere.csv", ["There is nothing there", "nowhere.csv"]),
+        // A part must not pass for the whole where a file is made of it, or two things are held against each other.
+        ("zip ~/january.csv and ~/nowhere.csv into ~/all.zip", ["nowhere.csv is not there", "none was made"]),
+        ("comprimi ~/january.csv e ~/nulla.csv in ~/tutto.zip", ["nulla.csv non c'è", "non è stato creato"]),
+        ("compare ~/january.csv and ~/nowhere.csv", ["There is nothing there", "nowhere.csv"]),
+        ("delete ~/nowhere.txt and ~/neither.txt", ["There is nothing there", "nowhere.txt"]),
         ("sum the price by category from ~/january.csv", ["«price»", "amount, category, date"]),
         ("sort ~/january.csv by price", ["«price»", "amount, category, date"]),
     ] {

@@ -97,6 +97,11 @@ const LOOKS: &[Use] = &[
         ("leggi la pagina SERVER/silent", &["Caffè", "Perché no? Là è così.", "!\u{fffd}"]),
     ),
     (
+        "read_urls_html",
+        ("what is the title of the page SERVER/latin", &["Caffè", "!\u{fffd}"]),
+        ("qual è il titolo della pagina SERVER/silent", &["Caffè", "!\u{fffd}"]),
+    ),
+    (
         "read_files",
         ("read ~/Notes/latin.txt", &["caffè\n[It is no UTF-8; it was read as Latin-1]\n", "!\u{fffd}"]),
         ("leggi ~/Notes/latin.txt", &["caffè\n[Non è UTF-8: è stato letto come Latin-1]\n", "!\u{fffd}"]),
@@ -121,6 +126,50 @@ const LOOKS: &[Use] = &[
         "read_files_csv",
         ("read the table ~/Expenses/empty.csv", &["The table has no rows.\n", "!matches"]),
         ("leggi la tabella ~/Expenses/empty.csv", &["La tabella non ha righe.\n", "!corrisponde"]),
+    ),
+    (
+        "read_files_csv",
+        (
+            "read the table ~/Expenses/twice.csv",
+            &[
+                "amount  day         amount (2)  column 4",
+                "Repeated or empty column names became amount (2), column 4.",
+            ],
+        ),
+        (
+            "leggi la tabella ~/Expenses/twice.csv",
+            &["amount (2)  colonna 4", "Nomi di colonna ripetuti o vuoti sono diventati amount (2), colonna 4."],
+        ),
+    ),
+    (
+        "sort_entries",
+        (
+            "sort ~/Expenses/twice.csv by day",
+            &[
+                "3 rows by day, oldest first:\n",
+                "One value is no date and comes last.",
+                "Dates like 03/04/2024 were read with the month before the day",
+            ],
+        ),
+        (
+            "ordina le righe di ~/Expenses/twice.csv per day",
+            &[
+                "3 righe per day, dalla più vecchia:\n",
+                "Un valore non è una data e viene per ultimo.",
+                "Le date come 03/04/2024 sono lette con il giorno prima del mese",
+            ],
+        ),
+    ),
+    (
+        "compute_entries",
+        (
+            "sum the amount in ~/Expenses/twice.csv",
+            &["6 over 3 rows", "Repeated or empty column names became amount (2)."],
+        ),
+        (
+            "somma la colonna amount di ~/Expenses/twice.csv",
+            &["6 su 3 righe", "Nomi di colonna ripetuti o vuoti sono diventati amount (2)."],
+        ),
     ),
     ("read_files_pdf", ("read ~/Notes/plan.pdf", &["Garden plan"]), ("leggi ~/Notes/plan.pdf", &["Garden plan"])),
     (
@@ -335,6 +384,7 @@ fn household() -> Home {
     home.file("Expenses/ragged.csv", ragged);
     home.file("Expenses/huge.csv", format!("id,price\n{}", "7,0.5\n".repeat(100_001)));
     home.file("Expenses/empty.csv", "");
+    home.file("Expenses/twice.csv", "amount,day,amount,\n1,03/04/2024,10,p\n2,4 Mar 2024,20,q\n3,soon,30,r\n");
     home.file("Logs/app.log", (1..=60).map(|number| format!("ERROR {number}")).collect::<Vec<_>>().join("\n"));
     home.file("Notes/diary.md", "Monday: planted tomatoes.\nTuesday: rain.\nWednesday: fixed the gate.\n");
     home.file(

@@ -6,6 +6,7 @@ use metnos_log::Event;
 use metnos_log::event::turn::{InvocationFinished, PlannedOp};
 use serde_json::{Value, json};
 
+use super::consent::trouble_of_one;
 use super::decide::Decider;
 use super::forms;
 use super::state::Phase;
@@ -86,9 +87,8 @@ impl Decider<'_> {
                 let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
                 let (Some(key), Some(path)) = (text("error"), text("path")) else { continue };
                 let class = text("error_class").unwrap_or_default();
-                let said = self.trouble(&key, &path);
-                let said =
-                    if said.is_empty() { self.say("trouble.not_done", &json!({ "class": class })) } else { said };
+                let messages = &self.context.rules.messages;
+                let said = trouble_of_one(messages, self.turn.language, (&class, &key), &path);
                 line["error"] = said.into();
             }
         }

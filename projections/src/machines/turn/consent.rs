@@ -135,10 +135,9 @@ impl Asking<'_> {
 
     /// What is not tried, and why.
     fn impossible(&self, ops: &[PlannedOp]) -> Vec<String> {
-        let troubled: Vec<(&PlannedOp, &String)> =
-            ops.iter().filter_map(|op| Some((op, &op.trouble.as_ref()?.1))).collect();
-        let said = |(op, key): &(&PlannedOp, &String)| {
-            let reason = trouble(self.messages, self.language, key, &op.path);
+        let troubled: Vec<_> = ops.iter().filter_map(|op| Some((op, op.trouble.as_ref()?))).collect();
+        let said = |(op, (class, key)): &(&PlannedOp, &(String, String))| {
+            let reason = trouble_of_one(self.messages, self.language, (class, key), &op.path);
             self.say("consent.cannot", &json!({ "path": op.path, "reason": reason }))
         };
         let mut lines: Vec<String> = troubled.iter().take(LISTED_MAX).map(said).collect();
@@ -197,4 +196,21 @@ fn common_folder(ops: &[&&PlannedOp]) -> Option<String> {
         }
     }
     (!common.is_empty()).then_some(common)
+}
+
+/// Why one thing of several was not done; reasons that a whole answer says in its own words get some here too.
+pub(super) fn trouble_of_one(
+    messages: &Messages,
+    language: Language,
+    (class, reason): (&str, &str),
+    path: &str,
+) -> String {
+    let said = trouble(messages, language, reason, path);
+    let key = match class {
+        _ if !said.is_empty() => return said,
+        "not_found" => "trouble.not_there",
+        "permission_denied" => "trouble.not_let",
+        _ => "trouble.not_done",
+    };
+    messages.say(language, key, json!({ "class": class }))
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::command::{Command, Prepared};
 use super::react::with_targets;
 use super::state::{Phase, Step, Turn};
-use super::{consent, forms};
+use super::{absent, consent, forms};
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
@@ -319,7 +319,11 @@ impl Decider<'_> {
         if let Some((rule, reason)) = self.guard("effects", &step.tool, &changed) {
             return self.block("call", &step, rule, reason);
         }
-        let troubled = prepared.targets.iter().find_map(|target| Some((target, target.trouble.as_ref()?)));
+        let planned = self.turn.plan.as_ref().map(|plan| plan.steps.as_slice()).unwrap_or_default();
+        let later = planned.get(step.number as usize..).unwrap_or_default();
+        let mut fatal =
+            prepared.targets.iter().filter(|target| !absent::is_spared(target, &prepared.targets, &step.tool, later));
+        let troubled = fatal.find_map(|target| Some((target, target.trouble.as_ref()?)));
         if let Some((target, (class, key))) = troubled {
             let reason = self.trouble(key, &target.canonical);
             return self.refuse_about("gateway", class, &reason, &target.canonical);

@@ -3,6 +3,7 @@
 //! `decide` turns what arrived into events, `apply` (in `state`) folds them, `react` says what to do next in the world.
 //! Nothing here waits, reads or writes: the engine does, and feeds what the world said back as commands.
 
+mod absent;
 mod acts;
 pub mod answers;
 pub mod command;

@@ -37,6 +37,7 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
     let last = &*in_reading_order(last, earlier);
     let tool = tools.indexed(&last.tool);
     let mut notes: Vec<String> = earlier.iter().flat_map(|step| speaker.notes(step, "")).collect();
+    notes.extend((1..results.len()).flat_map(|at| speaker.columns_read(&results[at - 1], &results[at..])));
     let body = match &plan.answer {
         AnswerSpec::Result => {
             let template = tool.and_then(|t| t.tool.manifest.presentation.as_ref()).map(|p| match language {
@@ -252,6 +253,24 @@ impl Speaker<'_> {
         notes
     }
 
+    /// How a table's columns were called and read, where a later step is about one of them.
+    fn columns_read(&self, step: &StepResult, later: &[StepResult]) -> Vec<String> {
+        const NAMING: [&str; 7] = ["by", "key", "field", "fields", "columns", "where", "aggregate"];
+        let asked = later.iter().flat_map(|step| NAMING.iter().filter_map(|name| step.args.get(name)));
+        let asked = asked.map(Value::to_string).collect::<String>().to_lowercase();
+        // «amount (2)» concerns who asks for the amount.
+        let concerns = |name: &str| {
+            let base = name.rsplit_once(" (").map_or(name, |(base, _)| base);
+            asked.contains(&Value::from(base.to_lowercase()).to_string())
+        };
+        let told = ["renamed", "day_first", "month_first"].into_iter().filter_map(|key| {
+            let names = step.result.pointer("/metadata")?.get(key)?.as_array()?;
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).filter(|name| concerns(name)).collect();
+            (!names.is_empty()).then(|| self.say(key, json!({ "names": names })))
+        });
+        told.collect()
+    }
+
     fn failures(&self, step: &StepResult, spoken: &str) -> Vec<String> {
         let errors = step.result.get("errors").and_then(Value::as_array);
         let failed = step.result.get("fail_count").and_then(Value::as_u64);
@@ -259,12 +278,14 @@ impl Speaker<'_> {
         if failed == 0 || ["errors", "fail_count"].iter().any(|name| spoken.contains(name)) {
             return Vec::new();
         }
-        let mut notes = vec![self.say("failed_some", json!({ "n": failed }))];
+        // What comes of a part of the files must not pass for all of them.
+        let key = if step.tool.starts_with("read_files") { "failed_read" } else { "failed_some" };
+        let mut notes = vec![self.say(key, json!({ "n": failed }))];
         for error in errors.into_iter().flatten().take(SHOWN) {
             let text = |name: &str| error.get(name).and_then(Value::as_str);
-            let target = text("path").or(text("url")).unwrap_or_default();
-            notes
-                .push(self.say("failed_line", json!({ "target": target, "error": text("error").unwrap_or_default() })));
+            let (target, error) = (text("path").or(text("url")).unwrap_or_default(), text("error").unwrap_or_default());
+            let line = || self.say("failed_line", json!({ "target": target, "error": error }));
+            notes.push(if error.contains(target) { error.to_owned() } else { line() });
         }
         notes
     }
