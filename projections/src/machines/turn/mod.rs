@@ -17,6 +17,7 @@ pub mod react;
 pub mod state;
 #[cfg(test)]
 mod tests;
+mod verdicts;
 
 pub use answers::Around;
 pub use command::Command;
