@@ -3,7 +3,6 @@
 //! Only for people. What is recorded, and what programs read, keeps every byte.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
 /// A name on one line: nothing in it ends the line, gives an order, or turns the direction of reading.
 pub fn name(name: &str) -> Cow<'_, str> {
@@ -21,18 +20,23 @@ fn written_out(text: &str, is_obeyed: impl Fn(char) -> bool) -> Cow<'_, str> {
     }
     let mut written = String::with_capacity(text.len() + 8);
     for sign in text.chars() {
-        match sign {
-            _ if !is_obeyed(sign) => written.push(sign),
-            '\n' => written.push_str("\\n"),
-            '\r' => written.push_str("\\r"),
-            '\t' => written.push_str("\\t"),
-            _ if sign.is_ascii() => {
-                write!(written, "\\x{:02x}", u32::from(sign)).expect("a text takes what is written")
-            }
-            _ => write!(written, "\\u{{{:x}}}", u32::from(sign)).expect("a text takes what is written"),
+        if is_obeyed(sign) {
+            written.push_str(&escape(sign));
+        } else {
+            written.push(sign);
         }
     }
     Cow::Owned(written)
+}
+
+fn escape(sign: char) -> String {
+    match sign {
+        '\n' => "\\n".to_owned(),
+        '\r' => "\\r".to_owned(),
+        '\t' => "\\t".to_owned(),
+        _ if sign.is_ascii() => format!("\\x{:02x}", u32::from(sign)),
+        _ => format!("\\u{{{:x}}}", u32::from(sign)),
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use metnos_log::event::dialog::{DialogAnswered, DialogExpired, DialogWithdrawn};
 use metnos_log::event::mnestome::PassingObserved;
 use metnos_log::event::turn::{
     ArgumentsResolved, CandidatesRanked, ConsentAnswered, ConsentDenied, ConsentExpired, PlanProposed, StepProposed,
-    Target, TurnCancelled, TurnClosed, TurnOpened,
+    Target, TurnClosed, TurnOpened,
 };
 use metnos_log::{Event, Kept, Micros, TurnId};
 use serde_json::{Value, json};
@@ -112,10 +112,8 @@ pub fn decide_and_apply(
             decider.push(DialogWithdrawn { dialog, by });
             decider.close_question();
         }
-        (Phase::Preparing | Phase::Asking | Phase::Calling, Command::Cancel { by }) => {
-            decider.push(TurnCancelled { by });
-            let message = decider.say("turn.cancelled", &json!({}));
-            decider.close("error", Some("cancelled"), message);
+        (Phase::Preparing | Phase::Asking | Phase::Calling | Phase::Committing, Command::Cancel { by }) => {
+            decider.cancelled(by);
         }
         (phase, _) => return Err(Rejection::OutOfPlace { command: name, phase }),
     }
