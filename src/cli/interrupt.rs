@@ -6,6 +6,7 @@
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::output::Failure;
@@ -23,6 +24,8 @@ struct Interrupts {
     count: u32,
     /// Whether Ctrl-C is ignored between turns, because a line editor takes it.
     edited: bool,
+    /// The terminal as it was before the line editor changed it.
+    before: Option<Termios>,
     /// Whether a question is open: the answer that follows says all there is to say.
     asking: bool,
     /// The exit code that the latest one means.
@@ -57,7 +60,8 @@ pub(super) fn begin_turn(stopping: String) -> Result<CancelFlag, Failure> {
 pub(super) fn between_turns(edited: bool) {
     let mut interrupts = interrupts();
     let (code, ending) = (interrupts.code, interrupts.ending);
-    *interrupts = Interrupts { edited, code, ending, ..Interrupts::default() };
+    let before = if edited { tcgetattr(std::io::stdin()).ok() } else { None };
+    *interrupts = Interrupts { edited, before, code, ending, ..Interrupts::default() };
 }
 
 /// Whether a turn is running, or a line is being carried out.
@@ -146,7 +150,13 @@ fn heard(code: u8) {
             }
         }
         Some(_) => end(code, "error: ended at once; the next command settles what was left open"),
-        None => end(code, "error: interrupted"),
+        None => {
+            if let Some(before) = &interrupts.before {
+                // A terminal that is gone needs no mending.
+                tcsetattr(std::io::stdin(), OptionalActions::Now, before).ok();
+            }
+            end(code, "error: interrupted")
+        }
     }
 }
 
