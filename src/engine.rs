@@ -1,19 +1,22 @@
 //! Turns the loop: command → decide → append → apply → react → effect, whose answer is a command again.
 //!
 //! Blocking, one thread a turn. Appends are handed to the log's writer in order and awaited where it matters: before the
-//! first change to the world, and before the answer leaves.
+//! first change to the world, and before the answer leaves. A turn that the person stops ends where it stands: between two
+//! effects, or between two changes.
+
+mod changes;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use metnos_log::event::turn::{EffectCommitted, EffectsCommitted, InvocationFinished, PlannedOp, TurnOpened};
+use metnos_log::event::turn::{InvocationFinished, PlannedOp, TurnOpened};
 use metnos_log::store::Pending;
 use metnos_log::{AppendError, BlobHash, Event, Kept, TurnId};
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::state::Asked;
-use metnos_projections::machines::turn::{Context, Effect, Rejection, Turn, decide_and_apply, forms, react};
+use metnos_projections::machines::turn::{Context, Effect, Phase, Rejection, Turn, decide_and_apply, forms, react};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::{Autonomy, Places};
 use metnos_projections::rules::references::ReferenceError;
@@ -21,9 +24,8 @@ use metnos_projections::rules::simple;
 use serde_json::{Value, json};
 
 use crate::builtins::{self, Builtin};
-use crate::effects::commit::Hands;
+use crate::effects::plan;
 use crate::effects::plan::Planned;
-use crate::effects::{commit, plan};
 use crate::faults;
 use crate::gateway::call::{Around, PreparedCall};
 use crate::gateway::{Caller, Loaded, call, failed, passed};
@@ -32,8 +34,6 @@ use crate::sandbox::{CallFailure, CancelFlag, Progress, SandboxError, Stage};
 
 /// The most changes that an event lists itself, and the most outcomes that get an event each.
 const LISTED_MAX: usize = 16;
-/// How many changes are made before their outcomes are recorded.
-const RUN_LENGTH: usize = 8192;
 
 /// Why a turn could not be carried to its end. The record holds what happened until then.
 #[derive(Debug, thiserror::Error)]
@@ -239,10 +239,12 @@ pub fn folded(instance: &Instance, id: TurnId) -> Result<Turn, metnos_log::store
 }
 
 /// Carries on a turn that a crash interrupted, from where its events leave it.
-pub fn resume(instance: &Instance, person: &dyn Person, id: TurnId, turn: Turn) -> Result<Turn, EngineError> {
-    let cancel = CancelFlag::new().map_err(|source| {
-        InstanceError::Dirs(crate::config::dirs::DirsError::Create { path: instance.dirs.runtime.clone(), source })
-    })?;
+pub fn resume(
+    instance: &Instance,
+    person: &dyn Person,
+    cancel: CancelFlag,
+    (id, turn): (TurnId, Turn),
+) -> Result<Turn, EngineError> {
     let mut run = Run { instance, person, cancel, id, turn, prepared: None, pending: Vec::new() };
     let interrupted = !matches!(react(&run.turn), Some(Effect::Commit { .. } | Effect::Reply));
     if interrupted {
@@ -255,6 +257,9 @@ pub fn resume(instance: &Instance, person: &dyn Person, id: TurnId, turn: Turn) 
 impl Run<'_> {
     fn until_closed(mut self) -> Result<Turn, EngineError> {
         loop {
+            if self.is_unwanted() {
+                self.take(Command::Cancel { by: "person".to_owned() }, Vec::new())?;
+            }
             match react(&self.turn) {
                 Some(Effect::Reply) | None => {
                     self.settle()?;
@@ -267,6 +272,12 @@ impl Run<'_> {
                 Some(Effect::Commit { step, ops, open }) => self.commit(step, &ops, &open)?,
             }
         }
+    }
+
+    /// Whether the person has stopped the turn while something of it was still to be done.
+    fn is_unwanted(&self) -> bool {
+        let is_up = matches!(self.turn.phase, Phase::Preparing | Phase::Asking | Phase::Calling | Phase::Committing);
+        is_up && self.cancel.is_raised()
     }
 
     /// Decides a command, hands its events to the log, folds them.
@@ -480,72 +491,6 @@ impl Run<'_> {
             changes,
         };
         (finished, planned.blobs)
-    }
-
-    /// Makes the planned changes. Their intent is on disk first; their outcomes follow together, run by run, each once the
-    /// changes of that run are on disk.
-    fn commit(&mut self, step: u32, ops: &[PlannedOp], open: &[u32]) -> Result<(), EngineError> {
-        self.settle()?;
-        let trace_id = self.turn.step().map(|step| step.trace_id.clone()).unwrap_or_default();
-        faults::reach("intent_to_effect");
-        let mut hands = Hands::default();
-        for run in open.chunks(RUN_LENGTH) {
-            let mut outcomes = Vec::with_capacity(run.len());
-            for &index in run {
-                let Some(op) = ops.get(index as usize) else { continue };
-                let outcome = match self.new_bytes(op)? {
-                    Ok(content) => commit::commit(&mut hands, op, &content, &commit::key(&trace_id, index)),
-                    Err(reason) => commit::Outcome::Failed("internal_error".to_owned(), reason.to_owned()),
-                };
-                outcomes.push((index, outcome));
-            }
-            hands.settle().map_err(EngineError::Settle)?;
-            faults::reach("effect_to_outcome");
-            self.tell(step, outcomes)?;
-        }
-        Ok(())
-    }
-
-    /// The bytes that a change writes: new ones, or those that an undo brings back.
-    fn new_bytes(&self, op: &PlannedOp) -> Result<Result<Vec<u8>, &'static str>, EngineError> {
-        let reader = self.instance.log.reader();
-        if let Some(image) = op.image {
-            let bytes = reader.blob(image)?.and_then(|sealed| self.instance.keys.unseal(&sealed));
-            return Ok(bytes.ok_or("no_copy"));
-        }
-        let Some(content) = op.content else { return Ok(Ok(Vec::new())) };
-        Ok(reader.blob(content)?.ok_or("system: the new bytes are not in the log"))
-    }
-
-    /// Records outcomes: one event each while they are few, one event for all of them otherwise.
-    fn tell(&mut self, step: u32, outcomes: Vec<(u32, commit::Outcome)>) -> Result<(), EngineError> {
-        if outcomes.len() <= LISTED_MAX {
-            for (index, outcome) in outcomes {
-                let failure = match &outcome {
-                    commit::Outcome::Failed(class, reason) => Some((class.clone(), reason.clone())),
-                    commit::Outcome::Done | commit::Outcome::FoundDone => None,
-                };
-                let outcome = outcome.name().to_owned();
-                self.take(Command::Effect(EffectCommitted { step, index, outcome, failure }), Vec::new())?;
-            }
-            return Ok(());
-        }
-        let mut committed = EffectsCommitted { step, ..EffectsCommitted::default() };
-        for (index, outcome) in outcomes {
-            let runs = match outcome {
-                commit::Outcome::Done => &mut committed.done,
-                commit::Outcome::FoundDone => &mut committed.found_done,
-                commit::Outcome::Failed(class, reason) => {
-                    committed.failed.push((index, class, reason));
-                    continue;
-                }
-            };
-            match runs.last_mut() {
-                Some((_, end)) if *end == index => *end = index + 1,
-                _ => runs.push((index, index + 1)),
-            }
-        }
-        self.take(Command::Effects(committed), Vec::new())
     }
 }
 

@@ -13,3 +13,5 @@ pub mod projection;
 pub mod replay;
 pub mod rules;
 pub mod views;
+
+pub use presented::visible;

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 
 use minijinja::{Environment, UndefinedBehavior};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::presented::visible;
 
 /// A language that Metnos speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -92,8 +95,26 @@ impl Messages {
         let Some(text) = self.texts.get(&language).and_then(|texts| texts.get(key)) else {
             return format!("[{key}]");
         };
-        fill(text, values).unwrap_or_else(|error| format!("[{key}: {error}]"))
+        fill(text, on_one_line(values)).unwrap_or_else(|error| format!("[{key}: {error}]"))
     }
+}
+
+/// The values with each name of a file, folder or address on one line, whatever it holds.
+fn on_one_line(values: impl Serialize) -> Value {
+    const NAMES: [&str; 7] = ["path", "dst", "target", "targets", "place", "folder", "detail"];
+    let mut values = serde_json::to_value(values).unwrap_or_default();
+    for name in NAMES {
+        match values.get_mut(name) {
+            Some(Value::String(text)) => *text = visible::name(text).into_owned(),
+            Some(Value::Array(items)) => {
+                for item in items.iter_mut().filter(|item| item.is_string()) {
+                    *item = visible::name(item.as_str().unwrap_or_default()).into();
+                }
+            }
+            _ => {}
+        }
+    }
+    values
 }
 
 /// Fills a template in: strict about variables, bounded in work, no access to anything but `values`.

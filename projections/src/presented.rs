@@ -13,6 +13,7 @@
 mod local;
 pub(crate) mod rows;
 mod table;
+pub mod visible;
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -235,7 +235,7 @@ fn is_legal(phase: Phase, event: &Event) -> bool {
         Event::InvocationFinished(_) => &[Calling],
         Event::EffectsPlanned(_) => &[Returned, Asking],
         Event::EffectCommitted(_) | Event::EffectsCommitted(_) => &[Committing],
-        Event::TurnCancelled(_) => &[Preparing, Asking, Calling],
+        Event::TurnCancelled(_) => &[Preparing, Asking, Calling, Committing],
         _ => &[Planning, Waiting, Preparing, Asking, Calling, Returned, Committing],
     };
     debug_assert!(!allowed.contains(&Closed), "nothing follows a closing");

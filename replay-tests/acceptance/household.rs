@@ -36,6 +36,8 @@ mod seeds;
 mod sentences;
 #[path = "household/server.rs"]
 mod server;
+#[path = "household/stopped.rs"]
+mod stopped;
 #[path = "household/tampered.rs"]
 mod tampered;
 #[path = "household/tasks.rs"]

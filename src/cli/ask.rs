@@ -9,7 +9,7 @@ use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
 use super::fit::Lines;
-use super::{Context, Failure, output, terminal};
+use super::{Context, Failure, interrupt, output, terminal};
 use crate::config::Flags;
 use crate::engine::{self, Reply, Request};
 use crate::instance::{Instance, now};
@@ -72,7 +72,8 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
     let code = tell(context, &instance, &turn)?;
     // The process ends with this: the system takes a long result back faster than it could be taken apart.
     std::mem::forget(turn);
-    Ok(code)
+    // What ended well although it was stopped has ended well.
+    Ok(if code != 0 && interrupt::is_stopped() { interrupt::code() } else { code })
 }
 
 /// Puts the question that a turn waits for, and goes on with what the person writes. Nothing written withdraws it.
@@ -92,7 +93,7 @@ fn asked(context: &Context, instance: &mut Instance, turn: Turn) -> Result<Turn,
 /// Tells the turn that waits what became of its question.
 pub(super) fn reply_to(context: &Context, instance: &mut Instance, turn: Turn, reply: &Reply) -> Result<Turn, Failure> {
     let Some(id) = turn.id else { return Ok(turn) };
-    let cancel = terminal::begin_turn().map_err(|error| Failure::internal(error.to_string()))?;
+    let cancel = context.begin_turn(instance)?;
     let turn = {
         let person = terminal::Terminal::new(&instance.rules.messages, context.global.quiet || context.global.json);
         engine::reply(instance, &person, cancel, (id, turn), reply)?
@@ -137,7 +138,7 @@ pub(super) fn tell(context: &Context, instance: &Instance, turn: &Turn) -> Resul
     } else {
         let message = turn.message.clone().unwrap_or_default();
         if turn.final_kind.as_deref() == Some("answer") {
-            output::answer(&message, lines(turn));
+            answer(turn);
         } else {
             output::aside(&message);
         }
@@ -151,12 +152,24 @@ pub(super) fn tell(context: &Context, instance: &Instance, turn: &Turn) -> Resul
     Ok(code)
 }
 
+/// Prints an answer. What was read out of a file or a page is somebody's text, and a pipe gets it as it is.
+pub(super) fn answer(turn: &Turn) {
+    let message = turn.message.as_deref().unwrap_or_default();
+    let is_content = turn.step().is_some_and(|step| {
+        (step.tool.starts_with("read_") || step.tool == "get_urls")
+            && step.result.as_ref().is_some_and(|result| result["content"].is_string())
+    });
+    if is_content { output::content(message) } else { output::answer(message, lines(turn)) }
+}
+
 /// Says what nobody was there to agree to, and how to.
 pub(super) fn hint(context: &Context, turn: &Turn) {
     if exit_code(turn) == 3 && turn.final_class.as_deref() == Some("consent_expired") {
         let asked = turn.asked.as_ref().map(|asked| asked.text.clone());
         context.say(&asked.unwrap_or_default());
-        context.say("hint: answer at a terminal, or give --approve all");
+        let undoes = turn.step().is_some_and(|step| step.tool == "undo_last_turn");
+        let given = if undoes { "--yes" } else { "--approve all" };
+        context.say(&format!("hint: answer at a terminal, or give {given}"));
     }
 }
 
@@ -186,7 +199,7 @@ pub(super) fn carry_out(
     let (approve, channel) = (approve.name().to_owned(), CONSOLE.to_owned());
     let dialogs = !context.global.json && terminal::Terminal::is_there();
     let request = Request { text, approve, folder, channel, given, dialogs };
-    let cancel = terminal::begin_turn().map_err(|error| Failure::internal(error.to_string()))?;
+    let cancel = context.begin_turn(instance)?;
     let turn = {
         let person = terminal::Terminal::new(&instance.rules.messages, context.global.quiet || context.global.json);
         engine::run(instance, &person, cancel, &request)?
@@ -214,6 +227,7 @@ pub(super) fn exit_code(turn: &Turn) -> u8 {
     match (turn.final_kind.as_deref(), turn.final_class.as_deref()) {
         (Some("answer"), _) => 0,
         (Some("ask" | "awaiting" | "needs_inputs"), _) => 3,
+        (Some("error"), Some("cancelled")) => interrupt::code(),
         (Some("error"), Some(class)) if FAILURES.contains(&class) => 2,
         (Some(_), _) => 1,
         (None, _) => 2,
@@ -238,6 +252,15 @@ const FAILURES: &[&str] = &[
 /// Settles turns that a crash interrupted: planned changes are finished, everything else ends with a plain record.
 pub(super) fn settle_interrupted(context: &Context, instance: &mut Instance) -> Result<(), Failure> {
     let open: Vec<String> = instance.turns.open().map(|(id, _)| id.to_owned()).collect();
+    let of_a_line = interrupt::is_in_turn();
+    let settled = settle_each(context, instance, open);
+    if settled.is_ok() && !of_a_line {
+        interrupt::between_turns(false);
+    }
+    settled
+}
+
+fn settle_each(context: &Context, instance: &mut Instance, open: Vec<String>) -> Result<(), Failure> {
     for name in open {
         let Ok(id) = name.parse() else { continue };
         let turn = engine::folded(instance, id)?;
@@ -253,8 +276,13 @@ pub(super) fn settle_interrupted(context: &Context, instance: &mut Instance) -> 
         }
         let changing = turn.phase == Phase::Committing;
         let person = terminal::Terminal::new(&instance.rules.messages, true);
-        let ended = engine::resume(instance, &person, id, turn)?;
+        let cancel = context.begin_turn(instance)?;
+        let ended = engine::resume(instance, &person, cancel, (id, turn))?;
         instance.catch_up()?;
+        if changing && ended.final_class.as_deref() == Some("cancelled") {
+            output::aside(&ended.message.unwrap_or_default());
+            return Err(Failure::interrupted());
+        }
         let key = if changing { "notice.finished" } else { "notice.interrupted" };
         let text = ended.opened.as_ref().map(|opened| output::short(&opened.text, 60)).unwrap_or_default();
         context.say(&context.text(instance, key, &json!({ "text": text, "message": ended.message })));

@@ -27,7 +27,7 @@ pub(super) fn run(context: &Context, command: &Audit) -> Result<u8, Failure> {
     if context.global.json {
         for line in audit::lines(&reader)? {
             if kind.as_deref().is_none_or(|kind| kind == line.kind) {
-                output::result(&line.text);
+                output::json_text(&line.text);
             }
         }
         return Ok(0);

@@ -9,11 +9,12 @@ use clap::Args;
 use metnos_log::TurnId;
 use metnos_projections::machines::turn::{Phase, Turn};
 use metnos_projections::rules::simple;
+use metnos_projections::visible;
 use serde_json::{Map, Value, json};
 
 use super::ask::{self, Approve};
 use super::editor::{Editor, Typed};
-use super::{Context, Failure, fit, output, plan, terminal};
+use super::{Context, Failure, fit, interrupt, output, plan, terminal};
 use crate::engine::{self, Reply, Request};
 use crate::instance::{Instance, now};
 use crate::why;
@@ -77,9 +78,13 @@ impl Talk<'_> {
             self.context.say(&self.context.text(&instance, "chat.still_open", &values));
             self.pends(&turn);
         }
+        let stopping = self.context.stopping(&instance);
         drop(instance);
         loop {
-            terminal::between_turns(true).map_err(|error| Failure::internal(error.to_string()))?;
+            if interrupt::is_ending() {
+                return Ok(interrupt::code());
+            }
+            interrupt::between_turns(true);
             let text = match editor.read(&self.prompt())? {
                 Typed::Ended => return Ok(0),
                 Typed::Cleared => {
@@ -94,6 +99,8 @@ impl Talk<'_> {
                 Line::Sentence("") if !self.pending.as_ref().is_some_and(|pending| pending.may_be_left_out) => {}
                 Line::Quit => return Ok(0),
                 line => {
+                    // From here on Ctrl-C stops what this line began, and not the conversation.
+                    interrupt::begin_turn(stopping.clone())?;
                     if let Err(failure) = self.reopened(&line) {
                         failure.print(false); // The next line may fare better: the log is opened anew for it.
                     }
@@ -106,12 +113,15 @@ impl Talk<'_> {
     fn prompt(&self) -> String {
         let Some(Pending { in_short, .. }) = &self.pending else { return "> ".to_owned() };
         let columns = terminal::columns(&std::io::stdout()).unwrap_or(80);
-        let question = output::shown(&output::short(in_short, columns), true).into_owned();
+        let question = visible::name(&output::short(in_short, columns)).into_owned();
         format!("({}) > ", fit::cut(&question, (columns / 2).max(8)))
     }
 
     fn reopened(&mut self, line: &Line<'_>) -> Result<(), Failure> {
         let mut instance = self.context.ready(&self.context.flags())?;
+        if interrupt::is_stopped() {
+            return Err(Failure::interrupted());
+        }
         if let Some(turn) = self.heard(&mut instance, line)? {
             ask::tell(self.context, &instance, &turn)?;
             self.ended(turn);
@@ -122,7 +132,7 @@ impl Talk<'_> {
     fn plainly(&mut self) -> Result<u8, Failure> {
         let mut instance = self.context.ready(&self.context.flags())?;
         loop {
-            terminal::between_turns(false).map_err(|error| Failure::internal(error.to_string()))?;
+            interrupt::between_turns(false);
             let mut bytes = Vec::new();
             let read = std::io::stdin().lock().read_until(b'\n', &mut bytes);
             if read.map_err(|error| Failure::internal(format!("the input cannot be read: {error}")))? == 0 {
@@ -141,12 +151,12 @@ impl Talk<'_> {
                         if self.context.global.json {
                             output::result_json(&ask::record(&instance, &turn)?);
                         } else {
-                            output::result(turn.message.as_deref().unwrap_or_default());
+                            ask::answer(&turn);
                         }
                         ask::hint(self.context, &turn);
                         self.ended(turn);
-                        if self.was_cancelled() {
-                            return Ok(terminal::INTERRUPTED);
+                        if self.was_cancelled() || interrupt::is_ending() {
+                            return Ok(interrupt::code());
                         }
                     }
                 }

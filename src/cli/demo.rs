@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::ask::{self, Approve};
-use super::{Context, Failure, Global, output};
+use super::{Context, Failure, Global, interrupt, output};
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let scratch =
@@ -34,6 +34,9 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     };
     for sentence in sentences {
         let turn = ask::one(&inner, &mut instance, sentence.clone(), Approve::All)?;
+        if interrupt::is_stopped() {
+            return Err(Failure::interrupted());
+        }
         let message = turn.message.unwrap_or_default();
         if context.global.json {
             output::result_json(&json!({ "sentence": sentence, "answer": message, "final_kind": turn.final_kind }));

@@ -170,7 +170,7 @@ fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u
         let turn = ask::carry_out(context, &mut instance, text, approve, Some(given))?;
         return ask::tell(context, &instance, &turn);
     }
-    let (result, report, duration_ms, trace_id) = caged(&instance, loaded, args)?;
+    let (result, report, duration_ms, trace_id) = caged(context, &instance, loaded, args)?;
     let good = result.get("ok") == Some(&Value::Bool(true));
     if context.global.json {
         let mut line = json!({ "ok": good, "cage": report, "duration_ms": duration_ms, "trace_id": trace_id });
@@ -182,7 +182,7 @@ fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u
         }
         output::result_json(&line);
     } else if good {
-        output::result(&serde_json::to_string_pretty(&result).unwrap_or_default());
+        output::json_text(&serde_json::to_string_pretty(&result).unwrap_or_default());
     } else {
         let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         return Err(Failure::refused(
@@ -198,6 +198,7 @@ fn refused(error: &LoadError) -> Failure {
 }
 
 fn caged(
+    context: &Context,
     instance: &Instance,
     loaded: Loaded,
     args: Value,
@@ -234,7 +235,7 @@ fn caged(
     if let Some(blocked) = instance.rules.laws.guard(subject, language) {
         return Ok((failure("vaglio_guard", &blocked.reason), None, 0, trace_id));
     }
-    let cancel = terminal::begin_turn().map_err(|error| Failure::internal(error.to_string()))?;
+    let cancel = context.begin_turn(instance)?;
     let progress = |_: Progress| {};
     let around =
         Around { caller: &caller, trace_id: &trace_id, typed: &|_| true, cancel, progress: &progress, canned: None };

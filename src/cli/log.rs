@@ -156,7 +156,7 @@ fn show(context: &Context, instance: &Instance, seq: u64) -> Result<u8, Failure>
     if context.global.json {
         output::result_json(&value);
     } else {
-        output::result(&serde_json::to_string_pretty(&value).unwrap_or_default());
+        output::json_text(&serde_json::to_string_pretty(&value).unwrap_or_default());
     }
     Ok(0)
 }

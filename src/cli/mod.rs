@@ -13,8 +13,10 @@ mod doctor;
 mod editor;
 mod executor;
 mod fit;
+mod interrupt;
 mod log;
 mod man;
+mod mistyped;
 mod output;
 mod plan;
 mod prefilter;
@@ -25,6 +27,7 @@ mod terminal;
 mod turn;
 mod undo;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -37,7 +40,7 @@ use crate::config::{Flags, Variables};
 use crate::instance::{Instance, InstanceError};
 use crate::loader::{self, check, seeds};
 use crate::projector::Until;
-use crate::sandbox::lock;
+use crate::sandbox::{CancelFlag, lock};
 use output::Failure;
 
 /// A household assistant whose every act is signed, caged, recorded and replayable.
@@ -143,7 +146,11 @@ const CAGE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&words) {
+        Ok(cli) => cli,
+        Err(error) => return mistyped::told(&error, &words),
+    };
     let variables = Variables::read();
     let context = Context { global: cli.global, variables };
     let outcome = context.start(&cli.command).and_then(|()| context.dispatch(cli.command));
@@ -195,6 +202,7 @@ impl Context {
         })?;
         let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time();
         subscriber.try_init().map_err(|error| Failure::internal(error.to_string()))?;
+        interrupt::listen().map_err(|error| Failure::internal(error.to_string()))?;
         tracing::debug!(?command, "started");
         Ok(())
     }
@@ -319,6 +327,17 @@ impl Context {
 
     fn language(&self, instance: &Instance) -> Language {
         self.global.lang.or(instance.settings.language).unwrap_or_default()
+    }
+
+    /// The flag that Ctrl-C raises until the turn is over.
+    fn begin_turn(&self, instance: &Instance) -> Result<CancelFlag, Failure> {
+        interrupt::begin_turn(self.stopping(instance))
+    }
+
+    /// What is said when a turn is being stopped.
+    fn stopping(&self, instance: &Instance) -> String {
+        let text = (!self.global.quiet).then(|| self.text(instance, "turn.stopping", &serde_json::json!({})));
+        text.unwrap_or_default()
     }
 
     /// Tells the person something that is not the result.

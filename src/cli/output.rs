@@ -18,6 +18,7 @@ use crate::loader::InstallError;
 use crate::sandbox::SandboxError;
 use metnos_log::OpenError;
 use metnos_log::store::ReadError;
+use metnos_projections::visible;
 
 pub(super) use crate::why::{plain, short};
 
@@ -27,7 +28,8 @@ pub(super) struct Failure {
     /// The exit code.
     pub code: u8,
     message: String,
-    hint: Option<String>,
+    /// What to do next.
+    pub hint: Option<String>,
 }
 
 impl Failure {
@@ -51,6 +53,11 @@ impl Failure {
         Self { code: 3, message: message.into(), hint: Some(hint.into()) }
     }
 
+    /// The person, or the system, ended the command.
+    pub(super) fn interrupted() -> Self {
+        Self { code: super::interrupt::code(), message: "interrupted".to_owned(), hint: None }
+    }
+
     /// An error with its causes.
     fn of(error: &dyn Error, hint: Option<&str>) -> Self {
         let mut message = error.to_string();
@@ -68,9 +75,9 @@ impl Failure {
 
     /// Prints it on stderr; with `json` also as an object on stdout.
     pub(super) fn print(&self, json: bool) {
-        eprintln!("error: {}", self.message);
+        eprintln!("error: {}", visible::text(&self.message));
         if let Some(hint) = &self.hint {
-            eprintln!("hint: {hint}");
+            eprintln!("hint: {}", visible::text(hint));
         }
         if json {
             result_json(&json!({ "ok": false, "error": self.message, "hint": self.hint, "exit": self.code }));
@@ -171,34 +178,47 @@ pub(super) fn answer(text: &str, lines: Lines) {
 pub(super) fn result_json(value: &impl Serialize) {
     let text = serde_json::to_string(value)
         .unwrap_or_else(|error| json!({ "ok": false, "error": error.to_string() }).to_string());
-    write_line(&text);
+    json_text(&text);
+}
+
+/// A result for programs that is JSON text already.
+pub(super) fn json_text(text: &str) {
+    write_bytes(&in_ascii_orders(text));
+}
+
+/// JSON leaves some control characters as they are (`DEL`, C1); written as `\u009b` they mean the same to a program and
+/// nothing to a terminal.
+fn in_ascii_orders(json: &str) -> Cow<'_, str> {
+    let is_left = |sign: char| sign.is_control() && sign != '\n';
+    if !json.contains(is_left) {
+        return Cow::Borrowed(json);
+    }
+    let written = |sign: char| if is_left(sign) { format!("\\u{:04x}", u32::from(sign)) } else { sign.to_string() };
+    Cow::Owned(json.chars().map(written).collect())
+}
+
+/// What was read for a person: at a terminal as an answer, piped with every byte as it was read.
+pub(super) fn content(text: &str) {
+    if std::io::stdout().is_terminal() {
+        answer(text, Lines::Text);
+    } else {
+        write_bytes(text);
+    }
 }
 
 /// Something that is not the result.
 pub(super) fn aside(text: &str) {
-    eprintln!("{}", shown(text, std::io::stderr().is_terminal()));
+    eprintln!("{}", visible::text(text));
 }
 
-/// What is shown at a terminal: control characters as pictures, so that a file's bytes give the terminal no orders.
-/// Piped output stays as it is.
-pub(super) fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
-    let obeyed = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
-    if !is_terminal || !text.contains(obeyed) {
-        return Cow::Borrowed(text);
-    }
-    let picture = |character: char| match u32::from(character) {
-        _ if !obeyed(character) => character,
-        0x7f => '\u{2421}',
-        code if code < 0x20 => char::from_u32(0x2400 + code).unwrap_or('\u{fffd}'),
-        _ => '\u{fffd}',
-    };
-    Cow::Owned(text.chars().map(picture).collect())
+/// What a terminal would obey is written out, for whoever shows it in the end: `metnos … | less -R` obeys too.
+fn write_line(text: &str) {
+    write_bytes(&visible::text(text));
 }
 
 /// A reader that went away (`| head`) is no error of ours.
-fn write_line(text: &str) {
+fn write_bytes(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    let text = shown(text, stdout.is_terminal());
     let written = stdout
         .write_all(text.as_bytes())
         .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
@@ -235,9 +255,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_gets_no_orders_and_a_pipe_gets_the_bytes() {
-        let text = "a\tb\u{1b}[31m\u{7}\u{9b}\nc";
-        assert_eq!(shown(text, true), "a\tb\u{241b}[31m\u{2407}\u{fffd}\nc");
-        assert_eq!(shown(text, false), text);
+    fn json_means_the_same_and_gives_no_orders() {
+        let value = json!({ "name": "a\u{1b}[31m\n\u{7f}\u{9b}é" });
+        let text = serde_json::to_string(&value).unwrap();
+        let shown = in_ascii_orders(&text);
+        assert!(!shown.contains(char::is_control), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 }

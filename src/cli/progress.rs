@@ -8,6 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use metnos_projections::visible;
+
 use super::terminal::{columns, write_aside};
 use super::{fit, output};
 
@@ -58,7 +60,7 @@ impl State {
         let seconds = self.since.elapsed().as_secs();
         let line = format!("{} … {seconds} s", output::short(&self.text, 200));
         let width = columns(&std::io::stderr()).unwrap_or(COLUMNS).saturating_sub(1);
-        let line = fit::cut(&output::shown(&line, true), width);
+        let line = fit::cut(&visible::name(&line), width);
         write_aside(&format!("\r\u{1b}[K{line}"));
         self.shown = true;
     }

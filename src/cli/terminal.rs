@@ -1,18 +1,19 @@
-//! The person at the terminal: consent by a question, progress on stderr, Ctrl-C.
+//! The person at the terminal: consent by a question, progress on stderr.
 //!
-//! Ctrl-C ends the running turn and leaves its record; a second one during the same turn ends the program at once.
+//! Nothing is asked where nobody can answer; Ctrl-C instead of an answer stops the turn.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 
 use metnos_projections::messages::{Language, Messages};
+use metnos_projections::visible;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::json;
 
+use super::interrupt;
 use super::progress::ProgressLine;
 use crate::engine::{Answer, Person};
-use crate::sandbox::{CancelFlag, Progress};
+use crate::sandbox::Progress;
 
 /// Whoever started the command.
 pub(super) struct Terminal<'a> {
@@ -56,7 +57,7 @@ impl Person for Terminal<'_> {
             line.hold();
         }
         let prompt = self.messages.say(language, "consent.prompt", json!({}));
-        write_aside(&format!("{} {prompt} ", super::output::shown(text, true)));
+        write_aside(&format!("{} {prompt} ", visible::text(text)));
         let answer = read_answer();
         if let Some(line) = &self.line {
             line.release();
@@ -90,7 +91,7 @@ enum Heard {
 
 /// Puts a question and takes one line; none when nobody answers.
 pub(super) fn ask_line(question: &str, prompt: &str) -> Option<String> {
-    write_aside(&format!("{}\n{prompt} ", super::output::shown(question, true)));
+    write_aside(&format!("{}\n{prompt} ", visible::text(question)));
     match read_line() {
         Heard::Line(line) => Some(line),
         Heard::Nobody | Heard::Cancelled => None,
@@ -111,9 +112,8 @@ fn read_answer() -> Answer {
 /// One line from the person, or Ctrl-C instead of it.
 fn read_line() -> Heard {
     let stdin = std::io::stdin();
-    // A statement of its own: the listener needs the lock while this waits.
-    let current = interrupts().current.clone();
-    if let Some(cancel) = current {
+    let asking = interrupt::asking();
+    if let Some(cancel) = asking.turn() {
         loop {
             let mut descriptors =
                 [PollFd::new(&stdin, PollFlags::IN), PollFd::from_borrowed_fd(cancel.fd(), PollFlags::IN)];
@@ -134,78 +134,4 @@ fn read_line() -> Heard {
         Ok(0) | Err(_) => Heard::Nobody,
         Ok(_) => Heard::Line(line),
     }
-}
-
-/// What Ctrl-C means now.
-#[derive(Debug, Default)]
-struct Interrupts {
-    /// The turn that it cancels; between turns, none.
-    current: Option<CancelFlag>,
-    /// How often it was pressed during this turn.
-    count: u32,
-    /// Whether it is ignored between turns, because a line editor takes it.
-    edited: bool,
-}
-
-fn interrupts() -> MutexGuard<'static, Interrupts> {
-    static INTERRUPTS: OnceLock<Mutex<Interrupts>> = OnceLock::new();
-    INTERRUPTS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A flag that Ctrl-C raises until the turn is over.
-pub(super) fn begin_turn() -> std::io::Result<CancelFlag> {
-    listen()?;
-    let flag = CancelFlag::new()?;
-    let mut interrupts = interrupts();
-    interrupts.current = Some(flag.clone());
-    interrupts.count = 0;
-    Ok(flag)
-}
-
-/// Between two turns Ctrl-C ends the program, unless a line editor takes it.
-pub(super) fn between_turns(edited: bool) -> std::io::Result<()> {
-    listen()?;
-    let mut interrupts = interrupts();
-    interrupts.current = None;
-    interrupts.edited = edited;
-    Ok(())
-}
-
-/// The exit code of a program that Ctrl-C ended.
-pub(super) const INTERRUPTED: u8 = 130;
-
-/// Starts to listen, once a process; when this returns, Ctrl-C is heard.
-fn listen() -> std::io::Result<()> {
-    static LISTENS: Mutex<bool> = Mutex::new(false);
-    let mut listens = LISTENS.lock().unwrap_or_else(PoisonError::into_inner);
-    if *listens {
-        return Ok(());
-    }
-    let (ready, is_ready) = mpsc::channel();
-    std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
-        if let Err(error) = hear_interrupts(&ready) {
-            ready.send(Err(error)).ok();
-        }
-    })?;
-    is_ready.recv().map_err(std::io::Error::other)??;
-    *listens = true;
-    Ok(())
-}
-
-fn hear_interrupts(ready: &mpsc::Sender<std::io::Result<()>>) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let mut signals = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
-        ready.send(Ok(())).ok();
-        while signals.recv().await.is_some() {
-            let mut interrupts = interrupts();
-            interrupts.count += 1;
-            match &interrupts.current {
-                Some(turn) if interrupts.count == 1 => turn.cancel(),
-                None if interrupts.edited => {}
-                _ => std::process::exit(i32::from(INTERRUPTED)),
-            }
-        }
-        Ok(())
-    })
 }

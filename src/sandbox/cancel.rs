@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 /// Shared by the call and whoever may cancel it; once raised it stays raised.
 #[derive(Clone, Debug)]
@@ -26,6 +26,12 @@ impl CancelFlag {
     pub fn cancel(&self) {
         // A full counter means that it is raised already: nothing is lost when this write fails.
         rustix::io::write(&self.event, &1_u64.to_ne_bytes()).ok();
+    }
+
+    /// Whether it is raised.
+    pub fn is_raised(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.event, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
     /// The descriptor that becomes readable when the flag is raised.

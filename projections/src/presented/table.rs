@@ -7,6 +7,7 @@ use minijinja::Error;
 use minijinja::value::{Value, ValueKind};
 
 use super::local::{self, Number};
+use super::visible;
 use crate::messages::Language;
 
 /// The longest line, in characters of a terminal.
@@ -236,17 +237,8 @@ fn kind_in_italian(name: &str, value: &Value, options: &Options) -> Option<Strin
 }
 
 fn one_line(text: &str) -> String {
-    text.trim()
-        .chars()
-        .filter_map(|sign| match sign {
-            '\n' => Some('↵'),
-            '\t' => Some(' '),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
-            _ if sign.is_control() => None,
-            _ => Some(sign),
-        })
-        .take(CELL_MAX)
-        .collect()
+    let cut: String = text.trim().replace('\t', " ").chars().take(CELL_MAX).collect();
+    visible::name(&cut).into_owned()
 }
 
 fn looks_like_a_number(text: &str) -> bool {

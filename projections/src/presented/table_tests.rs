@@ -125,7 +125,7 @@ fn what_is_missing_has_a_word_in_the_first_column_only() {
 #[test]
 fn nothing_steers_the_terminal() {
     let rows = json!([{"a": "x\u{1b}[31m\ny\t\u{202e}z\u{7}", "b\u{1b}": 1}]);
-    check(r#""en""#, &rows, &["a          b", "x[31m↵y z  1"]);
+    check(r#""en""#, &rows, &[r"a                           b\x1b", r"x\x1b[31m\ny \u{202e}z\x07      1"]);
 }
 
 #[test]

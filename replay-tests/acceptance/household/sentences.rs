@@ -1,6 +1,7 @@
 //! The sentences that every home must be able to carry out, in both languages, as root and as an ordinary user.
 
 use super::home::{Home, Ran, User, users};
+use super::pty::Pty;
 use super::server::{Server, UUID_BODY};
 
 #[test]
@@ -177,4 +178,80 @@ fn a_page_that_leads_elsewhere_is_not_followed() {
             && !connections.contains("\"host\":\"169.254.169.254\",\"method\":\"GET\",\"port\":80,\"status\":200"),
         "{connections}"
     );
+}
+
+#[test]
+fn a_sentence_without_ask_is_told_how_it_goes() {
+    let home = Home::new();
+    home.file("a.txt", "one\n");
+    for (args, line) in [
+        (["what is in a.txt"].as_slice(), "metnos ask 'what is in a.txt'"),
+        (&["leggi", "a.txt"], "metnos ask 'leggi a.txt'"),
+        (&["create", "a", "folder", "it's"], r"metnos ask 'create a folder it'\''s'"),
+        (&["ask", "read", "a.txt"], "metnos ask 'read a.txt'"),
+    ] {
+        let ran = home.run(args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(ran.err.starts_with("error: ") && ran.err.contains(line), "{}", ran.err);
+        assert!(!ran.err.contains("Usage"), "{}", ran.err);
+    }
+    // The line that is shown does what was meant, given to a shell as it stands.
+    let shown = home.run(["read", "a.txt"]).err;
+    let line = shown.lines().find_map(|line| line.split_once(": metnos ")).unwrap().1.to_owned();
+    let prototype = home.command();
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg(format!("\"$0\" {line}")).arg(prototype.get_program()).env_clear();
+    shell.envs(prototype.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(home.files());
+    let ran: Ran = shell.stdin(std::process::Stdio::null()).output().unwrap().into();
+    assert_eq!((ran.code, ran.out.as_str()), (0, "one\n"), "{}", ran.err);
+    let ran = home.run(["--json", "leggi", "a.txt"]);
+    assert_eq!((ran.code, &ran.json()["ok"]), (2, &false.into()), "{}", ran.err);
+    let ran = home.run(["stauts"]);
+    assert!(ran.code == 2 && ran.err.contains("'status'") && !ran.err.contains("ask"), "{}", ran.err);
+}
+
+#[test]
+fn names_are_written_out_and_contents_piped_as_they_are() {
+    let home = Home::new();
+    let path = home.file("odd/a\u{1b}[31mb\nc.txt", "x");
+    home.file("odd/other.txt", "xyz");
+    home.file("colours.txt", "a\u{1b}[31mb\r\n");
+    let shown = r"a\x1b[31mb\nc.txt";
+    for sentence in ["list the files in ~/odd", "the 2 biggest files in ~/odd", "find the files in ~/odd"] {
+        let ran = home.ask(sentence);
+        assert!(ran.code == 0 && ran.out.contains(shown), "{sentence}: {} {}", ran.out, ran.err);
+        let (_, screen) = Pty::run(&home, 200, &["ask", sentence]).ends();
+        assert!(screen.contains(shown) && !screen.contains("\u{1b}[31m"), "{sentence}: {screen}");
+        let record = home.run(["--json", "ask", sentence]).json();
+        let entries = record["steps"][0]["result"]["entries"].as_array().unwrap();
+        assert!(entries.iter().any(|entry| entry["path"] == *path.to_string_lossy()), "{sentence}: {entries:?}");
+    }
+    let asked = home.ask("move all files of ~/odd to ~/kept");
+    assert!(asked.code == 3 && asked.err.contains(shown) && !asked.err.contains('\u{1b}'), "{}", asked.err);
+    let moved = home.ask_approved("move all files of ~/odd to ~/kept");
+    assert!(moved.code == 0 && moved.out.contains(shown) && !moved.out.contains('\u{1b}'), "{}", moved.out);
+    let undone = home.run(["--yes", "undo"]);
+    assert!(undone.code == 0 && undone.out.contains(shown) && !undone.out.contains('\u{1b}'), "{}", undone.out);
+    let read = home.ask("read the file colours.txt");
+    assert_eq!((read.code, read.out.as_str()), (0, "a\u{1b}[31mb\r\n"), "{}", read.err);
+    let (_, screen) = Pty::run(&home, 200, &["ask", "read the file colours.txt"]).ends();
+    assert!(screen.contains(r"a\x1b[31mb\r"), "{screen}");
+}
+
+#[test]
+fn an_undo_without_a_terminal_wants_its_yes_on_the_command_line() {
+    let home = Home::new();
+    let path = home.file("notes.txt", "one\n");
+    assert_eq!(home.ask_approved("delete the file notes.txt").code, 0);
+    let refused = home.run(["undo"]);
+    assert_eq!(refused.code, 3, "{}", refused.err);
+    assert!(refused.err.contains("notes.txt") && refused.err.contains("--yes"), "{}", refused.err);
+    assert!(!path.exists());
+    let undone = home.run(["--yes", "undo"]);
+    assert_eq!(undone.code, 0, "{}", undone.err);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n");
+    // The undo of the undo, by the other way to say it.
+    assert_eq!(home.run(["undo", "--approve", "all"]).code, 0);
+    assert!(!path.exists());
+    home.is_whole();
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use metnos_log::Event;
-use metnos_log::event::turn::{InvocationFinished, PlannedOp};
+use metnos_log::event::turn::{InvocationFinished, PlannedOp, TurnCancelled};
 use serde_json::{Value, json};
 
 use super::consent::trouble_of_one;
 use super::decide::Decider;
 use super::forms;
-use super::state::Phase;
+use super::state::{Phase, Step};
 use crate::rules::policy::{self, Use};
 
 /// The most lines of a result that get words.
@@ -47,6 +47,17 @@ impl Decider<'_> {
         let mut signs = self.signs(&step, &manifest);
         signs.harmless = false;
         self.rule_on("effects", &step, decision, signs);
+    }
+
+    /// The person wants no more of it. What was changed by then stays, and how to take it back is said.
+    pub(super) fn cancelled(&mut self, by: String) {
+        self.push(TurnCancelled { by });
+        let made = |step: &Step| step.committed.values().filter(|failed| failed.is_none()).count();
+        let done: usize = self.turn.steps.iter().map(made).sum();
+        let planned = self.turn.step().map_or(0, |step| step.ops.len());
+        let key = if done > 0 { "turn.cancelled_partly" } else { "turn.cancelled" };
+        let message = self.say(key, &json!({ "done": done, "planned": planned }));
+        self.close("error", Some("cancelled"), message);
     }
 
     /// The step that is up has its result: goes on with the next, or closes.

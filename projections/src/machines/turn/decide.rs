@@ -7,27 +7,25 @@ use metnos_log::canonical::{self, Json};
 use metnos_log::event::dialog::{DialogAnswered, DialogExpired, DialogWithdrawn};
 use metnos_log::event::mnestome::PassingObserved;
 use metnos_log::event::turn::{
-    ArgumentsResolved, CandidatesRanked, ConsentAnswered, ConsentAsked, ConsentDenied, ConsentExpired, EffectsPlanned,
-    InvocationStarted, PlanProposed, StepProposed, StepRefused, Target, TurnCancelled, TurnClosed, TurnOpened,
-    VerdictGiven,
+    ArgumentsResolved, CandidatesRanked, ConsentAnswered, ConsentDenied, ConsentExpired, PlanProposed, StepProposed,
+    Target, TurnClosed, TurnOpened,
 };
 use metnos_log::{Event, Kept, Micros, TurnId};
 use serde_json::{Value, json};
 
+use super::absent;
 use super::command::{Command, Prepared};
 use super::react::with_targets;
 use super::state::{Phase, Step, Turn};
-use super::{absent, consent, forms};
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
 use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
 use crate::rules::cage_plan::Autonomy;
-use crate::rules::core_paths::OwnDirs;
 use crate::rules::policy::{self, Decision, Use};
 use crate::rules::simple::answer::{self, StepResult};
 use crate::rules::simple::{self, Facts, Proposal, Tools};
-use crate::rules::vaglio::{self, Signs, Subject};
+use crate::rules::vaglio::Signs;
 use crate::rules::{Rules, shape};
 
 /// The most steps of a turn (design 5-turn, «Caps and guards»).
@@ -35,8 +33,6 @@ pub const STEPS_MAX: usize = 30;
 /// The most calls of one executor in a turn; of one that takes many targets at once, two.
 pub const CALLS_MAX: usize = 10;
 const VECTORIAL_CALLS_MAX: usize = 2;
-/// How long a consent is waited for, in seconds.
-const CONSENT_EXPIRES_S: u32 = 600;
 
 /// What decisions are made with.
 #[derive(Clone, Copy)]
@@ -117,10 +113,8 @@ pub fn decide_and_apply(
             decider.push(DialogWithdrawn { dialog, by });
             decider.close_question();
         }
-        (Phase::Preparing | Phase::Asking | Phase::Calling, Command::Cancel { by }) => {
-            decider.push(TurnCancelled { by });
-            let message = decider.say("turn.cancelled", &json!({}));
-            decider.close("error", Some("cancelled"), message);
+        (Phase::Preparing | Phase::Asking | Phase::Calling | Phase::Committing, Command::Cancel { by }) => {
+            decider.cancelled(by);
         }
         (phase, _) => return Err(Rejection::OutOfPlace { command: name, phase }),
     }
@@ -130,7 +124,7 @@ pub fn decide_and_apply(
 /// One decision in the making.
 pub(super) struct Decider<'a> {
     pub(super) turn: Turn,
-    id: TurnId,
+    pub(super) id: TurnId,
     pub(super) context: Context<'a>,
     out: Vec<Event>,
 }
@@ -418,135 +412,6 @@ impl Decider<'_> {
         }
     }
 
-    pub(super) fn guard(&self, about: &str, tool: &str, paths: &[String]) -> Option<(String, String)> {
-        let opened = self.turn.opened.as_ref()?;
-        let [config, data, audit] = opened.own.clone();
-        let own = OwnDirs { config, data, audit };
-        let subject = Subject { about, tool, paths, home: &opened.home, own: &own };
-        self.context.rules.laws.guard(subject, self.turn.language).map(|blocked| (blocked.rule, blocked.reason))
-    }
-
-    pub(super) fn block(&mut self, about: &str, step: &Step, rule: String, reason: String) {
-        self.push(VerdictGiven {
-            step: step.number,
-            about: about.to_owned(),
-            approved: false,
-            policy: Decision::Deny.name().to_owned(),
-            score_permille: 0,
-            blocked_by: Some(rule.clone()),
-            judge_kind: "rules".to_owned(),
-            reasons: vec![rule],
-        });
-        self.refuse("guard", "vaglio_guard", Some(reason));
-    }
-
-    /// The verdict on a call or on effects, and what follows from it.
-    pub(super) fn rule_on(&mut self, about: &str, step: &Step, decision: Decision, signs: Signs) {
-        let score = vaglio::judge(signs);
-        let judged =
-            vaglio::is_safe(&step.tool) && !signs.untrusted_target || score >= vaglio::JUDGE_THRESHOLD_PERMILLE;
-        let approved = judged && decision != Decision::Deny;
-        let mut reasons = vec![format!("policy: {}", decision.name())];
-        if !judged {
-            reasons.push(format!("judge: {score} is below {}", vaglio::JUDGE_THRESHOLD_PERMILLE));
-        }
-        self.push(VerdictGiven {
-            step: step.number,
-            about: about.to_owned(),
-            approved,
-            policy: decision.name().to_owned(),
-            score_permille: score,
-            blocked_by: (!judged).then(|| "judge".to_owned()),
-            judge_kind: "rules".to_owned(),
-            reasons,
-        });
-        match (judged, decision) {
-            (false, _) => self.refuse("judge", "vaglio_judge", None),
-            (true, Decision::Deny) => self.refuse("policy", "policy_violation", None),
-            (true, Decision::Ask) => self.ask(about),
-            (true, Decision::Allow) => self.go_on_after_consent(about == "effects"),
-        }
-    }
-
-    fn ask(&mut self, about: &str) {
-        let Some(step) = self.turn.step().cloned() else { return };
-        let manifest = self.manifest(&step.tool);
-        let text = consent::text(&self.context.rules.messages, &self.turn, &step, manifest.as_ref(), about);
-        self.push(ConsentAsked {
-            step: step.number,
-            about: about.to_owned(),
-            digest: consent::digest(&step, about),
-            text: Kept::text(text),
-            expires_s: CONSENT_EXPIRES_S,
-        });
-    }
-
-    fn go_on_after_consent(&mut self, effects: bool) {
-        let Some(step) = self.turn.step().cloned() else { return };
-        if effects {
-            let ops = serde_json::to_value(&*step.ops).expect("planned changes are plain data");
-            return self.push(EffectsPlanned { step: step.number, ops: Kept::json(&ops) });
-        }
-        if forms::is_dialog(&step.tool) {
-            return self.ask_of_step(None);
-        }
-        self.start_call(&step);
-    }
-
-    /// Everything is allowed and known: the call begins.
-    pub(super) fn start_call(&mut self, step: &Step) {
-        let repeatable = self.manifest(&step.tool).is_some_and(|manifest| {
-            // Effects are committed by the core: the call itself only looks, so it may run again.
-            !manifest
-                .capabilities
-                .iter()
-                .any(|capability| policy::registered(&capability.name).is_none_or(|known| known.critical))
-        });
-        self.push(InvocationStarted {
-            trace_id: trace_id(self.id, step.number),
-            step: step.number,
-            tool: step.tool.clone(),
-            version: step.version.clone(),
-            plan_digest: step.plan_digest.clone(),
-            repeatable,
-        });
-    }
-
-    /// What the edge's reason key means, in the turn's language; `key: detail`.
-    pub(super) fn trouble(&self, reason: &str, path: &str) -> String {
-        trouble(&self.context.rules.messages, self.turn.language, reason, path)
-    }
-
-    pub(super) fn failure(&self, step: &Step, class: &str, reason: &str) -> String {
-        let args = if step.args.is_null() { &step.proposed } else { &*step.args };
-        answer::failure(&self.context.rules.messages, self.turn.language, &step.tool, args, class, reason)
-    }
-
-    fn push_refusal(&mut self, step: u32, by: &str, class: &str, reason: String) {
-        self.push(StepRefused { step, by: by.to_owned(), class: class.to_owned(), reason });
-    }
-
-    /// The step that is up may not run: says why and closes. Of an earlier step's work nothing is lost, and that is said.
-    pub(super) fn refuse(&mut self, by: &str, class: &str, reason: Option<String>) {
-        let Some(step) = self.turn.step().cloned() else { return };
-        let args = if step.args.is_null() { &step.proposed } else { &*step.args };
-        self.refuse_over(by, class, &reason.unwrap_or_default(), args);
-    }
-
-    /// The same, about one of the things that the step names.
-    pub(super) fn refuse_about(&mut self, by: &str, class: &str, reason: &str, target: &str) {
-        self.refuse_over(by, class, reason, &json!({ "path": target }));
-    }
-
-    fn refuse_over(&mut self, by: &str, class: &str, reason: &str, args: &Value) {
-        let Some((number, tool)) = self.turn.step().map(|step| (step.number, step.tool.clone())) else { return };
-        self.push_refusal(number, by, class, reason.to_owned());
-        let Context { rules, .. } = self.context;
-        let message = answer::failure(&rules.messages, self.turn.language, &tool, args, class, reason);
-        let kind = if class == "consent_expired" { "awaiting" } else { "error" };
-        self.close(kind, Some(class), message);
-    }
-
     fn answer(&mut self) {
         let Some(plan) = self.turn.plan.clone() else { return };
         let results: Vec<StepResult> = self
@@ -625,7 +490,7 @@ fn given_step(given: &Value, end: u32) -> PlannedStep {
 }
 
 /// The name of a call: derived, so that replay computes the same.
-fn trace_id(turn: TurnId, step: u32) -> String {
+pub(super) fn trace_id(turn: TurnId, step: u32) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("metnos trace id v1");
     hasher.update(&turn.0).update(&step.to_le_bytes());
     hasher.finalize().to_hex()[..26].to_owned()

@@ -18,6 +18,7 @@ pub mod react;
 pub mod state;
 #[cfg(test)]
 mod tests;
+mod verdicts;
 
 pub use answers::Around;
 pub use command::Command;

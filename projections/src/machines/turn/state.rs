@@ -286,6 +286,11 @@ impl Turn {
                 step.take(committed);
                 self.phase = step.settled();
             }
+            Event::TurnCancelled(_) if self.phase == Phase::Committing => {
+                // What was not made any more counts as failed; the step itself did not end well.
+                outcome::complete(step);
+                step.ok = false;
+            }
             _ => {}
         }
     }

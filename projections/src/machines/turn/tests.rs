@@ -14,8 +14,8 @@ use super::{Command, Context, Effect, Phase, Rejection, Turn, decide, react};
 use crate::machines::catalog::Catalog;
 use crate::manifest::Manifest;
 use crate::replay;
-use crate::rules::Rules;
 use crate::rules::simple::Tools;
+use crate::rules::{Rules, undo};
 
 pub(super) const ID: TurnId = TurnId([7; 16]);
 pub(super) const NOW: Micros = Micros(1_795_305_600_000_000);
@@ -437,6 +437,29 @@ fn what_is_impossible_is_left_out_and_the_rest_goes_on() {
     let message = turn.message.clone().unwrap();
     assert!(message.contains("Moved /home/o/old/b to the trash") && message.contains("1 item failed"), "{message}");
     assert_eq!((turn.final_kind.as_deref(), turn.final_class.as_deref()), (Some("answer"), Some("not_found")));
+}
+
+#[test]
+fn a_turn_that_is_stopped_between_changes_says_what_was_made() {
+    let world = World::new();
+    for (made, said) in
+        [(0, "I stopped as you asked."), (3, "3 of 100 changes were made"), (1, "1 of 100 changes was made")]
+    {
+        let ops: Vec<PlannedOp> = (0..100).map(|number| delete_op(&format!("/home/o/old/{number}"))).collect();
+        let mut turn = deleting(&world, "/home/o/old", ops);
+        let digest = turn.asked.clone().unwrap().digest;
+        world.take(&mut turn, Command::Consent { step: 2, digest, by: "terminal".to_owned() });
+        let done = EffectsCommitted { step: 2, done: vec![(0, made)], ..EffectsCommitted::default() };
+        world.take(&mut turn, Command::Effects(done));
+        let labels = world.take(&mut turn, Command::Cancel { by: "person".to_owned() });
+        assert_eq!(labels, ["turn_cancelled", "turn_closed"]);
+        assert_eq!((turn.final_kind.as_deref(), turn.final_class.as_deref()), (Some("error"), Some("cancelled")));
+        let message = turn.message.clone().unwrap();
+        assert!(message.contains(said) && message.contains("undo") == (made > 0), "{message}");
+        let result = turn.step().unwrap().result.clone().unwrap();
+        assert_eq!((&result["ok_count"], &result["fail_count"]), (&json!(made), &json!(100 - made)));
+        assert_eq!(undo::reverse("t", &turn.steps).len(), made as usize);
+    }
 }
 
 #[test]

@@ -14,60 +14,67 @@ pub(crate) struct Work {
     pub(crate) name: &'static str,
     pub(crate) sentence: &'static str,
     pub(crate) peer: &'static str,
-    pub(crate) of_answer: fn(&str, &Path) -> Vec<String>,
-    pub(crate) of_peer: fn(&str) -> Vec<String>,
+    pub(crate) of_answer: OfAnswer,
+    pub(crate) of_peer: OfPeer,
 }
 
+/// How an answer, and the peer's words, are read: the figures in them, in an order that can be compared.
+type OfAnswer = fn(&str, &Path) -> Vec<String>;
+type OfPeer = fn(&str) -> Vec<String>;
+
+/// The works that change nothing: name, sentence, peer, and how the figure is read of either.
+const READING: [(&str, &str, &str, OfAnswer, OfPeer); 5] = [
+    ("count", "how many files are in ~/all", "find all -type f | wc -l", |text, _| numbers(text, 1), |text| numbers(text, 1)),
+    (
+        "5 biggest",
+        "the 5 biggest files in ~/all",
+        "find all -type f -printf '%s\\t%p\\n' | sort -rn | head -5 | cut -f2",
+        paths,
+        lines,
+    ),
+    (
+        "by type",
+        "count the files of ~/all by type",
+        "find all -type f -printf '%f\\n' | awk -F. '
+            function of(kind, list) { n = split(list, endings, \" \"); for (i = 1; i <= n; i++) type[endings[i]] = kind }
+            BEGIN { of(\"picture\", \"jpg png\"); of(\"audio\", \"mp3\"); of(\"archive\", \"zip\")
+                of(\"document\", \"txt md pdf csv log doc\"); of(\"code\", \"json py html xml\") }
+            { print type[$NF] }' | sort | uniq -c",
+        |text, _| {
+            let rows = text.lines().skip(2).filter(|line| !line.starts_with("total"));
+            sorted(rows.filter_map(named_count).collect())
+        },
+        |text| {
+            let swapped = |line: &str| line.trim().split_once(' ').map(|(count, name)| format!("{name} {count}"));
+            sorted(text.lines().filter_map(swapped).collect())
+        },
+    ),
+    (
+        "duplicates",
+        "duplicates in ~/all",
+        "find all -type f -size +0 -exec sha256sum {} + | sort | uniq -w64 -D | cut -c1-64 | uniq -c |
+            awk '{ files += $1; groups++ } END { print files - groups, groups }'",
+        |text, _| numbers(text, 2),
+        |text| numbers(text, 2),
+    ),
+    (
+        "large and recent",
+        "files in ~/all over 100 KB modified in the last 7 days",
+        "find all -type f -size +100000c -newermt '7 days ago' | sort",
+        paths,
+        lines,
+    ),
+];
+
 /// The works that change nothing.
-pub(crate) fn reading() -> Vec<Work> {
-    vec![
-        Work {
-            name: "count",
-            sentence: "how many files are in ~/all",
-            peer: "find all -type f | wc -l",
-            of_answer: |text, _| numbers(text, 1),
-            of_peer: |text| numbers(text, 1),
-        },
-        Work {
-            name: "5 biggest",
-            sentence: "the 5 biggest files in ~/all",
-            peer: "find all -type f -printf '%s\\t%p\\n' | sort -rn | head -5 | cut -f2",
-            of_answer: paths,
-            of_peer: lines,
-        },
-        Work {
-            name: "by type",
-            sentence: "count the files of ~/all by type",
-            peer: "find all -type f -printf '%f\\n' | awk -F. '
-                function of(kind, list) { n = split(list, endings, \" \"); for (i = 1; i <= n; i++) type[endings[i]] = kind }
-                BEGIN { of(\"picture\", \"jpg png\"); of(\"audio\", \"mp3\"); of(\"archive\", \"zip\")
-                    of(\"document\", \"txt md pdf csv log doc\"); of(\"code\", \"json py html xml\") }
-                { print type[$NF] }' | sort | uniq -c",
-            of_answer: |text, _| {
-                let rows = text.lines().skip(2).filter(|line| !line.starts_with("total"));
-                sorted(rows.filter_map(named_count).collect())
-            },
-            of_peer: |text| {
-                let swapped = |line: &str| line.trim().split_once(' ').map(|(count, name)| format!("{name} {count}"));
-                sorted(text.lines().filter_map(swapped).collect())
-            },
-        },
-        Work {
-            name: "duplicates",
-            sentence: "duplicates in ~/all",
-            peer: "find all -type f -size +0 -exec sha256sum {} + | sort | uniq -w64 -D | cut -c1-64 | uniq -c |
-                awk '{ files += $1; groups++ } END { print files - groups, groups }'",
-            of_answer: |text, _| numbers(text, 2),
-            of_peer: |text| numbers(text, 2),
-        },
-        Work {
-            name: "large and recent",
-            sentence: "files in ~/all over 100 KB modified in the last 7 days",
-            peer: "find all -type f -size +100000c -newermt '7 days ago' | sort",
-            of_answer: paths,
-            of_peer: lines,
-        },
-    ]
+pub(crate) fn reading() -> impl Iterator<Item = Work> {
+    READING.into_iter().map(|(name, sentence, peer, of_answer, of_peer)| Work {
+        name,
+        sentence,
+        peer,
+        of_answer,
+        of_peer,
+    })
 }
 
 /// The first whole numbers of a text, with or without signs between thousands.

@@ -41,6 +41,8 @@ impl Builder<'_> {
             self.partly(tool),
             self.of_a_sort(tool),
             self.mode_lost(),
+            self.name_part_lost(),
+            self.sorting_lost(),
             self.text_of_an_act(),
             self.folders_by_extension(),
             self.loosely_joined(tool),
@@ -96,6 +98,25 @@ impl Builder<'_> {
             })
         };
         (0..self.items.len()).find(|&at| appends(&self.items[at])).filter(|_| !self.steps.iter().all(kept))
+    }
+
+    /// «their names start with a»: what names are told apart by.
+    fn name_part_lost(&self) -> Option<usize> {
+        let told = |i: &Item| (i.is(Cue::Begins) || i.is(Cue::Ends)) && !i.is_noise();
+        (0..self.items.len()).find(|&at| told(&self.items[at]) && !self.used[at])
+    }
+
+    /// «one folder per year»: things would go into one folder, not into one for each.
+    fn sorting_lost(&self) -> Option<usize> {
+        let moves = |s: &crate::plan::PlannedStep| self.tools.indexed(&s.tool).is_some_and(|t| t.verb == "move");
+        let templated = |v: &serde_json::Value| v.as_str().is_some_and(|v| v.contains('{'));
+        let sorted = self.steps.iter().filter(|s| moves(s)).all(|s| s.args.get("dst_template").is_none_or(templated));
+        let each = |at: usize| {
+            let item = &self.items[at];
+            let period = |i: &Item| i.senses().iter().any(|s| matches!(s, Sense::Period(_) | Sense::Field(_)));
+            (item.is(Cue::Grouped) || item.is(Cue::By)) && self.items.get(at + 1).is_some_and(period)
+        };
+        (0..self.items.len()).find(|&at| each(at)).filter(|_| !sorted)
     }
 
     /// «~/x does not exist yet: create it»: words that tell to do something are no text to be written.

@@ -277,6 +277,11 @@ impl<'a> Builder<'a> {
             if !totals.is_empty() {
                 args.push(("aggregate", json!(totals)));
             }
+            // «what percentage of the amount by category»
+            if let Some(at) = clause.range.clone().find(|&at| self.items[at].is(Cue::Share)) {
+                args.push(("share", json!(true)));
+                self.used[at] = true;
+            }
             self.stage("group", &args, &origin, clause)?;
         } else if let [total] = wanted.totals.as_slice() {
             let key = total.key.clone().or_else(|| (kind == Kind::Files).then(|| "size".to_owned()));

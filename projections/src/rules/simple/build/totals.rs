@@ -13,6 +13,11 @@ impl Builder<'_> {
         after.or_else(|| (at.saturating_sub(3)..at).find(|&i| is(i, Cue::Starting)))
     }
 
+    /// Whether the word is something measured, of which a sum makes sense.
+    pub(super) fn measures(&self, at: usize) -> bool {
+        self.items[at].is_word() && self.lexicons.quantities.contains(&self.items[at].folded)
+    }
+
     /// An extreme that comes first, the word that says so, and whether it is the most.
     pub(super) fn extreme_first(&self) -> Option<(usize, usize, bool)> {
         (0..self.items.len()).find_map(|at| {
@@ -114,7 +119,7 @@ impl Reading<'_, '_> {
         let groups = |at: usize| self.item(at).is_some_and(|i| i.is(Cue::Grouped) || i.is(Cue::By));
         let said = |&at: &usize| {
             let bare = at.checked_sub(1).is_none_or(|b| !self.item(b).is_some_and(|i| i.is(Cue::By)));
-            self.items()[at].is(Cue::Quantity) && groups(at + 1) && bare && !self.wanted.takes(at)
+            self.builder.measures(at) && groups(at + 1) && bare && !self.wanted.takes(at)
         };
         let Some(at) = self.available.iter().copied().find(said) else { return };
         let sorts = self.clause.verbs.iter().any(|&(_, v)| self.builder.class(v).verbs[0] == "sort");

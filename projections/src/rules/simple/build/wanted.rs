@@ -185,6 +185,7 @@ impl Reading<'_, '_> {
             What::Quoted(name) if !name.is_empty() && name.len() < 100 => Some(name.clone()),
             What::Word(_) if item.verb().is_some() && item.folded.contains(' ') => None,
             What::Word(_) if item.is(Cue::From) || item.is(Cue::Inside) || item.is(Cue::Ahead) => None,
+            What::Word(_) if item.is(Cue::Due) => None,
             What::Word(_) if grammar || item.is(Cue::Column) || item.is(Cue::Connector) || item.is(Cue::By) => None,
             What::Word(_) if verb && !self.beside_column(at) && !self.compares(at + 1) => None,
             What::Word(senses) if senses.iter().any(|s| matches!(s, Sense::Order(_) | Sense::Number(_))) => None,
@@ -418,7 +419,7 @@ impl Reading<'_, '_> {
                 continue;
             }
             let directed = self.items()[at].is(Cue::Ascending) || self.items()[at].is(Cue::Descending);
-            let measured = at.checked_sub(1).is_some_and(|b| self.items()[b].is(Cue::Quantity));
+            let measured = at.checked_sub(1).is_some_and(|b| self.builder.measures(b));
             let sorts = self.clause.verbs.iter().any(|&(_, v)| self.builder.class(v).verbs[0] == "sort");
             let groups = !directed && (self.groups(at) || (measured && !sorts && self.items()[at].is(Cue::Grouped)));
             if !groups && self.wanted.order.is_some() && self.wanted.order.as_ref().is_some_and(|o| o.by != name) {

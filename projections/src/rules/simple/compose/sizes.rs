@@ -93,8 +93,8 @@ fn between(items: &[Item], at: usize) -> Option<(What, usize)> {
         .and_then(|_| size(items, at + 1))
         .or_else(|| number(items, at + 1).map(|(n, l)| (u64::try_from(n).unwrap_or(0), l)))?;
     let joint = at + 1 + length;
-    let joins = |i: &&Item| (i.is(Cue::Connector) && !ranges) || i.is(Cue::Through);
-    items.get(joint).filter(joins).filter(|_| joint + 1 < items.len())?;
+    let up_to = |i: &&Item| (i.is(Cue::Connector) && !ranges) || i.is(Cue::Through);
+    items.get(joint).filter(up_to).filter(|_| joint + 1 < items.len())?;
     size(items, joint + 1)?;
     let unit =
         |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Size(n) = s { Some(*n) } else { None });

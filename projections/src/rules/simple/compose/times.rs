@@ -153,8 +153,8 @@ fn days(clock: &Clock, items: &[Item], at: usize) -> Option<(Window, usize)> {
     let article = |at: usize| at + usize::from(items.get(at).is_some_and(|i| i.is(Cue::Determiner) && i.is_noise()));
     let (first, month, year, length) = day_parts(items, article(from))?;
     let joint = article(from) + length;
-    let joins = |i: &&Item| i.is(Cue::Through) || (i.is(Cue::Connector) && item.is(Cue::Between));
-    items.get(joint).filter(joins)?;
+    let up_to = |i: &&Item| i.is(Cue::Through) || (i.is(Cue::Connector) && item.is(Cue::Between));
+    items.get(joint).filter(up_to)?;
     let (last, last_month, last_year, length) = day_parts(items, article(joint + 1))?;
     let last_month = last_month?;
     let start = clock.month_day(month.unwrap_or(last_month), first, year.or(last_year))?;

@@ -188,6 +188,6 @@ pub(crate) enum Cue {
     As,
     /// «should be», «I'd like»: what is done is wanted, though it is said as if it were done.
     Due,
-    /// «hours»: what is measured, of which the sum is meant.
-    Quantity,
+    /// «that says»: text that a line holds follows.
+    Says,
 }

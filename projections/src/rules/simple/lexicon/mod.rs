@@ -113,6 +113,8 @@ pub struct Lexicons {
     pub(crate) elisions: Vec<String>,
     pub(crate) file_extensions: Vec<String>,
     pub(crate) domain_endings: Vec<String>,
+    /// What is measured («hours», «importo»), folded. Such a word has no sense by that: it is a column's name as well.
+    pub(crate) quantities: BTreeSet<String>,
     enclitics: Vec<Enclitic>,
     phrases: BTreeMap<String, Vec<Phrase>>,
     /// Words that stand inside of phrases.
@@ -178,6 +180,7 @@ impl Lexicons {
             elisions: Vec::new(),
             file_extensions: Vec::new(),
             domain_endings: Vec::new(),
+            quantities: BTreeSet::new(),
             enclitics: Vec::new(),
             phrases: BTreeMap::new(),
             inside: BTreeSet::new(),
@@ -241,6 +244,7 @@ impl Lexicons {
         self.about.push(Questions::new(language, &source.about));
         self.file_extensions.extend(source.file_extensions);
         self.domain_endings.extend(source.domain_endings);
+        self.quantities.extend(source.quantities.iter().map(|word| fold(word)));
         self.enclitics.extend(source.enclitics);
         let values = (source.sizes, source.periods, source.numbers, source.ordinals);
         self.add_values(language, values, [source.weekdays, source.months]);

@@ -39,6 +39,8 @@ pub(super) struct Source {
     pub(super) file_extensions: Vec<String>,
     #[serde(default)]
     pub(super) domain_endings: Vec<String>,
+    #[serde(default)]
+    pub(super) quantities: Vec<String>,
     pub(super) about: About,
 }
 

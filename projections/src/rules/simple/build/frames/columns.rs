@@ -72,13 +72,7 @@ impl Builder<'_> {
                 self.sort_rows(part, &by, origin)?;
             }
             "group_entries" => {
-                let mut args = vec![("by", json!(name), origin)];
-                let total = self.total_of_groups(meant).or_else(|| self.quantity_per_group());
-                if total.is_none() && self.items.iter().any(|i| self.total_said(i).is_some() && !i.is_noise()) {
-                    return Err(self.not_filled());
-                }
-                args.extend(total);
-                self.next("group_entries", &args)?;
+                self.grouped_rows(meant, name.as_deref(), origin)?;
             }
             _ => {
                 let op = part.value("op").unwrap_or("sum");
@@ -89,6 +83,21 @@ impl Builder<'_> {
         }
         self.explain_table();
         Ok(())
+    }
+
+    /// Groups by that column, with the total that the words name and each one's share of it.
+    fn grouped_rows(&mut self, meant: &Meaning<'_>, by: Option<&str>, origin: Origin) -> Result<(), Trouble> {
+        let mut args = vec![("by", json!(by), origin)];
+        let total = self.total_of_groups(meant).or_else(|| self.quantity_per_group());
+        if total.is_none() && self.items.iter().any(|i| self.total_said(i).is_some() && !i.is_noise()) {
+            return Err(self.not_filled());
+        }
+        args.extend(total);
+        if let Some(at) = self.items.iter().position(|i| i.is(Cue::Share)) {
+            args.push(("share", json!(true), words(&self.items[at])));
+            self.used[at] = true;
+        }
+        self.next("group_entries", &args)
     }
 
     fn sort_rows(&mut self, part: &Part<'_>, by: &str, origin: Origin) -> Result<(), Trouble> {
@@ -140,7 +149,7 @@ impl Builder<'_> {
     /// «hours per client»: the sum of what is measured, right before the word that groups.
     fn quantity_per_group(&mut self) -> Option<(&'static str, Value, Origin)> {
         let grouping = |i: &Item| i.is(Cue::Grouped) || i.is(Cue::By);
-        let at = (1..self.items.len()).find(|&at| grouping(&self.items[at]) && self.items[at - 1].is(Cue::Quantity))?;
+        let at = (1..self.items.len()).find(|&at| grouping(&self.items[at]) && self.measures(at - 1))?;
         self.used[at - 1] = true;
         let name = self.column_written(at - 1);
         Some(("aggregate", json!([{ "op": "sum", "key": name }]), words(&self.items[at - 1])))

@@ -43,7 +43,11 @@ impl Builder<'_> {
                 && !(usual && (undoes || ends || !acts || apart(*at)));
             turned || (acts && !undoes && !ends && (i.is(Cue::Condition) || asks || told))
         };
-        match (0..self.items.len()).find(turns) {
+        // What a message says is none of this.
+        let tells = |i: &Item| i.is(Cue::Tells) || i.verb().is_some_and(|v| self.class(v).verbs[0] == "send");
+        let said =
+            self.items.iter().position(|i| tells(i) || i.is(Cue::Saying)).filter(|_| meant.frame == "send_messages");
+        match (0..said.unwrap_or(self.items.len())).find(turns) {
             Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
             None => Ok(()),
         }

@@ -19,7 +19,8 @@ impl Builder<'_> {
     pub(super) fn found(&mut self, all: &[usize], meant: &Meaning<'_>) -> Result<(), Trouble> {
         let tool = self.known(meant.parts[0].tool)?;
         let paths = self.paths(all);
-        let target = meant.parts.iter().skip(1).any(|p| matches!(p.tool, "move_files" | "compress_files"));
+        let target =
+            meant.parts.iter().skip(1).any(|p| matches!(p.tool, "move_files" | "compress_files" | "write_files"));
         let based = self.has(all, |w| matches!(w, What::Globs { base: Some(_), .. }));
         let places = usize::from(!based) + usize::from(target);
         let goal = self.destination(&paths).filter(|_| target);
@@ -29,7 +30,8 @@ impl Builder<'_> {
             return Err(self.not_filled());
         }
         let described = self.has(all, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
-        if target && !described {
+        let some = described || meant.parts.iter().any(|p| matches!(p.tool, "sort_entries" | "write_files"));
+        if target && !some {
             return Err(self.not_filled());
         }
         let last = self.destination(&paths).filter(|_| target);
@@ -100,14 +102,23 @@ impl Builder<'_> {
         } else {
             tool
         };
-        let described =
-            empty || self.has(all, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
+        let picked = self.steps.last().is_some_and(|s| s.args.get("top").is_some());
+        let described = empty
+            || picked
+            || self.has(all, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
         let target = self.paths(all).last().copied().filter(|&at| !self.used[at]);
         let mut filled = Filled::default();
         if act != "delete_files" {
             let single = tool.with_role(Role::TargetPath).find(|a| !tool.is_list(a)).map(str::to_owned);
             let (Some(argument), Some(at)) = (single, target) else { return Err(self.not_filled()) };
-            filled.set(&argument, json!(path(&self.items[at]).map(|(value, _)| value)), self.items, at);
+            // «one folder per year»
+            match self.folders_by(all, Some(at)).filter(|_| act == "move_files") {
+                Some((template, used)) => {
+                    filled.set(&argument, json!(template), self.items, at);
+                    filled.used.extend(used);
+                }
+                None => filled.set(&argument, json!(path(&self.items[at]).map(|(value, _)| value)), self.items, at),
+            }
         } else if !described {
             return Err(self.not_filled());
         }
@@ -129,7 +140,9 @@ impl Builder<'_> {
                     &[("op", json!(op), Origin::Default), ("key", json!("size"), Origin::Default)],
                 )
             }
-            Some("delete_files" | "move_files" | "compress_files" | "filter_entries" | "read_files") => Ok(()),
+            Some(
+                "delete_files" | "move_files" | "compress_files" | "write_files" | "filter_entries" | "read_files",
+            ) => Ok(()),
             Some(_) => Err(self.not_filled()),
             None => {
                 if self.items.iter().any(|i| i.is(Cue::HowMany)) {
@@ -168,7 +181,7 @@ impl Builder<'_> {
     /// The order that the frame fixes, over the field that it names; no word may contradict either.
     pub(super) fn ranked(&mut self, meant: &Meaning<'_>) -> Result<(), Trouble> {
         let Some(part) = meant.parts.get(1) else { return Ok(()) };
-        if part.tool != "sort_entries" || meant.parts.len() > 2 {
+        if part.tool != "sort_entries" || meant.parts.len() > 3 {
             return Err(self.not_filled());
         }
         let desc = part.has("desc");

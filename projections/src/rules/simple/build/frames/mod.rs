@@ -112,7 +112,14 @@ impl<'a> Builder<'a> {
                 if rest == ["read_files", "filter_texts_lines"] {
                     self.searched_in_found(&all)?;
                 }
-                if let [act @ ("delete_files" | "move_files" | "compress_files")] = rest {
+                if let [.., act @ ("delete_files" | "move_files" | "compress_files" | "write_files")] = rest {
+                    if rest.len() == 2 && rest[0] == "sort_entries" {
+                        self.ranked(meant)?;
+                        return self.act_on_found(act, &all);
+                    }
+                    if rest.len() > 1 {
+                        return Err(self.not_filled());
+                    }
                     self.act_on_found(act, &all)?;
                 }
             }
@@ -129,6 +136,7 @@ impl<'a> Builder<'a> {
             ["write_files"] => self.written(&parts[0], &all)?,
             ["read_files"] => self.lines_read(&parts[0], &all)?,
             ["read_files", "filter_texts_lines"] => self.searched(&all)?,
+            ["read_files", "filter_texts_lines", "write_files"] => self.searched_and_written(&all)?,
             ["get_urls" | "read_files", act @ ("write_files" | "send_messages")] => {
                 self.passed_on(&parts[0], act, &all)?;
             }

@@ -8,6 +8,7 @@ use super::super::super::lexicon::{Cue, Sense};
 use super::super::super::lift::byte;
 use super::super::{Builder, Trouble};
 use super::Meaning;
+use crate::messages::Language;
 use crate::plan::Origin;
 
 impl Builder<'_> {
@@ -95,15 +96,43 @@ impl Builder<'_> {
             return Some((self.items[at].start, self.items[at].end, text.clone()));
         }
         let opens = |i: &Item| i.what == What::Punctuation(':') || i.is(Cue::Saying);
-        let mut at = (last + 1..self.items.len()).find(|&at| opens(&self.items[at]))?;
-        while self.items.get(at).is_some_and(opens) {
+        // «che abbiamo», «se»: the word that opens is part of a phrase, or of what is told.
+        let phrase = |i: &Item| {
+            let first = i.folded.split(' ').next().filter(|_| i.is_word() && i.folded.contains(' '))?;
+            let saying = |&l: &Language| self.lexicons.senses_of(first, l).contains(&Sense::Cue(Cue::Saying));
+            Language::ALL.iter().any(saying).then(|| first.len() + 1)
+        };
+        let within = |i: &Item| i.is(Cue::Condition) || i.is(Cue::Wonders) || phrase(i).is_some();
+        let Some(mut at) = (last + 1..self.items.len()).find(|&at| opens(&self.items[at]) || within(&self.items[at]))
+        else {
+            return self.told_before(last);
+        };
+        while self.items.get(at).is_some_and(|i| opens(i) || i.what == What::Punctuation(',')) {
             at += 1;
+            // «that, well, dinner is off»: a filler between commas.
+            let filler = self.items.get(at).is_some_and(|i| i.is_noise() && i.is_word());
+            let closed = self.items.get(at + 1).is_some_and(|i| i.what == What::Punctuation(','));
+            at += usize::from(filler && closed);
         }
-        let start = self.items.get(at)?.start;
+        let Some(start) = self.items.get(at).map(|i| i.start + phrase(i).unwrap_or(0)) else {
+            return self.told_before(last);
+        };
         let end = self.told_again(at).map_or(self.text.len(), |comma| self.items[comma].start);
         let text = self.text[start..end].trim_end();
         let text = text.strip_suffix('?').unwrap_or(text).trim_end();
         Some((start, start + text.len(), text.to_owned()))
+    }
+
+    /// «the parcel has arrived, let Helen know»: what stands before the clause that names the person.
+    fn told_before(&self, person: usize) -> Option<(usize, usize, String)> {
+        let comma = (1..person).rev().find(|&at| matches!(self.items[at].what, What::Punctuation(',' | '.' | ';')))?;
+        let clause = &self.items[comma + 1..];
+        let tells = |i: &Item| {
+            i.is(Cue::Tells) || i.verb().is_some_and(|v| self.class(v).verbs[0] == "send") || i.is(Cue::Saying)
+        };
+        let start = self.items.first()?.start;
+        let text = self.text[start..self.items[comma].start].trim();
+        (clause.iter().any(tells) && !text.is_empty()).then(|| (start, start + text.len(), text.to_owned()))
     }
 
     /// «…, tell him»: the comma of a last clause that only says once more that it is to be told.
@@ -130,9 +159,6 @@ impl Builder<'_> {
     /// A message: to the person who is named, what stands in quotes or after a word or mark that opens what is told.
     pub(super) fn sent(&mut self, all: &[usize]) -> Result<(), Trouble> {
         let tool = self.known("send_messages")?;
-        if all.iter().any(|&at| matches!(self.items[at].what, What::Path { .. } | What::Globs { .. } | What::Url(_))) {
-            return Err(self.not_filled());
-        }
         let capital = |at: usize| {
             let item = &self.items[at];
             item.is_word()
@@ -163,6 +189,11 @@ impl Builder<'_> {
         let (others, last) = self.more_recipients(last);
         self.refuse_choice(last)?;
         let (start, end, text) = self.message_text(quoted, last).ok_or_else(|| self.not_filled())?;
+        // What is read or fetched first is another frame; inside of the text it is only text.
+        let place = |i: &Item| matches!(i.what, What::Path { .. } | What::Globs { .. } | What::Url(_));
+        if self.items.iter().any(|i| place(i) && !(start..end).contains(&i.start)) {
+            return Err(self.not_filled());
+        }
         // Somebody who is named and would not get it.
         if people.iter().any(|&at| at > last && self.items[at].start < start) {
             return Err(self.not_filled());

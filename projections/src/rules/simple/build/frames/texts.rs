@@ -3,12 +3,13 @@
 use serde_json::json;
 
 use super::super::super::fill::{Filled, fill, path, words};
-use super::super::super::items::{Lines, What};
+use super::super::super::items::{Item, Lines, What};
 use super::super::super::lexicon::{Cue, Sense};
+use super::super::wanted::SOME;
 use super::super::{Builder, Clause, Trouble};
 use super::Part;
 use crate::manifest::Role;
-use crate::plan::Origin;
+use crate::plan::{AnswerSpec, Origin};
 
 impl Builder<'_> {
     pub(super) fn lines_read(&mut self, part: &Part<'_>, all: &[usize]) -> Result<(), Trouble> {
@@ -28,9 +29,16 @@ impl Builder<'_> {
         let end = [("head", "head_lines"), ("tail", "tail_lines")].into_iter().find(|(end, _)| part.has(end));
         if let Some((_, argument)) = end.filter(|(_, argument)| !filled.args.contains_key(*argument)) {
             let other = all.iter().any(|&at| matches!(self.items[at].what, What::Lines(_)));
-            let (at, n, length) = self.number_said(all).filter(|_| !other).ok_or_else(|| self.not_filled())?;
-            filled.set(argument, json!(n), self.items, at);
-            filled.used.extend(at..at + length);
+            if let Some((at, n, length)) = self.number_said(all).filter(|_| !other) {
+                filled.set(argument, json!(n), self.items, at);
+                filled.used.extend(at..at + length);
+            } else {
+                // «how does ~/a.md begin»: some of it.
+                let end = |i: &Item| i.is(Cue::First) || i.is(Cue::Last);
+                let at = self.items.iter().position(end).filter(|_| !other).ok_or_else(|| self.not_filled())?;
+                filled.set(argument, json!(SOME), self.items, at);
+                filled.provenance.insert(format!("/{argument}"), Origin::Default);
+            }
         }
         let lines = all.iter().find_map(|&at| if let What::Lines(l) = self.items[at].what { Some(l) } else { None });
         let agrees = match lines {
@@ -45,18 +53,66 @@ impl Builder<'_> {
     }
 
     pub(super) fn searched(&mut self, all: &[usize]) -> Result<(), Trouble> {
-        let quoted: Vec<usize> =
-            all.iter().copied().filter(|&at| matches!(self.items[at].what, What::Quoted(_))).collect();
-        let [text] = *quoted.as_slice() else { return Err(self.not_filled()) };
+        let (at, text) = self.text_sought(all)?;
         self.over_paths("read_files", all)?;
         if !self.last_gives_content() {
             return Err(self.not_filled());
         }
         let tool = self.known("filter_texts_lines")?;
         let mut filled = Filled::default();
-        let What::Quoted(value) = &self.items[text].what else { return Err(self.not_filled()) };
-        filled.set("substring", json!(value), self.items, text);
-        self.select(tool, filled)
+        filled.set("substring", json!(text), self.items, at);
+        self.select(tool, filled)?;
+        self.used[at - usize::from(at > 0 && self.items[at - 1].is(Cue::Contains))] = true;
+        if self.items.iter().any(|i| i.is(Cue::HowMany)) {
+            self.answer = AnswerSpec::Field { path: "metadata.count".to_owned() };
+        }
+        Ok(())
+    }
+
+    /// The one text in quotes, or the word right after one that says that it is looked for.
+    fn text_sought(&self, all: &[usize]) -> Result<(usize, String), Trouble> {
+        let quoted: Vec<usize> =
+            all.iter().copied().filter(|&at| matches!(self.items[at].what, What::Quoted(_))).collect();
+        match *quoted.as_slice() {
+            [at] => match &self.items[at].what {
+                What::Quoted(text) => Ok((at, text.clone())),
+                _ => Err(self.not_filled()),
+            },
+            [] => {
+                let opens = |i: &Item| i.is(Cue::Contains) || i.is(Cue::Saying) || i.is(Cue::Says);
+                let word = |at: usize| {
+                    let item = &self.items[at];
+                    let said = self.said(at..at + 1);
+                    let capitals = said.len() > 1 && said.chars().all(|c| c.is_uppercase() || c == '_' || c == '-');
+                    item.is_unknown() || (item.is_word() && (capitals || self.items[at - 1].is(Cue::Says)))
+                };
+                let mut after = all.iter().copied().filter(|&at| at > 0 && opens(&self.items[at - 1]) && word(at));
+                match (after.next(), after.next()) {
+                    (Some(at), None) => Ok((at, self.said(at..at + 1))),
+                    _ => Err(self.not_filled()),
+                }
+            }
+            _ => Err(self.not_filled()),
+        }
+    }
+
+    /// «put the lines with "x" of ~/a into ~/b»: the lines that are found are written elsewhere.
+    pub(super) fn searched_and_written(&mut self, all: &[usize]) -> Result<(), Trouble> {
+        let paths = self.paths(all);
+        let target = self.destination(&paths).filter(|_| paths.len() == 2).ok_or_else(|| self.not_filled())?;
+        let sources: Vec<usize> = all.iter().copied().filter(|&at| at != target).collect();
+        self.searched(&sources)?;
+        self.answer = AnswerSpec::Result;
+        let tool = self.known("write_files")?;
+        let mode = |at: &usize| {
+            let set = |s: &Sense| matches!(s, Sense::Setting(i) if self.lexicons.settings[*i].argument == "mode");
+            self.items[*at].senses().iter().any(set)
+        };
+        let mut said: Vec<usize> = all.iter().copied().filter(mode).collect();
+        said.push(target);
+        let mut filled = fill(self.lexicons, tool, self.items, &said, Some(target));
+        filled.refer("content", self.last(), "content");
+        self.push(tool, filled)
     }
 
     /// «which files in ~/notes mention "x"»: what was found is read, and its lines are looked through.

@@ -1,0 +1,98 @@
+//! Makes the changes of a step and records what became of each.
+//!
+//! What a change is and how it is made is known elsewhere; here is only the order of intent, change, disk and record.
+
+use metnos_log::event::turn::{EffectCommitted, EffectsCommitted, PlannedOp};
+use metnos_projections::machines::turn::command::Command;
+
+use super::{EngineError, LISTED_MAX, Run};
+use crate::effects::commit::{self, Hands};
+use crate::faults;
+
+/// How many changes are made before their outcomes are recorded.
+const RUN_LENGTH: usize = 8192;
+
+impl Run<'_> {
+    /// Makes the planned changes. Their intent is on disk first; their outcomes follow together, run by run, each once the
+    /// changes of that run are on disk. A person who stops it does so between two changes: what was made is on record, the
+    /// rest is left open for the turn to close over.
+    pub(super) fn commit(&mut self, step: u32, ops: &[PlannedOp], open: &[u32]) -> Result<(), EngineError> {
+        self.settle()?;
+        let trace_id = self.turn.step().map(|step| step.trace_id.clone()).unwrap_or_default();
+        faults::reach("intent_to_effect");
+        let mut hands = Hands::default();
+        for run in open.chunks(RUN_LENGTH) {
+            let mut outcomes = Vec::with_capacity(run.len());
+            let mut is_stopped = false;
+            for &index in run {
+                let Some(op) = ops.get(index as usize) else { continue };
+                is_stopped = self.cancel.is_raised() && !is_half_of_one(ops, index as usize);
+                if is_stopped {
+                    break;
+                }
+                let outcome = match self.new_bytes(op)? {
+                    Ok(content) => commit::commit(&mut hands, op, &content, &commit::key(&trace_id, index)),
+                    Err(reason) => commit::Outcome::Failed("internal_error".to_owned(), reason.to_owned()),
+                };
+                outcomes.push((index, outcome));
+            }
+            hands.settle().map_err(EngineError::Settle)?;
+            faults::reach("effect_to_outcome");
+            self.tell(step, outcomes)?;
+            if is_stopped {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes that a change writes: new ones, or those that an undo brings back.
+    fn new_bytes(&self, op: &PlannedOp) -> Result<Result<Vec<u8>, &'static str>, EngineError> {
+        let reader = self.instance.log.reader();
+        if let Some(image) = op.image {
+            let bytes = reader.blob(image)?.and_then(|sealed| self.instance.keys.unseal(&sealed));
+            return Ok(bytes.ok_or("no_copy"));
+        }
+        let Some(content) = op.content else { return Ok(Ok(Vec::new())) };
+        Ok(reader.blob(content)?.ok_or("system: the new bytes are not in the log"))
+    }
+
+    /// Records outcomes: one event each while they are few, one event for all of them otherwise.
+    fn tell(&mut self, step: u32, outcomes: Vec<(u32, commit::Outcome)>) -> Result<(), EngineError> {
+        if outcomes.len() <= LISTED_MAX {
+            for (index, outcome) in outcomes {
+                let failure = match &outcome {
+                    commit::Outcome::Failed(class, reason) => Some((class.clone(), reason.clone())),
+                    commit::Outcome::Done | commit::Outcome::FoundDone => None,
+                };
+                let outcome = outcome.name().to_owned();
+                self.take(Command::Effect(EffectCommitted { step, index, outcome, failure }), Vec::new())?;
+            }
+            return Ok(());
+        }
+        let mut committed = EffectsCommitted { step, ..EffectsCommitted::default() };
+        for (index, outcome) in outcomes {
+            let runs = match outcome {
+                commit::Outcome::Done => &mut committed.done,
+                commit::Outcome::FoundDone => &mut committed.found_done,
+                commit::Outcome::Failed(class, reason) => {
+                    committed.failed.push((index, class, reason));
+                    continue;
+                }
+            };
+            match runs.last_mut() {
+                Some((_, end)) if *end == index => *end = index + 1,
+                _ => runs.push((index, index + 1)),
+            }
+        }
+        self.take(Command::Effects(committed), Vec::new())
+    }
+}
+
+/// Whether the change before this one only made room for it: a file that is replaced goes into the trash first.
+fn is_half_of_one(ops: &[PlannedOp], index: usize) -> bool {
+    let (Some(before), Some(op)) = (index.checked_sub(1).and_then(|before| ops.get(before)), ops.get(index)) else {
+        return false;
+    };
+    before.op == "delete" && op.op == "move" && op.dst.as_ref() == Some(&before.path)
+}
