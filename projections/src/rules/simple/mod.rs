@@ -1,7 +1,9 @@
 //! The built-in engine: a sentence becomes a pipeline by lexicons, typed spans and the manifests' own words; no model.
 //!
-//! Pure: the moment, the zone and what exists on the disk come in as facts. It names executors only by pairs of
-//! the vocabulary (the one that reads files, the one that filters texts), and knows no sentence as a whole; what it does not understand it asks, and it never acts on a target that the words do not hold.
+//! Pure: the moment, the zone and what exists on the disk come in as facts. The grammar names executors by pairs of the
+//! vocabulary (the one that reads files, the one that filters texts); the frames of `usage` name those of the sentences that
+//! they were learned from. It knows no sentence as a whole; what it does not understand it asks, and it never acts on a
+//! target that the words do not hold.
 
 mod about;
 pub mod answer;
