@@ -138,15 +138,13 @@ impl Reader<'_> {
 
     /// «every morning, say, at six»: with a filler between.
     fn time_soon(&self, end: usize) -> Option<Time> {
-        let filler = |at: usize| {
-            matches!(
-                self.word(at),
-                "," | "say" | "like" | "tipo" | "diciamo" | "circa" | "about" | "um" | "uh" | "ehm" | "boh"
-            )
-        };
-        let from = (end..end + 3).take_while(|&at| filler(at)).last()? + 1;
+        let from = (end..end + 3).take_while(|&at| self.is_filler(at)).last()? + 1;
         self.phrase(&self.words.at, from)?;
         self.time(from)
+    }
+
+    fn is_filler(&self, at: usize) -> bool {
+        self.words.fillers.iter().any(|w| w == self.word(at)) || self.word(at) == ","
     }
 
     /// `22:15`, «at six», «alle 9».
@@ -235,6 +233,7 @@ impl Reader<'_> {
             .or_else(|| self.of_the_month(at))
             .or_else(|| self.on_that_day(at))
             .or_else(|| self.bare_days(at))
+            .or_else(|| self.bare_weekdays(at))
             .or_else(|| self.once_a(at))
     }
 
@@ -256,6 +255,14 @@ impl Reader<'_> {
         let (days, to) = self.days(at).filter(|_| self.likely || plural)?;
         let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
         timed.then_some((Cadence::Weekly(days), None, to))
+    }
+
+    /// «weekdays at 9», without «every».
+    fn bare_weekdays(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+        let to =
+            self.phrase(&self.words.weekdays, at).filter(|_| self.likely && self.word(at).ends_with(['s', 'i']))?;
+        let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
+        timed.then(|| (Cadence::Weekly((1..=5).collect()), None, to))
     }
 
     /// «once an hour», «una volta al giorno».
@@ -295,7 +302,8 @@ impl Reader<'_> {
     fn on_that_day(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
         let article = self.language == Language::It && matches!(self.word(at), "il" | "la" | "di");
         let (days, to) = self.days(at + 1).filter(|_| article)?;
-        let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
+        let timed =
+            self.time(self.skip_links(to)).or_else(|| self.time_soon(to)).is_some() || self.time_before(at).is_some();
         timed.then_some((Cadence::Weekly(days), None, to))
     }
 
@@ -373,6 +381,8 @@ impl Reader<'_> {
         let led = self.phrase(&self.words.at, at);
         let from = led.unwrap_or(at);
         let from = self.phrase(&self.words.at, from).unwrap_or(from);
+        // «at like six»
+        let from = from + usize::from(led.is_some() && self.is_filler(from));
         if let Some(&hour) = self.words.moments.get(self.word(from)) {
             return Some((i64::from(hour) * 60, from + 1));
         }

@@ -6,6 +6,7 @@ use super::super::compose::number;
 use super::super::fill::path;
 use super::super::items::{Item, Lines, What};
 use super::super::lexicon::{Cue, Sense};
+use super::super::lift::Looks;
 use super::super::tools::Indexed;
 use super::wanted::SOME;
 use super::{Builder, Trouble};
@@ -44,6 +45,9 @@ impl Builder<'_> {
             self.name_part_lost(),
             self.sorting_lost(),
             self.text_of_an_act(),
+            self.act_lost(),
+            self.spared(tool),
+            self.part_of_a_thing(tool),
             self.folders_by_extension(),
             self.loosely_joined(tool),
             self.inside_of(tool),
@@ -117,6 +121,67 @@ impl Builder<'_> {
             (item.is(Cue::Grouped) || item.is(Cue::By)) && self.items.get(at + 1).is_some_and(period)
         };
         (0..self.items.len()).find(|&at| each(at)).filter(|_| !sorted)
+    }
+
+    /// «zip ~/a and delete it»: an act that is named and that no step does.
+    fn act_lost(&self) -> Option<usize> {
+        // Where something is found first, to read it out is the finding.
+        let grave: &[&str] = if self.steps.len() == 1 {
+            &["delete", "move", "compress", "send", "read"]
+        } else {
+            &["delete", "move", "compress", "send"]
+        };
+        let done: Vec<&str> =
+            self.steps.iter().filter_map(|s| self.tools.indexed(&s.tool)).map(|t| t.verb.as_str()).collect();
+        let told = self.items.iter().any(|i| matches!(i.what, What::Quoted(_))) || done.contains(&"send");
+        let later = done.iter().any(|v| matches!(*v, "schedule" | "cancel" | "toggle" | "run" | "undo"));
+        if told || later {
+            return None;
+        }
+        (0..self.items.len()).find(|&at| {
+            let item = &self.items[at];
+            let named = item.verb().is_some_and(|v| {
+                let class = &self.class(v).verbs;
+                grave.contains(&class[0].as_str()) && !class.iter().any(|verb| done.contains(&verb.as_str()))
+            });
+            let noun = at.checked_sub(1).is_some_and(|b| self.items[b].is(Cue::Determiner));
+            let before = at.checked_sub(1).map(|b| &self.items[b]);
+            let opens = before.is_none_or(|i| i.is_punctuation() || i.is(Cue::Connector) || i.is(Cue::Polite));
+            let other = (item.object().is_some() && !opens) || item.is(Cue::Arranges) || item.is(Cue::Puts);
+            let weak = item.verb().is_some_and(|v| self.class(v).weak);
+            named && !noun && !other && !weak && !item.is_noise() && !self.negated[at]
+        })
+    }
+
+    /// «but keep ~/a/b»: something is to be left as it is.
+    fn spared(&self, tool: &Indexed) -> Option<usize> {
+        let takes = matches!(tool.verb.as_str(), "delete" | "move");
+        (0..self.items.len()).find(|&at| takes && self.items[at].is(Cue::Keeps))
+    }
+
+    /// «discard the changes to ~/a.txt», «clear out ~/x»: not the thing itself, but something of it.
+    fn part_of_a_thing(&self, tool: &Indexed) -> Option<usize> {
+        if tool.verb != "delete" || self.steps.len() > 1 || tool.object == "processes" {
+            return None;
+        }
+        let target = self.items.iter().position(|i| path(i).is_some())?;
+        let act = (0..self.items.len()).find(|&at| self.items[at].verb().is_some_and(|v| self.acts(v)))?;
+        let folder = path(&self.items[target]).is_some_and(|(_, looks)| looks != Looks::File);
+        if self.items[act].is(Cue::Empties) && folder {
+            return Some(act);
+        }
+        let thing = |i: &Item| {
+            ["files", "dirs", "images", "archives"].iter().any(|n| self.names(i, n))
+                || matches!(i.what, What::Globs { .. } | What::Number(_))
+        };
+        let passes = |at: usize| {
+            let item = &self.items[at];
+            item.is_noise() || !item.is_word() || thing(item) || item.is(Cue::Every) || item.is(Cue::Pronoun)
+        };
+        let led = target
+            .checked_sub(1)
+            .filter(|&b| b > act && (self.items[b].is(Cue::Into) || self.items[b].is(Cue::From)))?;
+        (act + 1..led).find(|&at| !passes(at) || self.items[at].is(Cue::Modified))
     }
 
     /// «~/x does not exist yet: create it»: words that tell to do something are no text to be written.

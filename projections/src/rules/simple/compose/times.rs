@@ -43,7 +43,9 @@ fn stretch(clock: &Clock, items: &[Item], at: usize) -> Option<(Window, usize)> 
         } else {
             Window { since: None, until: clock.ago(count, period) }
         };
-        return Some((window, length + 1));
+        // «more than 60 days old»
+        let aged = usize::from(items.get(at + 1 + length).is_some_and(|i| i.is(Cue::Aged)));
+        return Some((window, length + 1 + aged));
     }
     if item.is(Cue::This) || item.is(Cue::Previous) {
         if let Some(period) = period(items.get(at + 1)) {
@@ -74,19 +76,16 @@ fn date(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<
         let previous = items.get(at + 1).is_some_and(|i| i.is(Cue::Previous));
         return Some((clock.weekday(number)?, 1 + usize::from(previous)));
     }
+    let leads = item.is(Cue::Since) || item.is(Cue::From) || item.is(Cue::Until);
+    let article = usize::from(item.is(Cue::Determiner) && item.is_noise() && !leads);
+    if let Some((day, Some(month), year, length)) = items.get(at + article).and_then(|_| day_parts(items, at + article))
+    {
+        return Some((clock.month_day(month, day, year)?, article + length));
+    }
     let month =
         |at: usize| items.get(at)?.senses().iter().find_map(|s| if let Sense::Month(n) = s { Some(*n) } else { None });
     let figure = |at: usize| if let What::Number(n) = items.get(at)?.what { Some(n) } else { None };
     let year = |at: usize| figure(at).filter(|n| (1970..3000).contains(n)).and_then(|n| i16::try_from(n).ok());
-    let day = |at: usize| {
-        let ordinal =
-            items.get(at)?.senses().iter().find_map(|s| if let Sense::Ordinal(n) = s { Some(*n) } else { None });
-        figure(at).or(ordinal).filter(|n| (1..=31).contains(n)).and_then(|n| i8::try_from(n).ok())
-    };
-    if let (Some(number), Some(month)) = (day(at), month(at + 1)) {
-        let year = year(at + 2);
-        return Some((clock.month_day(month, number, year)?, 2 + usize::from(year.is_some())));
-    }
     // «in 2023»: a year alone only where a word of place or time leads to it.
     if let Some(year) = year(at) {
         let led = at.checked_sub(1).is_some_and(|b| {
@@ -100,10 +99,6 @@ fn date(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<
         return led.then(|| clock.year(year).map(|window| (window, 1))).flatten();
     }
     let number = month(at)?;
-    if let Some(first) = day(at + 1) {
-        let year = year(at + 2);
-        return Some((clock.month_day(number, first, year)?, 2 + usize::from(year.is_some())));
-    }
     let year = year(at + 1);
     Some((clock.month(number, year)?, 1 + usize::from(year.is_some())))
 }
@@ -112,10 +107,13 @@ fn date(clock: &Clock, language: Language, items: &[Item], at: usize) -> Option<
 fn lapse(clock: &Clock, items: &[Item], at: usize) -> Option<(Window, usize)> {
     let led = [Cue::Since, Cue::From, Cue::Inside, Cue::By, Cue::Into, Cue::Newer].iter().any(|&c| items[at].is(c))
         || items[at].is_noise() && number(items, at).is_none();
-    let from = at + usize::from(led);
-    let (count, length) = number(items, from)?;
+    let mut from = at + usize::from(led);
+    // «for over a year», «da più di un mese»
+    from += usize::from(items.get(from).is_some_and(|i| i.is(Cue::MinSize) || i.is(Cue::Older)));
+    let one = items.get(from).is_some_and(|i| i.is(Cue::Determiner)).then_some((1, 1));
+    let (count, length) = number(items, from).or(one)?;
     let until = clock.ago(count, period(items.get(from + length))?);
-    Some((Window { since: None, until }, usize::from(led) + length + 1))
+    Some((Window { since: None, until }, from - at + length + 1))
 }
 
 /// A day of the month, its month and year where they are said, and how many items that takes.
@@ -182,10 +180,11 @@ pub(super) fn window(clock: &Clock, language: Language, items: &[Item], at: usiz
         {
             return Some((What::Window { window, today: false }, from + length - at));
         }
-        changed |= item.is(Cue::Modified);
+        changed |= item.is(Cue::Modified) || item.is(Cue::Still);
         since |= item.is(Cue::Since) || item.is(Cue::Newer);
         until |= item.is(Cue::Until) || item.is(Cue::Older);
-        negated |= item.is(Cue::Not);
+        // «untouched since 2021», «fermo dal 2021»
+        negated |= item.is(Cue::Not) || item.is(Cue::Still);
         inclusive |= item.is(Cue::Inclusive);
         // «after 2024» begins when 2024 is over; «since 2024» with it.
         beyond |= item.is(Cue::Beside) && item.is(Cue::Since);
@@ -194,6 +193,7 @@ pub(super) fn window(clock: &Clock, language: Language, items: &[Item], at: usiz
             || item.is(Cue::Since)
             || item.is(Cue::Until)
             || item.is(Cue::Modified)
+            || item.is(Cue::Still)
             || item.is(Cue::Not);
         let bridge = from > at && item.is_noise();
         if !(passes || bridge) {

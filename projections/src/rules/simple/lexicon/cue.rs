@@ -190,4 +190,12 @@ pub(crate) enum Cue {
     Due,
     /// «that says»: text that a line holds follows.
     Says,
+    /// «keep»: it is left as it is.
+    Keeps,
+    /// «clear out»: what is inside of it goes, not it.
+    Empties,
+    /// «60 days old»: ends a span of time that is an age.
+    Aged,
+    /// «untouched», «fermo»: nothing changed since what follows.
+    Still,
 }

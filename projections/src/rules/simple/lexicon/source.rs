@@ -179,6 +179,8 @@ pub(crate) struct Recurrence {
     pub(crate) fractions: BTreeMap<String, u8>,
     /// «to», between two days of the week.
     pub(crate) through: Vec<String>,
+    /// «say», «like»: stand between days and a time and say nothing.
+    pub(crate) fillers: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -149,10 +149,14 @@ impl Builder<'_> {
     /// «hours per client»: the sum of what is measured, right before the word that groups.
     fn quantity_per_group(&mut self) -> Option<(&'static str, Value, Origin)> {
         let grouping = |i: &Item| i.is(Cue::Grouped) || i.is(Cue::By);
-        let at = (1..self.items.len()).find(|&at| grouping(&self.items[at]) && self.measures(at - 1))?;
-        self.used[at - 1] = true;
-        let name = self.column_written(at - 1);
-        Some(("aggregate", json!([{ "op": "sum", "key": name }]), words(&self.items[at - 1])))
+        let measured = (1..self.items.len()).find(|&at| grouping(&self.items[at]) && self.measures(at - 1));
+        // The column that is named as one, and is not what is grouped by.
+        let named =
+            || (0..self.items.len()).find(|&at| !self.used[at] && self.names_data(at) && self.beside_a_column(at));
+        let key = measured.map(|at| at - 1).or_else(named)?;
+        self.used[key] = true;
+        let name = self.column_written(key);
+        Some(("aggregate", json!([{ "op": "sum", "key": name }]), words(&self.items[key])))
     }
 
     fn total_said(&self, item: &Item) -> Option<&str> {
@@ -276,8 +280,10 @@ impl Builder<'_> {
                 || i.is(Cue::First)
                 || i.senses().iter().any(|s| matches!(s, Sense::Order(_) | Sense::Aggregate(_)))
         };
-        let column = |i: &Item| i.is(Cue::Column);
-        let groups = |i: &Item| i.is(Cue::Grouped);
+        // «how much did each shop cost, column amount»: what is grouped by is said by «each».
+        let each = grouped && (1..self.items.len()).any(|i| self.each_of(i));
+        let column = |i: &Item| i.is(Cue::Column) && !each;
+        let groups = |i: &Item| i.is(Cue::Grouped) || i.is(Cue::Every);
         let led = at.checked_sub(1).map(|b| &self.items[b]);
         let by = led.is_some_and(|i| i.is(Cue::By) || (grouped && i.is(Cue::Grouped)))
             || led.is_some_and(Item::is_noise) && at.checked_sub(2).is_some_and(|b| self.items[b].is(Cue::By));
@@ -301,6 +307,12 @@ impl Builder<'_> {
         points -= 3 * i32::from(capital) + 3 * i32::from(self.is_the_table(&item.folded));
         points += 3 * i32::from(led.is_some_and(|i| i.is(Cue::Beneath)));
         Some(points)
+    }
+
+    /// Whether groups are made of what this word names: «each shop», «ogni negozio».
+    fn each_of(&self, at: usize) -> bool {
+        let led = &self.items[at - 1];
+        (led.is(Cue::Every) || led.is(Cue::Grouped)) && self.names_data(at) && !self.names_rows(at)
     }
 
     /// «rows», «entries»: what a table is made of, no column of it.

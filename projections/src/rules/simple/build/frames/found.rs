@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::super::super::fill::{Filled, fill, path, words};
+use super::super::super::fill::{Filled, fill, is_archive, path, words};
 use super::super::super::items::{Item, What};
 use super::super::super::lexicon::{Cue, Sense};
 use super::super::super::lift::Looks;
@@ -23,7 +23,8 @@ impl Builder<'_> {
             meant.parts.iter().skip(1).any(|p| matches!(p.tool, "move_files" | "compress_files" | "write_files"));
         let based = self.has(all, |w| matches!(w, What::Globs { base: Some(_), .. }));
         let places = usize::from(!based) + usize::from(target);
-        let goal = self.destination(&paths).filter(|_| target);
+        let packs = meant.parts.iter().any(|p| p.tool == "compress_files");
+        let goal = self.goal(&paths, packs).filter(|_| target);
         let source = paths.iter().copied().find(|&at| Some(at) != goal);
         let folder = |at: &usize| path(&self.items[*at]).is_some_and(|(_, looks)| looks != Looks::File);
         if paths.len() != places || (!based && source.is_none_or(|at| !folder(&at))) {
@@ -34,8 +35,7 @@ impl Builder<'_> {
         if target && !some {
             return Err(self.not_filled());
         }
-        let last = self.destination(&paths).filter(|_| target);
-        let take: Vec<usize> = all.iter().copied().filter(|&at| Some(at) != last).collect();
+        let take: Vec<usize> = all.iter().copied().filter(|&at| Some(at) != goal).collect();
         let filled = fill(self.lexicons, tool, self.items, &take, None);
         self.push(tool, filled)
     }
@@ -67,6 +67,16 @@ impl Builder<'_> {
         let origin = words(&self.items[first]);
         self.used[not] = true;
         self.next("filter_entries", &[("where", json!(wheres), origin)])
+    }
+
+    /// Where things go: an archive wherever it stands, else the folder that they are led to.
+    fn goal(&self, paths: &[usize], packs: bool) -> Option<usize> {
+        let archives: Vec<usize> =
+            paths.iter().copied().filter(|&at| path(&self.items[at]).is_some_and(|(v, _)| is_archive(v))).collect();
+        match (packs, archives.as_slice()) {
+            (true, [only]) => Some(*only),
+            _ => self.destination(paths),
+        }
     }
 
     /// Of the paths, the one that things go to: the last, unless a word says that it is where they come from.
@@ -106,7 +116,8 @@ impl Builder<'_> {
         let described = empty
             || picked
             || self.has(all, |w| matches!(w, What::Globs { .. } | What::Bound { .. } | What::Window { .. }));
-        let target = self.paths(all).last().copied().filter(|&at| !self.used[at]);
+        let paths = self.paths(all);
+        let target = self.goal(&paths, act == "compress_files").filter(|&at| !self.used[at]);
         let mut filled = Filled::default();
         if act != "delete_files" {
             let single = tool.with_role(Role::TargetPath).find(|a| !tool.is_list(a)).map(str::to_owned);
