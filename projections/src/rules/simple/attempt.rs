@@ -4,7 +4,7 @@
 //! Nothing is planned here; the builder does that.
 
 use super::build::{Builder, Trouble};
-use super::items::Item;
+use super::items::{Item, What};
 use super::lexicon::Lexicons;
 use super::tools::{self, Tools};
 use super::usage;
@@ -145,8 +145,9 @@ impl<'a> Attempt<'a> {
     }
 
     fn judged(tools: &Tools, items: &[Item], builder: Builder<'a>, built: Result<(), Trouble>) -> Self {
-        let confidence = confidence(items, &builder.used);
         let acts = builder.steps.iter().any(|s| tools.indexed(&s.tool).is_some_and(tools::Indexed::acts));
+        let confidence =
+            if acts { confidence(items, &builder.used) } else { confidence(items, &with_asides(items, &builder.used)) };
         let threshold = match (acts, builder.implied) {
             (true, _) => ACT_THRESHOLD_PERMILLE,
             (false, true) => IMPLIED_THRESHOLD_PERMILLE,
@@ -181,6 +182,29 @@ fn confidence(items: &[Item], used: &[bool]) -> u16 {
         explained += u32::from(*used);
     }
     (explained * 1000).checked_div(content).map_or(0, |share| u16::try_from(share).unwrap_or(1000))
+}
+
+/// «read me ~/a.txt, my hands are full of flour»: what stands between marks, holds only strange words and names nothing,
+/// tells why and not what. It may be left out of a reading, never of an act.
+fn with_asides(items: &[Item], used: &[bool]) -> Vec<bool> {
+    let mut explained = used.to_vec();
+    let mut from = 0;
+    for to in 0..=items.len() {
+        let ends = items.get(to).is_none_or(|i| matches!(i.what, What::Punctuation(',' | '.' | ';' | '!' | ':')));
+        if !ends {
+            continue;
+        }
+        let part = from..to;
+        let strange = items[part.clone()].iter().filter(|i| i.is_unknown()).count();
+        let small =
+            |i: &Item| i.is_unknown() || (i.is_word() && i.is_noise() && i.verb().is_none() && i.object().is_none());
+        let taken = part.clone().any(|at| used[at] && !items[at].is_noise());
+        if strange > 1 && !taken && items[part.clone()].iter().all(small) && part.len() < items.len() {
+            explained[part].fill(true);
+        }
+        from = to + 1;
+    }
+    explained
 }
 
 pub(super) fn has_unknown(items: &[Item], used: &[bool]) -> bool {

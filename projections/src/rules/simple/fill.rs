@@ -351,7 +351,9 @@ pub(crate) fn is_depth(items: &[Item], at: usize) -> bool {
 
 /// A noun that only labels the path or address after it («the file ~/a.txt», «nella cartella ~/x»).
 pub(crate) fn is_label(items: &[Item], at: usize) -> bool {
-    let place = |i: &Item| i.is(Cue::Inside) || i.is(Cue::From);
+    // «which subfolders does ~/x have»: they are asked for, ~/x is none of them.
+    let has = |i: &Item| i.is(Cue::Where) || i.is(Cue::Reports) || i.is(Cue::Has);
+    let place = |i: &Item| i.is(Cue::Inside) || i.is(Cue::From) || has(i);
     let passes =
         |i: &Item| i.is(Cue::Named) || i.is_punctuation() || (i.is_noise() && i.object().is_none() && !place(i));
     let next = items[at + 1..].iter().find(|i| !passes(i));

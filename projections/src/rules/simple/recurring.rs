@@ -437,6 +437,12 @@ impl Reader<'_> {
             let minute = self.word(at + 2).parse::<i64>().ok().filter(|m| (0..60).contains(m))?;
             return Some((hour * 60 + minute, at + 3, true));
         }
+        // «18 e 30»
+        let joined = self.language == Language::It && self.word(at + 1) == "e" && !written && !digits.is_empty();
+        let minute_said = self.word(at + 2).parse::<i64>().ok().filter(|m| joined && (0..60).contains(m));
+        if let Some(minute) = minute_said.filter(|_| self.word(at + 2).len() == 2) {
+            return Some((hour * 60 + minute, at + 3, true));
+        }
         if let Some((more, to)) = half(at + 1).filter(|_| !written) {
             return Some(((hour * 60 + more).rem_euclid(24 * 60), to, true));
         }

@@ -31,7 +31,9 @@ impl<'a> Builder<'a> {
             .range
             .clone()
             .find(|&i| !self.items[i].is_punctuation() && (!self.items[i].is_noise() || self.items[i].is(Cue::Polite)));
-        let asks = |i: usize| self.items[i].is(Cue::Asking) && !(first == Some(i) && self.items[i].is(Cue::Polite));
+        // «…, would you move them» asks for it as well.
+        let opens = |i: usize| first == Some(i) || i.checked_sub(1).is_some_and(|b| self.items[b].is_punctuation());
+        let asks = |i: usize| self.items[i].is(Cue::Asking) && !(opens(i) && self.items[i].is(Cue::Polite));
         if let Some(asking) = clause.range.clone().find(|&i| i < at && asks(i)) {
             return Err(Trouble::Unclear { words: self.said(asking..at + 1) });
         }

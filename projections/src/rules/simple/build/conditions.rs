@@ -187,7 +187,11 @@ impl Reading<'_, '_> {
         }
         let ranks = |s: &Sense| matches!(s, Sense::Order(_) | Sense::Aggregate(_));
         let ranked = self.item(value_at).is_some_and(|i| i.senses().iter().any(ranks));
-        let value = self.value(value_at).filter(|_| !self.wanted.takes(value_at) && !ranked)?;
+        // «equal to yes»: what an explicit comparison leads to is a value, whatever else the word is.
+        let stated_well = (field_at..value_at).any(|i| self.items()[i].is(Cue::Equal) && !self.items()[i].is_noise());
+        let word = self.item(value_at).filter(|i| stated_well && i.is_noise() && i.is_word());
+        let value = self.value(value_at).or_else(|| word.map(|_| json!(self.said(value_at))));
+        let value = value.filter(|_| !self.wanted.takes(value_at) && !ranked)?;
         let text = self.phrase(value_at);
         let (value, last) = match (&value, text) {
             (Value::String(_), Some((text, last))) => (json!(text), last),

@@ -133,6 +133,7 @@ impl<'a> Builder<'a> {
             return Err(Trouble::OnlyNegated);
         }
         self.explain_numbers();
+        self.explain_sizes();
         let shaped = self.steps.iter().try_fold(State::Start, |state, step| shape::next(state, &step.tool, &step.args));
         match shaped {
             Err(Violation::PipelineAlreadyClosed) => return Err(Trouble::OneAtATime),
@@ -142,6 +143,14 @@ impl<'a> Builder<'a> {
         match self.left_over() {
             Some(range) if !self.steps.is_empty() => Err(Trouble::Unclear { words: self.said(range) }),
             _ => self.guard(),
+        }
+    }
+
+    /// «tiny files, under 2 kB»: the bound says how small.
+    pub(super) fn explain_sizes(&mut self) {
+        let bounded = self.items.iter().zip(&self.used).any(|(i, used)| matches!(i.what, What::Bound { .. }) && *used);
+        for at in 0..self.items.len() {
+            self.used[at] |= bounded && self.items[at].is(Cue::Sized);
         }
     }
 

@@ -9,7 +9,7 @@ use super::super::items::What;
 use super::super::lexicon::{Cue, Sense};
 use super::super::lift::{Looks, byte};
 use super::super::tools::Indexed;
-use super::wanted::{Kind, Wanted};
+use super::wanted::{Kind, Total, Wanted};
 use super::{Builder, Clause, Trouble};
 use crate::plan::Origin;
 
@@ -266,6 +266,11 @@ impl<'a> Builder<'a> {
         if !wanted.groups.is_empty() {
             let by = if let [only] = wanted.groups.as_slice() { json!(only) } else { json!(wanted.groups) };
             let mut args = vec![("by", by)];
+            // «sum per category (columns: category, amount)»: not of what groups are made by.
+            let own = |t: &Total| t.op != "count" && t.key.as_ref().is_some_and(|key| wanted.groups.contains(key));
+            if kind == Kind::Rows && wanted.totals.iter().any(own) {
+                return Err(Trouble::Unclear { words: self.said(clause.range.clone()) });
+            }
             let totals: Vec<Value> = wanted
                 .totals
                 .iter()

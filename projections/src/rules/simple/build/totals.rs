@@ -18,6 +18,11 @@ impl Builder<'_> {
         self.items[at].is_word() && self.lexicons.quantities.contains(&self.items[at].folded)
     }
 
+    /// «value»: stands for what a column holds, and names none where another word does.
+    pub(super) fn is_generic(&self, at: usize) -> bool {
+        self.items.get(at).is_some_and(|i| i.is_word() && self.lexicons.generics.contains(&i.folded))
+    }
+
     /// An extreme that comes first, the word that says so, and whether it is the most.
     pub(super) fn extreme_first(&self) -> Option<(usize, usize, bool)> {
         (0..self.items.len()).find_map(|at| {
@@ -192,6 +197,15 @@ impl Reading<'_, '_> {
             .rev()
             .take(3)
             .find(|&i| self.item(i).is_some() && self.column_name(i).is_some() && !self.wanted.takes(i));
+        // «the highest value under score», «col valore più alto in abitanti»
+        let beneath = self.available.iter().copied().find(|&i| {
+            let led = i.checked_sub(1).is_some_and(|b| {
+                let held = self.items()[b].is(Cue::Beneath);
+                let generic = (b.saturating_sub(3)..b).any(|g| self.builder.is_generic(g));
+                held || (generic && self.items()[b].is(Cue::Inside))
+            });
+            led && self.column_name(i).is_some() && !self.wanted.takes(i)
+        });
         let quoted = self
             .available
             .iter()
@@ -206,7 +220,9 @@ impl Reading<'_, '_> {
         };
         let next = next.filter(|i| !(self.available.iter().any(spent) && valued(i)));
         let label = next.filter(|_| beside.is_some() && beside != next);
-        let found = quoted.or(beside).or(next.filter(entries)).or(before.filter(entries))?;
+        let word = |i: &usize| entries(i) && !self.builder.is_generic(*i);
+        let found =
+            quoted.or(beside).or(beneath).or(next.filter(word)).or(before.filter(word)).or(next.filter(entries))?;
         let mut used: Vec<usize> = with_column(found);
         used.extend(label);
         Some((self.column_name(found)?, used))

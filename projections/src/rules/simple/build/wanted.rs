@@ -591,6 +591,22 @@ impl Reading<'_, '_> {
             self.wanted.used.extend(self.item(at + 1).is_some_and(adjective).then_some(at + 1));
             return;
         }
+        // «the 5 costliest lines, going by the cost column»: so many rows, by the column that is named.
+        let most = |at: &usize| match self.builder.total_said(&self.builder.items[*at]) {
+            Some("max") => Some((*at, true)),
+            Some("min") => Some((*at, false)),
+            _ => None,
+        };
+        let bare =
+            self.available.iter().find_map(most).filter(|(at, _)| rows && !top && !self.wanted.used.contains(at));
+        if let Some((at, desc)) = bare {
+            order.desc = desc;
+            if let Some(n) = self.rows_meant(at) {
+                self.wanted.top = Some((n, at));
+                self.wanted.used.push(at);
+            }
+            return;
+        }
         match found {
             Some(at) => {
                 order.desc = self.builder.items[at].is(Cue::Descending);

@@ -198,4 +198,8 @@ pub(crate) enum Cue {
     Aged,
     /// «untouched», «fermo»: nothing changed since what follows.
     Still,
+    /// «does», «ha»: what holds something follows.
+    Has,
+    /// «tiny»: an adjective of size, that a bound beside it says in bytes.
+    Sized,
 }

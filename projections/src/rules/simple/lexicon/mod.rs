@@ -115,6 +115,8 @@ pub struct Lexicons {
     pub(crate) domain_endings: Vec<String>,
     /// What is measured («hours», «importo»), folded. Such a word has no sense by that: it is a column's name as well.
     pub(crate) quantities: BTreeSet<String>,
+    /// What a column holds («value»), folded; the name of a column only where no other word is.
+    pub(crate) generics: BTreeSet<String>,
     enclitics: Vec<Enclitic>,
     phrases: BTreeMap<String, Vec<Phrase>>,
     /// Words that stand inside of phrases.
@@ -181,6 +183,7 @@ impl Lexicons {
             file_extensions: Vec::new(),
             domain_endings: Vec::new(),
             quantities: BTreeSet::new(),
+            generics: BTreeSet::new(),
             enclitics: Vec::new(),
             phrases: BTreeMap::new(),
             inside: BTreeSet::new(),
@@ -244,6 +247,7 @@ impl Lexicons {
         self.about.push(Questions::new(language, &source.about));
         self.file_extensions.extend(source.file_extensions);
         self.domain_endings.extend(source.domain_endings);
+        self.generics.extend(source.generics.iter().map(|word| fold(word)));
         self.quantities.extend(source.quantities.iter().map(|word| fold(word)));
         self.enclitics.extend(source.enclitics);
         let values = (source.sizes, source.periods, source.numbers, source.ordinals);

@@ -41,6 +41,8 @@ pub(super) struct Source {
     pub(super) domain_endings: Vec<String>,
     #[serde(default)]
     pub(super) quantities: Vec<String>,
+    #[serde(default)]
+    pub(super) generics: Vec<String>,
     pub(super) about: About,
 }
 

@@ -159,7 +159,7 @@ impl Builder<'_> {
         Some(("aggregate", json!([{ "op": "sum", "key": name }]), words(&self.items[key])))
     }
 
-    fn total_said(&self, item: &Item) -> Option<&str> {
+    pub(in super::super) fn total_said(&self, item: &Item) -> Option<&str> {
         item.senses().iter().find_map(|s| match s {
             Sense::Aggregate(a) => Some(self.lexicons.aggregates[*a].op.as_str()),
             _ => None,
@@ -273,6 +273,12 @@ impl Builder<'_> {
             return None;
         }
         let item = &self.items[at];
+        // A column that is taken is not taken twice.
+        if (0..self.items.len())
+            .any(|i| i != at && self.used[i] && self.items[i].folded == item.folded && item.is_word())
+        {
+            return None;
+        }
         let is = |place: Option<usize>, fits: &dyn Fn(&Item) -> bool| place.is_some_and(|p| fits(&self.items[p]));
         let (before, after) = (self.beside(at, false), self.beside(at, true));
         let ranks = |i: &Item| {
@@ -304,8 +310,13 @@ impl Builder<'_> {
         let unknown = item.is_unknown() || matches!(item.what, What::Quoted(_));
         points += i32::from(unknown && !meant.explains(&item.folded)) + i32::from(unknown);
         let capital = at > 0 && self.said(at..at + 1).starts_with(char::is_uppercase);
+        points -= 5 * i32::from(self.is_generic(at));
         points -= 3 * i32::from(capital) + 3 * i32::from(self.is_the_table(&item.folded));
         points += 3 * i32::from(led.is_some_and(|i| i.is(Cue::Beneath)));
+        // «the highest value in population»
+        let of_value =
+            at > 1 && self.items[at - 1].is(Cue::Inside) && (at.saturating_sub(5)..at).any(|g| self.is_generic(g));
+        points += 3 * i32::from(of_value);
         Some(points)
     }
 

@@ -34,7 +34,7 @@ impl Builder<'_> {
         let turns = |at: &usize| {
             let i = &self.items[*at];
             let usual = i.folded.split(' ').any(|w| meant.explains(w));
-            let asks = i.is(Cue::Asking) && (!i.is_noise() || i.is(Cue::Unasked)) && !(meant.sure && i.is(Cue::Polite));
+            let asks = i.is(Cue::Asking) && (!i.is_noise() || i.is(Cue::Unasked)) && !i.is(Cue::Polite);
             let told = i.past().is_some() && i.verb().is_none() && who(*at);
             let denied = (*at + 1..self.items.len().min(*at + 3)).any(|n| says(&self.items[n]));
             let turned = i.is(Cue::Not)

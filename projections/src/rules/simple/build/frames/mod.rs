@@ -88,6 +88,7 @@ impl<'a> Builder<'a> {
         self.fill_frame(&meant)?;
         self.explain_by_usage(&meant);
         self.explain_numbers();
+        self.explain_sizes();
         let strange = self.items.iter().zip(&self.used).any(|(item, used)| item.is_unknown() && !used);
         if acts && (strange && !sure || !self.says_act(&meant)) {
             return Err(self.not_filled());

@@ -66,7 +66,7 @@ impl Builder<'_> {
         self.push(tool, filled)?;
         for at in all {
             let empty = self.items[*at].senses().iter().any(|s| matches!(s, Sense::Setting(_)));
-            self.used[*at] |= empty || holding.contains(at);
+            self.used[*at] |= empty || holding.contains(at) || self.items[*at].is(Cue::Fresh);
         }
         Ok(())
     }
