@@ -264,9 +264,18 @@ impl Builder<'_> {
             let item = &self.items[at];
             let kept = tool.verb == "toggle";
             (item.is(Cue::Unasked) && !kept)
-                || (asks && item.is(Cue::Wonders))
+                || ((asks || at == first) && item.is(Cue::Wonders))
+                || (asks && item.forgiven && item.verb().is_some_and(|v| self.acts(v)))
+                || self.answers_itself(at)
                 || (at == first && item.is(Cue::Reports))
         })
+    }
+
+    /// «delete ~/a.txt? no, read it»: something else to do after the question mark.
+    fn answers_itself(&self, at: usize) -> bool {
+        let more = |i: &Item| !i.is_noise() && !i.is_punctuation() && (i.verb().is_some() || i.is(Cue::Not));
+        let acted = self.items[..at].iter().any(|i| i.verb().is_some_and(|v| self.acts(v)));
+        self.items[at].what == What::Punctuation('?') && acted && self.items[at + 1..].iter().any(more)
     }
 
     /// «some files», «the other photos», «the files I downloaded»: not all that was found is meant.
