@@ -8,6 +8,7 @@ mod conditions;
 mod filing;
 mod frames;
 mod guard;
+mod orders;
 mod people;
 mod questions;
 mod reading;
