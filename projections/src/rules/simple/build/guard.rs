@@ -46,6 +46,7 @@ impl Builder<'_> {
             self.sorting_lost(),
             self.text_of_an_act(),
             self.act_lost(),
+            self.left_open(tool),
             self.spared(tool),
             self.part_of_a_thing(tool),
             self.folders_by_extension(),
@@ -151,6 +152,23 @@ impl Builder<'_> {
             let weak = item.verb().is_some_and(|v| self.class(v).weak);
             named && !noun && !other && !weak && !item.is_noise() && !self.negated[at]
         })
+    }
+
+    /// «move it to ~/a or to ~/b», «to ~/a and to ~/b»: one of two is left open, or there is more than one goal.
+    fn left_open(&self, tool: &Indexed) -> Option<usize> {
+        let end = self.items.iter().position(|i| matches!(i.what, What::Quoted(_))).unwrap_or(self.items.len());
+        let paths: Vec<usize> = (0..end).filter(|&at| path(&self.items[at]).is_some()).collect();
+        let (first, last) = (*paths.first()?, *paths.last()?);
+        if tool.verb == "send" || tool.verb == "schedule" {
+            return None;
+        }
+        let choice = (first..last).find(|&at| self.items[at].is(Cue::Choice));
+        let goals = |at: &usize| {
+            let led = self.items[..*at].iter().rev().find(|i| !i.is(Cue::Determiner) && i.object().is_none());
+            led.is_some_and(|i| i.is(Cue::Into) && !i.is(Cue::From))
+        };
+        let moves = self.steps.len() == 1 && matches!(tool.verb.as_str(), "move" | "compress");
+        choice.or_else(|| paths.iter().copied().filter(goals).nth(1).filter(|_| moves && paths.len() > 2))
     }
 
     /// «but keep ~/a/b»: something is to be left as it is.
