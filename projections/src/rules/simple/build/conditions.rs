@@ -155,7 +155,9 @@ impl Reading<'_, '_> {
         }
         let opens = self.item(at)?;
         let orders = opens.is(Cue::By) && self.sorts_or_groups(at);
-        if !(opens.is(Cue::Where) || opens.is(Cue::Contains)) || self.wanted.takes(at) || orders {
+        // «where price > 10 and city is Rome»
+        let further = opens.is(Cue::Connector) && !opens.is(Cue::Choice) && !self.wanted.conditions.is_empty();
+        if !(opens.is(Cue::Where) || opens.is(Cue::Contains) || further) || self.wanted.takes(at) || orders {
             return None;
         }
         let passes = |i: &Item| i.is(Cue::Determiner) || i.is(Cue::Column);
@@ -181,7 +183,7 @@ impl Reading<'_, '_> {
             stated |= item.is(Cue::Equal);
             value_at += 1;
         }
-        let bare = opens.is(Cue::From) || opens.is(Cue::Inside);
+        let bare = opens.is(Cue::From) || opens.is(Cue::Inside) || further;
         if bare && !stated && !self.beside_column(field_at) && !self.named_column(field_at) {
             return None;
         }

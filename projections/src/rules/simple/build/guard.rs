@@ -24,6 +24,9 @@ impl Builder<'_> {
         if let Some(at) = (0..self.items.len().saturating_sub(1)).find(|&at| sought(at)) {
             return Err(Trouble::Unclear { words: self.said(at + 1..at + 2) });
         }
+        if let Some(at) = self.lost_of_reading() {
+            return Err(Trouble::Unclear { words: self.said(at..at + 1) });
+        }
         // «what percentage …»: a list or a count would answer another question.
         if let Some(at) = (0..self.items.len()).find(|&at| self.items[at].is(Cue::Share) && !self.used[at]) {
             return Err(Trouble::Unclear { words: self.said(at..at + 1) });
@@ -68,6 +71,17 @@ impl Builder<'_> {
             return Err(Trouble::Unclear { words: self.said(0..self.items.len()) });
         }
         self.two_days()
+    }
+
+    /// «the second highest price», «the first 3 columns»: said of the table or the order, and gone into nothing.
+    fn lost_of_reading(&self) -> Option<usize> {
+        let ordinal = |i: &Item| !i.is_noise() && i.senses().iter().any(|s| matches!(s, Sense::Ordinal(n) if *n > 1));
+        let ranked = (0..self.steps.len()).any(|at| self.does(at, "sort") || self.does(at, "compute"));
+        let lines = self.steps.iter().any(|s| self.tools.indexed(&s.tool).is_some_and(|t| t.name() == "read_files"));
+        (0..self.items.len()).find(|&at| {
+            let item = &self.items[at];
+            !self.used[at] && ((ranked && ordinal(item)) || (lines && item.is(Cue::Column) && !item.is_noise()))
+        })
     }
 
     /// Whether this step's executor has that verb.

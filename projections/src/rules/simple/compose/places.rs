@@ -14,7 +14,9 @@ pub(super) fn spelled(lexicons: &Lexicons, text: &str, items: &mut [Item]) {
             continue;
         }
         let written = &text[items[at].start..items[at].end];
-        let single = written.chars().count() == 1;
+        // «passa parola a Dario»: a preposition that a name follows is no letter.
+        let named = items.get(at + 1).is_some_and(|i| i.is_word() && text[i.start..].starts_with(char::is_uppercase));
+        let single = written.chars().count() == 1 && !(items[at].is(Cue::Into) && named);
         let word = !written.contains(char::is_whitespace) && !items[at].is_noise();
         if single || (word && !letter) {
             items[at].what = What::Quoted(written.to_owned());

@@ -202,4 +202,6 @@ pub(crate) enum Cue {
     Has,
     /// «tiny»: an adjective of size, that a bound beside it says in bytes.
     Sized,
+    /// «that», «which»: a clause that tells which of them follows.
+    Relative,
 }

@@ -90,7 +90,12 @@ impl Builder<'_> {
             return true;
         }
         if item.is_unknown() {
-            return (over_found && !self.stands_apart(at)) || item.folded.starts_with(|c: char| c.is_ascii_digit());
+            // «the red photos»: a reading that leaves it out would answer another question.
+            let clause = at > 0 && self.items[at - 1].is(Cue::Relative);
+            let narrows = meant.frame.starts_with("find_") && (self.qualifies(at) || clause) && !self.stands_apart(at);
+            let now = meant.frame == "get_now" && !self.stands_apart(at);
+            let figure = item.folded.starts_with(|c: char| c.is_ascii_digit());
+            return (over_found && !self.stands_apart(at)) || narrows || now || figure;
         }
         let grave = item.verb().is_some_and(|v| {
             ["delete", "compress", "send", "schedule", "cancel", "undo", "create"]

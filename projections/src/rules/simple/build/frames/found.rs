@@ -95,6 +95,9 @@ impl Builder<'_> {
         };
         let goal_first = |first: usize| {
             let towards = led(first).is_some_and(|i| i.is(Cue::Into) && !i.is(Cue::From));
+            // Right after the act: «bring to ~/a …», not «the small ones in ~/a …».
+            let opens = self.items[..first].iter().rev().find(|i| !i.is(Cue::Determiner) && !i.is(Cue::Into));
+            let towards = towards && opens.is_none_or(|i| i.verb().is_some_and(|v| self.acts(v)) || i.is(Cue::Due));
             let place = led(last).is_some_and(|i| i.is(Cue::Inside) || i.is(Cue::From));
             towards && place && !things(0..first) && things(first + 1..last)
         };

@@ -137,7 +137,9 @@ impl Builder<'_> {
 
     /// «…, tell him»: the comma of a last clause that only says once more that it is to be told.
     fn told_again(&self, from: usize) -> Option<usize> {
-        let comma = (from..self.items.len()).rev().find(|&at| self.items[at].what == What::Punctuation(','))?;
+        let comma = (from..self.items.len())
+            .rev()
+            .find(|&at| matches!(self.items[at].what, What::Punctuation(',' | '.' | ';')))?;
         let rest = &self.items[comma + 1..];
         let tells = |i: &Item| i.is(Cue::Tells) || i.verb().is_some_and(|v| self.class(v).verbs[0] == "send");
         let small =
