@@ -290,6 +290,15 @@ impl<'a> Builder<'a> {
             self.stage("group", &args, &origin, clause)?;
         } else if let [total] = wanted.totals.as_slice() {
             let key = total.key.clone().or_else(|| (kind == Kind::Files).then(|| "size".to_owned()));
+            // «how big is the folder ~/x»: what is in it is summed, not its folders.
+            let files = self.tools.by_grammar("find", "files").map(|t| t.name().to_owned());
+            let dirs = self.tools.by_grammar("find", "dirs").map(|t| t.name().to_owned());
+            if let (Some(step), Some(files), Some("size")) = (self.steps.last_mut(), files, key.as_deref())
+                && Some(&step.tool) == dirs.as_ref()
+                && step.args.get("empty").is_none()
+            {
+                step.tool = files;
+            }
             if total.op == "describe" {
                 let args: Vec<(&str, Value)> = key.map(|key| ("key", json!(key))).into_iter().collect();
                 self.stage_of("describe", "numbers", &args, &origin, clause)?;
