@@ -384,6 +384,37 @@ fn forty_calls() {
     assert_eq!(count(bench.path("cages").to_str().unwrap()), 0, "lock files");
 }
 
+/// The kernel counts what all processes of a user have in flight; a call that meets too much of it waits for a moment. Root
+/// is not counted, so this says something only as an ordinary user.
+#[test]
+fn descriptors_in_flight_elsewhere_delay_a_call_and_end_none() {
+    use rustix::net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType};
+    use std::os::fd::AsFd;
+    let bench = Bench::native();
+    let good = "def run(args, ctx):\n    return {'ok': True}\n";
+    ok(&bench.run(good, json!({})));
+    let flood = || {
+        let pair =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        let many = [pair.0.as_fd(); 200];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(200))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&many)));
+        rustix::net::sendmsg(&pair.0, &[std::io::IoSlice::new(b"d")], &mut control, SendFlags::NOSIGNAL).unwrap();
+        pair
+    };
+    for _ in 0..5 {
+        // Far more than the 64 that the cage itself may have open.
+        let held = flood();
+        let freed = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            drop(held);
+        });
+        ok(&bench.run(good, json!({})));
+        freed.join().unwrap();
+    }
+}
+
 /// Where user namespaces are forbidden, as on many desktops and in many containers.
 #[test]
 fn without_user_namespaces_landlock_remains() {

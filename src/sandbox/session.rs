@@ -261,8 +261,15 @@ impl Session {
             Ok(Some(Said::Started { report, stage })) => {
                 self.report = Some(report);
                 if stage {
-                    self.stage =
-                        wire::receive_descriptors(control.as_fd(), 1).ok().and_then(|mut received| received.pop());
+                    match wire::receive_descriptors(control.as_fd(), 1) {
+                        Ok(mut received) => self.stage = received.pop(),
+                        // What follows on the socket is no frame any more: the helper's last words are lost with it.
+                        Err(error) => {
+                            let message = format!("the cage could not hand its stage over: {error}");
+                            self.refusal = Some(failure("cage_refused", message));
+                            self.control = None;
+                        }
+                    }
                 }
             }
             Ok(Some(Said::Refused { message, denied })) => {

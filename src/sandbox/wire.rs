@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use metnos_projections::rules::cage_plan::Limits;
 use rustix::net::{
@@ -173,15 +174,28 @@ fn fill(socket: BorrowedFd<'_>, mut buffer: &mut [u8]) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Sends descriptors, each batch beside one byte.
+/// How long a sender waits while this user has too many descriptors in flight elsewhere, and between two tries.
+const IN_FLIGHT_PATIENCE: Duration = Duration::from_secs(5);
+const IN_FLIGHT_PAUSE: Duration = Duration::from_millis(2);
+
+/// Sends descriptors, each batch beside one byte. The kernel bounds what all processes of a user have in flight together
+/// (unix(7), `ETOOMANYREFS`); what others sent arrives in a moment, so this waits for it.
 pub(super) fn send_descriptors(socket: BorrowedFd<'_>, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     for batch in descriptors.chunks(BATCH) {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BATCH))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        if !control.push(SendAncillaryMessage::ScmRights(batch)) {
-            return Err(io::Error::other("too many descriptors for one message"));
+        let until = Instant::now() + IN_FLIGHT_PATIENCE;
+        loop {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BATCH))];
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            if !control.push(SendAncillaryMessage::ScmRights(batch)) {
+                return Err(io::Error::other("too many descriptors for one message"));
+            }
+            match rustix::net::sendmsg(socket, &[IoSlice::new(b"d")], &mut control, SendFlags::NOSIGNAL) {
+                Ok(_) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::TOOMANYREFS) if Instant::now() < until => std::thread::sleep(IN_FLIGHT_PAUSE),
+                Err(error) => return Err(error.into()),
+            }
         }
-        rustix::net::sendmsg(socket, &[IoSlice::new(b"d")], &mut control, SendFlags::NOSIGNAL)?;
     }
     Ok(())
 }
