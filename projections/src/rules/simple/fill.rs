@@ -356,6 +356,14 @@ pub(crate) fn is_label(items: &[Item], at: usize) -> bool {
     let place = |i: &Item| i.is(Cue::Inside) || i.is(Cue::From) || has(i);
     let passes =
         |i: &Item| i.is(Cue::Named) || i.is_punctuation() || (i.is_noise() && i.object().is_none() && !place(i));
+    // «the Downloads folder»: the noun right behind a path that an article leads to.
+    let after = at > 1
+        && matches!(items[at - 1].what, What::Path { .. })
+        && items[at].object().is_some()
+        && (items[at - 2].is(Cue::Determiner) || items[at - 2].is(Cue::Inside) || items[at - 2].is(Cue::Listener));
+    if after {
+        return true;
+    }
     let next = items[at + 1..].iter().find(|i| !passes(i));
     next.is_some_and(|i| matches!(i.what, What::Path { .. } | What::Url(_)))
 }

@@ -17,7 +17,7 @@ use crate::manifest::Role;
 use crate::plan::Origin;
 
 /// «scriveresti»: the conditional of an Italian verb asks or supposes.
-fn is_hypothetical(folded: &str) -> bool {
+pub(super) fn is_hypothetical(folded: &str) -> bool {
     ["rei", "resti", "rebbe", "remmo", "reste", "rebbero"].iter().any(|ending| {
         folded.strip_suffix(ending).is_some_and(|stem| stem.ends_with(['e', 'i']) && stem.chars().count() > 3)
     })

@@ -6,7 +6,6 @@ use super::super::compose::number;
 use super::super::fill::path;
 use super::super::items::{Item, Lines, What};
 use super::super::lexicon::{Cue, Sense};
-use super::super::lift::Looks;
 use super::super::tools::Indexed;
 use super::wanted::SOME;
 use super::{Builder, Trouble};
@@ -41,7 +40,15 @@ impl Builder<'_> {
             };
         };
         let found = [
+            self.no_request(tool),
             self.unasked(tool),
+            self.left_over_things(tool),
+            self.mixed_kinds(),
+            self.not_all(tool),
+            self.copied(tool),
+            self.swapped(tool),
+            self.replaced(tool),
+            self.told_twice(tool),
             self.partly(tool),
             self.of_a_sort(tool),
             self.mode_lost(),
@@ -75,6 +82,17 @@ impl Builder<'_> {
 
     /// «the second highest price», «the first 3 columns»: said of the table or the order, and gone into nothing.
     fn lost_of_reading(&self) -> Option<usize> {
+        // «the pdfs in Downloads and Documents»: a second folder of the person's.
+        let second = |at: usize| {
+            let joined = self.items[at].is(Cue::Connector) || self.items[at].is(Cue::Choice);
+            let folder = self.items.get(at + 1).is_some_and(|i| {
+                i.senses().contains(&Sense::Folder) && self.said(at + 1..at + 2).starts_with(char::is_uppercase)
+            });
+            joined && folder && at > 0 && path(&self.items[at - 1]).is_some()
+        };
+        if let Some(at) = (0..self.items.len()).find(|&at| second(at)) {
+            return Some(at + 1);
+        }
         let ordinal = |i: &Item| !i.is_noise() && i.senses().iter().any(|s| matches!(s, Sense::Ordinal(n) if *n > 1));
         let ranked = (0..self.steps.len()).any(|at| self.does(at, "sort") || self.does(at, "compute"));
         let lines = self.steps.iter().any(|s| self.tools.indexed(&s.tool).is_some_and(|t| t.name() == "read_files"));
@@ -85,163 +103,8 @@ impl Builder<'_> {
     }
 
     /// Whether this step's executor has that verb.
-    fn does(&self, step: usize, verb: &str) -> bool {
+    pub(super) fn does(&self, step: usize, verb: &str) -> bool {
         self.steps.get(step).and_then(|s| self.tools.indexed(&s.tool)).is_some_and(|t| t.verb == verb)
-    }
-
-    /// Whether something is planned before the act that the act does not use: its result would be lost.
-    fn is_dropped(&self) -> bool {
-        (1..self.steps.len()).any(|number| {
-            let used = |s: &crate::plan::PlannedStep| {
-                let args = s.args.to_string();
-                s.args.get("from_step").and_then(serde_json::Value::as_u64) == u64::try_from(number).ok()
-                    || args.contains(&format!("{{{{step{number}."))
-                    || args.contains(&format!("{{{{step{number}}}"))
-            };
-            !self.steps[number..].iter().any(used)
-        })
-    }
-
-    /// «at the end of ~/a.md»: what is to be added would replace what is there.
-    fn mode_lost(&self) -> Option<usize> {
-        let kept = |s: &crate::plan::PlannedStep| {
-            self.tools.indexed(&s.tool).is_none_or(|t| t.verb != "write") || s.args.get("mode").is_some()
-        };
-        let appends = |i: &Item| {
-            i.senses().iter().any(|s| match s {
-                Sense::Setting(at) => {
-                    let setting = &self.lexicons.settings[*at];
-                    setting.argument == "mode" && setting.value == "append"
-                }
-                _ => false,
-            })
-        };
-        (0..self.items.len()).find(|&at| appends(&self.items[at])).filter(|_| !self.steps.iter().all(kept))
-    }
-
-    /// «their names start with a»: what names are told apart by.
-    fn name_part_lost(&self) -> Option<usize> {
-        let told = |i: &Item| (i.is(Cue::Begins) || i.is(Cue::Ends)) && !i.is_noise();
-        (0..self.items.len()).find(|&at| told(&self.items[at]) && !self.used[at])
-    }
-
-    /// «one folder per year»: things would go into one folder, not into one for each.
-    fn sorting_lost(&self) -> Option<usize> {
-        let moves = |s: &crate::plan::PlannedStep| self.tools.indexed(&s.tool).is_some_and(|t| t.verb == "move");
-        let templated = |v: &serde_json::Value| v.as_str().is_some_and(|v| v.contains('{'));
-        let sorted = self.steps.iter().filter(|s| moves(s)).all(|s| s.args.get("dst_template").is_none_or(templated));
-        let each = |at: usize| {
-            let item = &self.items[at];
-            let period = |i: &Item| i.senses().iter().any(|s| matches!(s, Sense::Period(_) | Sense::Field(_)));
-            (item.is(Cue::Grouped) || item.is(Cue::By)) && self.items.get(at + 1).is_some_and(period)
-        };
-        (0..self.items.len()).find(|&at| each(at)).filter(|_| !sorted)
-    }
-
-    /// «zip ~/a and delete it»: an act that is named and that no step does.
-    fn act_lost(&self) -> Option<usize> {
-        // Where something is found first, to read it out is the finding.
-        let grave: &[&str] = if self.steps.len() == 1 {
-            &["delete", "move", "compress", "send", "read"]
-        } else {
-            &["delete", "move", "compress", "send"]
-        };
-        let done: Vec<&str> =
-            self.steps.iter().filter_map(|s| self.tools.indexed(&s.tool)).map(|t| t.verb.as_str()).collect();
-        let told = self.items.iter().any(|i| matches!(i.what, What::Quoted(_))) || done.contains(&"send");
-        let later = done.iter().any(|v| matches!(*v, "schedule" | "cancel" | "toggle" | "run" | "undo"));
-        if told || later {
-            return None;
-        }
-        (0..self.items.len()).find(|&at| {
-            let item = &self.items[at];
-            let named = item.verb().is_some_and(|v| {
-                let class = &self.class(v).verbs;
-                grave.contains(&class[0].as_str()) && !class.iter().any(|verb| done.contains(&verb.as_str()))
-            });
-            let noun = at.checked_sub(1).is_some_and(|b| self.items[b].is(Cue::Determiner));
-            let before = at.checked_sub(1).map(|b| &self.items[b]);
-            let opens = before.is_none_or(|i| i.is_punctuation() || i.is(Cue::Connector) || i.is(Cue::Polite));
-            let other = (item.object().is_some() && !opens) || item.is(Cue::Arranges) || item.is(Cue::Puts);
-            let weak = item.verb().is_some_and(|v| self.class(v).weak);
-            named && !noun && !other && !weak && !item.is_noise() && !self.negated[at]
-        })
-    }
-
-    /// «move it to ~/a or to ~/b», «to ~/a and to ~/b»: one of two is left open, or there is more than one goal.
-    fn left_open(&self, tool: &Indexed) -> Option<usize> {
-        let end = self.items.iter().position(|i| matches!(i.what, What::Quoted(_))).unwrap_or(self.items.len());
-        let paths: Vec<usize> = (0..end).filter(|&at| path(&self.items[at]).is_some()).collect();
-        let (first, last) = (*paths.first()?, *paths.last()?);
-        if tool.verb == "send" || tool.verb == "schedule" {
-            return None;
-        }
-        let choice = (first..last).find(|&at| self.items[at].is(Cue::Choice));
-        let goals = |at: &usize| {
-            let led = self.items[..*at].iter().rev().find(|i| !i.is(Cue::Determiner) && i.object().is_none());
-            led.is_some_and(|i| i.is(Cue::Into) && !i.is(Cue::From))
-        };
-        let moves = self.steps.len() == 1 && matches!(tool.verb.as_str(), "move" | "compress");
-        choice.or_else(|| paths.iter().copied().filter(goals).nth(1).filter(|_| moves && paths.len() > 2))
-    }
-
-    /// «but keep ~/a/b»: something is to be left as it is.
-    fn spared(&self, tool: &Indexed) -> Option<usize> {
-        let takes = matches!(tool.verb.as_str(), "delete" | "move");
-        (0..self.items.len()).find(|&at| takes && self.items[at].is(Cue::Keeps))
-    }
-
-    /// «discard the changes to ~/a.txt», «clear out ~/x»: not the thing itself, but something of it.
-    fn part_of_a_thing(&self, tool: &Indexed) -> Option<usize> {
-        if tool.verb != "delete" || self.steps.len() > 1 || tool.object == "processes" {
-            return None;
-        }
-        let target = self.items.iter().position(|i| path(i).is_some())?;
-        let act = (0..self.items.len()).find(|&at| self.items[at].verb().is_some_and(|v| self.acts(v)))?;
-        let folder = path(&self.items[target]).is_some_and(|(_, looks)| looks != Looks::File);
-        if self.items[act].is(Cue::Empties) && folder {
-            return Some(act);
-        }
-        let thing = |i: &Item| {
-            ["files", "dirs", "images", "archives"].iter().any(|n| self.names(i, n))
-                || matches!(i.what, What::Globs { .. } | What::Number(_))
-        };
-        let passes = |at: usize| {
-            let item = &self.items[at];
-            item.is_noise() || !item.is_word() || thing(item) || item.is(Cue::Every) || item.is(Cue::Pronoun)
-        };
-        let led = target
-            .checked_sub(1)
-            .filter(|&b| b > act && (self.items[b].is(Cue::Into) || self.items[b].is(Cue::From)))?;
-        (act + 1..led).find(|&at| !passes(at) || self.items[at].is(Cue::Modified))
-    }
-
-    /// «~/x does not exist yet: create it»: words that tell to do something are no text to be written.
-    fn text_of_an_act(&self) -> Option<usize> {
-        let writes = |s: &&crate::plan::PlannedStep| self.tools.indexed(&s.tool).is_some_and(|t| t.verb == "write");
-        let step = self.steps.last().filter(writes)?;
-        let text = step.args.get("content")?.as_str()?;
-        let quoted = |i: &Item| matches!(&i.what, What::Quoted(said) if said == text);
-        if self.items.iter().any(quoted) || text.contains("{{") {
-            return None;
-        }
-        let said = text.split_whitespace().count();
-        (0..self.items.len()).find(|&at| {
-            let item = &self.items[at];
-            let whole = said == 1 && self.said(at..at + 1) == text;
-            whole && (item.pronoun || self.steps.len() > 1)
-        })
-    }
-
-    /// «the .log files of the folder ~/x»: an ending is one of files, whatever the place is called.
-    fn folders_by_extension(&self) -> Option<usize> {
-        let dirs = |s: &&crate::plan::PlannedStep| self.tools.indexed(&s.tool).is_some_and(|t| t.object == "dirs");
-        let patterns = self.steps.first().filter(dirs)?.args.get("patterns")?.as_array()?;
-        let ending = |g: &str| {
-            g.strip_prefix("*.").is_some_and(|e| self.lexicons.file_extensions.iter().any(|known| known == e))
-        };
-        let found = patterns.iter().filter_map(serde_json::Value::as_str).any(ending);
-        (0..self.items.len()).find(|&at| found && matches!(self.items[at].what, What::Globs { .. }))
     }
 
     /// Something is looked for, and something else that has a name is deleted.
@@ -330,35 +193,6 @@ impl Builder<'_> {
         })
     }
 
-    /// «delete the list files», «i file archivio»: a word beside the noun that says which of them, and that nothing took.
-    fn of_a_sort(&self, tool: &Indexed) -> Option<usize> {
-        let over_found = self.steps.len() > 1 && self.does(0, "find") && tool.verb != "write";
-        let noun = |i: &Item| self.names(i, "files") || self.names(i, "dirs");
-        let word = |at: usize| {
-            let item = &self.items[at];
-            let content = item.verb().is_some() || item.object().is_some_and(|_| !noun(item));
-            item.is_word() && content && !item.is_noise()
-        };
-        let determined = |at: usize| {
-            let item = &self.items[at];
-            item.is(Cue::Determiner) || item.is(Cue::Every) || item.verb().is_some_and(|v| self.acts(v))
-        };
-        (1..self.items.len())
-            .filter(|_| over_found)
-            .find(|&at| {
-                let before = noun(&self.items[at]) && at > 1 && word(at - 1) && determined(at - 2);
-                before.then_some(()).is_some()
-            })
-            .map(|at| at - 1)
-            .or_else(|| {
-                let after = |&at: &usize| {
-                    let takes = self.items[at].verb().is_some_and(|v| self.acts(v));
-                    noun(&self.items[at - 1]) && word(at) && (takes || self.items[at].verb().is_none())
-                };
-                (1..self.items.len()).filter(|_| over_found).find(after)
-            })
-    }
-
     /// «che ho»: a phrase of which a word that plays this role is a part.
     fn holds(&self, item: &Item, cue: Cue) -> bool {
         let plays = |w: &str| {
@@ -441,8 +275,14 @@ impl Builder<'_> {
     /// «undo the last two actions»: one is undone at a time.
     fn several_undone(&self, tool: &Indexed) -> Option<usize> {
         let many = |i: &Item| matches!(i.what, What::Lines(Lines::First(n) | Lines::Last(n)) if n > 1);
+        let which = |i: &Item| {
+            let ordinal = i.senses().iter().any(|s| matches!(s, Sense::Ordinal(n) if !matches!(n, 1 | -1)));
+            ordinal || i.is(Cue::Every) || (i.is(Cue::Not) && !i.is_noise())
+        };
         (0..self.items.len()).filter(|_| tool.verb == "undo").find(|&at| {
-            many(&self.items[at]) || number(self.items, at).is_some_and(|(n, _)| n > 1) && !self.items[at].is_noise()
+            which(&self.items[at])
+                || many(&self.items[at])
+                || number(self.items, at).is_some_and(|(n, _)| n > 1) && !self.items[at].is_noise()
         })
     }
 

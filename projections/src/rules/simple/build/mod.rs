@@ -4,6 +4,7 @@
 //! target that the words do not hold; what is missing becomes a question.
 
 mod acting;
+mod amiss;
 mod conditions;
 mod filing;
 mod frames;
@@ -13,6 +14,7 @@ mod people;
 mod questions;
 mod reading;
 mod records;
+mod request;
 mod selection;
 mod tell;
 mod totals;

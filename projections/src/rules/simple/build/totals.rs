@@ -126,7 +126,15 @@ impl Reading<'_, '_> {
             let bare = at.checked_sub(1).is_none_or(|b| !self.item(b).is_some_and(|i| i.is(Cue::By)));
             self.builder.measures(at) && groups(at + 1) && bare && !self.wanted.takes(at)
         };
-        let Some(at) = self.available.iter().copied().find(said) else { return };
+        let Some(at) = self.available.iter().copied().find(said) else {
+            // «total per month»: of the one column that holds numbers, which the executor finds.
+            let bare = |&at: &usize| self.total_of(at) == Some("sum") && groups(at + 1) && !self.wanted.takes(at);
+            if let Some(at) = self.available.iter().copied().find(bare) {
+                self.wanted.totals.push(Total { op: "sum".to_owned(), key: None, at });
+                self.wanted.used.push(at);
+            }
+            return;
+        };
         let sorts = self.clause.verbs.iter().any(|&(_, v)| self.builder.class(v).verbs[0] == "sort");
         if let Some(key) = self.column_name(at).filter(|_| !sorts) {
             self.wanted.totals.push(Total { op: "sum".to_owned(), key: Some(key), at });

@@ -204,4 +204,6 @@ pub(crate) enum Cue {
     Sized,
     /// «that», «which»: a clause that tells which of them follows.
     Relative,
+    /// «copy», «replace»: the thing stays, or part of it changes.
+    Copying,
 }

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 pub(crate) use self::cue::Cue;
+pub(crate) use self::source::Request;
 pub(crate) use self::source::{About, Aggregate, FieldName, Globs, Measure, Order, Recurrence, Setting, VerbClass};
 use self::source::{Enclitic, Source, Valued};
 use self::spelling::{deletions, is_likely_misspelling, root};
@@ -117,6 +118,8 @@ pub struct Lexicons {
     pub(crate) quantities: BTreeSet<String>,
     /// What a column holds («value»), folded; the name of a column only where no other word is.
     pub(crate) generics: BTreeSet<String>,
+    /// What tells a request from a question or a statement.
+    pub(crate) request: Vec<Request>,
     enclitics: Vec<Enclitic>,
     phrases: BTreeMap<String, Vec<Phrase>>,
     /// Words that stand inside of phrases.
@@ -184,6 +187,7 @@ impl Lexicons {
             domain_endings: Vec::new(),
             quantities: BTreeSet::new(),
             generics: BTreeSet::new(),
+            request: Vec::new(),
             enclitics: Vec::new(),
             phrases: BTreeMap::new(),
             inside: BTreeSet::new(),
@@ -247,6 +251,7 @@ impl Lexicons {
         self.about.push(Questions::new(language, &source.about));
         self.file_extensions.extend(source.file_extensions);
         self.domain_endings.extend(source.domain_endings);
+        self.request.push(source.request.folded());
         self.generics.extend(source.generics.iter().map(|word| fold(word)));
         self.quantities.extend(source.quantities.iter().map(|word| fold(word)));
         self.enclitics.extend(source.enclitics);

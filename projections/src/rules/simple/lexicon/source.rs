@@ -44,6 +44,34 @@ pub(super) struct Source {
     #[serde(default)]
     pub(super) generics: Vec<String>,
     pub(super) about: About,
+    pub(super) request: Request,
+}
+
+/// Words that tell a request of an act from a question about it, a statement of it, or one for another time. Phrases of
+/// folded words.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Request {
+    /// «which», «is there»: a clause that begins so asks.
+    pub(crate) asks: Vec<String>,
+    /// «I», «someone», «ho»: somebody else does what follows, or did it.
+    pub(crate) tellers: Vec<String>,
+    /// «please», «I want», «could you»: makes a request of what follows.
+    pub(crate) wishes: Vec<String>,
+    /// «to», «da»: what follows stands for the act, and does not ask for it.
+    pub(crate) infinitives: Vec<String>,
+    /// «tomorrow», «at midnight»: another time.
+    pub(crate) later: Vec<String>,
+    /// «on», «by»: leads to a day on which it is to be done.
+    pub(crate) days: Vec<String>,
+    /// «the rest», «everything else»: what was not named.
+    pub(crate) rest: Vec<String>,
+    /// «a», «one of the», «any»: not all of them, and nobody said which.
+    pub(crate) indefinite: Vec<String>,
+    /// «also»: beside what is there.
+    pub(crate) also: Vec<String>,
+    /// «documents»: a kind that no ending tells.
+    pub(crate) kinds: Vec<String>,
 }
 
 /// Questions about Metnos itself, in the notation of sentence templates.
@@ -183,6 +211,25 @@ pub(crate) struct Recurrence {
     pub(crate) through: Vec<String>,
     /// «say», «like»: stand between days and a time and say nothing.
     pub(crate) fillers: Vec<String>,
+}
+
+impl Request {
+    /// The same with every phrase folded as sentences are.
+    pub(super) fn folded(self) -> Self {
+        let all = |phrases: Vec<String>| phrases.iter().map(|p| super::super::words::fold(p)).collect();
+        Self {
+            asks: all(self.asks),
+            tellers: all(self.tellers),
+            wishes: all(self.wishes),
+            infinitives: all(self.infinitives),
+            later: all(self.later),
+            days: all(self.days),
+            rest: all(self.rest),
+            indefinite: all(self.indefinite),
+            also: all(self.also),
+            kinds: all(self.kinds),
+        }
+    }
 }
 
 #[derive(Deserialize)]
