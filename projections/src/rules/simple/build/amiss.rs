@@ -183,7 +183,10 @@ impl Builder<'_> {
             let next = self.items.get(at + 1).is_some_and(thing)
                 || self.items.get(at + 2).is_some_and(thing) && self.items[at + 1].is(Cue::From);
             let random = self.items[at].folded == "a caso";
-            takes && tool.verb != "compress" && (random || (single(at) && next && !picked))
+            // «any .tmp files» are all of them.
+            let plural = (at + 1..at + 3).any(|n| n < self.items.len() && self.said(n..n + 1).ends_with('s'));
+            let many = plural && (self.items[at].is(Cue::Every) || self.items[at].folded == "any");
+            takes && tool.verb != "compress" && (random || (single(at) && next && !picked && !many))
         });
         let kind = self
             .phrase_said(tool, |r| &r.kinds)

@@ -23,6 +23,9 @@ impl Builder<'_> {
         if let Some(at) = (0..self.items.len().saturating_sub(1)).find(|&at| sought(at)) {
             return Err(Trouble::Unclear { words: self.said(at + 1..at + 2) });
         }
+        if let Some(at) = self.kinds_and_names() {
+            return Err(Trouble::Unclear { words: self.said(at..at + 1) });
+        }
         if let Some(at) = self.lost_of_reading() {
             return Err(Trouble::Unclear { words: self.said(at..at + 1) });
         }
@@ -78,6 +81,17 @@ impl Builder<'_> {
             return Err(Trouble::Unclear { words: self.said(0..self.items.len()) });
         }
         self.two_days()
+    }
+
+    /// «the pictures with IMG in the name»: both must hold, and a search takes either.
+    fn kinds_and_names(&self) -> Option<usize> {
+        let patterns = self.steps.first()?.args.get("patterns")?.as_array()?;
+        let globs: Vec<&str> = patterns.iter().filter_map(serde_json::Value::as_str).collect();
+        let kinds = globs.iter().any(|g| g.starts_with("*.") && !g[2..].contains('*'));
+        let names = |g: &&str| g.len() > 2 && g.starts_with('*') && g.ends_with('*') && !g.contains('.');
+        let name = globs.iter().copied().find(names).filter(|_| kinds)?;
+        let held = |i: &Item| matches!(&i.what, What::Globs { globs, .. } if globs.len() == 1 && globs[0] == name);
+        self.items.iter().position(held)
     }
 
     /// «the second highest price», «the first 3 columns»: said of the table or the order, and gone into nothing.
@@ -159,7 +173,7 @@ impl Builder<'_> {
             let item = &self.items[at];
             let kept = tool.verb == "toggle";
             (item.is(Cue::Unasked) && !kept)
-                || ((asks || at == first) && item.is(Cue::Wonders))
+                || ((asks || at == first) && item.is(Cue::Wonders) && !self.wishes_at(at))
                 || (asks && item.forgiven && item.verb().is_some_and(|v| self.acts(v)))
                 || self.answers_itself(at)
                 || (at == first && item.is(Cue::Reports))
@@ -277,10 +291,15 @@ impl Builder<'_> {
         let many = |i: &Item| matches!(i.what, What::Lines(Lines::First(n) | Lines::Last(n)) if n > 1);
         let which = |i: &Item| {
             let ordinal = i.senses().iter().any(|s| matches!(s, Sense::Ordinal(n) if !matches!(n, 1 | -1)));
-            ordinal || i.is(Cue::Every) || (i.is(Cue::Not) && !i.is_noise())
+            ordinal || (i.is(Cue::Not) && !i.is_noise())
         };
+        // «undo everything» is more than the last; «put everything back» is not.
+        let all = |at: usize| self.items[at].is(Cue::Every) && self.items.get(at + 1).is_none_or(Item::is_punctuation);
+        let act = self.items.iter().position(|i| i.verb().is_some_and(|v| self.acts(v))).unwrap_or(self.items.len());
+        let from = self.items[..act].iter().rposition(Item::is_punctuation).map_or(0, |at| at + 1);
         (0..self.items.len()).filter(|_| tool.verb == "undo").find(|&at| {
-            which(&self.items[at])
+            (at >= from && which(&self.items[at]))
+                || all(at)
                 || many(&self.items[at])
                 || number(self.items, at).is_some_and(|(n, _)| n > 1) && !self.items[at].is_noise()
         })

@@ -21,7 +21,7 @@ impl Builder<'_> {
         let end = self.body_starts(tool);
         if tool.verb != "schedule"
             && tool.verb != "cancel"
-            && let Some(at) = self.later(end)
+            && let Some(at) = self.later(tool, end)
         {
             return Some(at);
         }
@@ -56,7 +56,9 @@ impl Builder<'_> {
         if self.begins(&self.without_fillers(&before), |r| &r.asks) {
             return Some(from);
         }
-        if let Some(at) = self.find_phrase(&before, |r| &r.tellers) {
+        // «i pdf» are no «I»: an article tells nothing.
+        let plain: Vec<Token> = before.iter().filter(|(_, at)| !self.items[*at].is(Cue::Determiner)).cloned().collect();
+        if let Some(at) = self.find_phrase(&plain, |r| &r.tellers) {
             return Some(at);
         }
         let last = before.last().map(|(word, _)| word.clone()).unwrap_or_default();
@@ -220,15 +222,19 @@ impl Builder<'_> {
     }
 
     /// A time to come: «tomorrow», «at 5pm», «in ten minutes», «on friday», «every friday».
-    fn later(&self, end: usize) -> Option<usize> {
+    fn later(&self, tool: &Indexed, end: usize) -> Option<usize> {
         let quotes = |at: &usize| !matches!(self.items[*at].what, What::Quoted(_));
         let rest: Vec<usize> = (0..end).chain(self.after_quote(end)).filter(quotes).collect();
         let mut tokens = Vec::new();
         for at in rest.iter().copied() {
             tokens.extend(self.tokens(at..at + 1));
         }
-        if let Some(at) = self.find_phrase(&tokens, |r| &r.later) {
-            return Some(at);
+        let mut from = 0;
+        while let Some(at) = self.find_phrase(&tokens[from..], |r| &r.later) {
+            if !self.tells_why(at, tool) {
+                return Some(at);
+            }
+            from = tokens.iter().position(|(_, item)| *item > at).unwrap_or(tokens.len());
         }
         let word = |i: usize| tokens.get(i).map_or("", |(w, _)| w.as_str());
         let period = |i: usize| {
@@ -255,10 +261,28 @@ impl Builder<'_> {
         rest.into_iter().find(|&at| self.is_day_to_come(at))
     }
 
+    /// Whether a word that makes a request begins right there: «can you».
+    pub(super) fn wishes_at(&self, at: usize) -> bool {
+        let tokens = self.tokens(at..self.items.len().min(at + 3));
+        self.find_phrase(&tokens, |r| &r.wishes) == Some(at)
+    }
+
     /// Whether a time to come begins right there.
     pub(super) fn later_at(&self, at: usize) -> bool {
         let tokens = self.tokens(at..self.items.len().min(at + 3));
         self.find_phrase(&tokens, |r| &r.later) == Some(at)
+    }
+
+    /// «put it there, I have a talk tomorrow»: a clause of its own, with words of its own, that does not hold the act.
+    fn tells_why(&self, at: usize, tool: &Indexed) -> bool {
+        let bound = |i: &Item| {
+            matches!(i.what, What::Punctuation(_)) || (i.is(Cue::Connector) && !i.is(Cue::Into)) || i.is(Cue::Relative)
+        };
+        let from = self.items[..at].iter().rposition(bound).map_or(0, |b| b + 1);
+        let to = self.items[at..].iter().position(bound).map_or(self.items.len(), |b| at + b);
+        let act = self.act_said(tool, self.items.len());
+        let strange = self.items[from..to].iter().any(|i| i.is_unknown() || i.is(Cue::Doer));
+        strange && !act.is_some_and(|act| (from..to).contains(&act))
     }
 
     fn counts(&self, word: &str) -> bool {
