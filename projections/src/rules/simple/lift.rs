@@ -90,6 +90,11 @@ fn lift_existing(lexicons: &Lexicons, text: &str, at: usize, existing: &[(u32, u
     if !value.contains(['.', '/', '~']) && value.split_whitespace().all(known) {
         return None;
     }
+    // Nor does one called «many» the end of «how many».
+    let before = text[..at].split_whitespace().next_back().map(fold);
+    if before.is_some_and(|before| lexicons.phrase(&[before.as_str(), fold(value).as_str()]).is_some()) {
+        return None;
+    }
     Some(Place { start: at, end, lifted: Lifted::Path { value: value.to_owned(), looks: looks(value), quoted: false } })
 }
 

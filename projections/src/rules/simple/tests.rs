@@ -560,3 +560,14 @@ fn the_wording_tells_the_language_of_the_answer() {
     let forced = propose(&world.lexicons, &world.tools, &world.messages, &facts, "what can you do");
     assert_eq!(forced.language, Language::It);
 }
+
+#[test]
+fn a_folder_called_many_does_not_take_the_question_away() {
+    let world = World::new();
+    let text = "how many files are in ~/d";
+    let from = u32::try_from(text.find("many").unwrap()).unwrap();
+    let existing = [(from, from + 4)];
+    let plan = propose(&world.lexicons, &world.tools, &world.messages, &World::facts(&existing), text).plan;
+    assert_eq!(plan.steps.len(), 1);
+    assert_eq!(plan.steps[0].args, json!({ "base_path": "~/d" }));
+}
