@@ -7,6 +7,7 @@ mod audit;
 mod chat;
 mod completions;
 mod config;
+mod console;
 mod credential;
 mod demo;
 mod doctor;
@@ -152,24 +153,32 @@ pub fn main() -> ExitCode {
         Err(error) => return mistyped::told(&error, &words),
     };
     let variables = Variables::read();
-    let context = Context { global: cli.global, variables };
-    let outcome = context.start(&cli.command).and_then(|()| context.dispatch(cli.command));
-    match outcome {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => {
-            failure.print(context.global.json);
-            ExitCode::from(failure.code)
-        }
-    }
+    let context = Context { global: cli.global, variables, served: None };
+    let carried =
+        console::until_left(|| context.told(context.start(&cli.command).and_then(|()| context.dispatch(cli.command))));
+    ExitCode::from(carried.unwrap_or(0))
 }
 
 /// What every command works with.
 struct Context {
     global: Global,
     variables: Variables,
+    /// The instance of the daemon that carries the command out; without one, the command opens it itself.
+    served: Option<Instance>,
 }
 
+/// After how many events a daemon writes checkpoints; it holds the projections anyway.
+const CHECKPOINT_EVERY: u64 = 1000;
+
 impl Context {
+    /// The exit code; a failure is printed.
+    fn told(&self, outcome: Result<u8, Failure>) -> u8 {
+        outcome.unwrap_or_else(|failure| {
+            failure.print(self.global.json);
+            failure.code
+        })
+    }
+
     fn dispatch(&self, command: Command) -> Result<u8, Failure> {
         match command {
             Command::Ask(ask) => ask::run(self, &ask),
@@ -213,12 +222,22 @@ impl Context {
 
     /// Opens the instance as it is, or as it was at `--at`; creates it, without executors, if there is none.
     fn instance(&self) -> Result<Instance, Failure> {
-        let mut instance = self.patiently(|patience| {
-            Instance::open(self.global.home.as_deref(), &self.flags(), &self.variables, patience)
-        })?;
+        let mut instance = self.opened(&self.flags())?;
         if let Some(until) = self.global.at {
             instance.rewind(until)?;
         }
+        Ok(instance)
+    }
+
+    /// The daemon's instance as this command has it, or one that is opened for it.
+    fn opened(&self, flags: &Flags) -> Result<Instance, Failure> {
+        let Some(served) = &self.served else {
+            return self
+                .patiently(|patience| Instance::open(self.global.home.as_deref(), flags, &self.variables, patience));
+        };
+        let instance = served.for_command(flags, &self.variables)?;
+        instance.catch_up()?;
+        instance.record_settings()?;
         Ok(instance)
     }
 
@@ -235,6 +254,9 @@ impl Context {
 
     /// Opens the instance without reading its events: for a log that may be damaged.
     fn unfolded(&self) -> Result<Instance, Failure> {
+        if let Some(served) = &self.served {
+            return Ok(served.for_command(&self.flags(), &self.variables)?);
+        }
         self.patiently(|patience| {
             Instance::open_unfolded(self.global.home.as_deref(), &self.flags(), &self.variables, patience)
         })
@@ -248,14 +270,21 @@ impl Context {
                 "leave --at out",
             ));
         }
-        let mut instance =
-            self.patiently(|patience| Instance::open(self.global.home.as_deref(), flags, &self.variables, patience))?;
-        self.prepare(&mut instance)?;
+        let instance = self.opened(flags)?;
+        instance.refuse_full_disk()?;
+        if self.served.is_none() {
+            self.lay_out(&instance)?;
+        }
+        for notice in instance.alone(|| check::all(&instance))? {
+            self.say(&self.notice(&instance, &notice));
+        }
+        self.tell_lacks(&instance);
+        ask::settle_interrupted(self, &instance)?;
         Ok(instance)
     }
 
-    fn prepare(&self, instance: &mut Instance) -> Result<(), Failure> {
-        instance.refuse_full_disk()?;
+    /// What is done once, by whoever opens the instance: nothing of a killed process is alive, seeds and builtins are there.
+    fn lay_out(&self, instance: &Instance) -> Result<(), Failure> {
         Self::wait_for_cages(instance)?;
         loader::birth::sweep(&instance.dirs.runtime);
         let is_new = instance.is_new;
@@ -269,10 +298,11 @@ impl Context {
         let laid = seeds::install_missing(instance);
         crate::builtins::install_missing(instance)?;
         self.tell_seeds(instance, &laid, is_new);
-        for notice in check::all(instance)? {
-            self.say(&self.notice(instance, &notice));
-        }
-        if is_new {
+        Ok(())
+    }
+
+    fn tell_lacks(&self, instance: &Instance) {
+        if instance.is_new {
             for (key, values) in crate::instance::missing(instance) {
                 self.say(&self.text(instance, key, &values));
             }
@@ -280,7 +310,6 @@ impl Context {
         if instance.variables().sandbox.as_deref().is_some_and(crate::sandbox::is_off) {
             self.say(&self.text(instance, "notice.no_cage", &serde_json::json!({})));
         }
-        ask::settle_interrupted(self, instance)
     }
 
     /// Waits until no cage of a killed command is alive: what it might still do must be over before anything is settled.
@@ -323,6 +352,16 @@ impl Context {
 
     fn text(&self, instance: &Instance, key: &str, values: &serde_json::Value) -> String {
         instance.rules.messages.say(self.language(instance), key, values)
+    }
+
+    /// Where relative paths start.
+    fn folder(&self, instance: &Instance) -> PathBuf {
+        console::current().folder().unwrap_or_else(|| instance.dirs.user_home.clone())
+    }
+
+    /// After how many events checkpoints are written: at once by a process that ends, later by one that stays.
+    fn checkpoint_every(&self) -> u64 {
+        if self.served.is_some() { CHECKPOINT_EVERY } else { 0 }
     }
 
     fn language(&self, instance: &Instance) -> Language {

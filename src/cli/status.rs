@@ -9,14 +9,15 @@ use crate::loader::check;
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let instance = context.instance()?;
     let head = instance.log.head();
-    let active = instance.catalog.executors.values().filter(|entry| entry.life == LifeCycle::Active).count();
+    let active = instance.catalog().executors.values().filter(|entry| entry.life == LifeCycle::Active).count();
     let quarantined = check::quarantined(&instance);
-    let open = instance.turns.open().count();
+    let turns = instance.turns();
+    let open = turns.open().count();
     let size = std::fs::metadata(instance.dirs.log()).map_or(0, |metadata| metadata.len());
     let status = json!({
         "log": { "id": instance.log.id(), "events": head.size, "head": crate::signing::hex(&head.head), "file_bytes": size },
         "executors": { "active": active, "quarantined": quarantined.iter().map(|(name, reason)| json!({ "name": name, "reason": reason })).collect::<Vec<_>>() },
-        "turns": { "all": instance.turns.turns.len(), "open": open },
+        "turns": { "all": turns.turns.len(), "open": open },
         "folders": { "config": instance.dirs.config, "data": instance.dirs.data, "workspace": instance.dirs.workspace },
         "autonomy": instance.settings.autonomy,
     });
@@ -25,7 +26,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         return Ok(0);
     }
     let values = json!({
-        "events": head.size, "kib": size.div_ceil(1024), "active": active, "turns": instance.turns.turns.len(), "open": open,
+        "events": head.size, "kib": size.div_ceil(1024), "active": active, "turns": turns.turns.len(), "open": open,
         "data": instance.dirs.data, "workspace": instance.dirs.workspace, "autonomy": instance.settings.autonomy,
     });
     output::result(&context.text(&instance, "status.body", &values));
