@@ -404,6 +404,11 @@ impl Instance {
         Ok(there)
     }
 
+    /// Whether the log takes events: an error while it was written stops it for good.
+    pub fn takes_events(&self) -> bool {
+        self.log.watch().has_changed().is_ok()
+    }
+
     /// Refuses new work on a disk that is nearly full.
     pub fn refuse_full_disk(&self) -> Result<(), InstanceError> {
         refuse_full_disk(&self.dirs)

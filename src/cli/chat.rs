@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::ask::{self, Approve};
 use super::console::{self, Heard, Stream, Wanted};
 use super::editor::{Editor, Typed};
-use super::{Context, Failure, fit, interrupt, output, plan};
+use super::{Context, Failure, client, fit, interrupt, output, plan};
 use crate::config::Dirs;
 use crate::engine::{self, Reply, Request};
 use crate::instance::{Instance, InstanceError, now};
@@ -112,7 +112,10 @@ pub(super) fn is_edited(context: &Context) -> bool {
 
 fn at_a_terminal(context: &Context, chat: &Chat) -> Result<u8, Failure> {
     let begin = Exchange { memory: Memory::default(), said: Said::Begin, stopping: String::new() };
-    let After { mut memory, stopping } = carried_out(context, chat, begin)?;
+    let (mut memory, stopping) = match carried_out(context, chat, begin)? {
+        Carried::Done(After { memory, stopping }) => (memory, stopping),
+        Carried::Failed(code) => return Ok(code),
+    };
     let dirs = Dirs::resolve(context.global.home.as_deref(), &context.variables).map_err(InstanceError::from)?;
     let mut editor = Editor::open(&dirs.data)?;
     loop {
@@ -136,16 +139,40 @@ fn at_a_terminal(context: &Context, chat: &Chat) -> Result<u8, Failure> {
         }
         let exchange = Exchange { memory: memory.clone(), said, stopping: stopping.clone() };
         match carried_out(context, chat, exchange) {
-            Ok(after) => memory = after.memory,
+            Ok(Carried::Done(after)) => memory = after.memory,
+            // A second Ctrl-C ends the conversation as well.
+            Ok(Carried::Failed(code)) if interrupt::is_at_once() => return Ok(code),
+            Ok(Carried::Failed(_)) => {}
             // The next line may fare better: the log is opened anew for it.
             Err(failure) => failure.print(false),
         }
     }
 }
 
-/// Opens the instance for one exchange and lets go of it, so that other commands need not wait while the person thinks.
-fn carried_out(context: &Context, chat: &Chat, exchange: Exchange) -> Result<After, Failure> {
-    exchanged(context, chat, exchange)
+/// Has the daemon carry an exchange out; where there is none, opens the instance for it and lets go of it, so that other
+/// commands need not wait while the person thinks.
+fn carried_out(context: &Context, chat: &Chat, exchange: Exchange) -> Result<Carried, Failure> {
+    let by_the_daemon = || -> Result<Option<Carried>, Failure> {
+        let ended = client::send(context, Some(exchange.clone()))?;
+        Ok(ended.map(|ended| match ended.back.and_then(|back| serde_json::from_value(back).ok()) {
+            Some(after) => Carried::Done(after),
+            None => Carried::Failed(ended.code),
+        }))
+    };
+    if let Some(carried) = by_the_daemon()? {
+        return Ok(carried);
+    }
+    match exchanged(context, chat, exchange.clone()) {
+        Err(failure) if failure.is_served => by_the_daemon()?.ok_or(failure),
+        other => other.map(Carried::Done),
+    }
+}
+
+/// How an exchange ended.
+enum Carried {
+    Done(After),
+    /// The daemon has said why it failed.
+    Failed(u8),
 }
 
 /// Carries out what a conversation at a terminal wants done.

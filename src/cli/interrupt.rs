@@ -155,6 +155,11 @@ pub(super) fn is_stopped() -> bool {
     console::current().interrupts().lock().count > 0
 }
 
+/// Whether it was stopped a second time.
+pub(super) fn is_at_once() -> bool {
+    console::current().interrupts().lock().count > 1
+}
+
 /// Whether the program is to end once the turn has.
 pub(super) fn is_ending() -> bool {
     console::current().interrupts().lock().ending

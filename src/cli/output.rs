@@ -29,37 +29,45 @@ pub(super) struct Failure {
     message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// Whether a daemon has the log, which can carry the command out.
+    pub is_served: bool,
 }
 
 impl Failure {
     /// Refused or not found.
     pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: 1, message: message.into(), hint: Some(hint.into()) }
+        Self { code: 1, message: message.into(), hint: Some(hint.into()), is_served: false }
     }
 
     /// Wrong usage.
     pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: 2, message: message.into(), hint: Some(hint.into()) }
+        Self { code: 2, message: message.into(), hint: Some(hint.into()), is_served: false }
     }
 
     /// Something failed that the person cannot mend by another command.
     pub(super) fn internal(message: impl Into<String>) -> Self {
-        Self { code: 2, message: message.into(), hint: None }
+        Self { code: 2, message: message.into(), hint: None, is_served: false }
     }
 
     /// Something failed; the hint says how to find out what was done.
     pub(super) fn failed(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: 2, message: message.into(), hint: Some(hint.into()) }
+        Self { code: 2, message: message.into(), hint: Some(hint.into()), is_served: false }
+    }
+
+    /// A daemon has the log. Only told where it goes away again before it has taken the command.
+    pub(super) fn served() -> Self {
+        let hint = "run it again: either the daemon takes it, or the log is free";
+        Self { is_served: true, ..Self::failed("a daemon has the log and does not take the command", hint) }
     }
 
     /// A person is needed and none is there.
     pub(super) fn needs_person(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: 3, message: message.into(), hint: Some(hint.into()) }
+        Self { code: 3, message: message.into(), hint: Some(hint.into()), is_served: false }
     }
 
     /// The person, or the system, ended the command.
     pub(super) fn interrupted() -> Self {
-        Self { code: super::interrupt::code(), message: "interrupted".to_owned(), hint: None }
+        Self { code: super::interrupt::code(), message: "interrupted".to_owned(), hint: None, is_served: false }
     }
 
     /// An error with its causes.
@@ -74,7 +82,7 @@ impl Failure {
             }
             cause = error.source();
         }
-        Self { code: 2, message, hint: hint.map(str::to_owned) }
+        Self { code: 2, message, hint: hint.map(str::to_owned), is_served: false }
     }
 
     /// Prints it on stderr; with `json` also as an object on stdout.

@@ -34,6 +34,13 @@ pub(super) enum Replay {
     },
 }
 
+impl Replay {
+    /// Whether it is about the instance rather than an exported history.
+    pub(super) fn needs_instance(&self) -> bool {
+        !matches!(self, Self::Check { history: Some(_), .. })
+    }
+}
+
 pub(super) fn run(context: &Context, command: &Replay) -> Result<u8, Failure> {
     match command {
         Replay::Check { history: Some(file), strict } => check_history(context, file, *strict),
