@@ -203,7 +203,7 @@ pub(super) fn carry_out(
     approve: Approve,
     given: Option<Value>,
 ) -> Result<Turn, Failure> {
-    let folder = context.folder(instance);
+    let folder = super::folder(instance);
     let (approve, channel) = (approve.name().to_owned(), CONSOLE.to_owned());
     let dialogs = !context.global.json && terminal::Terminal::is_there();
     let request = Request { text, approve, folder, channel, given, dialogs };

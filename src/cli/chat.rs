@@ -112,7 +112,7 @@ pub(super) fn is_edited(context: &Context) -> bool {
 
 fn at_a_terminal(context: &Context, chat: &Chat) -> Result<u8, Failure> {
     let begin = Exchange { memory: Memory::default(), said: Said::Begin, stopping: String::new() };
-    let (mut memory, stopping) = match carried_out(context, chat, begin)? {
+    let (mut memory, stopping) = match carried_out(context, chat, &begin)? {
         Carried::Done(After { memory, stopping }) => (memory, stopping),
         Carried::Failed(code) => return Ok(code),
     };
@@ -138,7 +138,7 @@ fn at_a_terminal(context: &Context, chat: &Chat) -> Result<u8, Failure> {
             interrupt::begin_turn(stopping.clone())?;
         }
         let exchange = Exchange { memory: memory.clone(), said, stopping: stopping.clone() };
-        match carried_out(context, chat, exchange) {
+        match carried_out(context, chat, &exchange) {
             Ok(Carried::Done(after)) => memory = after.memory,
             // A second Ctrl-C ends the conversation as well.
             Ok(Carried::Failed(code)) if interrupt::is_at_once() => return Ok(code),
@@ -151,7 +151,7 @@ fn at_a_terminal(context: &Context, chat: &Chat) -> Result<u8, Failure> {
 
 /// Has the daemon carry an exchange out; where there is none, opens the instance for it and lets go of it, so that other
 /// commands need not wait while the person thinks.
-fn carried_out(context: &Context, chat: &Chat, exchange: Exchange) -> Result<Carried, Failure> {
+fn carried_out(context: &Context, chat: &Chat, exchange: &Exchange) -> Result<Carried, Failure> {
     let by_the_daemon = || -> Result<Option<Carried>, Failure> {
         let ended = client::send(context, Some(exchange.clone()))?;
         Ok(ended.map(|ended| match ended.back.and_then(|back| serde_json::from_value(back).ok()) {
@@ -377,7 +377,7 @@ fn is_bare(text: &str) -> bool {
 
 /// Whether the planner would act on a sentence. Nothing runs and nothing is recorded.
 fn is_understood(instance: &Instance, text: &str) -> Result<bool, Failure> {
-    let folder = console::current().folder().unwrap_or_else(|| instance.dirs.user_home.clone());
+    let folder = super::folder(instance);
     let (approve, channel) = ("none".to_owned(), "console".to_owned());
     let request = Request { text: text.to_owned(), approve, folder, channel, given: None, dialogs: false };
     let turn = plan::rehearse(instance, &request)?;

@@ -205,7 +205,7 @@ fn caged(
     args: Value,
 ) -> Result<(Value, Option<CageReport>, u64, String), Failure> {
     use metnos_projections::rules::vaglio::Subject;
-    let folder = context.folder(instance);
+    let folder = super::folder(instance);
     let mut caller = engine::caller(instance, &Turn::default(), TurnId::new(now(), random()));
     caller.folder = folder;
     caller.zone.clone_from(&instance.settings.zone);

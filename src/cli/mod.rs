@@ -187,9 +187,14 @@ pub fn main() -> ExitCode {
     let context = Context { global: cli.global, variables, served: None };
     let carried = console::until_left(|| {
         let started = context.start(&cli.command);
-        context.told(started.and_then(|()| context.somewhere(cli.command)))
+        context.told(started.and_then(|()| context.somewhere(&cli.command)))
     });
     ExitCode::from(carried.unwrap_or(0))
+}
+
+/// Where relative paths start.
+fn folder(instance: &Instance) -> PathBuf {
+    console::current().folder().unwrap_or_else(|| instance.dirs.user_home.clone())
 }
 
 /// What every command works with.
@@ -213,15 +218,15 @@ impl Context {
     }
 
     /// Has the daemon carry a command out that is about the instance; where there is none, this process does.
-    fn somewhere(&self, command: Command) -> Result<u8, Failure> {
-        let is_whole = !matches!(&command, Command::Chat(_) if chat::is_edited(self));
+    fn somewhere(&self, command: &Command) -> Result<u8, Failure> {
+        let is_whole = !matches!(command, Command::Chat(_) if chat::is_edited(self));
         if command.needs_instance()
             && is_whole
             && let Some(ended) = client::send(self, None)?
         {
             return Ok(ended.code);
         }
-        match self.dispatch(&command) {
+        match self.dispatch(command) {
             // One began to serve while this command waited for the log; nothing was done yet.
             Err(failure) if failure.is_served => match client::send(self, None)? {
                 Some(ended) => Ok(ended.code),
@@ -416,11 +421,6 @@ impl Context {
 
     fn text(&self, instance: &Instance, key: &str, values: &serde_json::Value) -> String {
         instance.rules.messages.say(self.language(instance), key, values)
-    }
-
-    /// Where relative paths start.
-    fn folder(&self, instance: &Instance) -> PathBuf {
-        console::current().folder().unwrap_or_else(|| instance.dirs.user_home.clone())
     }
 
     /// After how many events checkpoints are written: at once by a process that ends, later by one that stays.

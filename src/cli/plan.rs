@@ -26,7 +26,7 @@ pub(super) struct Plan {
 pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
     let text = ask::sentence(&plan.text)?;
     let instance = context.ready(&context.flags())?;
-    let folder = context.folder(&instance);
+    let folder = super::folder(&instance);
     let (approve, channel) = ("none".to_owned(), "console".to_owned());
     let request = Request { text, approve, folder, channel, given: None, dialogs: false };
     let turn = rehearse(&instance, &request)?;

@@ -110,7 +110,9 @@ impl Frame {
             let mut bytes = Vec::with_capacity(length as usize + 4);
             bytes.extend(length.to_be_bytes());
             bytes.push(kind);
-            parts.iter().for_each(|part| bytes.extend_from_slice(part));
+            for part in parts {
+                bytes.extend_from_slice(part);
+            }
             bytes
         };
         match self {

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use super::remote::Remote;
 use super::{Daemon, STOPPED};
 use crate::cli::wire::{self, Frame, Refusal, Request, Why};
-use crate::cli::{Cli, Command, Context, chat, client, console};
+use crate::cli::{Cli, Command, Context, chat, client, console, output};
 use crate::config::Variables;
 
 /// The most commands at once.
@@ -189,13 +189,11 @@ async fn tell(mut writes: WriteHalf<TokioIo<Upgraded>>, mut waiting: mpsc::Recei
 fn carried_out(daemon: &Daemon, request: &Request) -> u8 {
     let done =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| console::until_left(|| dispatched(daemon, request))));
-    match done {
-        Ok(code) => code.unwrap_or(0),
-        Err(_) => {
-            crate::cli::output::aside("error: the command failed inside of the daemon, whose own messages say where");
-            2
-        }
-    }
+    let Ok(code) = done else {
+        output::aside("error: the command failed inside of the daemon, whose own messages say where");
+        return 2;
+    };
+    code.unwrap_or(0)
 }
 
 fn dispatched(daemon: &Daemon, request: &Request) -> u8 {
@@ -203,7 +201,7 @@ fn dispatched(daemon: &Daemon, request: &Request) -> u8 {
         Ok(cli) => cli,
         Err(error) => {
             // The client has parsed it too; only another build of the same version gets here.
-            crate::cli::output::aside(error.to_string().trim_end());
+            output::aside(error.to_string().trim_end());
             return 2;
         }
     };

@@ -124,8 +124,8 @@ impl Console for Remote {
         drop(inbox);
         self.frames.blocking_send(Frame::Read(wanted)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
         let is_over = |inbox: &Inbox| inbox.is_whole || inbox.gone || cancel.is_some_and(CancelFlag::is_raised);
-        let waited = self.arrived.wait_while(self.inbox(), |inbox| !is_over(inbox));
-        let mut inbox = waited.unwrap_or_else(PoisonError::into_inner);
+        let heard = self.arrived.wait_while(self.inbox(), |inbox| !is_over(inbox));
+        let mut inbox = heard.unwrap_or_else(PoisonError::into_inner);
         if inbox.gone && cancel.is_none() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
