@@ -110,6 +110,8 @@ pub struct Instance {
     pub settings: Settings,
     /// Whether this command created it.
     pub is_new: bool,
+    /// The process that the person started: this one, or that of the command which this one carries out.
+    pub asker: u32,
     variables: Variables,
 }
 
@@ -177,20 +179,21 @@ impl Instance {
             dirs,
             settings,
             is_new,
+            asker: std::process::id(),
             variables: variables.clone(),
         })
     }
 
     /// The same instance for another command: with its flags, its variables and its person's folder. The sandbox is shared
     /// with commands that ask for the same one.
-    pub fn for_command(&self, flags: &Flags, variables: &Variables) -> Result<Self, InstanceError> {
+    pub fn for_command(&self, flags: &Flags, variables: &Variables, asker: u32) -> Result<Self, InstanceError> {
         let dirs = Dirs { user_home: Dirs::user_home(variables), ..self.dirs.clone() };
         let settings = Settings::resolve(&dirs.config.join("metnos.toml"), flags, variables)?;
         let same = (&self.variables.sandbox, &self.variables.sandbox_backend)
             == (&variables.sandbox, &variables.sandbox_backend);
         let sandbox = if same { Arc::clone(&self.sandbox) } else { Arc::default() };
         let (core, folds) = (Arc::clone(&self.core), Arc::clone(&self.folds));
-        Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, variables: variables.clone() })
+        Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, asker, variables: variables.clone() })
     }
 
     fn load_projections(&mut self) -> Result<(), InstanceError> {

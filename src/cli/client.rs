@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags};
 use serde_json::Value;
@@ -20,6 +21,8 @@ use super::{Context, Failure};
 use crate::config::{Dirs, Variables};
 use crate::sandbox::CancelFlag;
 
+/// How long a daemon may take to say whose it is.
+const ABOUT_PATIENCE: Duration = Duration::from_secs(2);
 /// The longest head of an answer.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
@@ -48,10 +51,17 @@ pub(super) fn connect(runtime: &Path) -> Option<UnixStream> {
     UnixStream::connect(path).ok()
 }
 
-/// Whether a daemon listens where this command's would.
-pub(super) fn is_served(context: &Context) -> bool {
-    let dirs = Dirs::resolve(context.global.home.as_deref(), &context.variables);
-    dirs.is_ok_and(|dirs| connect(&dirs.runtime).is_some())
+/// The process that serves this command's home. One that listens there for another home does not.
+pub(super) fn server(context: &Context) -> Option<u32> {
+    let dirs = Dirs::resolve(context.global.home.as_deref(), &context.variables).ok()?;
+    let mut stream = connect(&dirs.runtime)?;
+    stream.set_read_timeout(Some(ABOUT_PATIENCE)).ok()?;
+    let head = format!("GET {} HTTP/1.1\r\nhost: metnos\r\nconnection: close\r\n\r\n", wire::ABOUT_PATH);
+    stream.write_all(head.as_bytes()).ok()?;
+    let (mut received, end) = read_head(&mut stream).ok()?;
+    stream.take(HEAD_BYTES_MAX as u64).read_to_end(&mut received).ok()?;
+    let about: wire::About = serde_json::from_slice(&received[end..]).ok()?;
+    is_same(&dirs.data, &about.data).then_some(about.pid)
 }
 
 /// Has the daemon carry the command out; `None` where none serves this home.
@@ -82,6 +92,7 @@ fn request(dirs: &Dirs, exchange: Option<Exchange>, console: &dyn Console) -> Re
         data: dirs.data.clone().into_os_string(),
         argv: std::env::args_os().collect(),
         exchange,
+        process: console.process(),
         folder: console.folder().map(PathBuf::into_os_string),
         variables: Variables::found(),
         terminals: streams.map(|stream| console.is_terminal(stream)),
@@ -129,16 +140,7 @@ fn begin(stream: &mut UnixStream, request: &Request) -> io::Result<Begun> {
         body.len()
     );
     stream.write_all(&[head.as_bytes(), &body].concat())?;
-    let mut received = Vec::new();
-    let end = loop {
-        if let Some(at) = received.windows(4).position(|window| window == b"\r\n\r\n") {
-            break at + 4;
-        }
-        if received.len() > HEAD_BYTES_MAX {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "its answer makes no sense"));
-        }
-        more(stream, &mut received)?;
-    };
+    let (mut received, end) = read_head(stream)?;
     let rest = received.split_off(end);
     if received.starts_with(b"HTTP/1.1 101 ") {
         return Ok(Begun::Upgraded(rest));
@@ -152,6 +154,20 @@ fn begin(stream: &mut UnixStream, request: &Request) -> io::Result<Begun> {
         error: format!("the daemon refuses the command: {status} {}", String::from_utf8_lossy(&body).trim()),
     });
     Ok(Begun::Refused(refusal))
+}
+
+/// What was received of an answer, and where its head ends.
+fn read_head(stream: &mut UnixStream) -> io::Result<(Vec<u8>, usize)> {
+    let mut received = Vec::new();
+    loop {
+        if let Some(at) = received.windows(4).position(|window| window == b"\r\n\r\n") {
+            return Ok((received, at + 4));
+        }
+        if received.len() > HEAD_BYTES_MAX {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "its answer makes no sense"));
+        }
+        more(stream, &mut received)?;
+    }
 }
 
 fn more(stream: &mut UnixStream, received: &mut Vec<u8>) -> io::Result<()> {

@@ -62,6 +62,8 @@ pub(super) trait Console: Send + Sync {
     fn folder(&self) -> Option<PathBuf>;
     /// What Ctrl-C means to it.
     fn interrupts(&self) -> &Interrupts;
+    /// The process that the person started.
+    fn process(&self) -> u32;
     /// Waits; `false` when nobody is there any more.
     fn wait(&self, time: Duration) -> bool;
     /// Gives a value to the program that the command came from; a process has nobody to give it to.

@@ -296,7 +296,7 @@ impl Context {
             return self
                 .patiently(|patience| Instance::open(self.global.home.as_deref(), flags, &self.variables, patience));
         };
-        let instance = served.instance.for_command(flags, &self.variables)?;
+        let instance = served.instance.for_command(flags, &self.variables, console::current().process())?;
         instance.catch_up()?;
         instance.record_settings()?;
         Ok(instance)
@@ -308,7 +308,7 @@ impl Context {
         let mut is_told = false;
         loop {
             match open(PATIENCE_STEP) {
-                Err(InstanceError::Log(OpenError::Busy { .. })) if client::is_served(self) => {
+                Err(InstanceError::Log(OpenError::Busy { .. })) if client::server(self).is_some() => {
                     return Err(Failure::served());
                 }
                 Err(InstanceError::Log(OpenError::Busy { .. })) if since.elapsed() < PATIENCE => {}
@@ -324,7 +324,7 @@ impl Context {
     /// Opens the instance without reading its events: for a log that may be damaged.
     fn unfolded(&self) -> Result<Instance, Failure> {
         if let Some(served) = &self.served {
-            return Ok(served.instance.for_command(&self.flags(), &self.variables)?);
+            return Ok(served.instance.for_command(&self.flags(), &self.variables, console::current().process())?);
         }
         self.patiently(|patience| {
             Instance::open_unfolded(self.global.home.as_deref(), &self.flags(), &self.variables, patience)

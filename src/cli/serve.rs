@@ -79,8 +79,8 @@ impl Daemon {
 }
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
-    if client::is_served(context) {
-        return Err(already(context));
+    if let Some(pid) = client::server(context) {
+        return Err(already(context, pid));
     }
     let instance = context.ready(&context.flags())?;
     super::ask::follow(context, &instance);
@@ -100,28 +100,26 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         };
         Ok::<_, std::io::Error>(serve(context, &instance, stop).await)
     });
-    stopped.map_err(|error| broken(&error))??;
-    let saved = instance.save_projections(0);
-    runtime.shutdown_timeout(END_PATIENCE);
-    if let Err(error) = saved {
+    if let Err(error) = instance.catch_up().map_err(std::io::Error::other).and_then(|()| instance.save_projections(0)) {
         tracing::info!(%error, "checkpoints were not written");
     }
+    runtime.shutdown_timeout(END_PATIENCE);
+    stopped.map_err(|error| broken(&error))??;
     Ok(0)
 }
 
 /// Two daemons cannot have one home.
-fn already(context: &Context) -> Failure {
+fn already(context: &Context, pid: u32) -> Failure {
     let home = context.global.home.as_deref().map(|home| format!(" --home {}", home.display())).unwrap_or_default();
-    Failure::refused("a daemon already serves this home", format!("metnos{home} status says which"))
+    let message = format!("a daemon already serves this home: process {pid}");
+    Failure::refused(message, format!("metnos{home} status says since when"))
 }
 
 async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output = ()>) -> Result<(), Failure> {
     let socket = instance.dirs.runtime.join(wire::SOCKET);
     let listener = door::open(&instance.dirs.runtime).map_err(|error| {
-        Failure::failed(
-            format!("{} cannot be listened at: {error}", socket.display()),
-            "metnos doctor looks at the folders",
-        )
+        let message = format!("{} cannot be listened at: {error}", socket.display());
+        Failure::failed(message, "give this home a folder for its socket by XDG_RUNTIME_DIR, or use --home")
     })?;
     let pages = pages(context, instance).await;
     let http = pages.as_ref().and_then(|pages| pages.local_addr().ok());
@@ -135,15 +133,24 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
         is_stopping: AtomicBool::new(false),
     });
     context.say(&context.text(instance, "serve.ready", &told(&daemon.served.about, &instance.settings.zone)));
-    tokio::select! {
-        () = door::commands(&daemon, listener) => {}
-        () = door::visitors(&daemon, pages) => {}
-        () = stop => {}
-    }
+    let mut head = instance.log.watch();
+    let broken = async move { while head.changed().await.is_ok() {} };
+    let is_broken = tokio::select! {
+        () = door::commands(&daemon, listener) => false,
+        () = door::visitors(&daemon, pages) => false,
+        () = stop => false,
+        () = broken => true,
+    };
     context.say(&context.text(instance, "serve.stopping", &json!({})));
     // A file that is gone already is what is wanted.
     std::fs::remove_file(&socket).ok();
     daemon.stop().await;
+    if is_broken {
+        return Err(Failure::failed(
+            "the log could not be written",
+            "free what it lacks, then start again: metnos serve",
+        ));
+    }
     Ok(())
 }
 
@@ -177,7 +184,7 @@ impl Daemon {
         let deadline = tokio::time::Instant::now() + STOP_PATIENCE;
         let running: Vec<Arc<Remote>> = self.commands().running.values().cloned().collect();
         for console in running {
-            console.stop().await;
+            tokio::spawn(async move { console.stop().await });
         }
         loop {
             let ended = self.ended.notified();

@@ -16,6 +16,8 @@ use super::console::Wanted;
 pub(super) const PROTOCOL: u32 = 1;
 /// Where a command is sent to.
 pub(super) const PATH: &str = "/v1/command";
+/// Where the daemon says whose it is.
+pub(super) const ABOUT_PATH: &str = "/v1/about";
 /// What the connection becomes.
 pub(super) const UPGRADE: &str = "metnos-command";
 /// The socket's name in the runtime folder.
@@ -40,6 +42,8 @@ pub(super) struct Request {
     pub argv: Vec<OsString>,
     /// One exchange of a conversation, instead of the whole of it.
     pub exchange: Option<Exchange>,
+    /// Its process.
+    pub process: u32,
     /// Its folder.
     pub folder: Option<OsString>,
     /// Its variables, those that Metnos reads.
@@ -48,6 +52,15 @@ pub(super) struct Request {
     pub terminals: [bool; 3],
     /// How wide they are.
     pub columns: [Option<usize>; 3],
+}
+
+/// Whose a daemon is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct About {
+    /// The data folder that it serves.
+    pub data: OsString,
+    /// Its process.
+    pub pid: u32,
 }
 
 /// Why the daemon does not carry a command out.

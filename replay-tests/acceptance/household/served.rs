@@ -136,6 +136,8 @@ const ACTING: &[(&[&str], &str)] = &[
     (&["config", "set", "autonomy", "read_only"], ""),
     (&["ask", "--approve", "all", "write \"four\" to other.txt"], ""),
     (&["config", "set", "autonomy", "all"], ""),
+    // The command that asks is not among what runs, whoever carries it out.
+    (&["ask", "is nosuchprogram running"], ""),
     (&["log", "verify"], ""),
     (&["replay", "check", "--strict"], ""),
 ];
@@ -399,11 +401,7 @@ fn only_one_serves_and_only_its_own_user() {
     let daemon = Daemon::serve(&home);
     let second = home.run(["serve"]);
     assert_eq!(second.code, 1, "{}", second.err);
-    assert!(
-        second.err.contains("a daemon already serves this home") && second.err.contains("status"),
-        "{}",
-        second.err
-    );
+    assert!(second.err.contains(&format!("serves this home: process {}", daemon.pid())), "{}", second.err);
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&socket(&home)), mode(socket(&home).parent().unwrap())), (0o600, 0o700));
     if is_root() {
@@ -442,7 +440,7 @@ fn nonsense_at_the_socket_is_refused_and_harms_nobody() {
     let request = |version: &str, protocol: u32, data: &str| {
         serde_json::json!({
             "protocol": protocol, "version": version, "data": os(data), "argv": [os("metnos"), os("frobnicate")],
-            "exchange": null, "folder": null, "variables": [], "terminals": [false, false, false], "columns": [null, null, null],
+            "exchange": null, "process": 1, "folder": null, "variables": [], "terminals": [false, false, false], "columns": [null, null, null],
         })
     };
     let (own, data) = (env!("CARGO_PKG_VERSION"), data.to_str().unwrap());
@@ -461,7 +459,7 @@ fn nonsense_at_the_socket_is_refused_and_harms_nobody() {
     // A command that suddenly says what makes no sense is let go.
     let ask = serde_json::json!({
         "protocol": 1, "version": own, "data": os(data), "argv": [os("metnos"), os("log"), os("tail"), os("-f")],
-        "exchange": null, "folder": null, "variables": [], "terminals": [false, false, false], "columns": [null, null, null],
+        "exchange": null, "process": 1, "folder": null, "variables": [], "terminals": [false, false, false], "columns": [null, null, null],
     });
     let mut body = ask.to_string().into_bytes();
     let head = "POST /v1/command HTTP/1.1\r\nhost: metnos\r\nconnection: upgrade\r\nupgrade: metnos-command\r\n";
@@ -526,6 +524,39 @@ fn who_follows_the_log_sees_what_others_do() {
     assert_eq!(home.ask("what time is it").code, 0);
     assert_eq!(follows.0.wait().unwrap().code(), Some(0));
     daemon.stop();
+}
+
+/// Turns of several commands, while another one changes what there is to decide by: the record of each turn must stand
+/// beside the catalog that it was decided by, or it would be decided otherwise when it is replayed.
+#[test]
+fn many_at_once_leave_a_history_that_decides_the_same() {
+    let home = Home::new();
+    home.file("notes.txt", "one\ntwo\n");
+    let daemon = Daemon::serve(&home);
+    let sentences = ["what time is it", "read the file notes.txt", "what can you do", "make me a coffee"];
+    std::thread::scope(|scope| {
+        for sentence in sentences {
+            let home = &home;
+            scope.spawn(move || {
+                for _ in 0..8 {
+                    let ran = home.ask(sentence);
+                    assert!(matches!(ran.code, 0 | 1 | 3), "{sentence}: {} {}", ran.out, ran.err);
+                }
+            });
+        }
+        scope.spawn(|| {
+            for round in 0..16 {
+                let switched = home.run(["executor", if round % 2 == 0 { "disable" } else { "enable" }, "list_skills"]);
+                assert_eq!(switched.code, 0, "{}", switched.err);
+            }
+        });
+    });
+    let checked = home.run(["--json", "replay", "check", "--strict"]).json();
+    assert_eq!((&checked["ok"], &checked["open"]), (&true.into(), &0.into()), "{checked}");
+    // The home's first turn is one of them.
+    assert_eq!(checked["turns"], 33, "{checked}");
+    daemon.stop();
+    home.is_whole();
 }
 
 #[test]

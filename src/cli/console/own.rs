@@ -74,6 +74,10 @@ impl Console for Own {
         &self.interrupts
     }
 
+    fn process(&self) -> u32 {
+        std::process::id()
+    }
+
     fn wait(&self, time: Duration) -> bool {
         std::thread::sleep(time);
         true

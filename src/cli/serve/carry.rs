@@ -3,13 +3,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request as Asked, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use clap::Parser;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
@@ -25,20 +26,28 @@ use crate::config::Variables;
 
 /// The most commands at once.
 const COMMANDS_MAX: usize = 32;
+/// How long a request may take to come.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
 /// How many frames may wait for a client that is slow to take them; then its command waits.
 const FRAMES_WAITING_MAX: usize = 16;
 /// As much as the first thread of a process has.
 const STACK_BYTES: usize = 8 << 20;
 
 pub(super) fn router(daemon: &Arc<Daemon>) -> Router {
-    Router::new().route(wire::PATH, post(command)).with_state(Arc::clone(daemon))
+    Router::new().route(wire::PATH, post(command)).route(wire::ABOUT_PATH, get(about)).with_state(Arc::clone(daemon))
+}
+
+async fn about(State(daemon): State<Arc<Daemon>>) -> Response {
+    let data = daemon.served.instance.dirs.data.clone().into_os_string();
+    axum::Json(wire::About { data, pid: daemon.served.about.pid }).into_response()
 }
 
 async fn command(State(daemon): State<Arc<Daemon>>, mut asked: Asked) -> Response {
     let upgrade = asked.extensions_mut().remove::<OnUpgrade>();
     let is_upgrade = asked.headers().get(header::UPGRADE).is_some_and(|name| name == wire::UPGRADE);
-    let Ok(body) = to_bytes(asked.into_body(), wire::REQUEST_BYTES_MAX).await else {
-        return refuse(Why::Malformed, "the request is too long");
+    let body = to_bytes(asked.into_body(), wire::REQUEST_BYTES_MAX);
+    let Ok(Ok(body)) = tokio::time::timeout(REQUEST_PATIENCE, body).await else {
+        return refuse(Why::Malformed, "the request is too long, or does not come");
     };
     let (Some(upgrade), true) = (upgrade, is_upgrade) else {
         return refuse(Why::Malformed, "a command is a stream of frames: metnos opens it");

@@ -27,6 +27,7 @@ pub(super) struct Remote {
     interrupts: Interrupts,
     inbox: Mutex<Inbox>,
     arrived: Condvar,
+    process: u32,
     folder: Option<PathBuf>,
     terminals: [bool; 3],
     columns: [Option<usize>; 3],
@@ -50,6 +51,7 @@ impl Remote {
             interrupts: Interrupts::default(),
             inbox: Mutex::default(),
             arrived: Condvar::new(),
+            process: request.process,
             folder: request.folder.clone().map(PathBuf::from),
             terminals: request.terminals,
             columns: request.columns,
@@ -153,6 +155,10 @@ impl Console for Remote {
 
     fn interrupts(&self) -> &Interrupts {
         &self.interrupts
+    }
+
+    fn process(&self) -> u32 {
+        self.process
     }
 
     fn wait(&self, time: Duration) -> bool {
