@@ -23,6 +23,7 @@ use crate::config::credentials::{CredentialError, Credentials};
 use crate::config::dirs::DirsError;
 use crate::config::{ConfigError, Dirs, Flags, Settings, Variables};
 use crate::effects::trash::Trash;
+use crate::export::audit::{ExportError, Follower};
 use crate::projector;
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::signing::{KeyError, Keys, key_id};
@@ -96,6 +97,7 @@ pub struct Core {
     standing: RwLock<()>,
     /// Held by whoever looks after files that all commands share: exports, checkpoints, the executors' files.
     upkeep: Mutex<()>,
+    audit: Mutex<Follower>,
 }
 
 /// An open instance, as one command has it: cheap to clone, for one thread or many.
@@ -171,6 +173,7 @@ impl Instance {
             credentials: RwLock::new(credentials),
             standing: RwLock::default(),
             upkeep: Mutex::default(),
+            audit: Mutex::default(),
         };
         Ok(Self {
             core: Arc::new(core),
@@ -298,6 +301,12 @@ impl Instance {
     pub fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
         let _alone = self.core.upkeep.lock().unwrap_or_else(PoisonError::into_inner);
         work()
+    }
+
+    /// Brings the audit files to where the log is.
+    pub fn follow_audit(&self) -> Result<(), ExportError> {
+        let mut audit = self.core.audit.lock().unwrap_or_else(PoisonError::into_inner);
+        audit.follow(&self.log.reader(), &self.dirs.workspace.join(".audit"))
     }
 
     /// Appends events of one stream by the owner, waits until they are on disk, and folds them.

@@ -222,12 +222,11 @@ pub(super) fn carry_out(
 
 /// Brings checkpoints and audit files up to date. They are projections: a failure here loses nothing and is only logged.
 pub(super) fn follow(context: &Context, instance: &Instance) {
-    let audit = instance.dirs.workspace.join(".audit");
     let written = instance.alone(|| {
         if let Err(error) = instance.save_projections(context.checkpoint_every()) {
             tracing::info!(%error, "checkpoints were not written");
         }
-        crate::export::audit::write(&instance.log.reader(), &audit)
+        instance.follow_audit()
     });
     if let Err(error) = written {
         context.say(&context.text(instance, "notice.no_audit", &json!({ "reason": error.to_string() })));

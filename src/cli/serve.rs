@@ -83,7 +83,6 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         return Err(already(context, pid));
     }
     let instance = context.ready(&context.flags())?;
-    super::ask::follow(context, &instance);
     let broken = |error: &std::io::Error| Failure::internal(format!("the daemon cannot run: {error}"));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -133,6 +132,13 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
         is_stopping: AtomicBool::new(false),
     });
     context.say(&context.text(instance, "serve.ready", &told(&daemon.served.about, &instance.settings.zone)));
+    // Nobody has to wait for what is exported of the whole log.
+    let follows = instance.clone();
+    tokio::task::spawn_blocking(move || {
+        if let Err(error) = follows.alone(|| follows.follow_audit()) {
+            tracing::warn!(%error, "the audit files cannot be written");
+        }
+    });
     let mut head = instance.log.watch();
     let broken = async move { while head.changed().await.is_ok() {} };
     let is_broken = tokio::select! {
