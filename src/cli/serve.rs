@@ -135,7 +135,7 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
     // Nobody has to wait for what is exported of the whole log.
     let follows = instance.clone();
     tokio::task::spawn_blocking(move || {
-        if let Err(error) = follows.alone(|| follows.follow_audit()) {
+        if let Err(error) = follows.follow_audit() {
             tracing::warn!(%error, "the audit files cannot be written");
         }
     });
