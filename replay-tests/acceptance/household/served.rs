@@ -13,6 +13,9 @@ use super::daemon::{Daemon, raw, socket};
 use super::home::{Home, Ran, copy_tree, is_root};
 use super::pty::Pty;
 
+/// How often the daemon is killed at a moment that chance has.
+const KILLS: u32 = 20;
+
 /// Commands that look and change nothing: each of them must say the same to the last byte.
 const LOOKING: &[&[&str]] = &[
     &["executor", "list"],
@@ -556,6 +559,52 @@ fn many_at_once_leave_a_history_that_decides_the_same() {
     // The home's first turn is one of them.
     assert_eq!(checked["turns"], 33, "{checked}");
     daemon.stop();
+    home.is_whole();
+}
+
+/// Whatever moment a kill of the daemon meets, what a command was told is true: each acknowledged line is in the file once,
+/// no line twice, and the history is whole.
+#[test]
+fn kills_at_any_moment_lose_nothing_and_double_nothing() {
+    let home = Home::new();
+    let file = home.file("log.txt", "");
+    let (mut told, mut number, mut chance) = (Vec::new(), 0_u32, 0x9e37_79b9_7f4a_7c15_u64);
+    let mut cut = 0;
+    for _ in 0..KILLS {
+        let daemon = Daemon::serve(&home);
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (pid, after) = (daemon.pid(), Duration::from_millis(20 + (chance >> 33) % 400));
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(after);
+            kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL).unwrap();
+        });
+        loop {
+            number += 1;
+            let line = format!("line {number:04}");
+            let ran = home.ask_approved(&format!("append \"{line}\" to log.txt"));
+            match ran.code {
+                0 => told.push(line),
+                2 if ran.err.contains("the daemon went away") => cut += 1,
+                other => panic!("{other}: {} {}", ran.out, ran.err),
+            }
+            if killer.is_finished() {
+                break;
+            }
+        }
+        killer.join().unwrap();
+        drop(daemon);
+    }
+    // Whoever comes next settles what the last one left.
+    assert_eq!(home.ask("what time is it").code, 0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    for line in &told {
+        assert!(text.contains(line.as_str()), "«{line}» was acknowledged and is not there: {text}");
+    }
+    for number in 1..=number {
+        let line = format!("line {number:04}");
+        assert!(text.matches(&line).count() <= 1, "«{line}» is there twice: {text}");
+    }
+    assert!(cut > 0, "no kill met a command");
     home.is_whole();
 }
 
