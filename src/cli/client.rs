@@ -9,20 +9,23 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use serde_json::Value;
 
 use super::chat::Exchange;
 use super::console::{self, Console, Heard, Stream, Wanted};
+use super::interrupt::News;
 use super::wire::{self, Frame, Refusal, Request, Why};
-use super::{Context, Failure};
+use super::{Context, Failure, PATIENCE};
 use crate::config::{Dirs, Variables};
 use crate::sandbox::CancelFlag;
 
 /// How long a daemon may take to say whose it is.
 const ABOUT_PATIENCE: Duration = Duration::from_secs(2);
+/// How often one that has too much to do is asked again.
+const BUSY_STEP: Duration = Duration::from_millis(100);
 /// The longest head of an answer.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
@@ -64,28 +67,54 @@ pub(super) fn server(context: &Context) -> Option<u32> {
     is_same(&dirs.data, &about.data).then_some(about.pid)
 }
 
-/// Has the daemon carry the command out; `None` where none serves this home.
+/// Has the daemon carry the command out; `None` where none serves this home. One that has too much to do is waited for as
+/// long as one waits for the log.
 pub(super) fn send(context: &Context, exchange: Option<Exchange>) -> Result<Option<Ended>, Failure> {
     // What is wrong with the folders is said by whoever opens them.
     let Ok(dirs) = Dirs::resolve(context.global.home.as_deref(), &context.variables) else { return Ok(None) };
-    let Some(mut stream) = connect(&dirs.runtime) else { return Ok(None) };
     let console = console::own();
     let request = request(&dirs, exchange, &*console);
-    let received = match begin(&mut stream, &request).map_err(|error| went_away(&error))? {
-        Begun::Upgraded(received) => received,
-        Begun::Refused(refusal) => return refused(refusal),
-    };
+    let since = Instant::now();
+    loop {
+        let Some(mut stream) = connect(&dirs.runtime) else { return Ok(None) };
+        match begin(&mut stream, &request).map_err(|error| went_away(&error))? {
+            Begun::Upgraded(received) => return converse(&console, stream, received).map(Some),
+            Begun::Refused(Refusal { why: Why::Busy, .. }) if since.elapsed() < PATIENCE => {
+                std::thread::sleep(BUSY_STEP);
+            }
+            Begun::Refused(refusal) => return refused(refusal).map(|()| None),
+        }
+    }
+}
+
+/// Carries bytes until the command has ended.
+fn converse(console: &Arc<dyn Console>, mut stream: UnixStream, received: Vec<u8>) -> Result<Ended, Failure> {
     let to = stream.try_clone().map_err(|error| Failure::internal(format!("no descriptor is left: {error}")))?;
-    let conversation = Conversation { to: Arc::new(Mutex::new(to)), console: Arc::clone(&console), reading: None };
+    let conversation = Conversation { to: Arc::new(Mutex::new(to)), console: Arc::clone(console), reading: None };
     let to = Arc::clone(&conversation.to);
-    console.interrupts().forward(Some(Arc::new(move |code| put(&to, &Frame::Signal(code)).is_ok())));
+    let terminals = Arc::clone(console);
+    let tell = move |news| {
+        let frame = match news {
+            News::Signal(code) => Frame::Signal(code),
+            News::Resized => Frame::Columns(
+                columns(&*terminals).map(|columns| u16::try_from(columns.unwrap_or(0)).unwrap_or(u16::MAX)),
+            ),
+        };
+        put(&to, &frame).is_ok()
+    };
+    console.interrupts().forward(Some(Arc::new(tell)));
     let ended = conversation.carry(&mut stream, received);
     console.interrupts().forward(None);
-    ended.map(Some).map_err(|error| went_away(&error))
+    ended.map_err(|error| went_away(&error))
+}
+
+const STREAMS: [Stream; 3] = [Stream::In, Stream::Out, Stream::Err];
+
+fn columns(console: &dyn Console) -> [Option<usize>; 3] {
+    STREAMS.map(|stream| console.columns(stream))
 }
 
 fn request(dirs: &Dirs, exchange: Option<Exchange>, console: &dyn Console) -> Request {
-    let streams = [Stream::In, Stream::Out, Stream::Err];
     Request {
         protocol: wire::PROTOCOL,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -95,14 +124,15 @@ fn request(dirs: &Dirs, exchange: Option<Exchange>, console: &dyn Console) -> Re
         process: console.process(),
         folder: console.folder().map(PathBuf::into_os_string),
         variables: Variables::found(),
-        terminals: streams.map(|stream| console.is_terminal(stream)),
-        columns: streams.map(|stream| console.columns(stream)),
+        terminals: STREAMS.map(|stream| console.is_terminal(stream)),
+        columns: columns(console),
     }
 }
 
-fn refused(refusal: Refusal) -> Result<Option<Ended>, Failure> {
+/// Whether the command can be carried out elsewhere.
+fn refused(refusal: Refusal) -> Result<(), Failure> {
     match refusal.why {
-        Why::OtherHome | Why::Stopping => Ok(None),
+        Why::OtherHome | Why::Stopping => Ok(()),
         Why::OtherVersion => Err(Failure::refused(
             refusal.error,
             "stop the daemon and start the new one: metnos serve. Nothing was changed",
@@ -139,7 +169,11 @@ fn begin(stream: &mut UnixStream, request: &Request) -> io::Result<Begun> {
         wire::UPGRADE,
         body.len()
     );
-    stream.write_all(&[head.as_bytes(), &body].concat())?;
+    match stream.write_all(&[head.as_bytes(), &body].concat()) {
+        // Whoever is turned away at once is still told why.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        other => other?,
+    }
     let (mut received, end) = read_head(stream)?;
     let rest = received.split_off(end);
     if received.starts_with(b"HTTP/1.1 101 ") {
@@ -220,7 +254,7 @@ impl Conversation {
                     self.stop_reading();
                     return Ok(Ended { code, back });
                 }
-                Frame::Input(..) | Frame::Signal(_) => {
+                Frame::Input(..) | Frame::Signal(_) | Frame::Columns(_) => {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "it says what only a command says"));
                 }
             }

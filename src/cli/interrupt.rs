@@ -14,7 +14,16 @@ use super::output::Failure;
 use crate::sandbox::CancelFlag;
 
 /// Tells the process that carries the command out; `false` when it cannot be told.
-pub(super) type Forward = Arc<dyn Fn(u8) -> bool + Send + Sync>;
+pub(super) type Forward = Arc<dyn Fn(News) -> bool + Send + Sync>;
+
+/// What another process that carries the command out is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// A signal came, as the exit code that it means.
+    Signal(u8),
+    /// The terminal has another width.
+    Resized,
+}
 
 /// What a signal means to one console now.
 #[derive(Default)]
@@ -77,7 +86,7 @@ impl Interrupts {
         state.code = Some(code);
         state.ending |= code == TERMINATED;
         if let Some(forward) = state.forward.clone() {
-            let is_told = state.count < IMPATIENT && forward(code);
+            let is_told = state.count < IMPATIENT && forward(News::Signal(code));
             return if is_told { Then::Quiet } else { Then::End(code, AT_ONCE) };
         }
         match &state.current {
@@ -107,6 +116,15 @@ impl Interrupts {
             state.count = 0;
         }
         state.forward = forward;
+    }
+
+    /// The terminal has another width. This process asks for it when it wants to know; another one is told.
+    fn resized(&self) {
+        let forward = self.lock().forward.clone();
+        if let Some(forward) = forward {
+            // A daemon that is gone is noticed by whoever waits for what it says.
+            forward(News::Resized);
+        }
     }
 
     /// The terminal as it is to be left.
@@ -215,11 +233,13 @@ fn hear(ready: &mpsc::Sender<std::io::Result<()>>) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let mut resized = signal(SignalKind::window_change())?;
         ready.send(Ok(())).ok();
         loop {
             tokio::select! {
                 Some(()) = interrupt.recv() => heard(INTERRUPTED),
                 Some(()) = terminate.recv() => heard(TERMINATED),
+                Some(()) = resized.recv() => console::own().interrupts().resized(),
                 else => return Ok(()),
             }
         }

@@ -107,6 +107,8 @@ pub(super) enum Frame {
     Input(bool, Vec<u8>),
     /// Ctrl-C or SIGTERM came, as the exit code that it means.
     Signal(u8),
+    /// The terminals have so many columns from now on: input, output, errors; 0 where there is none, or it does not say.
+    Columns([u16; 3]),
 }
 
 /// A frame that makes no sense.
@@ -138,6 +140,7 @@ impl Frame {
             Self::Exit(code) => framed(6, &[&[*code]]),
             Self::Input(is_last, bytes) => framed(16, &[&[u8::from(*is_last)], bytes]),
             Self::Signal(code) => framed(17, &[&[*code]]),
+            Self::Columns(columns) => framed(18, &[&columns.map(u16::to_be_bytes).concat()]),
         }
     }
 
@@ -169,6 +172,9 @@ impl Frame {
             (6, [code]) => Self::Exit(*code),
             (16, [is_last, bytes @ ..]) => Self::Input(*is_last == 1, bytes.to_vec()),
             (17, [code]) => Self::Signal(*code),
+            (18, columns) if columns.len() == 6 => {
+                Self::Columns([0, 2, 4].map(|at| u16::from_be_bytes([columns[at], columns[at + 1]])))
+            }
             _ => return Err(malformed()),
         })
     }
@@ -189,6 +195,7 @@ mod tests {
             Frame::Back(b"{}".to_vec()),
             Frame::Input(true, b"yes\n".to_vec()),
             Frame::Signal(130),
+            Frame::Columns([0, 80, 300]),
             Frame::Exit(3),
         ];
         let all: Vec<u8> = frames.iter().flat_map(Frame::bytes).collect();

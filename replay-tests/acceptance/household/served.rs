@@ -1,8 +1,9 @@
 //! A daemon serves the home, and nobody notices: the same bytes and exit codes as without, consent and Ctrl-C where the
 //! command was typed, several commands at once; and it ends, by any end, without losing anything.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -241,6 +242,21 @@ fn a_conversation_at_a_terminal_goes_through_the_daemon() {
     home.is_whole();
 }
 
+#[test]
+fn an_answer_fits_the_terminal_as_it_is_by_then() {
+    let home = Home::new();
+    let words = "seven words that together are rather long ".repeat(2);
+    home.file("notes.txt", format!("{words}\n"));
+    let daemon = Daemon::serve(&home);
+    let mut ask = Pty::run(&home, 40, &["ask", "read the file"]);
+    ask.sees("Which file");
+    ask.resizes(200);
+    ask.types("notes.txt\r");
+    ask.sees(words.trim_end());
+    assert_eq!(ask.ends().0, Some(0));
+    daemon.stop();
+}
+
 /// A command that runs by itself.
 struct Running(Child);
 
@@ -260,8 +276,8 @@ impl Running {
 
     fn ends(mut self) -> Ran {
         let (mut out, mut err) = (String::new(), String::new());
-        std::io::Read::read_to_string(&mut self.0.stdout.take().unwrap(), &mut out).unwrap();
-        std::io::Read::read_to_string(&mut self.0.stderr.take().unwrap(), &mut err).unwrap();
+        self.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.0.stderr.take().unwrap().read_to_string(&mut err).unwrap();
         Ran { code: self.0.wait().unwrap().code().unwrap_or(-1), out, err }
     }
 }
@@ -413,7 +429,7 @@ fn only_one_serves_and_only_its_own_user() {
             std::fs::set_permissions(home.metnos().join(folder), std::fs::Permissions::from_mode(0o777)).unwrap();
         }
         let script = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n\
-            s.sendall(b'POST /v1/command HTTP/1.1\\r\\n\\r\\n')\nprint(s.recv(4096).decode())\n";
+            print(s.recv(4096).decode())\n";
         let mut stranger = Command::new("python3");
         stranger.args(["-I", "-S", "-c", script]).arg(socket(&home)).uid(65_534).gid(65_534);
         let answer = Ran::from(stranger.output().unwrap());
@@ -473,6 +489,48 @@ fn nonsense_at_the_socket_is_refused_and_harms_nobody() {
     assert_eq!(home.ask("what time is it").code, 0);
     assert!(daemon.stop() < Duration::from_secs(5));
     home.is_whole();
+}
+
+#[test]
+fn a_daemon_of_another_version_is_named() {
+    let home = Home::new();
+    std::fs::remove_file(socket(&home)).ok();
+    let listener = UnixListener::bind(socket(&home)).unwrap();
+    let answers = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 16_384];
+        let _count = stream.read(&mut request).unwrap();
+        let body = "{\"why\":\"other_version\",\"error\":\"a daemon of metnos 9.9 serves this home\"}";
+        write!(stream, "HTTP/1.1 409 Conflict\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    });
+    let ran = home.ask("what time is it");
+    answers.join().unwrap();
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("metnos 9.9") && ran.err.contains("hint: stop the daemon"), "{}", ran.err);
+    // Its socket is left over, and nobody listens: the command finds its own way, and so does the next daemon.
+    assert_eq!(home.ask("what time is it").code, 0);
+    Daemon::serve(&home).stop();
+}
+
+#[test]
+fn more_commands_than_fit_wait_for_their_turn() {
+    let home = Home::new();
+    let daemon = Daemon::serve(&home);
+    // As many as fit follow the log, and do not end by themselves.
+    let follows: Vec<Running> = (0..32).map(|_| Running::new(&home, &["log", "tail", "-n", "1", "-f"])).collect();
+    let metric = || daemon.page("/metrics", "localhost").contains("metnos_commands_running 32");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !metric() {
+        assert!(Instant::now() < deadline, "they do not run");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let mut late = Running::new(&home, &["ask", "what time is it"]);
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(late.is_running());
+    drop(follows);
+    let late = late.ends();
+    assert_eq!(late.code, 0, "{}", late.err);
+    daemon.stop();
 }
 
 #[test]

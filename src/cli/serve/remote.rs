@@ -4,6 +4,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::cli::interrupt::{self, Interrupts, Then};
 use crate::cli::wire::{Frame, PIECE_BYTES, Request};
 use crate::sandbox::CancelFlag;
 
-/// The most that a command reads at once: a line, or a value.
+/// The most that is kept of what a command reads at once. A sentence that is anywhere near as long is refused for that.
 const INPUT_BYTES_MAX: usize = 16 << 20;
 
 /// How long a client may take to make room for what is said out of turn.
@@ -30,7 +31,8 @@ pub(super) struct Remote {
     process: u32,
     folder: Option<PathBuf>,
     terminals: [bool; 3],
-    columns: [Option<usize>; 3],
+    /// 0 where there is no terminal, or it does not say.
+    columns: [AtomicUsize; 3],
 }
 
 /// What was received and is not taken yet.
@@ -54,7 +56,7 @@ impl Remote {
             process: request.process,
             folder: request.folder.clone().map(PathBuf::from),
             terminals: request.terminals,
-            columns: request.columns,
+            columns: request.columns.map(|columns| AtomicUsize::new(columns.unwrap_or(0))),
         }
     }
 
@@ -67,13 +69,17 @@ impl Remote {
         match frame {
             Frame::Input(is_last, bytes) => {
                 let mut inbox = self.inbox();
-                if inbox.input.len() + bytes.len() > INPUT_BYTES_MAX {
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, "the input is too long"));
-                }
-                inbox.input.extend(bytes);
+                let room = INPUT_BYTES_MAX.saturating_sub(inbox.input.len());
+                inbox.input.extend(bytes.into_iter().take(room));
                 inbox.is_whole |= is_last;
                 drop(inbox);
                 self.arrived.notify_all();
+                Ok(Vec::new())
+            }
+            Frame::Columns(columns) => {
+                for (kept, columns) in self.columns.iter().zip(columns) {
+                    kept.store(columns.into(), Ordering::Relaxed);
+                }
                 Ok(Vec::new())
             }
             Frame::Signal(code) => Ok(self.signal(code, None)),
@@ -146,7 +152,7 @@ impl Console for Remote {
     }
 
     fn columns(&self, stream: Stream) -> Option<usize> {
-        self.columns[stream as usize]
+        Some(self.columns[stream as usize].load(Ordering::Relaxed)).filter(|columns| *columns > 0)
     }
 
     fn folder(&self) -> Option<PathBuf> {
