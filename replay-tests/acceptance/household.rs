@@ -40,6 +40,8 @@ mod sentences;
 mod served;
 #[path = "household/server.rs"]
 mod server;
+#[path = "household/serving.rs"]
+mod serving;
 #[path = "household/stopped.rs"]
 mod stopped;
 #[path = "household/tampered.rs"]

@@ -1,4 +1,5 @@
-//! The daemon of a home, run as its owner would: `metnos serve` in a process of its own, with what it says kept line by line.
+//! The daemon of a home, run as its owner would: `metnos serve` in a process of its own, with what it says kept line by
+//! line; and commands that run beside it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::home::Home;
+use super::home::{Home, Ran};
 
 /// The longest that anything may take to be said.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -114,4 +115,44 @@ pub(crate) fn raw(home: &Home, bytes: &[u8]) -> String {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).ok();
     String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A command that runs by itself.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    pub(crate) fn new(home: &Home, args: &[&str]) -> Self {
+        let mut command = home.command();
+        Self(command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+
+    pub(crate) fn ends(mut self) -> Ran {
+        let (mut out, mut err) = (String::new(), String::new());
+        self.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.0.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        Ran { code: self.0.wait().unwrap().code().unwrap_or(-1), out, err }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A test that failed half-way leaves no program behind; one that ended is reaped already.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// A home whose daemon makes its turns wait at that point.
+pub(crate) fn waiting_at(point: &str, milliseconds: u32) -> (Home, Daemon) {
+    let home = Home::new().with("METNOS_PAUSE_AT", &format!("{point}:{milliseconds}"));
+    let daemon = Daemon::serve(&home);
+    (home, daemon)
 }
