@@ -282,18 +282,16 @@ impl Run<'_> {
 
     /// Decides a command, hands its events to the log, folds them.
     fn take(&mut self, command: Command, blobs: Vec<(BlobHash, Vec<u8>)>) -> Result<(), EngineError> {
-        let time = now();
-        let context = Context {
-            rules: &self.instance.rules,
-            catalog: &self.instance.catalog,
-            tools: self.instance.tools(),
-            time,
-        };
-        let version = self.turn.version;
-        let (events, turn) = decide_and_apply(&self.turn, self.id, context, command)?;
+        let (id, instance) = (self.id, self.instance);
+        let (turn, pending) = instance.while_it_stands(|catalog, tools| {
+            let time = now();
+            let context = Context { rules: &instance.rules, catalog, tools, time };
+            let version = self.turn.version;
+            let (events, turn) = decide_and_apply(&self.turn, id, context, command)?;
+            tracing::debug!(turn = %id, events = ?events.iter().map(Event::label).collect::<Vec<_>>(), "decided");
+            Ok::<_, Rejection>((turn, instance.submit_turn(id, version, time, events, blobs)))
+        })?;
         self.turn = turn;
-        tracing::debug!(turn = %self.id, events = ?events.iter().map(Event::label).collect::<Vec<_>>(), "decided");
-        let pending = self.instance.submit_turn(self.id, version, time, events, blobs);
         self.pending.push(pending);
         Ok(())
     }
@@ -317,7 +315,7 @@ impl Run<'_> {
     fn prepare(&mut self, step: u32, tool: &str, args: Result<Arc<Value>, ReferenceError>) -> Result<(), EngineError> {
         // References that cannot be replaced are refused by the turn itself; there is nothing to look up.
         let args = args.unwrap_or_else(|_| Arc::new(json!({})));
-        let loaded = Loaded::from_catalog(&self.instance.catalog, &self.instance.log.reader(), tool);
+        let loaded = Loaded::from_catalog(&self.instance.catalog(), &self.instance.log.reader(), tool);
         let prepared = PreparedCall::new(step, loaded, args, &self.caller());
         let facts = prepared.facts.clone();
         self.prepared = Some(prepared);
@@ -365,7 +363,7 @@ impl Run<'_> {
         let prepared = match (self.prepared.take(), turn.step()) {
             // The questions of this step were answered to another process, or after others.
             (None, Some(step)) if forms::is_dialog(&step.tool) => {
-                let loaded = Loaded::from_catalog(&self.instance.catalog, &self.instance.log.reader(), &step.tool);
+                let loaded = Loaded::from_catalog(&self.instance.catalog(), &self.instance.log.reader(), &step.tool);
                 Some(PreparedCall::new(step.number, loaded, Arc::clone(&step.args), &caller))
             }
             (prepared, _) => prepared,

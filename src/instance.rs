@@ -1,16 +1,18 @@
-//! One open instance: folders, settings, keys, the log, and the projections that commands work with.
+//! One open instance: folders, settings, keys, the log, and the projections that commands work with. Commands that run at
+//! the same time share one; each has its own settings and its own person's folder.
 
-use std::cell::OnceCell;
+mod folds;
+
+use std::ops::Deref;
 use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
-use metnos_log::redact::Redactor;
+use metnos_log::redact::{Redactor, Secret};
 use metnos_log::store::{LogKeys, Pending, ReadError};
 use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
 use metnos_projections::machines::catalog::Catalog;
-use metnos_projections::projection::Projection;
-use metnos_projections::replay;
 use metnos_projections::rules::Rules;
 use metnos_projections::rules::simple::Tools;
 use metnos_projections::views::configuration::{CAGE_DOWNGRADE, Configuration};
@@ -21,9 +23,12 @@ use crate::config::credentials::{CredentialError, Credentials};
 use crate::config::dirs::DirsError;
 use crate::config::{ConfigError, Dirs, Flags, Settings, Variables};
 use crate::effects::trash::Trash;
-use crate::projector::{self, Projected};
+use crate::export::audit::{ExportError, Follower};
+use crate::projector;
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::signing::{KeyError, Keys, key_id};
+use folds::Folds;
+pub use folds::Snapshot;
 
 /// Below this many free bytes no new event is taken: redb must never meet a full disk.
 const FREE_BYTES_MIN: u64 = 16 << 20;
@@ -78,32 +83,47 @@ pub enum InstanceError {
     },
 }
 
-/// An open instance.
-pub struct Instance {
-    /// Its folders.
-    pub dirs: Dirs,
-    /// Its settings.
-    pub settings: Settings,
+/// What every thread of an open instance shares, whatever command it carries out.
+pub struct Core {
     /// Its keys.
     pub keys: Keys,
-    /// Its credentials.
-    pub credentials: Credentials,
     /// Its log.
     pub log: Log,
     /// The rules that it decides by.
     pub rules: Rules,
-    /// The executors.
-    pub catalog: Catalog,
-    /// The turns.
-    pub turns: Turns,
-    /// The settings as the log knows them.
-    pub recorded_settings: Configuration,
+    credentials: RwLock<Credentials>,
+    /// Written by whoever changes the catalog, read by whoever decides by it: what a turn decided stands in the log behind
+    /// the catalog that it was decided by, and before the next one.
+    standing: RwLock<()>,
+    /// Held by whoever looks after files that all commands share: exports, checkpoints, the executors' files.
+    upkeep: Mutex<()>,
+    audit: Mutex<Follower>,
+}
+
+/// An open instance, as one command has it: cheap to clone, for one thread or many.
+#[derive(Clone)]
+pub struct Instance {
+    core: Arc<Core>,
+    folds: Arc<Folds>,
+    sandbox: Arc<OnceLock<Sandbox>>,
+    /// Its folders; the person's own is the command's.
+    pub dirs: Dirs,
+    /// Its settings, as the command's flags and variables make them.
+    pub settings: Settings,
     /// Whether this command created it.
     pub is_new: bool,
+    /// The process that the person started: this one, or that of the command which this one carries out.
+    pub asker: u32,
     variables: Variables,
-    position: u64,
-    tools: OnceCell<Tools>,
-    sandbox: OnceCell<Sandbox>,
+}
+
+/// Keys, log and rules are the same for every command.
+impl Deref for Instance {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
 }
 
 impl Instance {
@@ -146,66 +166,61 @@ impl Instance {
         let log = Log::open(&dirs.log(), log_keys, patience)?;
         let is_new = log.head().size == 0;
         refuse_foreign_key(&dirs, &keys, &log)?;
-        Ok(Self {
-            dirs,
-            settings,
+        let core = Core {
             keys,
-            credentials,
             log,
             rules: Rules::embedded(),
-            catalog: Catalog::default(),
-            turns: Turns::default(),
-            recorded_settings: Configuration::default(),
+            credentials: RwLock::new(credentials),
+            standing: RwLock::default(),
+            upkeep: Mutex::default(),
+            audit: Mutex::default(),
+        };
+        Ok(Self {
+            core: Arc::new(core),
+            folds: Arc::default(),
+            sandbox: Arc::default(),
+            dirs,
+            settings,
             is_new,
+            asker: std::process::id(),
             variables: variables.clone(),
-            position: 0,
-            tools: OnceCell::new(),
-            sandbox: OnceCell::new(),
         })
+    }
+
+    /// The same instance for another command: with its flags, its variables and its person's folder. The sandbox is shared
+    /// with commands that ask for the same one.
+    pub fn for_command(&self, flags: &Flags, variables: &Variables, asker: u32) -> Result<Self, InstanceError> {
+        let dirs = Dirs { user_home: Dirs::user_home(variables), ..self.dirs.clone() };
+        let settings = Settings::resolve(&dirs.config.join("metnos.toml"), flags, variables)?;
+        let same = (&self.variables.sandbox, &self.variables.sandbox_backend)
+            == (&variables.sandbox, &variables.sandbox_backend);
+        let sandbox = if same { Arc::clone(&self.sandbox) } else { Arc::default() };
+        let (core, folds) = (Arc::clone(&self.core), Arc::clone(&self.folds));
+        Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, asker, variables: variables.clone() })
     }
 
     fn load_projections(&mut self) -> Result<(), InstanceError> {
         let reader = self.log.reader();
         let folder = self.dirs.data.join("projections");
         let head = self.log.head();
-        if let Some(Projected { position, catalog, turns, configuration }) = projector::load(&folder, &reader, &head)? {
-            self.position = position;
-            self.catalog = catalog;
-            self.turns = turns;
-            self.recorded_settings = configuration;
+        if let Some(projected) = projector::load(&folder, &reader, &head)? {
+            self.folds = Arc::new(projected.into());
         }
         Ok(self.catch_up()?)
     }
 
-    /// Writes the projections' checkpoints. They save time, nothing else: a failure costs the next start a rebuild.
-    pub fn save_projections(&self) -> std::io::Result<()> {
-        let head = self.log.head();
-        if head.size != self.position {
-            return Ok(());
-        }
-        projector::save(&self.dirs.data.join("projections"), &head, &self.catalog, &self.turns, &self.recorded_settings)
+    /// Writes the projections' checkpoints once `least` events came since the last time. They save time, nothing else: a
+    /// failure costs the next start a rebuild.
+    pub fn save_projections(&self, least: u64) -> std::io::Result<()> {
+        self.folds.save(&self.log, &self.dirs.data.join("projections"), least)
     }
 
     /// Folds what was appended since the last time.
-    pub fn catch_up(&mut self) -> Result<(), ReadError> {
-        let generation = self.catalog.generation;
-        let reader = self.log.reader();
-        let (catalog, turns, configuration) = (&mut self.catalog, &mut self.turns, &mut self.recorded_settings);
-        let position = &mut self.position;
-        reader.each(*position + 1, |recorded| {
-            catalog.evolve(&recorded);
-            turns.evolve(&recorded);
-            configuration.evolve(&recorded);
-            *position = recorded.seq;
-            Ok::<bool, ReadError>(true)
-        })?;
-        if self.catalog.generation != generation {
-            self.tools = OnceCell::new();
-        }
-        Ok(())
+    pub fn catch_up(&self) -> Result<(), ReadError> {
+        self.folds.catch_up(&self.log)
     }
 
-    fn create(&mut self) -> Result<(), InstanceError> {
+    fn create(&self) -> Result<(), InstanceError> {
         let public_key = self.keys.public_hex();
         let created = InstanceCreated {
             log_id: self.log.id().to_owned(),
@@ -214,20 +229,20 @@ impl Instance {
         };
         let by = "first run".to_owned();
         let admitted = KeyAdmitted { key_id: self.keys.key_id(), public_key, role: "instance".to_owned(), by };
-        self.record("instance", vec![created.into(), admitted.into()], Vec::new())?;
-        Ok(())
+        self.record("instance", vec![created.into(), admitted.into()])
     }
 
     /// Records settings that shape decisions when they differ from what the log knows, so that replay sees them.
-    fn record_settings(&mut self) -> Result<(), InstanceError> {
+    pub fn record_settings(&self) -> Result<(), InstanceError> {
         let now = [
             ("autonomy", json!(self.settings.autonomy)),
             ("engine", json!(self.settings.engine)),
             ("network.allow", json!(self.settings.network_allow)),
         ];
         let mut events: Vec<Event> = Vec::new();
+        let recorded = self.recorded_settings();
         for (key, value) in now {
-            let old = self.recorded_settings.values.get(key).cloned();
+            let old = recorded.values.get(key).cloned();
             if old.as_ref() != Some(&value) {
                 events.push(
                     ConfigurationChanged { key: key.to_owned(), old: old.map(Into::into), new: value.into() }.into(),
@@ -235,35 +250,87 @@ impl Instance {
             }
         }
         let off = self.variables.sandbox.as_deref().is_some_and(sandbox::is_off);
-        if off && !self.recorded_settings.values.contains_key(CAGE_DOWNGRADE) {
+        if off && !recorded.values.contains_key(CAGE_DOWNGRADE) {
             let (level, reason) =
                 ("none".to_owned(), "METNOS_SANDBOX was set to off by whoever started the process".to_owned());
             events.push(CageDowngradeAccepted { level, reason }.into());
         }
-        if !events.is_empty() {
-            self.record("instance", events, Vec::new())?;
-        }
+        drop(recorded);
+        if events.is_empty() { Ok(()) } else { self.record("instance", events) }
+    }
+
+    /// Puts the projections back to a moment, for this command alone: it asks how things stood then.
+    pub fn rewind(&mut self, until: projector::Until) -> Result<(), ReadError> {
+        self.folds = Arc::new(projector::at(&self.log.reader(), until)?.into());
         Ok(())
     }
 
-    /// Puts the projections back to a moment: for commands that ask how things stood then.
-    pub fn rewind(&mut self, until: projector::Until) -> Result<(), ReadError> {
-        let then = projector::at(&self.log.reader(), until)?;
-        self.position = then.position;
-        self.catalog = then.catalog;
-        self.turns = then.turns;
-        self.recorded_settings = then.configuration;
-        self.tools = OnceCell::new();
-        Ok(())
+    /// The executors as they stand now. What changes later does not change what was given.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.folds.catalog()
+    }
+
+    /// The planner's index of the executors as they stand now.
+    pub fn tools(&self) -> Arc<Tools> {
+        self.folds.catalog_and_tools().1
+    }
+
+    /// The turns as they stand now.
+    pub fn turns(&self) -> Arc<Turns> {
+        self.folds.turns()
+    }
+
+    /// The settings as the log knows them now.
+    pub fn recorded_settings(&self) -> Arc<Configuration> {
+        self.folds.configuration()
+    }
+
+    /// All projections, as of one event.
+    pub fn snapshot(&self) -> Snapshot {
+        self.folds.snapshot()
+    }
+
+    /// Decides by the catalog and hands over what follows, while nothing else can change it: the log has both in that order.
+    pub fn while_it_stands<T>(&self, decide: impl FnOnce(&Catalog, &Tools) -> T) -> T {
+        let _stands = self.core.standing.read().unwrap_or_else(PoisonError::into_inner);
+        let (catalog, tools) = self.folds.catalog_and_tools();
+        decide(&catalog, &tools)
+    }
+
+    /// Does what only one command at a time may do with the files that all of them share.
+    pub fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _alone = self.core.upkeep.lock().unwrap_or_else(PoisonError::into_inner);
+        work()
+    }
+
+    /// Brings the audit files to where the log is.
+    pub fn follow_audit(&self) -> Result<(), ExportError> {
+        let mut audit = self.core.audit.lock().unwrap_or_else(PoisonError::into_inner);
+        audit.follow(&self.log.reader(), &self.dirs.workspace.join(".audit"))
     }
 
     /// Appends events of one stream by the owner, waits until they are on disk, and folds them.
-    pub fn record(
-        &mut self,
+    pub fn record(&self, stream: &str, events: Vec<Event>) -> Result<(), InstanceError> {
+        let decided = self.change(stream, Vec::new(), |_| Ok::<_, std::convert::Infallible>(events))?;
+        match decided {
+            Ok(()) => Ok(()),
+            Err(never) => match never {},
+        }
+    }
+
+    /// Decides by the catalog what is to change, appends it, waits until it is on disk, and folds it; meanwhile nothing
+    /// else is decided. The inner result is the decision's own refusal.
+    pub fn change<E>(
+        &self,
         stream: &str,
-        events: Vec<Event>,
         blobs: Vec<(BlobHash, Vec<u8>)>,
-    ) -> Result<(), InstanceError> {
+        decide: impl FnOnce(&Catalog) -> Result<Vec<Event>, E>,
+    ) -> Result<Result<(), E>, InstanceError> {
+        let _alone = self.core.standing.write().unwrap_or_else(PoisonError::into_inner);
+        let events = match decide(&self.folds.catalog()) {
+            Ok(events) => events,
+            Err(refused) => return Ok(Err(refused)),
+        };
         let time = now();
         let mut drafts: Vec<Draft> = events.into_iter().map(|event| draft(stream, None, time, event)).collect();
         if let Some(first) = drafts.first_mut() {
@@ -271,7 +338,7 @@ impl Instance {
         }
         self.log.append(Append { events: drafts, expect: Expect::Any })?;
         self.catch_up()?;
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Hands events of one turn to the log; the caller waits for the acknowledgement where it matters.
@@ -304,11 +371,6 @@ impl Instance {
         self.log.submit(Append { events: drafts, expect })
     }
 
-    /// The planner's index of the catalog, made once a generation.
-    pub fn tools(&self) -> &Tools {
-        self.tools.get_or_init(|| replay::tools(&self.catalog))
-    }
-
     /// The sandbox, found and tried at its first use.
     pub fn sandbox(&self) -> Result<&Sandbox, SandboxError> {
         if self.sandbox.get().is_none() {
@@ -333,9 +395,30 @@ impl Instance {
         &self.variables
     }
 
-    /// Tells the log's redactor about changed credentials.
-    pub fn refresh_redactor(&self) {
-        self.log.set_redactor(redactor(&self.keys, &self.credentials));
+    /// The names of the credentials.
+    pub fn credential_names(&self) -> Vec<String> {
+        self.credentials.read().unwrap_or_else(PoisonError::into_inner).names().map(str::to_owned).collect()
+    }
+
+    /// Stores a credential; from then on the log redacts its value.
+    pub fn set_credential(&self, name: &str, value: Secret) -> Result<(), CredentialError> {
+        let mut credentials = self.credentials.write().unwrap_or_else(PoisonError::into_inner);
+        credentials.set(name, value, &self.keys)?;
+        self.log.set_redactor(redactor(&self.keys, &credentials));
+        Ok(())
+    }
+
+    /// Forgets a credential; `false` when there was none.
+    pub fn remove_credential(&self, name: &str) -> Result<bool, CredentialError> {
+        let mut credentials = self.credentials.write().unwrap_or_else(PoisonError::into_inner);
+        let there = credentials.remove(name, &self.keys)?;
+        self.log.set_redactor(redactor(&self.keys, &credentials));
+        Ok(there)
+    }
+
+    /// Whether the log takes events: an error while it was written stops it for good.
+    pub fn takes_events(&self) -> bool {
+        self.log.watch().has_changed().is_ok()
     }
 
     /// Refuses new work on a disk that is nearly full.

@@ -43,7 +43,8 @@ pub(crate) fn told(instance: &Instance, turn: &Turn, language: Language) -> Stri
 
 /// The executor and what it is for.
 fn called(instance: &Instance, step: &Step, language: Language) -> String {
-    let manifest = instance.catalog.active(&step.tool).and_then(|(_, _, version)| version.manifest());
+    let catalog = instance.catalog();
+    let manifest = catalog.active(&step.tool).and_then(|(_, _, version)| version.manifest());
     let about = manifest.map(|manifest| match language {
         Language::It => manifest.description.it,
         Language::En => manifest.description.en,

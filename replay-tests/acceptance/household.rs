@@ -16,6 +16,8 @@ mod acts;
 mod bad_input;
 #[path = "household/chat.rs"]
 mod chat;
+#[path = "household/daemon.rs"]
+mod daemon;
 #[path = "household/dialogs.rs"]
 mod dialogs;
 #[path = "household/home.rs"]
@@ -34,8 +36,12 @@ mod replayed;
 mod seeds;
 #[path = "household/sentences.rs"]
 mod sentences;
+#[path = "household/served.rs"]
+mod served;
 #[path = "household/server.rs"]
 mod server;
+#[path = "household/serving.rs"]
+mod serving;
 #[path = "household/stopped.rs"]
 mod stopped;
 #[path = "household/tampered.rs"]

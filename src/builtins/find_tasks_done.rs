@@ -57,7 +57,8 @@ fn found(call: &Call<'_>, since: Option<i64>, until: Option<i64>) -> Result<Valu
             && until.is_none_or(|until| turn.opened_at < until)
             && (!changes_only || turn.changes > 0)
     };
-    let within: Vec<(&String, &Summary)> = instance.turns.turns.iter().filter(fits).collect();
+    let turns = instance.turns();
+    let within: Vec<(&String, &Summary)> = turns.turns.iter().filter(fits).collect();
     let (mut entries, mut left_out) = (Vec::new(), 0_usize);
     for (id, summary) in within.iter().rev() {
         if entries.len() == most {
@@ -99,8 +100,8 @@ fn found(call: &Call<'_>, since: Option<i64>, until: Option<i64>) -> Result<Valu
 fn undone<'a>(call: &Call<'_>, changed: impl Iterator<Item = &'a str>) -> Result<BTreeMap<String, bool>, ReadError> {
     let mut undone = BTreeMap::new();
     let Some(first) = changed.min() else { return Ok(undone) };
-    let turns = &call.instance.turns.turns;
-    let later = turns.range(first.to_owned()..).rev().filter(|(_, turn)| turn.changes > 0);
+    let turns = call.instance.turns();
+    let later = turns.turns.range(first.to_owned()..).rev().filter(|(_, turn)| turn.changes > 0);
     for (name, _) in later {
         let Ok(id) = name.parse() else { continue };
         let past = Past::read(call.instance, id)?;

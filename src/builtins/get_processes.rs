@@ -38,7 +38,7 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
             entry.get(key).and_then(Value::as_str).is_some_and(|text| text.to_lowercase().contains(wanted.as_str()))
         };
         // The command line of this process holds the sentence that asks, and with it the name of any program.
-        let own = u64::from(std::process::id());
+        let own = u64::from(call.instance.asker);
         let asks = |entry: &Value| entry.get("pid").and_then(Value::as_u64) == Some(own);
         entries.retain(|entry| holds(entry, "name") || (holds(entry, "command") && !asks(entry)));
     }

@@ -24,7 +24,8 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
 fn reason(call: &Call<'_>) -> Result<Value, ReadError> {
     let of = call.args.get("of").and_then(Value::as_str);
     let own = call.turn.to_string();
-    let earlier = call.instance.turns.turns.iter().rev().filter(|(id, _)| **id != own).take(LOOKED_AT_MAX);
+    let turns = call.instance.turns();
+    let earlier = turns.turns.iter().rev().filter(|(id, _)| **id != own).take(LOOKED_AT_MAX);
     for (id, summary) in earlier {
         let Ok(turn) = id.parse::<TurnId>() else { continue };
         let past = Past::read(call.instance, turn)?;

@@ -11,7 +11,8 @@ use super::{Answer, Call, later};
 
 pub(super) fn run(call: &Call<'_>) -> Answer {
     let instance = call.instance;
-    let (rules, tools, language) = (&instance.rules, instance.tools(), call.language);
+    let (rules, language) = (&instance.rules, call.language);
+    let tools = &*instance.tools();
     let topic = call.args.get("topic").and_then(Value::as_str).map(str::trim).filter(|topic| !topic.is_empty());
     let speaking = skills(tools, language, topic);
     let known = !speaking.is_empty();

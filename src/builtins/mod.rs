@@ -206,17 +206,18 @@ impl Builtin {
 }
 
 /// Tells the log about every builtin that it does not know in this release's form. What was disabled stays disabled.
-pub fn install_missing(instance: &mut Instance) -> Result<usize, InstanceError> {
+pub fn install_missing(instance: &Instance) -> Result<usize, InstanceError> {
     let mut told = 0;
     for builtin in ALL {
-        let entry = instance.catalog.executors.get(builtin.name);
+        let catalog = instance.catalog();
+        let entry = catalog.executors.get(builtin.name);
         let current = entry.and_then(|entry| entry.versions.get(entry.current.as_deref()?));
         let is_another = current.is_some_and(|version| version.signed.is_some());
         if is_another || current.is_some_and(|version| builtin.is_as_built(version)) {
             continue;
         }
         let events = builtin.events(entry.map(|entry| entry.life));
-        instance.record(&format!("executor/{}", builtin.name), events, Vec::new())?;
+        instance.record(&format!("executor/{}", builtin.name), events)?;
         told += 1;
     }
     Ok(told)

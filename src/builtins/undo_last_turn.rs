@@ -38,7 +38,7 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
 /// The turn that is meant, and how many later ones changed nothing.
 fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
     let own = call.turn.to_string();
-    let turns = &call.instance.turns.turns;
+    let turns = &call.instance.turns().turns;
     let no_such = |named: &str| ("not_found", format!("no_such_turn: {named}"));
     if let Some(named) = call.args.get("turn").and_then(Value::as_str) {
         let upper = named.trim().to_uppercase();
@@ -143,7 +143,8 @@ impl Later {
     fn of(instance: &Instance, own: TurnId, undone: TurnId) -> Result<Self, ReadError> {
         let (undone, own) = (undone.to_string(), own.to_string());
         let mut later = Self { by_path: BTreeMap::new(), undid: false };
-        let after = instance.turns.turns.range(undone.clone()..).filter(|(id, turn)| **id > undone && turn.changes > 0);
+        let turns = instance.turns();
+        let after = turns.turns.range(undone.clone()..).filter(|(id, turn)| **id > undone && turn.changes > 0);
         for (id, _) in after.filter(|(id, _)| **id != own) {
             let Ok(id) = id.parse() else { continue };
             let turn = folded(instance, id)?;

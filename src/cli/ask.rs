@@ -9,7 +9,7 @@ use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
 use super::fit::Lines;
-use super::{Context, Failure, interrupt, output, terminal};
+use super::{Context, Failure, console, interrupt, output, terminal};
 use crate::config::Flags;
 use crate::engine::{self, Reply, Request};
 use crate::instance::{Instance, now};
@@ -64,20 +64,22 @@ pub(super) fn sentence(text: &OsString) -> Result<String, Failure> {
 pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
     let text = sentence(&ask.text)?;
     let flags = Flags { engine: ask.engine.clone(), ..context.flags() };
-    let mut instance = context.ready(&flags)?;
-    let mut turn = one(context, &mut instance, text, ask.approve)?;
+    let instance = context.ready(&flags)?;
+    let mut turn = one(context, &instance, text, ask.approve)?;
     while turn.phase == Phase::Waiting {
-        turn = asked(context, &mut instance, turn)?;
+        turn = asked(context, &instance, turn)?;
     }
     let code = tell(context, &instance, &turn)?;
-    // The process ends with this: the system takes a long result back faster than it could be taken apart.
-    std::mem::forget(turn);
+    if console::current().is_own() {
+        // The process ends with this: the system takes a long result back faster than it could be taken apart.
+        std::mem::forget(turn);
+    }
     // What ended well although it was stopped has ended well.
     Ok(if code != 0 && interrupt::is_stopped() { interrupt::code() } else { code })
 }
 
 /// Puts the question that a turn waits for, and goes on with what the person writes. Nothing written withdraws it.
-fn asked(context: &Context, instance: &mut Instance, turn: Turn) -> Result<Turn, Failure> {
+fn asked(context: &Context, instance: &Instance, turn: Turn) -> Result<Turn, Failure> {
     let question = turn.message.clone().unwrap_or_default();
     let prompt = instance.rules.messages.say(turn.language, "chat.answer_prompt", json!({}));
     let heard = terminal::ask_line(&question, &prompt);
@@ -91,8 +93,13 @@ fn asked(context: &Context, instance: &mut Instance, turn: Turn) -> Result<Turn,
 }
 
 /// Tells the turn that waits what became of its question.
-pub(super) fn reply_to(context: &Context, instance: &mut Instance, turn: Turn, reply: &Reply) -> Result<Turn, Failure> {
+pub(super) fn reply_to(context: &Context, instance: &Instance, turn: Turn, reply: &Reply) -> Result<Turn, Failure> {
     let Some(id) = turn.id else { return Ok(turn) };
+    // Another command may have withdrawn the question while the person thought.
+    let turn = engine::folded(instance, id)?;
+    if turn.phase != Phase::Waiting {
+        return Ok(turn);
+    }
     let cancel = context.begin_turn(instance)?;
     let turn = {
         let person = terminal::Terminal::new(&instance.rules.messages, context.global.quiet || context.global.json);
@@ -106,17 +113,18 @@ pub(super) fn reply_to(context: &Context, instance: &mut Instance, turn: Turn, r
 /// The turn that waits for an answer here: the newest whose question has not lapsed.
 pub(super) fn waiting(instance: &Instance) -> Result<Option<Turn>, Failure> {
     let waits = |turn: &Summary| turn.waits.as_ref().is_some_and(|waits| waits.channel == CONSOLE);
-    let mut open = instance.turns.turns.iter().rev().filter(|(_, turn)| turn.final_kind.is_none());
+    let turns = instance.turns();
+    let mut open = turns.turns.iter().rev().filter(|(_, turn)| turn.final_kind.is_none());
     let Some((id, _)) = open.find(|(_, turn)| waits(turn)) else { return Ok(None) };
     let Ok(id) = id.parse() else { return Ok(None) };
     Ok(Some(engine::folded(instance, id)?).filter(|turn| turn.phase == Phase::Waiting))
 }
 
 /// One question at a time: those that a newer one took the place of are withdrawn.
-fn withdraw_older(context: &Context, instance: &mut Instance, newer: &Turn) -> Result<(), Failure> {
+fn withdraw_older(context: &Context, instance: &Instance, newer: &Turn) -> Result<(), Failure> {
     let newer = newer.id.map(|id| id.to_string());
     let older: Vec<String> = instance
-        .turns
+        .turns()
         .open()
         .filter(|(id, turn)| Some(*id) != newer.as_deref() && turn.waits.as_ref().is_some_and(|w| w.channel == CONSOLE))
         .map(|(id, _)| id.to_owned())
@@ -183,19 +191,19 @@ pub(super) fn lines(turn: &Turn) -> Lines {
 }
 
 /// Carries out one sentence and lets the projections and exports follow.
-pub(super) fn one(context: &Context, instance: &mut Instance, text: String, approve: Approve) -> Result<Turn, Failure> {
+pub(super) fn one(context: &Context, instance: &Instance, text: String, approve: Approve) -> Result<Turn, Failure> {
     carry_out(context, instance, text, approve, None)
 }
 
 /// The same for a step that a command names itself (`{"tool", "args"}`); `text` is how the record shows it.
 pub(super) fn carry_out(
     context: &Context,
-    instance: &mut Instance,
+    instance: &Instance,
     text: String,
     approve: Approve,
     given: Option<Value>,
 ) -> Result<Turn, Failure> {
-    let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
+    let folder = super::folder(instance);
     let (approve, channel) = (approve.name().to_owned(), CONSOLE.to_owned());
     let dialogs = !context.global.json && terminal::Terminal::is_there();
     let request = Request { text, approve, folder, channel, given, dialogs };
@@ -214,10 +222,10 @@ pub(super) fn carry_out(
 
 /// Brings checkpoints and audit files up to date. They are projections: a failure here loses nothing and is only logged.
 pub(super) fn follow(context: &Context, instance: &Instance) {
-    if let Err(error) = instance.save_projections() {
+    if let Err(error) = instance.alone(|| instance.save_projections(context.checkpoint_every())) {
         tracing::info!(%error, "checkpoints were not written");
     }
-    if let Err(error) = crate::export::audit::write(&instance.log.reader(), &instance.dirs.workspace.join(".audit")) {
+    if let Err(error) = instance.follow_audit() {
         context.say(&context.text(instance, "notice.no_audit", &json!({ "reason": error.to_string() })));
     }
 }
@@ -250,8 +258,8 @@ const FAILURES: &[&str] = &[
 ];
 
 /// Settles turns that a crash interrupted: planned changes are finished, everything else ends with a plain record.
-pub(super) fn settle_interrupted(context: &Context, instance: &mut Instance) -> Result<(), Failure> {
-    let open: Vec<String> = instance.turns.open().map(|(id, _)| id.to_owned()).collect();
+pub(super) fn settle_interrupted(context: &Context, instance: &Instance) -> Result<(), Failure> {
+    let open: Vec<String> = instance.turns().open().map(|(id, _)| id.to_owned()).collect();
     let of_a_line = interrupt::is_in_turn();
     let settled = settle_each(context, instance, open);
     if settled.is_ok() && !of_a_line {
@@ -260,12 +268,13 @@ pub(super) fn settle_interrupted(context: &Context, instance: &mut Instance) -> 
     settled
 }
 
-fn settle_each(context: &Context, instance: &mut Instance, open: Vec<String>) -> Result<(), Failure> {
+fn settle_each(context: &Context, instance: &Instance, open: Vec<String>) -> Result<(), Failure> {
     for name in open {
         let Ok(id) = name.parse() else { continue };
         let turn = engine::folded(instance, id)?;
         if turn.phase == Phase::Waiting {
-            let waits = instance.turns.turns.get(&name).and_then(|turn| turn.waits.as_ref());
+            let turns = instance.turns();
+            let waits = turns.turns.get(&name).and_then(|turn| turn.waits.as_ref());
             if waits.is_none_or(|waits| waits.until <= now().0) {
                 let text = output::short(turn.text(), 60);
                 let ended = reply_to(context, instance, turn, &Reply::Lapsed)?;
@@ -273,6 +282,9 @@ fn settle_each(context: &Context, instance: &mut Instance, open: Vec<String>) ->
                 context.say(&context.text(instance, "notice.lapsed", &values));
             }
             continue; // It waits for a person, not for this process.
+        }
+        if context.served.is_some() {
+            continue; // Another command of this daemon carries it out.
         }
         let changing = turn.phase == Phase::Committing;
         let person = terminal::Terminal::new(&instance.rules.messages, true);
@@ -313,7 +325,7 @@ mod tests {
     use crate::instance::random;
 
     /// A turn that put a question at that moment and whose process is gone.
-    fn left_open(instance: &mut Instance, time: Micros) -> String {
+    fn left_open(instance: &Instance, time: Micros) -> String {
         let request = Request {
             text: "remind me every monday".to_owned(),
             approve: "none".to_owned(),
@@ -323,12 +335,13 @@ mod tests {
             dialogs: true,
         };
         let id = TurnId::new(time, random());
-        let context = TurnContext { rules: &instance.rules, catalog: &instance.catalog, tools: instance.tools(), time };
+        let (catalog, tools) = (instance.catalog(), instance.tools());
+        let context = TurnContext { rules: &instance.rules, catalog: &catalog, tools: &tools, time };
         let opened = Command::Open(Box::new(engine::opened(instance, &request)));
         let events = decide(&Turn::default(), id, context, opened).unwrap();
         instance.submit_turn(id, 0, time, events, Vec::new()).wait().unwrap();
         instance.catch_up().unwrap();
-        assert!(instance.turns.turns[&id.to_string()].waits.is_some());
+        assert!(instance.turns().turns[&id.to_string()].waits.is_some());
         id.to_string()
     }
 
@@ -340,23 +353,22 @@ mod tests {
         std::fs::create_dir(&user_home).unwrap();
         let variables = Variables { user_home: Some(user_home), ..Variables::default() };
         let global = Global { home: Some(home.clone()), json: false, quiet: true, yes: false, at: None, lang: None };
-        let context = Context { global, variables: variables.clone() };
-        let mut instance =
-            Instance::open(Some(&home), &Flags::default(), &variables, std::time::Duration::ZERO).unwrap();
-        crate::builtins::install_missing(&mut instance).unwrap();
+        let context = Context { global, variables: variables.clone(), served: None };
+        let instance = Instance::open(Some(&home), &Flags::default(), &variables, std::time::Duration::ZERO).unwrap();
+        crate::builtins::install_missing(&instance).unwrap();
         let ago = |seconds: i64| Micros(now().0 - seconds * 1_000_000);
-        let (lapsed, fresh) = (left_open(&mut instance, ago(601)), left_open(&mut instance, ago(500)));
-        settle_interrupted(&context, &mut instance).unwrap();
-        assert_eq!(instance.turns.turns[&lapsed].final_kind.as_deref(), Some("ask"));
-        assert_eq!(instance.turns.turns[&fresh].final_kind, None);
+        let (lapsed, fresh) = (left_open(&instance, ago(601)), left_open(&instance, ago(500)));
+        settle_interrupted(&context, &instance).unwrap();
+        assert_eq!(instance.turns().turns[&lapsed].final_kind.as_deref(), Some("ask"));
+        assert_eq!(instance.turns().turns[&fresh].final_kind, None);
         let open = waiting(&instance).unwrap().unwrap();
         assert_eq!(open.id.map(|id| id.to_string()), Some(fresh.clone()));
         assert_eq!(open.message.as_deref(), Some("What should I remind you of?"));
         // A newer question takes its place.
-        let newest = left_open(&mut instance, now());
+        let newest = left_open(&instance, now());
         let newest = engine::folded(&instance, newest.parse().unwrap()).unwrap();
-        withdraw_older(&context, &mut instance, &newest).unwrap();
-        assert_eq!(instance.turns.turns[&fresh].final_kind.as_deref(), Some("ask"));
+        withdraw_older(&context, &instance, &newest).unwrap();
+        assert_eq!(instance.turns().turns[&fresh].final_kind.as_deref(), Some("ask"));
         assert_eq!(waiting(&instance).unwrap().unwrap().id, newest.id);
     }
 }

@@ -3,20 +3,21 @@
 //! At a terminal with line editing, history and a prompt that names what is pending; the log is let go of while the person
 //! thinks, so other commands need not wait. Otherwise plain: a sentence a line in, an answer out, nothing else.
 
-use std::io::{BufRead, IsTerminal};
-
 use clap::Args;
 use metnos_log::TurnId;
 use metnos_projections::machines::turn::{Phase, Turn};
 use metnos_projections::rules::simple;
 use metnos_projections::visible;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::ask::{self, Approve};
+use super::console::{self, Heard, Stream, Wanted};
 use super::editor::{Editor, Typed};
-use super::{Context, Failure, fit, interrupt, output, plan, terminal};
+use super::{Context, Failure, client, fit, interrupt, output, plan};
+use crate::config::Dirs;
 use crate::engine::{self, Reply, Request};
-use crate::instance::{Instance, now};
+use crate::instance::{Instance, InstanceError, now};
 use crate::why;
 
 /// Talk, one sentence a line.
@@ -31,8 +32,15 @@ pub(super) struct Chat {
 struct Talk<'a> {
     context: &'a Context,
     approve: Approve,
+    memory: Memory,
+}
+
+/// What a conversation remembers between two lines. The process that edits them has it; what carries a line out may be
+/// another one.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Memory {
     /// The turn that ended last.
-    last: Option<Turn>,
+    last: Option<String>,
     /// The question that is open.
     pending: Option<Pending>,
     /// The worst exit code so far.
@@ -40,15 +48,41 @@ struct Talk<'a> {
 }
 
 /// A question that is open.
-#[derive(Clone)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Pending {
     /// The turn that waits for its answer.
-    id: TurnId,
+    turn: String,
     question: String,
     /// The same as far as a prompt needs it.
     in_short: String,
     /// Whether an empty line answers it.
     may_be_left_out: bool,
+}
+
+/// One thing that a conversation at a terminal wants done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Exchange {
+    memory: Memory,
+    said: Said,
+    /// What is said when Ctrl-C stops it.
+    stopping: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Said {
+    /// The conversation begins.
+    Begin,
+    /// A line was typed.
+    Line(String),
+    /// The open question is not wanted any more.
+    Withdraw,
+}
+
+/// What the terminal goes on with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct After {
+    memory: Memory,
+    stopping: String,
 }
 
 /// What a line is.
@@ -63,99 +97,193 @@ enum Line<'a> {
 }
 
 pub(super) fn run(context: &Context, chat: &Chat) -> Result<u8, Failure> {
-    let edited = !context.global.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    let mut talk = Talk { context, approve: chat.approve, last: None, pending: None, worst: 0 };
-    if edited { talk.at_a_terminal() } else { talk.plainly() }
+    if is_edited(context) {
+        at_a_terminal(context, chat)
+    } else {
+        Talk::new(context, chat, Memory::default()).plainly()
+    }
 }
 
-impl Talk<'_> {
-    fn at_a_terminal(&mut self) -> Result<u8, Failure> {
-        let instance = self.context.ready(&self.context.flags())?;
-        self.context.say(&self.context.text(&instance, "chat.welcome", &json!({})));
-        let mut editor = Editor::open(&instance.dirs.data)?;
-        if let Some(turn) = ask::waiting(&instance)? {
-            let values = json!({ "text": output::short(turn.text(), 60), "question": turn.message });
-            self.context.say(&self.context.text(&instance, "chat.still_open", &values));
-            self.pends(&turn);
+/// Whether lines are edited here, one by one, rather than read until the input ends.
+pub(super) fn is_edited(context: &Context) -> bool {
+    let console = console::current();
+    !context.global.json && console.is_terminal(Stream::In) && console.is_terminal(Stream::Out)
+}
+
+fn at_a_terminal(context: &Context, chat: &Chat) -> Result<u8, Failure> {
+    let begin = Exchange { memory: Memory::default(), said: Said::Begin, stopping: String::new() };
+    let (mut memory, stopping) = match carried_out(context, chat, &begin)? {
+        Carried::Done(After { memory, stopping }) => (memory, stopping),
+        Carried::Failed(code) => return Ok(code),
+    };
+    let dirs = Dirs::resolve(context.global.home.as_deref(), &context.variables).map_err(InstanceError::from)?;
+    let mut editor = Editor::open(&dirs.data)?;
+    loop {
+        if interrupt::is_ending() {
+            return Ok(interrupt::code());
         }
-        let stopping = self.context.stopping(&instance);
-        drop(instance);
-        loop {
-            if interrupt::is_ending() {
-                return Ok(interrupt::code());
-            }
-            interrupt::between_turns(true);
-            let text = match editor.read(&self.prompt())? {
-                Typed::Ended => return Ok(0),
-                Typed::Cleared => {
-                    if let Err(failure) = self.withdraw() {
-                        failure.print(false);
-                    }
-                    continue;
-                }
-                Typed::Line(text) => text,
-            };
-            match line(text.trim()) {
-                Line::Sentence("") if !self.pending.as_ref().is_some_and(|pending| pending.may_be_left_out) => {}
+        interrupt::between_turns(true);
+        let said = match editor.read(&memory.prompt())? {
+            Typed::Ended => return Ok(0),
+            Typed::Cleared if memory.pending.is_none() => continue,
+            Typed::Cleared => Said::Withdraw,
+            Typed::Line(text) => match line(text.trim()) {
+                Line::Sentence("") if !memory.may_be_left_out() => continue,
                 Line::Quit => return Ok(0),
-                line => {
-                    // From here on Ctrl-C stops what this line began, and not the conversation.
-                    interrupt::begin_turn(stopping.clone())?;
-                    if let Err(failure) = self.reopened(&line) {
-                        failure.print(false); // The next line may fare better: the log is opened anew for it.
-                    }
-                }
-            }
+                _ => Said::Line(text),
+            },
+        };
+        if let Said::Line(_) = said {
+            // From here on Ctrl-C stops what this line began, and not the conversation.
+            interrupt::begin_turn(stopping.clone())?;
         }
+        let exchange = Exchange { memory: memory.clone(), said, stopping: stopping.clone() };
+        match carried_out(context, chat, &exchange) {
+            Ok(Carried::Done(after)) => memory = after.memory,
+            // A second Ctrl-C ends the conversation as well.
+            Ok(Carried::Failed(code)) if interrupt::is_at_once() => return Ok(code),
+            Ok(Carried::Failed(_)) => {}
+            // The next line may fare better: the log is opened anew for it.
+            Err(failure) => failure.print(false),
+        }
+    }
+}
+
+/// Has the daemon carry an exchange out; where there is none, opens the instance for it and lets go of it, so that other
+/// commands need not wait while the person thinks.
+fn carried_out(context: &Context, chat: &Chat, exchange: &Exchange) -> Result<Carried, Failure> {
+    let by_the_daemon = || -> Result<Option<Carried>, Failure> {
+        let ended = client::send(context, Some(exchange.clone()))?;
+        Ok(ended.map(|ended| match ended.back.and_then(|back| serde_json::from_value(back).ok()) {
+            Some(after) => Carried::Done(after),
+            None => Carried::Failed(ended.code),
+        }))
+    };
+    if let Some(carried) = by_the_daemon()? {
+        return Ok(carried);
+    }
+    match exchanged(context, chat, exchange.clone()) {
+        Err(failure) if failure.is_served => by_the_daemon()?.ok_or(failure),
+        other => other.map(Carried::Done),
+    }
+}
+
+/// How an exchange ended.
+enum Carried {
+    Done(After),
+    /// The daemon has said why it failed.
+    Failed(u8),
+}
+
+/// Carries out what a conversation at a terminal wants done.
+pub(super) fn exchanged(context: &Context, chat: &Chat, exchange: Exchange) -> Result<After, Failure> {
+    let Exchange { memory, said, stopping } = exchange;
+    if let Said::Line(_) = said {
+        interrupt::begin_turn(stopping)?;
+    }
+    let mut talk = Talk::new(context, chat, memory);
+    let instance = context.ready(&context.flags())?;
+    match said {
+        Said::Begin => talk.begin(&instance)?,
+        Said::Withdraw => talk.withdraw(&instance)?,
+        Said::Line(text) => talk.reply(&instance, &line(text.trim()))?,
+    }
+    Ok(After { memory: talk.memory, stopping: context.stopping(&instance) })
+}
+
+impl Memory {
+    fn may_be_left_out(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.may_be_left_out)
     }
 
     /// The prompt, with the question that the next line may answer.
     fn prompt(&self) -> String {
         let Some(Pending { in_short, .. }) = &self.pending else { return "> ".to_owned() };
-        let columns = terminal::columns(&std::io::stdout()).unwrap_or(80);
+        let columns = console::current().columns(Stream::Out).unwrap_or(80);
         let question = visible::name(&output::short(in_short, columns)).into_owned();
         format!("({}) > ", fit::cut(&question, (columns / 2).max(8)))
     }
 
-    fn reopened(&mut self, line: &Line<'_>) -> Result<(), Failure> {
-        let mut instance = self.context.ready(&self.context.flags())?;
+    fn pends(&mut self, turn: &Turn) {
+        let question = turn.message.clone().unwrap_or_default();
+        let in_short = turn.asking().map_or_else(|| question.clone(), |asked| asked.bare().to_owned());
+        let may_be_left_out = turn.may_be_left_out();
+        self.pending = turn.id.map(|id| Pending { turn: id.to_string(), question, in_short, may_be_left_out });
+    }
+
+    fn ended(&mut self, turn: &Turn) {
+        let id = turn.id.map(|id| id.to_string());
+        if turn.phase == Phase::Waiting {
+            self.pends(turn);
+        } else {
+            self.worst = self.worst.max(ask::exit_code(turn));
+            if id == self.pending.as_ref().map(|pending| pending.turn.clone()) {
+                self.pending = None;
+            }
+        }
+        self.last = id;
+    }
+}
+
+/// A turn as the log has it.
+fn past(instance: &Instance, id: &str) -> Result<Option<Turn>, Failure> {
+    let Ok(id) = id.parse::<TurnId>() else { return Ok(None) };
+    Ok(Some(engine::folded(instance, id)?))
+}
+
+impl<'a> Talk<'a> {
+    fn new(context: &'a Context, chat: &Chat, memory: Memory) -> Self {
+        Self { context, approve: chat.approve, memory }
+    }
+
+    fn begin(&mut self, instance: &Instance) -> Result<(), Failure> {
+        self.context.say(&self.context.text(instance, "chat.welcome", &json!({})));
+        if let Some(turn) = ask::waiting(instance)? {
+            let values = json!({ "text": output::short(turn.text(), 60), "question": turn.message });
+            self.context.say(&self.context.text(instance, "chat.still_open", &values));
+            self.memory.pends(&turn);
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, instance: &Instance, line: &Line<'_>) -> Result<(), Failure> {
         if interrupt::is_stopped() {
             return Err(Failure::interrupted());
         }
-        if let Some(turn) = self.heard(&mut instance, line)? {
-            ask::tell(self.context, &instance, &turn)?;
-            self.ended(turn);
+        if let Some(turn) = self.heard(instance, line)? {
+            ask::tell(self.context, instance, &turn)?;
+            self.memory.ended(&turn);
         }
         Ok(())
     }
 
     fn plainly(&mut self) -> Result<u8, Failure> {
-        let mut instance = self.context.ready(&self.context.flags())?;
+        let instance = self.context.ready(&self.context.flags())?;
         loop {
             interrupt::between_turns(false);
-            let mut bytes = Vec::new();
-            let read = std::io::stdin().lock().read_until(b'\n', &mut bytes);
-            if read.map_err(|error| Failure::internal(format!("the input cannot be read: {error}")))? == 0 {
-                return Ok(self.worst);
-            }
+            let read = console::current().read(Wanted::Line, None);
+            let bytes = match read.map_err(|error| Failure::internal(format!("the input cannot be read: {error}")))? {
+                Heard::Bytes(bytes) => bytes,
+                Heard::Ended | Heard::Cancelled => return Ok(self.memory.worst),
+            };
             let Ok(text) = String::from_utf8(bytes) else {
                 output::aside("error: that line is not valid UTF-8");
-                self.worst = self.worst.max(2);
+                self.memory.worst = self.memory.worst.max(2);
                 continue;
             };
             match line(text.trim()) {
                 Line::Sentence("") => {}
-                Line::Quit => return Ok(self.worst),
+                Line::Quit => return Ok(self.memory.worst),
                 line => {
-                    if let Some(turn) = self.heard(&mut instance, &line)? {
+                    if let Some(turn) = self.heard(&instance, &line)? {
                         if self.context.global.json {
                             output::result_json(&ask::record(&instance, &turn)?);
                         } else {
                             ask::answer(&turn);
                         }
                         ask::hint(self.context, &turn);
-                        self.ended(turn);
-                        if self.was_cancelled() || interrupt::is_ending() {
+                        self.memory.ended(&turn);
+                        if turn.final_class.as_deref() == Some("cancelled") || interrupt::is_ending() {
                             return Ok(interrupt::code());
                         }
                     }
@@ -165,7 +293,7 @@ impl Talk<'_> {
     }
 
     /// Does what a line says; a turn's end is told by who called.
-    fn heard(&mut self, instance: &mut Instance, line: &Line<'_>) -> Result<Option<Turn>, Failure> {
+    fn heard(&mut self, instance: &Instance, line: &Line<'_>) -> Result<Option<Turn>, Failure> {
         let context = self.context;
         match line {
             Line::Sentence(text) => {
@@ -184,12 +312,12 @@ impl Talk<'_> {
                 return ask::carry_out(context, instance, text, self.approve, Some(given)).map(Some);
             }
             Line::Help => self.told(&context.text(instance, "chat.help", &json!({}))),
-            Line::Why => match &self.last {
-                Some(turn) => self.told(&why::told(instance, turn, turn.language)),
+            Line::Why => match self.memory.last.as_deref().map(|id| past(instance, id)).transpose()?.flatten() {
+                Some(turn) => self.told(&why::told(instance, &turn, turn.language)),
                 None => self.told(&context.text(instance, "chat.why_nothing", &json!({}))),
             },
             Line::Unknown(word) => {
-                self.worst = self.worst.max(2);
+                self.memory.worst = self.memory.worst.max(2);
                 output::aside(&context.text(instance, "chat.unknown", &json!({ "word": word })));
             }
             Line::Quit => {}
@@ -208,13 +336,12 @@ impl Talk<'_> {
     /// The turn that waits, when a line answers its question: a bare name, or what says nothing by itself. Only where the
     /// two together are understood; any other line is a sentence of its own, and the question stays open.
     fn answers(&mut self, instance: &Instance, text: &str) -> Result<Option<Turn>, Failure> {
-        let Some(Pending { id, question, .. }) = self.pending.clone() else { return Ok(None) };
-        let turn = engine::folded(instance, id)?;
-        if turn.phase != Phase::Waiting {
-            self.pending = None; // It lapsed while the person thought.
+        let Some(Pending { turn, question, .. }) = self.memory.pending.clone() else { return Ok(None) };
+        let Some(turn) = past(instance, &turn)?.filter(|turn| turn.phase == Phase::Waiting) else {
+            self.memory.pending = None; // It lapsed while the person thought.
             return Ok(None);
-        }
-        let fits = turn.is_answer(instance.tools(), text, now());
+        };
+        let fits = turn.is_answer(&instance.tools(), text, now());
         // What a form does not take may still be a sentence; else it is asked again, with the reason.
         let is_taken = match fits {
             Some(fits) => fits || is_bare(text) || !is_understood(instance, text)?,
@@ -234,48 +361,23 @@ impl Talk<'_> {
     }
 
     /// The person does not want the question any more.
-    fn withdraw(&mut self) -> Result<(), Failure> {
-        let Some(Pending { id, .. }) = self.pending.take() else { return Ok(()) };
-        let mut instance = self.context.ready(&self.context.flags())?;
-        let turn = engine::folded(&instance, id)?;
-        if turn.phase == Phase::Waiting {
-            ask::reply_to(self.context, &mut instance, turn, &Reply::Withdrawn("person"))?;
+    fn withdraw(&mut self, instance: &Instance) -> Result<(), Failure> {
+        let Some(Pending { turn, .. }) = self.memory.pending.take() else { return Ok(()) };
+        if let Some(turn) = past(instance, &turn)? {
+            ask::reply_to(self.context, instance, turn, &Reply::Withdrawn("person"))?;
         }
         Ok(())
-    }
-
-    fn pends(&mut self, turn: &Turn) {
-        let question = turn.message.clone().unwrap_or_default();
-        let in_short = turn.asking().map_or_else(|| question.clone(), |asked| asked.bare().to_owned());
-        let may_be_left_out = turn.may_be_left_out();
-        self.pending = turn.id.map(|id| Pending { id, question, in_short, may_be_left_out });
-    }
-
-    fn ended(&mut self, turn: Turn) {
-        if turn.phase == Phase::Waiting {
-            self.pends(&turn);
-        } else {
-            self.worst = self.worst.max(ask::exit_code(&turn));
-            if turn.id == self.pending.as_ref().map(|pending| pending.id) {
-                self.pending = None;
-            }
-        }
-        self.last = Some(turn);
-    }
-
-    fn was_cancelled(&self) -> bool {
-        self.last.as_ref().is_some_and(|turn| turn.final_class.as_deref() == Some("cancelled"))
     }
 }
 
 /// Whether a line is only a name: one word, something quoted, something on the disk.
 fn is_bare(text: &str) -> bool {
-    simple::is_bare(text, &[]) || std::path::Path::new(text).symlink_metadata().is_ok()
+    simple::is_bare(text, &[]) || console::path(std::path::Path::new(text)).symlink_metadata().is_ok()
 }
 
 /// Whether the planner would act on a sentence. Nothing runs and nothing is recorded.
 fn is_understood(instance: &Instance, text: &str) -> Result<bool, Failure> {
-    let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
+    let folder = super::folder(instance);
     let (approve, channel) = ("none".to_owned(), "console".to_owned());
     let request = Request { text: text.to_owned(), approve, folder, channel, given: None, dialogs: false };
     let turn = plan::rehearse(instance, &request)?;

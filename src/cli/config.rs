@@ -23,8 +23,18 @@ pub(super) enum Config {
     },
 }
 
+impl Config {
+    /// Whether it changes what the instance records.
+    pub(super) fn needs_instance(&self) -> bool {
+        matches!(self, Self::Set { .. })
+    }
+}
+
 pub(super) fn run(context: &Context, command: &Config) -> Result<u8, Failure> {
-    let dirs = Dirs::resolve(context.global.home.as_deref(), &context.variables).map_err(InstanceError::from)?;
+    let dirs = match &context.served {
+        Some(served) => served.instance.dirs.clone(),
+        None => Dirs::resolve(context.global.home.as_deref(), &context.variables).map_err(InstanceError::from)?,
+    };
     let path = dirs.config.join("metnos.toml");
     match command {
         Config::Check => {

@@ -1,7 +1,5 @@
 //! `metnos credential`: secrets for executors that name them. Values are read from standard input, never from arguments.
 
-use std::io::{IsTerminal, Read};
-
 use clap::Subcommand;
 use metnos_log::event::instance::{CredentialRemoved, CredentialSet};
 use metnos_log::redact::{Redactor, Secret};
@@ -9,6 +7,7 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 use zeroize::Zeroizing;
 
+use super::console::{self, Heard, Stream, Wanted};
 use super::{Context, Failure, output};
 
 /// Keep credentials.
@@ -29,10 +28,10 @@ pub(super) enum Credential {
 }
 
 pub(super) fn run(context: &Context, command: &Credential) -> Result<u8, Failure> {
-    let mut instance = context.instance()?;
+    let instance = context.instance()?;
     match command {
         Credential::List => {
-            let names: Vec<&str> = instance.credentials.names().collect();
+            let names = instance.credential_names();
             if context.global.json {
                 output::result_json(&json!({ "credentials": names }));
             } else {
@@ -47,20 +46,18 @@ pub(super) fn run(context: &Context, command: &Credential) -> Result<u8, Failure
             let value = read_value(name)?;
             let redactor = Redactor::new(instance.keys.derived("metnos redaction key v1"), Vec::new());
             let keyed_hash = redactor.keyed_hash(value.expose_secret());
-            instance.credentials.set(name, value, &instance.keys)?;
-            instance.refresh_redactor();
-            instance.record("instance", vec![CredentialSet { name: name.clone(), keyed_hash }.into()], Vec::new())?;
+            instance.set_credential(name, value)?;
+            instance.record("instance", vec![CredentialSet { name: name.clone(), keyed_hash }.into()])?;
             done(context, &format!("{name} is stored, encrypted"));
         }
         Credential::Remove { name } => {
-            if !instance.credentials.remove(name, &instance.keys)? {
+            if !instance.remove_credential(name)? {
                 return Err(Failure::refused(
                     format!("there is no credential {name}"),
                     "metnos credential list shows the names",
                 ));
             }
-            instance.refresh_redactor();
-            instance.record("instance", vec![CredentialRemoved { name: name.clone() }.into()], Vec::new())?;
+            instance.record("instance", vec![CredentialRemoved { name: name.clone() }.into()])?;
             done(context, &format!("{name} is forgotten"));
         }
     }
@@ -76,14 +73,18 @@ fn done(context: &Context, text: &str) {
 }
 
 fn read_value(name: &str) -> Result<Secret, Failure> {
-    if std::io::stdin().is_terminal() {
+    let console = console::current();
+    if console.is_terminal(Stream::In) {
         output::aside(&format!("type the value of {name}, then Enter and Ctrl-D (it is shown while you type):"));
     }
-    let mut text = Zeroizing::new(String::new());
-    let read = std::io::stdin().lock().take(64 << 10).read_to_string(&mut text);
-    read.map_err(|error| {
+    let unreadable = |error: &dyn std::error::Error| {
         Failure::usage(format!("the value cannot be read: {error}"), "printf %s VALUE | metnos credential set NAME")
-    })?;
+    };
+    let bytes = match console.read(Wanted::All(64 << 10), None).map_err(|error| unreadable(&error))? {
+        Heard::Bytes(bytes) => Zeroizing::new(bytes),
+        Heard::Ended | Heard::Cancelled => Zeroizing::default(),
+    };
+    let text = std::str::from_utf8(&bytes).map_err(|error| unreadable(&error))?;
     let value = text.trim_end_matches(['\n', '\r']);
     if value.is_empty() {
         return Err(Failure::usage("the value is empty", "printf %s VALUE | metnos credential set NAME"));

@@ -10,8 +10,8 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         Scratch::make().map_err(|error| Failure::internal(format!("no throw-away folder can be made: {error}")))?;
     let home = scratch.0.join("home");
     let global = Global { home: Some(home), json: false, ..context.global.clone() };
-    let inner = Context { global, variables: context.variables.clone() };
-    let mut instance = inner.ready(&inner.flags())?;
+    let inner = Context { global, variables: context.variables.clone(), served: None };
+    let instance = inner.ready(&inner.flags())?;
     let files = scratch.0.join("files");
     std::fs::create_dir(&files).map_err(|error| Failure::internal(error.to_string()))?;
     let notes = files.join("diary.md");
@@ -33,7 +33,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         ],
     };
     for sentence in sentences {
-        let turn = ask::one(&inner, &mut instance, sentence.clone(), Approve::All)?;
+        let turn = ask::one(&inner, &instance, sentence.clone(), Approve::All)?;
         if interrupt::is_stopped() {
             return Err(Failure::interrupted());
         }
@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         }
     }
     let verified = instance.log.reader().verify(|_, _| {}).map_err(|damage| Failure::internal(damage.to_string()))?;
-    let values = json!({ "events": verified.head.size, "head": crate::signing::hex(&verified.head.head[..8]), "turns": instance.turns.turns.len() });
+    let values = json!({ "events": verified.head.size, "head": crate::signing::hex(&verified.head.head[..8]), "turns": instance.turns().turns.len() });
     if context.global.json {
         output::result_json(&values);
     } else {

@@ -10,7 +10,7 @@ use metnos_projections::machines::turn::decide::trouble;
 use serde_json::{Value, json};
 
 use super::ask::{self, Approve};
-use super::{Context, Failure, output, terminal};
+use super::{Context, Failure, console, output, terminal};
 use crate::engine;
 use crate::gateway::call::{Around, PreparedCall};
 use crate::gateway::{LoadError, Loaded};
@@ -85,7 +85,7 @@ fn list(context: &Context) -> Result<u8, Failure> {
     let looks_back = context.global.at.is_some();
     let instance = if looks_back { context.instance()? } else { context.ready(&context.flags())? };
     let mut rows = Vec::new();
-    for (name, entry) in &instance.catalog.executors {
+    for (name, entry) in &instance.catalog().executors {
         let current = entry.current.clone().unwrap_or_default();
         let manifest = entry.versions.get(&current).and_then(metnos_projections::machines::catalog::Version::manifest);
         let description = manifest.map(|manifest| match context.language(&instance) {
@@ -107,7 +107,8 @@ fn list(context: &Context) -> Result<u8, Failure> {
 
 fn show(context: &Context, name: &str) -> Result<u8, Failure> {
     let instance = context.instance()?;
-    let found = instance.catalog.find(name);
+    let catalog = instance.catalog();
+    let found = catalog.find(name);
     let (name, entry) = found
         .ok_or_else(|| Failure::refused(format!("there is no executor {name}"), "metnos executor list shows them"))?;
     let current = entry.current.clone().unwrap_or_default();
@@ -161,13 +162,13 @@ fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u
             "metnos executor run get_now --args '{\"timezone\": \"Europe/Rome\"}'",
         )
     })?;
-    let mut instance = context.ready(&context.flags())?;
+    let instance = context.ready(&context.flags())?;
     let loaded =
-        Loaded::from_catalog(&instance.catalog, &instance.log.reader(), name).map_err(|error| refused(&error))?;
+        Loaded::from_catalog(&instance.catalog(), &instance.log.reader(), name).map_err(|error| refused(&error))?;
     if loaded.manifest.contract.side_effects || loaded.builtin.is_some() {
         let text = format!("executor run {name} --args {args}");
         let given = json!({ "tool": loaded.name, "args": args });
-        let turn = ask::carry_out(context, &mut instance, text, approve, Some(given))?;
+        let turn = ask::carry_out(context, &instance, text, approve, Some(given))?;
         return ask::tell(context, &instance, &turn);
     }
     let (result, report, duration_ms, trace_id) = caged(context, &instance, loaded, args)?;
@@ -204,7 +205,7 @@ fn caged(
     args: Value,
 ) -> Result<(Value, Option<CageReport>, u64, String), Failure> {
     use metnos_projections::rules::vaglio::Subject;
-    let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
+    let folder = super::folder(instance);
     let mut caller = engine::caller(instance, &Turn::default(), TurnId::new(now(), random()));
     caller.folder = folder;
     caller.zone.clone_from(&instance.settings.zone);
@@ -250,7 +251,7 @@ fn caged(
 
 fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.instance()?;
-    let source = Source::read(dir).map_err(loader::InstallError::from)?;
+    let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
     let candidate = loader::candidate(source)?;
     let birth = loader::birth::run(&instance, &candidate)?;
     let failed: Vec<_> = birth.cases.iter().filter(|case| !case.passed).collect();
@@ -275,8 +276,8 @@ fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure>
 }
 
 fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
-    let mut instance = context.ready(&context.flags())?;
-    let source = Source::read(dir).map_err(loader::InstallError::from)?;
+    let instance = context.ready(&context.flags())?;
+    let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
     let candidate = loader::candidate(source.clone())?;
     let capabilities: Vec<String> =
         candidate.loaded.manifest.capabilities.iter().map(|capability| capability.name.clone()).collect();
@@ -295,7 +296,7 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
             }
         }
     }
-    let birth = loader::install(&mut instance, source, "owner")?;
+    let birth = loader::install(&instance, source, "owner")?;
     super::ask::follow(context, &instance);
     if context.global.json {
         output::result_json(
@@ -314,11 +315,11 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
 
 fn switch(context: &Context, name: &str, enabled: bool) -> Result<u8, Failure> {
     use metnos_projections::machines::catalog::{Command, decide};
-    let mut instance = context.ready(&context.flags())?;
+    let instance = context.ready(&context.flags())?;
     let command = Command::Switch { name: name.to_owned(), enabled, by: "owner".to_owned() };
-    let events = decide(&instance.catalog, command)
+    instance
+        .change(&format!("executor/{name}"), Vec::new(), |catalog| decide(catalog, command))?
         .map_err(|error| Failure::refused(error.to_string(), "metnos executor list shows the executors"))?;
-    instance.record(&format!("executor/{name}"), events, Vec::new())?;
     ask::follow(context, &instance);
     let now = if enabled { "enabled" } else { "disabled" };
     if context.global.json {
@@ -330,12 +331,12 @@ fn switch(context: &Context, name: &str, enabled: bool) -> Result<u8, Failure> {
 }
 
 fn verify(context: &Context) -> Result<u8, Failure> {
-    let mut instance = context.instance()?;
-    let notices = check::all(&mut instance)?;
+    let instance = context.instance()?;
+    let notices = instance.alone(|| check::all(&instance))?;
     let mut bad: Vec<(String, String)> = check::quarantined(&instance);
-    let active: Vec<String> = instance.catalog.all_active().map(|(name, _, _)| name.to_owned()).collect();
+    let active: Vec<String> = instance.catalog().all_active().map(|(name, _, _)| name.to_owned()).collect();
     for name in &active {
-        if let Err(error) = Loaded::from_catalog(&instance.catalog, &instance.log.reader(), name) {
+        if let Err(error) = Loaded::from_catalog(&instance.catalog(), &instance.log.reader(), name) {
             bad.push((name.clone(), error.to_string()));
         }
     }

@@ -8,7 +8,7 @@ use metnos_log::envelope::Body;
 use metnos_log::store::Damage;
 use serde_json::{Value, json};
 
-use super::{Context, Failure, output};
+use super::{Context, Failure, console, output};
 use crate::instance::Instance;
 use crate::signing::hex;
 
@@ -87,8 +87,10 @@ fn tail(context: &Context, instance: &Instance, count: u64, follow: bool) -> Res
         if !follow {
             return Ok(0);
         }
-        // This process holds the log, so nothing is appended by others; a running daemon serves followers itself.
-        std::thread::sleep(Duration::from_millis(200));
+        // A process that has the log to itself sees nothing new; it is the daemon that shows what others do.
+        if !console::current().wait(Duration::from_millis(200)) {
+            return Ok(0);
+        }
     }
 }
 

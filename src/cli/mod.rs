@@ -5,8 +5,10 @@
 mod ask;
 mod audit;
 mod chat;
+mod client;
 mod completions;
 mod config;
+mod console;
 mod credential;
 mod demo;
 mod doctor;
@@ -22,15 +24,18 @@ mod plan;
 mod prefilter;
 mod progress;
 mod replay;
+mod serve;
 mod status;
 mod terminal;
 mod turn;
 mod undo;
+mod wire;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
 use metnos_log::OpenError;
@@ -103,6 +108,8 @@ enum Command {
     Prefilter(prefilter::Prefilter),
     /// Talk, one sentence a line.
     Chat(chat::Chat),
+    /// Keep the instance open, and carry out the other commands without their seeing it.
+    Serve,
     /// Take back what an earlier request changed.
     Undo(undo::Undo),
     /// Say how the instance is.
@@ -138,9 +145,34 @@ enum Command {
     Man(man::Man),
 }
 
+impl Command {
+    /// Whether it is about what an instance holds. What is not never asks for one.
+    fn needs_instance(&self) -> bool {
+        match self {
+            Self::Ask(_)
+            | Self::Plan(_)
+            | Self::Chat(_)
+            | Self::Undo(_)
+            | Self::Status
+            | Self::Doctor
+            | Self::Credential(_)
+            | Self::Turn(_)
+            | Self::Executor(_)
+            | Self::Log(_)
+            | Self::Audit(_) => true,
+            Self::Prefilter(prefilter) => prefilter.needs_instance(),
+            Self::Config(config) => config.needs_instance(),
+            Self::Replay(replay) => replay.needs_instance(),
+            Self::Serve | Self::Demo | Self::Completions(_) | Self::Man(_) => false,
+        }
+    }
+}
+
 /// How long a command waits for another one to let go of the log, before it says so and after.
 const PATIENCE_SILENT: Duration = Duration::from_secs(1);
-const PATIENCE_ALOUD: Duration = Duration::from_secs(9);
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it looks whether the other one is a daemon that serves by now.
+const PATIENCE_STEP: Duration = Duration::from_millis(250);
 /// How long a command waits for cages that a killed one left; they die with their parent.
 const CAGE_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -152,43 +184,78 @@ pub fn main() -> ExitCode {
         Err(error) => return mistyped::told(&error, &words),
     };
     let variables = Variables::read();
-    let context = Context { global: cli.global, variables };
-    let outcome = context.start(&cli.command).and_then(|()| context.dispatch(cli.command));
-    match outcome {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => {
-            failure.print(context.global.json);
-            ExitCode::from(failure.code)
-        }
-    }
+    let context = Context { global: cli.global, variables, served: None };
+    let carried = console::until_left(|| {
+        let started = context.start(&cli.command);
+        context.told(started.and_then(|()| context.somewhere(&cli.command)))
+    });
+    ExitCode::from(carried.unwrap_or(0))
+}
+
+/// Where relative paths start.
+fn folder(instance: &Instance) -> PathBuf {
+    console::current().folder().unwrap_or_else(|| instance.dirs.user_home.clone())
 }
 
 /// What every command works with.
 struct Context {
     global: Global,
     variables: Variables,
+    /// The instance of the daemon that carries the command out; without one, the command opens it itself.
+    served: Option<Arc<serve::Served>>,
 }
 
+/// After how many events a daemon writes checkpoints; it holds the projections anyway.
+const CHECKPOINT_EVERY: u64 = 1000;
+
 impl Context {
-    fn dispatch(&self, command: Command) -> Result<u8, Failure> {
+    /// The exit code; a failure is printed.
+    fn told(&self, outcome: Result<u8, Failure>) -> u8 {
+        outcome.unwrap_or_else(|failure| {
+            failure.print(self.global.json);
+            failure.code
+        })
+    }
+
+    /// Has the daemon carry a command out that is about the instance; where there is none, this process does.
+    fn somewhere(&self, command: &Command) -> Result<u8, Failure> {
+        let is_whole = !matches!(command, Command::Chat(_) if chat::is_edited(self));
+        if command.needs_instance()
+            && is_whole
+            && let Some(ended) = client::send(self, None)?
+        {
+            return Ok(ended.code);
+        }
+        match self.dispatch(command) {
+            // One began to serve while this command waited for the log; nothing was done yet.
+            Err(failure) if failure.is_served => match client::send(self, None)? {
+                Some(ended) => Ok(ended.code),
+                None => Err(failure),
+            },
+            other => other,
+        }
+    }
+
+    fn dispatch(&self, command: &Command) -> Result<u8, Failure> {
         match command {
-            Command::Ask(ask) => ask::run(self, &ask),
-            Command::Plan(plan) => plan::run(self, &plan),
-            Command::Prefilter(prefilter) => prefilter::run(self, &prefilter),
-            Command::Chat(chat) => chat::run(self, &chat),
-            Command::Undo(undo) => undo::run(self, &undo),
+            Command::Ask(ask) => ask::run(self, ask),
+            Command::Plan(plan) => plan::run(self, plan),
+            Command::Prefilter(prefilter) => prefilter::run(self, prefilter),
+            Command::Chat(chat) => chat::run(self, chat),
+            Command::Serve => serve::run(self),
+            Command::Undo(undo) => undo::run(self, undo),
             Command::Status => status::run(self),
             Command::Doctor => doctor::run(self),
             Command::Demo => demo::run(self),
-            Command::Config(command) => config::run(self, &command),
-            Command::Credential(command) => credential::run(self, &command),
-            Command::Turn(command) => turn::run(self, &command),
-            Command::Executor(command) => executor::run(self, &command),
-            Command::Log(command) => log::run(self, &command),
-            Command::Replay(command) => replay::run(self, &command),
-            Command::Audit(command) => audit::run(self, &command),
-            Command::Completions(command) => completions::run(self, &command),
-            Command::Man(command) => man::run(self, &command),
+            Command::Config(command) => config::run(self, command),
+            Command::Credential(command) => credential::run(self, command),
+            Command::Turn(command) => turn::run(self, command),
+            Command::Executor(command) => executor::run(self, command),
+            Command::Log(command) => log::run(self, command),
+            Command::Replay(command) => replay::run(self, command),
+            Command::Audit(command) => audit::run(self, command),
+            Command::Completions(command) => completions::run(self, command),
+            Command::Man(command) => man::run(self, command),
         }
     }
 
@@ -202,7 +269,10 @@ impl Context {
         })?;
         let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time();
         subscriber.try_init().map_err(|error| Failure::internal(error.to_string()))?;
-        interrupt::listen().map_err(|error| Failure::internal(error.to_string()))?;
+        if !matches!(command, Command::Serve) {
+            // What serves hears of signals itself, and carries out commands to which they are not meant.
+            interrupt::listen().map_err(|error| Failure::internal(error.to_string()))?;
+        }
         tracing::debug!(?command, "started");
         Ok(())
     }
@@ -213,28 +283,49 @@ impl Context {
 
     /// Opens the instance as it is, or as it was at `--at`; creates it, without executors, if there is none.
     fn instance(&self) -> Result<Instance, Failure> {
-        let mut instance = self.patiently(|patience| {
-            Instance::open(self.global.home.as_deref(), &self.flags(), &self.variables, patience)
-        })?;
+        let mut instance = self.opened(&self.flags())?;
         if let Some(until) = self.global.at {
             instance.rewind(until)?;
         }
         Ok(instance)
     }
 
+    /// The daemon's instance as this command has it, or one that is opened for it.
+    fn opened(&self, flags: &Flags) -> Result<Instance, Failure> {
+        let Some(served) = &self.served else {
+            return self
+                .patiently(|patience| Instance::open(self.global.home.as_deref(), flags, &self.variables, patience));
+        };
+        let instance = served.instance.for_command(flags, &self.variables, console::current().process())?;
+        instance.catch_up()?;
+        instance.record_settings()?;
+        Ok(instance)
+    }
+
     /// Opens, waiting for another command to finish: a moment in silence, then aloud.
     fn patiently(&self, open: impl Fn(Duration) -> Result<Instance, InstanceError>) -> Result<Instance, Failure> {
-        match open(PATIENCE_SILENT) {
-            Err(InstanceError::Log(OpenError::Busy { .. })) => {
-                self.say("waiting for another metnos command to finish");
-                Ok(open(PATIENCE_ALOUD)?)
+        let since = Instant::now();
+        let mut is_told = false;
+        loop {
+            match open(PATIENCE_STEP) {
+                Err(InstanceError::Log(OpenError::Busy { .. })) if client::server(self).is_some() => {
+                    return Err(Failure::served());
+                }
+                Err(InstanceError::Log(OpenError::Busy { .. })) if since.elapsed() < PATIENCE => {}
+                other => return Ok(other?),
             }
-            other => Ok(other?),
+            if !is_told && since.elapsed() >= PATIENCE_SILENT {
+                is_told = true;
+                self.say("waiting for another metnos command to finish");
+            }
         }
     }
 
     /// Opens the instance without reading its events: for a log that may be damaged.
     fn unfolded(&self) -> Result<Instance, Failure> {
+        if let Some(served) = &self.served {
+            return Ok(served.instance.for_command(&self.flags(), &self.variables, console::current().process())?);
+        }
         self.patiently(|patience| {
             Instance::open_unfolded(self.global.home.as_deref(), &self.flags(), &self.variables, patience)
         })
@@ -248,14 +339,21 @@ impl Context {
                 "leave --at out",
             ));
         }
-        let mut instance =
-            self.patiently(|patience| Instance::open(self.global.home.as_deref(), flags, &self.variables, patience))?;
-        self.prepare(&mut instance)?;
+        let instance = self.opened(flags)?;
+        instance.refuse_full_disk()?;
+        if self.served.is_none() {
+            self.lay_out(&instance)?;
+        }
+        for notice in instance.alone(|| check::all(&instance))? {
+            self.say(&self.notice(&instance, &notice));
+        }
+        self.tell_lacks(&instance);
+        ask::settle_interrupted(self, &instance)?;
         Ok(instance)
     }
 
-    fn prepare(&self, instance: &mut Instance) -> Result<(), Failure> {
-        instance.refuse_full_disk()?;
+    /// What is done once, by whoever opens the instance: nothing of a killed process is alive, seeds and builtins are there.
+    fn lay_out(&self, instance: &Instance) -> Result<(), Failure> {
         Self::wait_for_cages(instance)?;
         loader::birth::sweep(&instance.dirs.runtime);
         let is_new = instance.is_new;
@@ -269,10 +367,11 @@ impl Context {
         let laid = seeds::install_missing(instance);
         crate::builtins::install_missing(instance)?;
         self.tell_seeds(instance, &laid, is_new);
-        for notice in check::all(instance)? {
-            self.say(&self.notice(instance, &notice));
-        }
-        if is_new {
+        Ok(())
+    }
+
+    fn tell_lacks(&self, instance: &Instance) {
+        if instance.is_new {
             for (key, values) in crate::instance::missing(instance) {
                 self.say(&self.text(instance, key, &values));
             }
@@ -280,7 +379,6 @@ impl Context {
         if instance.variables().sandbox.as_deref().is_some_and(crate::sandbox::is_off) {
             self.say(&self.text(instance, "notice.no_cage", &serde_json::json!({})));
         }
-        ask::settle_interrupted(self, instance)
     }
 
     /// Waits until no cage of a killed command is alive: what it might still do must be over before anything is settled.
@@ -323,6 +421,11 @@ impl Context {
 
     fn text(&self, instance: &Instance, key: &str, values: &serde_json::Value) -> String {
         instance.rules.messages.say(self.language(instance), key, values)
+    }
+
+    /// After how many events checkpoints are written: at once by a process that ends, later by one that stays.
+    fn checkpoint_every(&self) -> u64 {
+        if self.served.is_some() { CHECKPOINT_EVERY } else { 0 }
     }
 
     fn language(&self, instance: &Instance) -> Language {

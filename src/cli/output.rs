@@ -1,13 +1,12 @@
 //! What commands print: results on stdout, the rest on stderr, errors as `error:` and `hint:`.
-#![expect(clippy::print_stderr, reason = "this is the one file that prints for commands")]
 
 use std::borrow::Cow;
 use std::error::Error;
-use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
 use serde_json::json;
 
+use super::console::{self, Stream};
 use super::fit::{self, Lines};
 use crate::config::ConfigError;
 use crate::config::credentials::CredentialError;
@@ -30,32 +29,45 @@ pub(super) struct Failure {
     message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// Whether a daemon has the log, which can carry the command out.
+    pub is_served: bool,
 }
 
 impl Failure {
     /// Refused or not found.
     pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: 1, message: message.into(), hint: Some(hint.into()) }
+        Self { code: 1, message: message.into(), hint: Some(hint.into()), is_served: false }
     }
 
     /// Wrong usage.
     pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: 2, message: message.into(), hint: Some(hint.into()) }
+        Self { code: 2, message: message.into(), hint: Some(hint.into()), is_served: false }
     }
 
     /// Something failed that the person cannot mend by another command.
     pub(super) fn internal(message: impl Into<String>) -> Self {
-        Self { code: 2, message: message.into(), hint: None }
+        Self { code: 2, message: message.into(), hint: None, is_served: false }
+    }
+
+    /// Something failed; the hint says how to find out what was done.
+    pub(super) fn failed(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { code: 2, message: message.into(), hint: Some(hint.into()), is_served: false }
+    }
+
+    /// A daemon has the log. Only told where it goes away again before it has taken the command.
+    pub(super) fn served() -> Self {
+        let hint = "run it again: either the daemon takes it, or the log is free";
+        Self { is_served: true, ..Self::failed("a daemon has the log and does not take the command", hint) }
     }
 
     /// A person is needed and none is there.
     pub(super) fn needs_person(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: 3, message: message.into(), hint: Some(hint.into()) }
+        Self { code: 3, message: message.into(), hint: Some(hint.into()), is_served: false }
     }
 
     /// The person, or the system, ended the command.
     pub(super) fn interrupted() -> Self {
-        Self { code: super::interrupt::code(), message: "interrupted".to_owned(), hint: None }
+        Self { code: super::interrupt::code(), message: "interrupted".to_owned(), hint: None, is_served: false }
     }
 
     /// An error with its causes.
@@ -70,14 +82,14 @@ impl Failure {
             }
             cause = error.source();
         }
-        Self { code: 2, message, hint: hint.map(str::to_owned) }
+        Self { code: 2, message, hint: hint.map(str::to_owned), is_served: false }
     }
 
     /// Prints it on stderr; with `json` also as an object on stdout.
     pub(super) fn print(&self, json: bool) {
-        eprintln!("error: {}", visible::text(&self.message));
+        aside(&format!("error: {}", self.message));
         if let Some(hint) = &self.hint {
-            eprintln!("hint: {}", visible::text(hint));
+            aside(&format!("hint: {hint}"));
         }
         if json {
             result_json(&json!({ "ok": false, "error": self.message, "hint": self.hint, "exit": self.code }));
@@ -167,7 +179,7 @@ pub(super) fn result(text: &str) {
 
 /// An answer to a person: at a terminal it fits its width, piped it stays as it is.
 pub(super) fn answer(text: &str, lines: Lines) {
-    match super::terminal::columns(&std::io::stdout()) {
+    match console::current().columns(Stream::Out) {
         // Tabs are as wide as where they stand; they come as blanks before anything is measured.
         Some(columns) => write_line(&fit::fit(&text.replace('\t', "    "), columns, lines)),
         None => write_line(text),
@@ -199,7 +211,7 @@ fn in_ascii_orders(json: &str) -> Cow<'_, str> {
 
 /// What was read for a person: at a terminal as an answer, piped with every byte as it was read.
 pub(super) fn content(text: &str) {
-    if std::io::stdout().is_terminal() {
+    if console::current().is_terminal(Stream::Out) {
         answer(text, Lines::Text);
     } else {
         write_bytes(text);
@@ -208,7 +220,12 @@ pub(super) fn content(text: &str) {
 
 /// Something that is not the result.
 pub(super) fn aside(text: &str) {
-    eprintln!("{}", visible::text(text));
+    write_aside(&format!("{}\n", visible::text(text)));
+}
+
+/// Writes to stderr without a line's end; a terminal that is gone is no error.
+pub(super) fn write_aside(text: &str) {
+    console::current().write(Stream::Err, text.as_bytes()).ok();
 }
 
 /// What a terminal would obey is written out, for whoever shows it in the end: `metnos … | less -R` obeys too.
@@ -218,12 +235,14 @@ fn write_line(text: &str) {
 
 /// A reader that went away (`| head`) is no error of ours.
 fn write_bytes(text: &str) {
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
-    if written.and_then(|()| stdout.flush()).is_err() {
-        std::process::exit(0);
+    let console = console::current();
+    let written = if text.ends_with('\n') {
+        console.write(Stream::Out, text.as_bytes())
+    } else {
+        console.write(Stream::Out, format!("{text}\n").as_bytes())
+    };
+    if written.is_err() {
+        console::leave();
     }
 }
 

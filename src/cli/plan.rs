@@ -26,7 +26,7 @@ pub(super) struct Plan {
 pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
     let text = ask::sentence(&plan.text)?;
     let instance = context.ready(&context.flags())?;
-    let folder = std::env::current_dir().unwrap_or_else(|_| instance.dirs.user_home.clone());
+    let folder = super::folder(&instance);
     let (approve, channel) = ("none".to_owned(), "console".to_owned());
     let request = Request { text, approve, folder, channel, given: None, dialogs: false };
     let turn = rehearse(&instance, &request)?;
@@ -45,8 +45,8 @@ pub(super) fn rehearse(instance: &Instance, request: &Request) -> Result<Turn, F
     let id = TurnId::new(now(), [0; 10]);
     let mut turn = Turn::default();
     let take = |turn: &mut Turn, command: Command| -> Result<Vec<Event>, Failure> {
-        let context =
-            TurnContext { rules: &instance.rules, catalog: &instance.catalog, tools: instance.tools(), time: now() };
+        let (catalog, tools) = (instance.catalog(), instance.tools());
+        let context = TurnContext { rules: &instance.rules, catalog: &catalog, tools: &tools, time: now() };
         let events = decide(turn, id, context, command).map_err(|error| Failure::internal(error.to_string()))?;
         for event in &events {
             turn.apply(id, now(), event);
@@ -55,7 +55,7 @@ pub(super) fn rehearse(instance: &Instance, request: &Request) -> Result<Turn, F
     };
     take(&mut turn, Command::Open(Box::new(engine::opened(instance, request))))?;
     if let Some(Effect::Prepare { step, tool, args }) = react(&turn) {
-        let loaded = Loaded::from_catalog(&instance.catalog, &instance.log.reader(), &tool);
+        let loaded = Loaded::from_catalog(&instance.catalog(), &instance.log.reader(), &tool);
         let caller = engine::caller(instance, &turn, id);
         let prepared = PreparedCall::new(step, loaded, args.unwrap_or_default(), &caller);
         take(&mut turn, Command::Prepared(prepared.facts))?;

@@ -33,6 +33,13 @@ pub(super) struct Prefilter {
     irrelevant: Option<PathBuf>,
 }
 
+impl Prefilter {
+    /// Whether it ranks the executors of an instance.
+    pub(super) fn needs_instance(&self) -> bool {
+        self.catalog.is_none() && self.eval.is_none()
+    }
+}
+
 pub(super) fn run(context: &Context, prefilter: &Prefilter) -> Result<u8, Failure> {
     let catalog = prefilter.catalog.as_deref().map(Catalog::read).transpose()?;
     let catalog = catalog.as_ref().map(Catalog::index);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use metnos_projections::visible;
 
-use super::terminal::{columns, write_aside};
+use super::console::{Console, Stream};
 use super::{fit, output};
 
 /// A turn that ends sooner needs no line.
@@ -21,14 +21,13 @@ const EVERY: Duration = Duration::from_millis(200);
 const COLUMNS: usize = 80;
 
 /// The line of one turn; it ends when this is dropped.
-#[derive(Debug)]
 pub(super) struct ProgressLine {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
 struct Shared {
+    console: Arc<dyn Console>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -50,27 +49,28 @@ impl Shared {
 }
 
 impl State {
-    fn erase(&mut self) {
+    fn erase(&mut self, console: &dyn Console) {
         if std::mem::take(&mut self.shown) {
-            write_aside("\r\u{1b}[K");
+            // A terminal that is gone is no error.
+            console.write(Stream::Err, b"\r\x1b[K").ok();
         }
     }
 
-    fn draw(&mut self) {
+    fn draw(&mut self, console: &dyn Console) {
         let seconds = self.since.elapsed().as_secs();
         let line = format!("{} … {seconds} s", output::short(&self.text, 200));
-        let width = columns(&std::io::stderr()).unwrap_or(COLUMNS).saturating_sub(1);
+        let width = console.columns(Stream::Err).unwrap_or(COLUMNS).saturating_sub(1);
         let line = fit::cut(&visible::name(&line), width);
-        write_aside(&format!("\r\u{1b}[K{line}"));
+        console.write(Stream::Err, format!("\r\u{1b}[K{line}").as_bytes()).ok();
         self.shown = true;
     }
 }
 
 impl ProgressLine {
     /// A line that appears when the turn takes long. Without a thread to draw it, there is none: the turn matters more.
-    pub(super) fn start() -> Self {
+    pub(super) fn start(console: Arc<dyn Console>) -> Self {
         let state = State { text: String::new(), since: Instant::now(), held: false, ended: false, shown: false };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(Shared { console, state: Mutex::new(state), changed: Condvar::new() });
         let drawn = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(move || draw_until_ended(&drawn));
         Self { shared, thread: thread.ok() }
@@ -85,7 +85,7 @@ impl ProgressLine {
     pub(super) fn hold(&self) {
         let mut state = self.shared.lock();
         state.held = true;
-        state.erase();
+        state.erase(&*self.shared.console);
     }
 
     /// Lets the line come again, half a second from now.
@@ -118,8 +118,8 @@ fn draw_until_ended(shared: &Shared) {
             .0;
         pause = EVERY;
         if !state.ended && !state.held && state.since.elapsed() >= AFTER {
-            state.draw();
+            state.draw(&*shared.console);
         }
     }
-    state.erase();
+    state.erase(&*shared.console);
 }

@@ -3,32 +3,40 @@
 use metnos_log::event::executor::LifeCycle;
 use serde_json::json;
 
-use super::{Context, Failure, output};
+use super::{Context, Failure, output, serve};
 use crate::loader::check;
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let instance = context.instance()?;
     let head = instance.log.head();
-    let active = instance.catalog.executors.values().filter(|entry| entry.life == LifeCycle::Active).count();
+    let active = instance.catalog().executors.values().filter(|entry| entry.life == LifeCycle::Active).count();
     let quarantined = check::quarantined(&instance);
-    let open = instance.turns.open().count();
+    let turns = instance.turns();
+    let open = turns.open().count();
     let size = std::fs::metadata(instance.dirs.log()).map_or(0, |metadata| metadata.len());
+    let about = context.served.as_ref().map(|served| &served.about);
     let status = json!({
         "log": { "id": instance.log.id(), "events": head.size, "head": crate::signing::hex(&head.head), "file_bytes": size },
         "executors": { "active": active, "quarantined": quarantined.iter().map(|(name, reason)| json!({ "name": name, "reason": reason })).collect::<Vec<_>>() },
-        "turns": { "all": instance.turns.turns.len(), "open": open },
+        "turns": { "all": turns.turns.len(), "open": open },
         "folders": { "config": instance.dirs.config, "data": instance.dirs.data, "workspace": instance.dirs.workspace },
         "autonomy": instance.settings.autonomy,
+        "daemon": about.map(|about| json!({ "pid": about.pid, "since": about.since, "socket": about.socket, "http": about.http })),
     });
     if context.global.json {
         output::result_json(&status);
         return Ok(0);
     }
     let values = json!({
-        "events": head.size, "kib": size.div_ceil(1024), "active": active, "turns": instance.turns.turns.len(), "open": open,
+        "events": head.size, "kib": size.div_ceil(1024), "active": active, "turns": turns.turns.len(), "open": open,
         "data": instance.dirs.data, "workspace": instance.dirs.workspace, "autonomy": instance.settings.autonomy,
     });
     output::result(&context.text(&instance, "status.body", &values));
+    let daemon = match about {
+        Some(about) => context.text(&instance, "status.daemon", &serve::told(about, &instance.settings.zone)),
+        None => context.text(&instance, "status.no_daemon", &json!({})),
+    };
+    output::result(&daemon);
     for (name, reason) in quarantined {
         output::result(&context.text(&instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
     }

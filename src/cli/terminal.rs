@@ -2,15 +2,13 @@
 //!
 //! Nothing is asked where nobody can answer; Ctrl-C instead of an answer stops the turn.
 
-use std::io::{BufRead, IsTerminal, Write};
-use std::os::fd::AsFd;
-
 use metnos_projections::messages::{Language, Messages};
 use metnos_projections::visible;
-use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::json;
 
+use super::console::{self, Stream, Wanted};
 use super::interrupt;
+use super::output::write_aside;
 use super::progress::ProgressLine;
 use crate::engine::{Answer, Person};
 use crate::sandbox::Progress;
@@ -26,26 +24,16 @@ pub(super) struct Terminal<'a> {
 impl<'a> Terminal<'a> {
     /// A terminal, or the lack of one; `quiet` shows no progress.
     pub(super) fn new(messages: &'a Messages, quiet: bool) -> Self {
-        let shows = !quiet && std::io::stderr().is_terminal() && std::io::stdout().is_terminal();
-        Self { messages, line: shows.then(ProgressLine::start) }
+        let console = console::current();
+        let shows = !quiet && console.is_terminal(Stream::Err) && console.is_terminal(Stream::Out);
+        Self { messages, line: shows.then(|| ProgressLine::start(console)) }
     }
 
     /// Whether someone can answer.
     pub(super) fn is_there() -> bool {
-        std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+        let console = console::current();
+        console.is_terminal(Stream::In) && console.is_terminal(Stream::Err)
     }
-}
-
-/// How many columns a terminal has; `None` where there is none, or it does not say.
-pub(super) fn columns(stream: &(impl AsFd + IsTerminal)) -> Option<usize> {
-    let size = stream.is_terminal().then(|| rustix::termios::tcgetwinsize(stream).ok())??;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
-}
-
-/// Writes to stderr without a line's end; a terminal that is gone is no error.
-pub(super) fn write_aside(text: &str) {
-    let mut stderr = std::io::stderr().lock();
-    drop(stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()));
 }
 
 impl Person for Terminal<'_> {
@@ -111,27 +99,13 @@ fn read_answer() -> Answer {
 
 /// One line from the person, or Ctrl-C instead of it.
 fn read_line() -> Heard {
-    let stdin = std::io::stdin();
     let asking = interrupt::asking();
-    if let Some(cancel) = asking.turn() {
-        loop {
-            let mut descriptors =
-                [PollFd::new(&stdin, PollFlags::IN), PollFd::from_borrowed_fd(cancel.fd(), PollFlags::IN)];
-            match poll(&mut descriptors, None) {
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(_) => return Heard::Nobody,
-                Ok(_) => {}
-            }
-            if !descriptors[1].revents().is_empty() {
-                write_aside("\n");
-                return Heard::Cancelled;
-            }
-            break;
+    match console::current().read(Wanted::Line, asking.turn()) {
+        Ok(console::Heard::Bytes(bytes)) => String::from_utf8(bytes).map_or(Heard::Nobody, Heard::Line),
+        Ok(console::Heard::Ended) | Err(_) => Heard::Nobody,
+        Ok(console::Heard::Cancelled) => {
+            write_aside("\n");
+            Heard::Cancelled
         }
-    }
-    let mut line = String::new();
-    match stdin.lock().read_line(&mut line) {
-        Ok(0) | Err(_) => Heard::Nobody,
-        Ok(_) => Heard::Line(line),
     }
 }

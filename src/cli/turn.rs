@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context, command: &Turn) -> Result<u8, Failure> {
 /// The events of a turn, blobs fetched.
 pub(super) fn events(instance: &crate::instance::Instance, name: &str) -> Result<(TurnId, Vec<Recorded>), Failure> {
     let name = match name {
-        "last" => instance.turns.turns.keys().next_back().cloned().unwrap_or_default(),
+        "last" => instance.turns().turns.keys().next_back().cloned().unwrap_or_default(),
         other => other.to_owned(),
     };
     let missing = || Failure::refused(format!("there is no turn {name}"), "metnos turn list shows the turns");
@@ -60,9 +60,10 @@ pub(super) fn events(instance: &crate::instance::Instance, name: &str) -> Result
 
 fn list(context: &Context, instance: &crate::instance::Instance, last: usize) -> Result<u8, Failure> {
     let reader = instance.log.reader();
-    let skipped = instance.turns.turns.len().saturating_sub(last);
+    let turns = instance.turns();
+    let skipped = turns.turns.len().saturating_sub(last);
     let mut rows = Vec::new();
-    for (id, turn) in instance.turns.turns.iter().skip(skipped) {
+    for (id, turn) in turns.turns.iter().skip(skipped) {
         let first = reader.event(turn.first_seq)?;
         let text = match first.as_ref().and_then(Recorded::event) {
             Some(Event::TurnOpened(opened)) => opened.text.clone(),

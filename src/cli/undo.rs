@@ -31,9 +31,9 @@ pub(super) fn run(context: &Context, undo: &Undo) -> Result<u8, Failure> {
         args.insert("preview".to_owned(), true.into());
     }
     let given = json!({ "tool": "undo_last_turn", "args": Value::Object(args) });
-    let mut instance = context.ready(&context.flags())?;
+    let instance = context.ready(&context.flags())?;
     // Who typed --yes has said yes to just this: what is taken back is what the command names.
     let approve = if context.global.yes { Approve::All } else { undo.approve };
-    let turn = ask::carry_out(context, &mut instance, text, approve, Some(given))?;
+    let turn = ask::carry_out(context, &instance, text, approve, Some(given))?;
     ask::tell(context, &instance, &turn)
 }

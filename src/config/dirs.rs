@@ -43,7 +43,7 @@ pub enum DirsError {
 impl Dirs {
     /// Resolves the folders; makes none.
     pub fn resolve(home: Option<&Path>, variables: &Variables) -> Result<Self, DirsError> {
-        let user_home = variables.user_home.clone().or_else(account_home).unwrap_or_else(|| PathBuf::from("/"));
+        let user_home = Self::user_home(variables);
         if let Some(home) = home.or(variables.home.as_deref()) {
             let home =
                 std::path::absolute(home).map_err(|source| DirsError::Create { path: home.to_owned(), source })?;
@@ -66,6 +66,11 @@ impl Dirs {
         });
         let runtime = variables.xdg_runtime.as_ref().map_or_else(|| data.join("run"), |runtime| runtime.join("metnos"));
         Ok(Self { config, data, workspace: user_home.join("metnos"), runtime, user_home })
+    }
+
+    /// The person's own folder: what `HOME` says, or the account.
+    pub fn user_home(variables: &Variables) -> PathBuf {
+        variables.user_home.clone().or_else(account_home).unwrap_or_else(|| PathBuf::from("/"))
     }
 
     /// Makes every folder, readable by its owner only.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use metnos_projections::messages::Language;
@@ -90,6 +91,8 @@ struct File {
     log_level: Option<String>,
     #[serde(default)]
     network: Network,
+    #[serde(default)]
+    http: Http,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -97,6 +100,15 @@ struct File {
 struct Network {
     allow: Option<Vec<String>>,
 }
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Http {
+    listen: Option<String>,
+}
+
+/// Where the daemon's pages are when nothing else is said.
+const HTTP_LISTEN: &str = "127.0.0.1:8770";
 
 /// The settings.
 #[derive(Clone, Debug)]
@@ -115,6 +127,8 @@ pub struct Settings {
     pub log_level: String,
     /// Hosts that `get_urls` may reach; `*` is any.
     pub network_allow: Vec<String>,
+    /// Where the daemon's pages are: an address of this machine; `None`: nowhere.
+    pub http_listen: Option<SocketAddr>,
     sources: BTreeMap<&'static str, Source>,
 }
 
@@ -126,6 +140,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("engine", "auto or simple"),
     ("log_level", "error, warn, info, debug or trace"),
     ("network.allow", "hosts that pages may be fetched from; * is any"),
+    ("http.listen", "where metnos serve shows /health and /metrics: an address of this machine, or off"),
 ];
 
 impl Settings {
@@ -149,6 +164,7 @@ impl Settings {
         let autonomy = pick("autonomy", None, variables.autonomy.clone(), file.autonomy, "supervised");
         let engine = pick("engine", flags.engine.clone(), variables.engine.clone(), file.engine, "auto");
         let log_level = pick("log_level", None, variables.log_level.clone(), file.log_level, "warn");
+        let http = pick("http.listen", None, variables.http_listen.clone(), file.http.listen, HTTP_LISTEN);
         sources.insert("network.allow", if file.network.allow.is_some() { Source::File } else { Source::Default });
         let settings = Self {
             language: Language::parse(&language),
@@ -157,6 +173,7 @@ impl Settings {
             autonomy,
             engine,
             log_level,
+            http_listen: http_listen(&http)?,
             network_allow: file.network.allow.unwrap_or_else(|| vec!["*".to_owned()]),
             sources,
         };
@@ -193,12 +210,26 @@ impl Settings {
             "autonomy" => self.autonomy.clone(),
             "engine" => self.engine.clone(),
             "log_level" => self.log_level.clone(),
+            "http.listen" => self.http_listen.map_or_else(|| "off".to_owned(), |address| address.to_string()),
             _ => self.network_allow.join(", "),
         };
         KEYS.iter()
             .map(|(key, _)| (*key, value(key), self.sources.get(key).copied().unwrap_or(Source::Default)))
             .collect()
     }
+}
+
+/// The address that is meant; only this machine may reach it.
+fn http_listen(text: &str) -> Result<Option<SocketAddr>, ConfigError> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let address = text.parse().ok().filter(|address: &SocketAddr| address.ip().is_loopback());
+    address.map(Some).ok_or_else(|| ConfigError::Value {
+        key: "http.listen",
+        value: text.to_owned(),
+        allowed: format!("it is an address of this machine such as {HTTP_LISTEN}, or off"),
+    })
 }
 
 /// The local zone, by the system's own link; UTC where it does not say.
@@ -236,6 +267,8 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
     if let Some(name) = key.strip_prefix("network.") {
         let list: toml_edit::Array = value.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
         document["network"].or_insert(toml_edit::table())[name] = toml_edit::value(list);
+    } else if let Some((table, name)) = key.split_once('.') {
+        document[table].or_insert(toml_edit::table())[name] = toml_edit::value(value);
     } else {
         document[key] = toml_edit::value(value);
     }
@@ -288,6 +321,7 @@ mod tests {
         assert!(text.starts_with("# mine\n") && text.contains("language = \"it\""), "{text}");
         assert!(set(&path, "language", "klingon").is_err());
         assert!(set(&path, "colour", "red").is_err());
+        assert!(set(&path, "http.listen", "0.0.0.0:8770").is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
 }

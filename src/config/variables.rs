@@ -1,6 +1,7 @@
 //! Every environment variable that Metnos reads, in one place. Nothing else in the program looks at the environment.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The variables' values, as found.
@@ -22,6 +23,8 @@ pub struct Variables {
     pub sandbox_backend: Option<String>,
     /// `METNOS_LOG_LEVEL`: of the program's own messages on stderr.
     pub log_level: Option<String>,
+    /// `METNOS_HTTP_LISTEN`: where the daemon's pages are, or `off`.
+    pub http_listen: Option<String>,
     /// `METNOS_PAUSE_AT`: `point:milliseconds`, honoured by debug builds only; see `faults`.
     pub pause_at: Option<String>,
     /// `HOME`.
@@ -38,11 +41,48 @@ pub struct Variables {
     pub zone: Option<String>,
 }
 
+/// Their names.
+const NAMES: [&str; 18] = [
+    "METNOS_HOME",
+    "METNOS_USER_DATA",
+    "METNOS_ENGINE",
+    "METNOS_LANGUAGE",
+    "METNOS_AUTONOMY",
+    "METNOS_SANDBOX",
+    "METNOS_SANDBOX_BACKEND",
+    "METNOS_LOG_LEVEL",
+    "METNOS_HTTP_LISTEN",
+    "METNOS_PAUSE_AT",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "LC_ALL",
+    "LC_MESSAGES",
+    "LANG",
+    "TZ",
+];
+
 impl Variables {
     /// Reads them. An empty variable counts as unset.
     pub fn read() -> Self {
-        let text = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        let path = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        Self::of(|name| env::var_os(name))
+    }
+
+    /// Those that are set, as they are: for a process that carries the command out.
+    pub fn found() -> Vec<(String, OsString)> {
+        NAMES.iter().filter_map(|name| Some(((*name).to_owned(), env::var_os(name)?))).collect()
+    }
+
+    /// What another process found.
+    pub fn given(found: &[(String, OsString)]) -> Self {
+        Self::of(|name| found.iter().find(|(given, _)| given == name).map(|(_, value)| value.clone()))
+    }
+
+    fn of(value: impl Fn(&str) -> Option<OsString>) -> Self {
+        let value = |name: &str| value(name).filter(|value| !value.is_empty());
+        let text = |name: &str| value(name).and_then(|value| value.into_string().ok());
+        let path = |name: &str| value(name).map(PathBuf::from);
         let folder = |name: &str| path(name).filter(|path| path.is_absolute());
         Self {
             home: path("METNOS_HOME"),
@@ -53,6 +93,7 @@ impl Variables {
             sandbox: text("METNOS_SANDBOX"),
             sandbox_backend: text("METNOS_SANDBOX_BACKEND"),
             log_level: text("METNOS_LOG_LEVEL"),
+            http_listen: text("METNOS_HTTP_LISTEN"),
             pause_at: text("METNOS_PAUSE_AT"),
             user_home: folder("HOME"),
             xdg_config: folder("XDG_CONFIG_HOME"),

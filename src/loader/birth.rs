@@ -338,15 +338,16 @@ fn type_name(value: &Value) -> &'static str {
 
 /// Runs the birth tests of an active executor again when the interpreter is another one than they passed on. Gives the
 /// reason for quarantine when they no longer pass.
-pub fn stale(instance: &mut Instance, name: &str) -> Result<Option<String>, InstanceError> {
-    let Some((_, _, version)) = instance.catalog.active(name) else { return Ok(None) };
+pub fn stale(instance: &Instance, name: &str) -> Result<Option<String>, InstanceError> {
+    let catalog = instance.catalog();
+    let Some((_, _, version)) = catalog.active(name) else { return Ok(None) };
     let Ok(sandbox) = instance.sandbox() else { return Ok(None) };
     let known = version.birth.as_ref().map(|birth| birth.interpreter.clone());
     if known.as_deref() == Some(sandbox.interpreter().version.as_str()) {
         return Ok(None);
     }
     let folder = instance.dirs.workspace.join("executors").join(name);
-    let current = instance.catalog.executors.get(name).and_then(|entry| entry.current.clone()).unwrap_or_default();
+    let current = catalog.executors.get(name).and_then(|entry| entry.current.clone()).unwrap_or_default();
     let again = Source::read(&folder.join(current)).map_err(InstallError::from).and_then(super::candidate);
     let birth = match again.and_then(|candidate| run(instance, &candidate)) {
         Ok(birth) => birth,
@@ -357,9 +358,9 @@ pub fn stale(instance: &mut Instance, name: &str) -> Result<Option<String>, Inst
         .iter()
         .find(|case| !case.passed)
         .map(|case| format!("birth case «{}» fails on {}", case.name, birth.interpreter));
-    if let Ok(events) = decide(&instance.catalog, Command::RecordBirth(birth)) {
-        instance.record(&format!("executor/{name}"), events, Vec::new())?;
-    }
+    // What the catalog does not take says nothing about whether the cases passed.
+    let stream = format!("executor/{name}");
+    instance.change(&stream, Vec::new(), |catalog| decide(catalog, Command::RecordBirth(birth)))?.ok();
     Ok(failed)
 }
 

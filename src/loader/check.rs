@@ -29,14 +29,15 @@ pub enum Notice {
 }
 
 /// Checks every active executor; what was found is recorded before this returns.
-pub fn all(instance: &mut Instance) -> Result<Vec<Notice>, InstanceError> {
+pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
     let has_files = |(name, _, version): &(&str, &str, &Version)| !builtins::is_builtin(name, version);
     let active: Vec<String> =
-        instance.catalog.all_active().filter(has_files).map(|(name, _, _)| name.to_owned()).collect();
+        instance.catalog().all_active().filter(has_files).map(|(name, _, _)| name.to_owned()).collect();
     let mut notices = Vec::new();
     for name in active {
         let folder = instance.dirs.workspace.join("executors").join(&name);
-        let Some(entry) = instance.catalog.executors.get(&name) else { continue };
+        let catalog = instance.catalog();
+        let Some(entry) = catalog.executors.get(&name) else { continue };
         let found = match difference(entry, &folder) {
             Ok(None) => None,
             Ok(Some(reason)) => Some(reason),
@@ -89,6 +90,7 @@ fn difference(entry: &Entry, folder: &Path) -> io::Result<Option<String>> {
 
 /// Why an executor may not be called, for those that are quarantined.
 pub fn quarantined(instance: &Instance) -> Vec<(String, String)> {
-    let standing = instance.catalog.executors.iter().filter(|(_, entry)| entry.life == LifeCycle::Quarantined);
+    let catalog = instance.catalog();
+    let standing = catalog.executors.iter().filter(|(_, entry)| entry.life == LifeCycle::Quarantined);
     standing.map(|(name, entry)| (name.clone(), entry.reason.clone())).collect()
 }

@@ -10,7 +10,8 @@ use crate::signing::write_private;
 
 /// Exports the current version of an executor and its `CURRENT`.
 pub fn executor(instance: &Instance, name: &str) -> Result<(), InstanceError> {
-    let Some(entry) = instance.catalog.executors.get(name) else { return Ok(()) };
+    let catalog = instance.catalog();
+    let Some(entry) = catalog.executors.get(name) else { return Ok(()) };
     let Some(current) = entry.current.as_deref() else { return Ok(()) };
     let Some(version) = entry.versions.get(current) else { return Ok(()) };
     let folder = instance.dirs.workspace.join("executors").join(name);

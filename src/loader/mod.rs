@@ -80,7 +80,7 @@ pub fn candidate(source: Source) -> Result<Candidate, InstallError> {
 }
 
 /// Checks, births, locks, signs and activates a version: one commit, then its files.
-pub fn install(instance: &mut Instance, source: Source, by: &str) -> Result<BirthTestsRun, InstallError> {
+pub fn install(instance: &Instance, source: Source, by: &str) -> Result<BirthTestsRun, InstallError> {
     let candidate = candidate(source)?;
     let birth = birth::run(instance, &candidate)?;
     if let Some(failed) = birth.cases.iter().find(|case| !case.passed) {
@@ -91,7 +91,7 @@ pub fn install(instance: &mut Instance, source: Source, by: &str) -> Result<Birt
     Ok(birth)
 }
 
-fn sign(instance: &mut Instance, candidate: Candidate, birth: BirthTestsRun, by: &str) -> Result<(), InstallError> {
+fn sign(instance: &Instance, candidate: Candidate, birth: BirthTestsRun, by: &str) -> Result<(), InstallError> {
     let Candidate { source, loaded, schema } = candidate;
     let lock = loaded.declared.digest();
     let tests = plain_blob_hash(&source.tests);
@@ -140,22 +140,18 @@ fn sign(instance: &mut Instance, candidate: Candidate, birth: BirthTestsRun, by:
         schema: schema.into(),
     };
     let command = Command::Install { signed, installed, birth, by: by.to_owned() };
-    let events = decide(&instance.catalog, command)?;
     let blobs = files.into_iter().map(|(_, bytes)| (plain_blob_hash(&bytes), bytes)).collect();
-    instance.record(&format!("executor/{}", loaded.name), events, blobs)?;
-    export::executor(instance, &loaded.name)?;
+    instance.change(&format!("executor/{}", loaded.name), blobs, |catalog| decide(catalog, command))??;
+    instance.alone(|| export::executor(instance, &loaded.name))?;
     Ok(())
 }
 
 /// Puts an executor into quarantine; says nothing when it is there already.
-pub fn quarantine(instance: &mut Instance, name: &str, reason: &str, by: &str) -> Result<bool, InstanceError> {
-    let version = instance.catalog.executors.get(name).and_then(|entry| entry.current.clone()).unwrap_or_default();
-    let command = Command::Quarantine { name: name.to_owned(), version, reason: reason.to_owned(), by: by.to_owned() };
-    match decide(&instance.catalog, command) {
-        Ok(events) => {
-            instance.record(&format!("executor/{name}"), events, Vec::new())?;
-            Ok(true)
-        }
-        Err(_) => Ok(false),
-    }
+pub fn quarantine(instance: &Instance, name: &str, reason: &str, by: &str) -> Result<bool, InstanceError> {
+    let changed = instance.change(&format!("executor/{name}"), Vec::new(), |catalog| {
+        let version = catalog.executors.get(name).and_then(|entry| entry.current.clone()).unwrap_or_default();
+        let (name, reason, by) = (name.to_owned(), reason.to_owned(), by.to_owned());
+        decide(catalog, Command::Quarantine { name, version, reason, by })
+    })?;
+    Ok(changed.is_ok())
 }

@@ -17,7 +17,7 @@ pub struct Laid {
 }
 
 /// Installs every seed version that the log does not have yet. A quarantined seed is left where it is.
-pub fn install_missing(instance: &mut Instance) -> Vec<Laid> {
+pub fn install_missing(instance: &Instance) -> Vec<Laid> {
     let mut laid = Vec::new();
     for folder in SEEDS.dirs() {
         let name = folder.path().to_string_lossy().into_owned();
@@ -32,7 +32,8 @@ pub fn install_missing(instance: &mut Instance) -> Vec<Laid> {
 }
 
 fn is_missing(instance: &Instance, name: &str, source: &Source) -> bool {
-    let Some(entry) = instance.catalog.executors.get(name) else { return true };
+    let catalog = instance.catalog();
+    let Some(entry) = catalog.executors.get(name) else { return true };
     let version = candidate(source.clone()).map(|candidate| candidate.loaded.version);
     entry.life == LifeCycle::Active && version.is_ok_and(|version| !entry.versions.contains_key(&version))
 }

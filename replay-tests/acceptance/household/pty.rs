@@ -48,6 +48,12 @@ impl Pty {
         Self { master, child, shown: Vec::new(), seen: 0 }
     }
 
+    /// Makes the terminal wider or narrower; the system tells whoever runs in it.
+    pub(crate) fn resizes(&self, columns: u16) {
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.master, size).unwrap();
+    }
+
     /// Types.
     pub(crate) fn types(&mut self, keys: &str) {
         let mut left = keys.as_bytes();

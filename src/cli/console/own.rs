@@ -1,0 +1,102 @@
+//! The console of this process: its standard streams, its folder, its signals.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::{Console, Heard, Stream, Wanted};
+use crate::cli::interrupt::Interrupts;
+use crate::sandbox::CancelFlag;
+
+#[derive(Default)]
+pub(super) struct Own {
+    interrupts: Interrupts,
+    /// What was read of the input and not yet asked for.
+    input: Mutex<Option<BufReader<File>>>,
+}
+
+impl Console for Own {
+    fn write(&self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        if stream == Stream::Err {
+            let mut stderr = io::stderr().lock();
+            return stderr.write_all(bytes).and_then(|()| stderr.flush());
+        }
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes).and_then(|()| stdout.flush())
+    }
+
+    fn read(&self, wanted: Wanted, cancel: Option<&CancelFlag>) -> io::Result<Heard> {
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        let reader = match &mut *input {
+            Some(reader) => reader,
+            None => input.insert(BufReader::new(File::from(io::stdin().as_fd().try_clone_to_owned()?))),
+        };
+        let mut bytes = Vec::new();
+        match wanted {
+            Wanted::All(most) => reader.by_ref().take(most).read_to_end(&mut bytes)?,
+            Wanted::Line => {
+                if reader.buffer().is_empty() && is_cancelled(reader.get_ref(), cancel)? {
+                    return Ok(Heard::Cancelled);
+                }
+                reader.read_until(b'\n', &mut bytes)?
+            }
+        };
+        Ok(if bytes.is_empty() { Heard::Ended } else { Heard::Bytes(bytes) })
+    }
+
+    fn is_terminal(&self, stream: Stream) -> bool {
+        match stream {
+            Stream::In => io::stdin().is_terminal(),
+            Stream::Out => io::stdout().is_terminal(),
+            Stream::Err => io::stderr().is_terminal(),
+        }
+    }
+
+    fn columns(&self, stream: Stream) -> Option<usize> {
+        let size = match stream {
+            Stream::In => rustix::termios::tcgetwinsize(io::stdin()),
+            Stream::Out => rustix::termios::tcgetwinsize(io::stdout()),
+            Stream::Err => rustix::termios::tcgetwinsize(io::stderr()),
+        };
+        size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        std::env::current_dir().ok()
+    }
+
+    fn interrupts(&self) -> &Interrupts {
+        &self.interrupts
+    }
+
+    fn process(&self) -> u32 {
+        std::process::id()
+    }
+
+    fn wait(&self, time: Duration) -> bool {
+        std::thread::sleep(time);
+        true
+    }
+
+    fn is_own(&self) -> bool {
+        true
+    }
+}
+
+/// Waits until there is something to read; whether the turn was stopped first.
+fn is_cancelled(input: &File, cancel: Option<&CancelFlag>) -> io::Result<bool> {
+    let Some(cancel) = cancel else { return Ok(false) };
+    loop {
+        let mut descriptors = [PollFd::new(input, PollFlags::IN), PollFd::from_borrowed_fd(cancel.fd(), PollFlags::IN)];
+        match poll(&mut descriptors, None) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => return Ok(!descriptors[1].revents().is_empty()),
+        }
+    }
+}
