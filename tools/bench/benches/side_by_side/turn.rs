@@ -31,10 +31,10 @@ pub(crate) fn run() -> Table {
     std::fs::create_dir(&user_home).expect("a new folder");
     let variables =
         Variables { user_home: Some(user_home.clone()), zone: Some("Europe/Rome".to_owned()), ..Variables::default() };
-    let mut instance =
+    let instance =
         Instance::open(Some(&folder.path().join("instance")), &Flags::default(), &variables, std::time::Duration::ZERO)
             .expect("a new instance");
-    let laid = seeds::install_missing(&mut instance);
+    let laid = seeds::install_missing(&instance);
     let failed: Vec<&str> = laid.iter().filter(|seed| seed.outcome.is_err()).map(|seed| seed.name.as_str()).collect();
     let code = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../executors/get_now/main.py"))
         .expect("a seed");
