@@ -87,10 +87,14 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// The paths that an answer lists, from the home folder on.
+/// The paths that an answer lists, from the home folder on, without the size and time that stand behind each.
 fn paths(text: &str, home: &Path) -> Vec<String> {
     let home = format!("{}/", home.display());
-    text.lines().skip(1).filter_map(|line| line.split_once(&home)).map(|(_, path)| path.to_owned()).collect()
+    let path = |line: &str| {
+        let (_, listed) = line.split_once(&home)?;
+        Some(listed.split_once(" (").map_or(listed, |(path, _)| path).to_owned())
+    };
+    text.lines().skip(1).filter_map(path).collect()
 }
 
 fn named_count(line: &str) -> Option<String> {
