@@ -204,7 +204,29 @@ impl Reading<'_, '_> {
             None if negated => "ne",
             None => "eq",
         };
+        let (op, value, last) = match op {
+            "eq" => self.any_of(value, last),
+            _ => (op, value, last),
+        };
         Some((Condition { field, op, value }, (at..=last).collect()))
+    }
+
+    /// «category is food or fun»: any of the values that are named one after the other. What is compared itself
+    /// («or price > 10») is a condition of its own.
+    fn any_of(&self, first: Value, mut last: usize) -> (&'static str, Value, usize) {
+        let mut values = vec![first];
+        while self.item(last + 1).is_some_and(|or| or.is(Cue::Choice) && !self.wanted.takes(last + 1)) {
+            let plain = |item: &Item| item.is_unknown() || matches!(item.what, What::Quoted(_) | What::Number(_));
+            let free = self.item(last + 2).is_some_and(|item| plain(item) && !self.wanted.takes(last + 2));
+            let compared = self.item(last + 3).is_some_and(|item| item.is(Cue::Equal)) || self.compares(last + 3);
+            let Some(value) = self.value(last + 2).filter(|_| free && !compared) else { break };
+            values.push(value);
+            last += 2;
+        }
+        match values.len() {
+            1 => ("eq", values.remove(0), last),
+            _ => ("in", json!(values), last),
+        }
     }
 
     /// A noun that usually names a column of a household's tables.

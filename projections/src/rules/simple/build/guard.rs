@@ -107,6 +107,9 @@ impl Builder<'_> {
         if let Some(at) = (0..self.items.len()).find(|&at| second(at)) {
             return Some(at + 1);
         }
+        if let Some(at) = self.condition_lost() {
+            return Some(at);
+        }
         let ordinal = |i: &Item| !i.is_noise() && i.senses().iter().any(|s| matches!(s, Sense::Ordinal(n) if *n > 1));
         let ranked = (0..self.steps.len()).any(|at| self.does(at, "sort") || self.does(at, "compute"));
         let lines = self.steps.iter().any(|s| self.tools.indexed(&s.tool).is_some_and(|t| t.name() == "read_files"));
@@ -114,6 +117,23 @@ impl Builder<'_> {
             let item = &self.items[at];
             !self.used[at] && ((ranked && ordinal(item)) || (lines && item.is(Cue::Column) && !item.is_noise()))
         })
+    }
+
+    /// «amount > 10 or category is food», «with category food and fun»: rows would be kept by the first alone.
+    fn condition_lost(&self) -> Option<usize> {
+        let conditions = || {
+            let kept = (0..self.steps.len()).filter(|&at| self.does(at, "filter"));
+            kept.filter_map(|at| self.steps[at].args.get("where")?.as_array()).flatten()
+        };
+        conditions().next()?;
+        let any = conditions().any(|c| c["op"] == "in");
+        let either = |at: usize| self.items[at].is(Cue::Choice) && !any;
+        let value = |at: Option<usize>| at.filter(|&at| self.items.get(at).is_some_and(Item::is_unknown));
+        let both = |at: usize| match (value(at.checked_sub(1)), value(Some(at + 1))) {
+            (Some(left), Some(right)) => self.items[at].is(Cue::Connector) && self.used[left] != self.used[right],
+            _ => false,
+        };
+        (0..self.items.len()).find(|&at| either(at) || both(at)).map(|at| (at + 1).min(self.items.len() - 1))
     }
 
     /// Whether this step's executor has that verb.
