@@ -128,9 +128,14 @@ impl Builder<'_> {
         conditions().next()?;
         let any = conditions().any(|c| c["op"] == "in");
         let either = |at: usize| self.items[at].is(Cue::Choice) && !any;
+        let held = |at: usize| {
+            let said = self.said(at..at + 1);
+            let among = |v: &serde_json::Value| v.as_array().is_some_and(|all| all.iter().any(|v| *v == said));
+            conditions().any(|c| c["value"] == said || c["field"] == said || among(&c["value"]))
+        };
         let value = |at: Option<usize>| at.filter(|&at| self.items.get(at).is_some_and(Item::is_unknown));
         let both = |at: usize| match (value(at.checked_sub(1)), value(Some(at + 1))) {
-            (Some(left), Some(right)) => self.items[at].is(Cue::Connector) && self.used[left] != self.used[right],
+            (Some(left), Some(right)) => self.items[at].is(Cue::Connector) && held(left) != held(right),
             _ => false,
         };
         (0..self.items.len()).find(|&at| either(at) || both(at)).map(|at| (at + 1).min(self.items.len() - 1))
