@@ -1,4 +1,4 @@
-//! Steps that ask a person, and the planner's own choice, by given, when, then.
+//! Questions to a person: those of steps, and those of the planner, by given, when, then.
 
 use metnos_log::event::dialog::DialogOpened;
 use metnos_log::event::turn::TurnOpened;
@@ -6,8 +6,8 @@ use metnos_log::{Event, TurnId};
 use serde_json::{Value, json};
 
 use super::command::Prepared;
-use super::tests::{ID, NOW, World, answer, open, prepared, returned, target};
-use super::{Command, Effect, Phase, Turn, decide, forms, react};
+use super::tests::{ID, NOW, World, open, prepared, returned, target};
+use super::{Command, Effect, Phase, Rejection, Turn, decide, forms, react};
 
 /// Takes a command in; what it led to.
 #[track_caller]
@@ -275,4 +275,97 @@ fn ids_of_questions_count_through_the_turn() {
     assert_eq!(turn.dialog(), Some(format!("{id}-1")));
     says(&world, &mut turn, "x");
     assert_eq!(turn.dialog(), Some(format!("{id}-2")));
+}
+
+#[test]
+fn a_question_is_a_choice_only_where_it_names_what_to_choose() {
+    let world = World::new();
+    for (text, kind) in
+        [("read the file", "get_inputs"), ("gronkle the files zorbily", "request_disambiguation_from_user")]
+    {
+        let Command::Open(opened) = open(text, "supervised") else { panic!("another command") };
+        let opened = Command::Open(Box::new(TurnOpened { dialogs: true, ..*opened }));
+        let events = decide(&Turn::default(), ID, world.context(), opened).unwrap();
+        let found = events
+            .iter()
+            .find_map(|event| if let Event::DialogOpened(dialog) = event { Some(dialog.kind.as_str()) } else { None });
+        assert_eq!(found, Some(kind), "{text}");
+    }
+}
+
+/// A turn whose question can be answered, up to that question.
+fn waiting(world: &World, text: &str) -> Turn {
+    let Command::Open(opened) = open(text, "supervised") else { panic!("another command") };
+    let mut turn = Turn::default();
+    let labels = world.take(&mut turn, Command::Open(Box::new(TurnOpened { dialogs: true, ..*opened })));
+    assert_eq!(labels, ["turn_opened", "candidates_ranked", "plan_proposed", "dialog_opened", "turn_suspended"]);
+    assert_eq!(turn.phase, Phase::Waiting);
+    turn
+}
+
+fn answer(turn: &Turn, text: &str) -> Command {
+    let (dialog, answer, channel) = (turn.dialog().unwrap(), text.to_owned(), "console".to_owned());
+    Command::Answer { dialog, answer, channel, existing: Vec::new() }
+}
+
+#[test]
+fn an_answer_completes_the_request_and_the_turn_goes_on() {
+    let world = World::new();
+    let mut turn = waiting(&world, "read the file");
+    assert_eq!(turn.message.as_deref(), Some("Which file or folder do you mean?"));
+    assert!(matches!(react(&turn), Some(Effect::Reply)), "the question is the interim reply");
+    let command = answer(&turn, "/home/owner/a.txt");
+    let labels = world.take(&mut turn, command);
+    assert_eq!(labels, ["dialog_answered", "turn_resumed", "candidates_ranked", "plan_proposed", "step_proposed"]);
+    assert_eq!(turn.text(), "read the file /home/owner/a.txt");
+    assert_eq!(turn.step().unwrap().proposed, json!({ "paths": ["/home/owner/a.txt"] }));
+    assert_eq!((turn.dialog(), turn.phase), (None, Phase::Preparing));
+}
+
+#[test]
+fn an_answer_that_is_a_request_of_its_own_takes_the_place() {
+    let world = World::new();
+    let mut turn = waiting(&world, "read the file");
+    let command = answer(&turn, "find the txt files in /home/owner");
+    world.take(&mut turn, command);
+    assert_eq!((turn.text(), turn.step().unwrap().tool.as_str()), ("find the txt files in /home/owner", "find_files"));
+}
+
+#[test]
+fn a_question_is_put_again_three_times_at_most() {
+    let world = World::new();
+    let mut turn = waiting(&world, "read the file");
+    for (questions, last) in [(2, "turn_suspended"), (3, "turn_suspended"), (3, "turn_closed")] {
+        let command = answer(&turn, "?");
+        let labels = world.take(&mut turn, command);
+        assert_eq!((turn.dialogs, labels.last().copied()), (questions, Some(last)), "{labels:?}");
+    }
+    assert_eq!(turn.final_kind.as_deref(), Some("ask"));
+}
+
+#[test]
+fn a_question_lapses_or_is_withdrawn_and_no_other_one_is_answered() {
+    let world = World::new();
+    for (label, make) in [
+        ("dialog_expired", (|dialog| Command::Lapse { dialog }) as fn(String) -> Command),
+        ("dialog_withdrawn", |dialog| Command::Withdraw { dialog, by: "person".to_owned() }),
+    ] {
+        let mut turn = waiting(&world, "read the file");
+        let other = decide(&turn, ID, world.context(), make("another".to_owned()));
+        assert_eq!(other, Err(Rejection::OtherQuestion));
+        let command = make(turn.dialog().unwrap());
+        assert_eq!(world.take(&mut turn, command), [label, "turn_closed"]);
+        assert_eq!(turn.final_kind.as_deref(), Some("ask"));
+        let late = decide(&turn, ID, world.context(), answer(&waiting(&world, "read the file"), "a.txt"));
+        assert!(matches!(late, Err(Rejection::OutOfPlace { .. })), "{late:?}");
+    }
+}
+
+#[test]
+fn where_nobody_can_answer_the_turn_closes_with_its_question() {
+    let world = World::new();
+    let mut turn = Turn::default();
+    let labels = world.take(&mut turn, open("read the file", "supervised"));
+    assert_eq!(labels.last(), Some(&"turn_closed"));
+    assert_eq!(turn.final_kind.as_deref(), Some("ask"));
 }
