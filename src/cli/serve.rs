@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-use super::{Context, Failure, client, interrupt, output, wire};
+use super::{Context, Failure, client, output, wire};
 use crate::instance::{Instance, now};
 use remote::Remote;
 
@@ -200,6 +200,3 @@ impl Daemon {
         }
     }
 }
-
-/// The exit code of what the daemon's end ended.
-const STOPPED: u8 = interrupt::TERMINATED;

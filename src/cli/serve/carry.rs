@@ -18,10 +18,10 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 
+use super::Daemon;
 use super::remote::Remote;
-use super::{Daemon, STOPPED};
 use crate::cli::wire::{self, Frame, Refusal, Request, Why};
-use crate::cli::{Cli, Command, Context, chat, client, console, output};
+use crate::cli::{Cli, Command, Context, chat, client, console, interrupt, output};
 use crate::config::Variables;
 
 /// The most commands at once.
@@ -125,7 +125,7 @@ impl Drop for Running {
 impl Remote {
     /// The daemon ends: so does the command, as by SIGTERM.
     pub(super) async fn stop(&self) {
-        for frame in self.signal(STOPPED, Some("error: the daemon is stopping")) {
+        for frame in self.signal(interrupt::TERMINATED, Some("error: the daemon is stopping")) {
             self.say(frame).await;
         }
     }

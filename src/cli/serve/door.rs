@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Daemon, carry, pages};
 use crate::cli::client;
@@ -52,18 +52,9 @@ pub(super) async fn commands(daemon: &Arc<Daemon>, listener: UnixListener) {
     loop {
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) if is_own(&stream) => {
-                let router = router.clone();
-                tokio::spawn(async move {
-                    speak(stream, router).await;
-                    drop(slot);
-                });
-            }
+            Ok((stream, _)) if is_own(&stream) => let_in(stream, router.clone(), slot),
             Ok((stream, _)) => turn_away(stream).await,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
-                tokio::time::sleep(PAUSE).await;
-            }
+            Err(error) => pause(&error).await,
         }
     }
 }
@@ -76,17 +67,8 @@ pub(super) async fn visitors(daemon: &Arc<Daemon>, listener: Option<TcpListener>
     loop {
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let router = router.clone();
-                tokio::spawn(async move {
-                    speak(stream, router).await;
-                    drop(slot);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
-                tokio::time::sleep(PAUSE).await;
-            }
+            Ok((stream, _)) => let_in(stream, router.clone(), slot),
+            Err(error) => pause(&error).await,
         }
     }
 }
@@ -103,14 +85,23 @@ async fn turn_away(mut stream: UnixStream) {
     stream.write_all(format!("{head}: {}\r\n\r\n{body}", body.len()).as_bytes()).await.ok();
 }
 
-async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
-        .with_upgrades()
-        .await;
-    if let Err(error) = served {
-        tracing::debug!(%error, "a connection ended badly");
-    }
+/// Speaks with whoever came in, on a task of its own; the slot is taken until that ends.
+fn let_in(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router, slot: OwnedSemaphorePermit) {
+    tokio::spawn(async move {
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_PATIENCE)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+            .with_upgrades()
+            .await;
+        if let Err(error) = served {
+            tracing::debug!(%error, "a connection ended badly");
+        }
+        drop(slot);
+    });
+}
+
+async fn pause(error: &io::Error) {
+    tracing::warn!(%error, "a connection could not be taken");
+    tokio::time::sleep(PAUSE).await;
 }
