@@ -5,7 +5,7 @@
 
 use super::super::fill::path;
 use super::super::items::{Item, What};
-use super::super::lexicon::{Cue, Sense};
+use super::super::lexicon::{Cue, Request, Sense};
 use super::super::tools::Indexed;
 use super::Builder;
 
@@ -175,18 +175,19 @@ impl Builder<'_> {
         let picked = self.steps.iter().any(|s| s.args.get("top").is_some());
         let thing =
             |i: &Item| matches!(i.what, What::Globs { .. }) || self.names(i, "files") || self.names(i, "images");
-        let single = |at: usize| {
+        let among = |at: usize, of: fn(&Request) -> &Vec<String>| {
             let folded = self.items[at].folded.as_str();
-            self.lexicons.request.iter().any(|r| r.indefinite.iter().any(|w| w == folded))
+            self.lexicons.request.iter().any(|r| of(r).iter().any(|w| w == folded))
         };
         let some = (0..self.items.len()).find(|&at| {
             let next = self.items.get(at + 1).is_some_and(thing)
                 || self.items.get(at + 2).is_some_and(thing) && self.items[at + 1].is(Cue::From);
-            let random = self.items[at].folded == "a caso";
+            let random = among(at, |r| &r.random);
+            let single = among(at, |r| &r.indefinite);
             // «any .tmp files» are all of them.
             let plural = (at + 1..at + 3).any(|n| n < self.items.len() && self.said(n..n + 1).ends_with('s'));
-            let many = plural && (self.items[at].is(Cue::Every) || self.items[at].folded == "any");
-            takes && tool.verb != "compress" && (random || (single(at) && next && !picked && !many))
+            let many = plural && (self.items[at].is(Cue::Every) || among(at, |r| &r.whole));
+            takes && tool.verb != "compress" && (random || (single && next && !picked && !many))
         });
         let kind = self
             .phrase_said(tool, |r| &r.kinds)
@@ -318,19 +319,14 @@ impl Builder<'_> {
             let item = &self.items[at];
             item.is(Cue::Determiner) || item.is(Cue::Every) || item.verb().is_some_and(|v| self.acts(v))
         };
-        (1..self.items.len())
-            .filter(|_| over_found)
-            .find(|&at| {
-                let before = noun(&self.items[at]) && at > 1 && word(at - 1) && determined(at - 2);
-                before.then_some(()).is_some()
-            })
-            .map(|at| at - 1)
-            .or_else(|| {
-                let after = |&at: &usize| {
-                    let takes = self.items[at].verb().is_some_and(|v| self.acts(v));
-                    noun(&self.items[at - 1]) && word(at) && (takes || self.items[at].verb().is_none())
-                };
-                (1..self.items.len()).filter(|_| over_found).find(after)
-            })
+        if !over_found {
+            return None;
+        }
+        let before = |&at: &usize| at > 1 && noun(&self.items[at]) && word(at - 1) && determined(at - 2);
+        let after = |&at: &usize| {
+            let takes = self.items[at].verb().is_some_and(|v| self.acts(v));
+            noun(&self.items[at - 1]) && word(at) && (takes || self.items[at].verb().is_none())
+        };
+        (1..self.items.len()).find(before).map(|at| at - 1).or_else(|| (1..self.items.len()).find(after))
     }
 }

@@ -5,7 +5,7 @@
 //! asked about; readings are none of its business.
 
 use super::super::items::{Item, What};
-use super::super::lexicon::{Cue, Sense};
+use super::super::lexicon::{Cue, Request, Sense};
 use super::super::tools::Indexed;
 use super::Builder;
 
@@ -114,22 +114,14 @@ impl Builder<'_> {
     }
 
     /// An item of a phrase outside of what is quoted or told.
-    pub(super) fn phrase_said(
-        &self,
-        tool: &Indexed,
-        of: impl Fn(&super::super::lexicon::Request) -> &Vec<String>,
-    ) -> Option<usize> {
+    pub(super) fn phrase_said(&self, tool: &Indexed, of: impl Fn(&Request) -> &Vec<String>) -> Option<usize> {
         let end = self.body_starts(tool);
         let mut tokens = self.tokens(0..end);
         tokens.extend(self.tokens(self.after_quote(end)));
         self.find_phrase(&tokens, of)
     }
 
-    fn find_phrase(
-        &self,
-        tokens: &[Token],
-        of: impl Fn(&super::super::lexicon::Request) -> &Vec<String>,
-    ) -> Option<usize> {
+    fn find_phrase(&self, tokens: &[Token], of: impl Fn(&Request) -> &Vec<String>) -> Option<usize> {
         let reads = |phrase: &String, at: usize| {
             let words: Vec<&str> = phrase.split([' ', '\'']).filter(|w| !w.is_empty()).collect();
             let said = |i: usize| tokens.get(at + i).map(|(w, _)| w.trim_end_matches('\''));
@@ -141,11 +133,11 @@ impl Builder<'_> {
             .map(|at| tokens[at].1)
     }
 
-    fn has_phrase(&self, tokens: &[Token], of: impl Fn(&super::super::lexicon::Request) -> &Vec<String>) -> bool {
+    fn has_phrase(&self, tokens: &[Token], of: impl Fn(&Request) -> &Vec<String>) -> bool {
         self.find_phrase(tokens, of).is_some()
     }
 
-    fn begins(&self, tokens: &[Token], of: impl Fn(&super::super::lexicon::Request) -> &Vec<String>) -> bool {
+    fn begins(&self, tokens: &[Token], of: impl Fn(&Request) -> &Vec<String>) -> bool {
         let first = tokens.first().map(|(_, at)| *at);
         first.is_some() && self.find_phrase(&tokens[..tokens.len().min(3)], of) == first
     }
@@ -251,9 +243,11 @@ impl Builder<'_> {
             hour && (w.ends_with("am") || w.ends_with("pm") || w.contains(':'))
         };
         let timed = (0..tokens.len()).find(|&i| {
-            let led = matches!(word(i), "in" | "within" | "fra" | "tra");
-            let at_hour = matches!(word(i), "at" | "alle") && (count(i + 1) || clock(i + 1)) && !period(i + 2);
-            (led && count(i + 1) && period(i + 2)) || clock(i) || at_hour
+            let led = |of: fn(&Request) -> &Vec<String>| {
+                self.lexicons.request.iter().any(|r| of(r).iter().any(|w| w == word(i)))
+            };
+            let at_hour = led(|r| &r.hours) && (count(i + 1) || clock(i + 1)) && !period(i + 2);
+            (led(|r| &r.spans) && count(i + 1) && period(i + 2)) || clock(i) || at_hour
         });
         if let Some(i) = timed {
             return Some(tokens[i].1);

@@ -72,6 +72,14 @@ pub(crate) struct Request {
     pub(crate) also: Vec<String>,
     /// «documents»: a kind that no ending tells.
     pub(crate) kinds: Vec<String>,
+    /// «in», «fra»: leads to how long from now.
+    pub(crate) spans: Vec<String>,
+    /// «at», «alle»: leads to an hour.
+    pub(crate) hours: Vec<String>,
+    /// «at random»: not all of them, and nobody said which.
+    pub(crate) random: Vec<String>,
+    /// «any»: before several things, all of them.
+    pub(crate) whole: Vec<String>,
 }
 
 /// Questions about Metnos itself, in the notation of sentence templates.
@@ -228,6 +236,10 @@ impl Request {
             indefinite: all(self.indefinite),
             also: all(self.also),
             kinds: all(self.kinds),
+            spans: all(self.spans),
+            hours: all(self.hours),
+            random: all(self.random),
+            whole: all(self.whole),
         }
     }
 }
