@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use metnos_log::event::turn::{InvocationFinished, PlannedOp, TurnOpened};
 use metnos_log::store::Pending;
-use metnos_log::{AppendError, BlobHash, Event, Kept, TurnId};
+use metnos_log::{AppendError, BlobHash, Event, EventId, Kept, TurnId};
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::state::Asked;
 use metnos_projections::machines::turn::{Context, Effect, Phase, Rejection, Turn, decide_and_apply, forms, react};
@@ -79,8 +79,15 @@ pub trait Person: Sync {
 }
 
 /// A sentence and how it came.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Request {
+    /// The turn's id, where it follows from what asked for it: a message, a slot of a schedule. Asked for again, the turn
+    /// does not begin again.
+    pub id: Option<TurnId>,
+    /// The event that asked for it.
+    pub cause: Option<EventId>,
+    /// Where on the channel the answer goes.
+    pub address: Option<String>,
     /// What the person wrote.
     pub text: String,
     /// What was approved in advance: `none`, `reads`, `all`.
@@ -120,11 +127,11 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
     TurnOpened {
         text: request.text.clone(),
         language: forced.map(|language| language.code().to_owned()),
-        fallback_language: settings.language.unwrap_or_default().code().to_owned(),
+        fallback_language: instance.language().code().to_owned(),
         channel: request.channel.clone(),
         engine: settings.engine.clone(),
         mode: "local".to_owned(),
-        autonomy: settings.autonomy.clone(),
+        autonomy: instance.autonomy(),
         approve: request.approve.clone(),
         home: text(&instance.dirs.user_home),
         own: [own.config, own.data, own.audit],
@@ -134,6 +141,7 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
         rules_digest: instance.rules.digest().to_owned(),
         given: request.given.clone().map(Into::into),
         dialogs: request.dialogs,
+        address: request.address.clone(),
     }
 }
 
@@ -178,6 +186,8 @@ struct Run<'a> {
     person: &'a dyn Person,
     cancel: CancelFlag,
     id: TurnId,
+    /// The event that led to what is appended next.
+    cause: Option<EventId>,
     turn: Turn,
     prepared: Option<PreparedCall>,
     pending: Vec<Pending>,
@@ -192,8 +202,10 @@ pub fn run(
 ) -> Result<Turn, EngineError> {
     instance.refuse_full_disk()?;
     let opened = opened(instance, request);
-    let id = TurnId::new(now(), random());
-    let mut run = Run { instance, person, cancel, id, turn: Turn::default(), prepared: None, pending: Vec::new() };
+    let id = request.id.unwrap_or_else(|| TurnId::new(now(), random()));
+    let cause = request.cause;
+    let mut run =
+        Run { instance, person, cancel, id, cause, turn: Turn::default(), prepared: None, pending: Vec::new() };
     run.take(Command::Open(Box::new(opened)), Vec::new())?;
     run.until_closed()
 }
@@ -220,7 +232,7 @@ pub fn reply(
         Reply::Lapsed => Command::Lapse { dialog },
         Reply::Withdrawn(by) => Command::Withdraw { dialog, by: (*by).to_owned() },
     };
-    let mut run = Run { instance, person, cancel, id, turn, prepared: None, pending: Vec::new() };
+    let mut run = Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new() };
     run.take(command, Vec::new())?;
     run.until_closed()
 }
@@ -245,7 +257,7 @@ pub fn resume(
     cancel: CancelFlag,
     (id, turn): (TurnId, Turn),
 ) -> Result<Turn, EngineError> {
-    let mut run = Run { instance, person, cancel, id, turn, prepared: None, pending: Vec::new() };
+    let mut run = Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new() };
     let interrupted = !matches!(react(&run.turn), Some(Effect::Commit { .. } | Effect::Reply));
     if interrupted {
         // Nothing was changed and the one who asked is gone: the record says so and ends.
@@ -289,7 +301,7 @@ impl Run<'_> {
             let version = self.turn.version;
             let (events, turn) = decide_and_apply(&self.turn, id, context, command)?;
             tracing::debug!(turn = %id, events = ?events.iter().map(Event::label).collect::<Vec<_>>(), "decided");
-            Ok::<_, Rejection>((turn, instance.submit_turn(id, version, time, events, blobs)))
+            Ok::<_, Rejection>((turn, instance.submit_turn(id, self.cause, (version, time), events, blobs)))
         })?;
         self.turn = turn;
         self.pending.push(pending);
@@ -459,7 +471,8 @@ impl Run<'_> {
         let args = self.turn.step().map(|step| Arc::clone(&step.args)).unwrap_or_default();
         let answers = self.turn.step().map_or(&[][..], |step| &step.answers);
         let (instance, language) = (self.instance, self.language());
-        let call = builtins::Call { instance, turn: self.id, language, args: &args, answers };
+        let opened = self.turn.opened.as_ref();
+        let call = builtins::Call { instance, turn: self.id, opened, language, args: &args, answers };
         let builtins::Answer { mut result, mut planned } = builtin.call(&call);
         let mut checks = vec![passed("open_cage"), passed("run")];
         match loaded.output_fault(&result) {

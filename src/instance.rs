@@ -12,7 +12,9 @@ use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, I
 use metnos_log::redact::{Redactor, Secret};
 use metnos_log::store::{LogKeys, Pending, ReadError};
 use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
+use metnos_projections::machines::actors::{self, Actors, HOST, Role};
 use metnos_projections::machines::catalog::Catalog;
+use metnos_projections::messages::Language;
 use metnos_projections::rules::Rules;
 use metnos_projections::rules::simple::Tools;
 use metnos_projections::views::configuration::{CAGE_DOWNGRADE, Configuration};
@@ -24,11 +26,10 @@ use crate::config::dirs::DirsError;
 use crate::config::{ConfigError, Dirs, Flags, Settings, Variables};
 use crate::effects::trash::Trash;
 use crate::export::audit::{ExportError, Follower};
-use crate::projector;
+use crate::projector::{self, Projected};
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::signing::{KeyError, Keys, key_id};
 use folds::Folds;
-pub use folds::Snapshot;
 
 /// Below this many free bytes no new event is taken: redb must never meet a full disk.
 const FREE_BYTES_MIN: u64 = 16 << 20;
@@ -112,6 +113,8 @@ pub struct Instance {
     pub settings: Settings,
     /// Whether this command created it.
     pub is_new: bool,
+    /// Who asks; every event of theirs names them.
+    pub actor: String,
     /// The process that the person started: this one, or that of the command which this one carries out.
     pub asker: u32,
     variables: Variables,
@@ -140,6 +143,7 @@ impl Instance {
         if instance.is_new {
             instance.create()?;
         }
+        instance.record_host()?;
         instance.record_settings()?;
         Ok(instance)
     }
@@ -182,6 +186,7 @@ impl Instance {
             dirs,
             settings,
             is_new,
+            actor: HOST.to_owned(),
             asker: std::process::id(),
             variables: variables.clone(),
         })
@@ -196,7 +201,48 @@ impl Instance {
             == (&variables.sandbox, &variables.sandbox_backend);
         let sandbox = if same { Arc::clone(&self.sandbox) } else { Arc::default() };
         let (core, folds) = (Arc::clone(&self.core), Arc::clone(&self.folds));
-        Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, asker, variables: variables.clone() })
+        let actor = self.actor.clone();
+        Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, actor, asker, variables: variables.clone() })
+    }
+
+    /// The same instance for another person.
+    #[must_use]
+    pub fn as_actor(&self, actor: &str) -> Self {
+        Self { actor: actor.to_owned(), ..self.clone() }
+    }
+
+    /// Who asked for a turn.
+    pub fn actor_of(&self, turn: TurnId) -> String {
+        let guest = self.turns().turns.get(&turn.to_string()).and_then(|turn| turn.actor.clone());
+        guest.unwrap_or_else(|| HOST.to_owned())
+    }
+
+    /// How much is done unasked for whoever asks: what was set for them; else the setting for the host, and looking alone
+    /// for a guest.
+    pub fn autonomy(&self) -> String {
+        let actors = self.actors();
+        let set = actors.get(&self.actor).and_then(|actor| actor.autonomy.clone());
+        let is_guest = actors.get(&self.actor).is_some_and(|actor| actor.role == Role::Guest);
+        set.unwrap_or_else(|| if is_guest { "read_only".to_owned() } else { self.settings.autonomy.clone() })
+    }
+
+    /// The language where the words of whoever asks do not tell theirs.
+    pub fn language(&self) -> Language {
+        let actors = self.actors();
+        let set = actors.get(&self.actor).and_then(|actor| actor.language.as_deref().and_then(Language::parse));
+        set.or(self.settings.language).unwrap_or_default()
+    }
+
+    /// The people as they stand now.
+    pub fn actors(&self) -> Arc<Actors> {
+        self.folds.now().actors
+    }
+
+    /// Changes who the people are and which addresses are theirs.
+    pub fn change_actors(&self, command: actors::Command) -> Result<Result<(), actors::Rejection>, InstanceError> {
+        self.decide(|projected| {
+            actors::decide(&projected.actors, command, now()).map(|(actor, events)| (actors::stream(&actor), events))
+        })
     }
 
     fn load_projections(&mut self) -> Result<(), InstanceError> {
@@ -230,6 +276,16 @@ impl Instance {
         let by = "first run".to_owned();
         let admitted = KeyAdmitted { key_id: self.keys.key_id(), public_key, role: "instance".to_owned(), by };
         self.record("instance", vec![created.into(), admitted.into()])
+    }
+
+    /// The host is known before anyone else is.
+    fn record_host(&self) -> Result<(), InstanceError> {
+        if self.actors().get(HOST).is_some() {
+            return Ok(());
+        }
+        let host = actors::Command::Add { actor: HOST.to_owned(), role: Role::Host, name: None };
+        // Whoever was faster has done the same.
+        self.change_actors(host).map(|_| ())
     }
 
     /// Records settings that shape decisions when they differ from what the log knows, so that replay sees them.
@@ -267,7 +323,7 @@ impl Instance {
 
     /// The executors as they stand now. What changes later does not change what was given.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.folds.catalog()
+        self.folds.now().catalog
     }
 
     /// The planner's index of the executors as they stand now.
@@ -277,17 +333,17 @@ impl Instance {
 
     /// The turns as they stand now.
     pub fn turns(&self) -> Arc<Turns> {
-        self.folds.turns()
+        self.folds.now().turns
     }
 
     /// The settings as the log knows them now.
     pub fn recorded_settings(&self) -> Arc<Configuration> {
-        self.folds.configuration()
+        self.folds.now().configuration
     }
 
     /// All projections, as of one event.
-    pub fn snapshot(&self) -> Snapshot {
-        self.folds.snapshot()
+    pub fn projected(&self) -> Projected {
+        self.folds.now()
     }
 
     /// Decides by the catalog and hands over what follows, while nothing else can change it: the log has both in that order.
@@ -318,26 +374,52 @@ impl Instance {
         }
     }
 
-    /// Decides by the catalog what is to change, appends it, waits until it is on disk, and folds it; meanwhile nothing
+    /// Decides by how things stand what is to change, appends it, waits until it is on disk, and folds it; meanwhile nothing
     /// else is decided. The inner result is the decision's own refusal.
     pub fn change<E>(
         &self,
         stream: &str,
         blobs: Vec<(BlobHash, Vec<u8>)>,
-        decide: impl FnOnce(&Catalog) -> Result<Vec<Event>, E>,
+        decide: impl FnOnce(&Projected) -> Result<Vec<Event>, E>,
+    ) -> Result<Result<(), E>, InstanceError> {
+        self.append_decided(|projected| {
+            let time = now();
+            let mut drafts: Vec<Draft> =
+                decide(projected)?.into_iter().map(|event| self.draft(stream, time, event)).collect();
+            if let Some(first) = drafts.first_mut() {
+                first.blobs = blobs;
+            }
+            Ok(drafts)
+        })
+    }
+
+    /// The same where the stream is decided too.
+    pub fn decide<E>(
+        &self,
+        decide: impl FnOnce(&Projected) -> Result<(String, Vec<Event>), E>,
+    ) -> Result<Result<(), E>, InstanceError> {
+        self.append_decided(|projected| {
+            let (time, (stream, events)) = (now(), decide(projected)?);
+            Ok(events.into_iter().map(|event| self.draft(&stream, time, event)).collect())
+        })
+    }
+
+    /// The same for whole drafts, each with the stream, the id, the cause and the blobs that the caller gives it.
+    pub fn append_decided<E>(
+        &self,
+        decide: impl FnOnce(&Projected) -> Result<Vec<Draft>, E>,
     ) -> Result<Result<(), E>, InstanceError> {
         let _alone = self.core.standing.write().unwrap_or_else(PoisonError::into_inner);
-        let events = match decide(&self.folds.catalog()) {
+        // Turns are appended beside this lock; what they wrote by now is decided by too.
+        self.catch_up()?;
+        let events = match decide(&self.folds.now()) {
             Ok(events) => events,
             Err(refused) => return Ok(Err(refused)),
         };
-        let time = now();
-        let mut drafts: Vec<Draft> = events.into_iter().map(|event| draft(stream, None, time, event)).collect();
-        if let Some(first) = drafts.first_mut() {
-            first.blobs = blobs;
+        if !events.is_empty() {
+            self.log.append(Append { events, expect: Expect::Any })?;
+            self.catch_up()?;
         }
-        self.log.append(Append { events: drafts, expect: Expect::Any })?;
-        self.catch_up()?;
         Ok(Ok(()))
     }
 
@@ -345,8 +427,8 @@ impl Instance {
     pub fn submit_turn(
         &self,
         id: TurnId,
-        version: u64,
-        time: Micros,
+        cause: Option<EventId>,
+        (version, time): (u64, Micros),
         events: Vec<Event>,
         blobs: Vec<(BlobHash, Vec<u8>)>,
     ) -> Pending {
@@ -355,7 +437,7 @@ impl Instance {
             .into_iter()
             .map(|event| {
                 let stream = metnos_projections::machines::turn::stream_of(id, &event);
-                draft(&stream, Some(id), time, event)
+                Draft { turn: Some(id), cause, ..self.draft(&stream, time, event) }
             })
             .collect();
         if let Some(first) = drafts.first_mut() {
@@ -369,6 +451,19 @@ impl Instance {
             version => Expect::Exact(version),
         };
         self.log.submit(Append { events: drafts, expect })
+    }
+
+    fn draft(&self, stream: &str, time: Micros, event: Event) -> Draft {
+        Draft {
+            id: EventId::new(time, random()),
+            time,
+            stream: stream.to_owned(),
+            actor: self.actor.clone(),
+            turn: None,
+            cause: None,
+            event,
+            blobs: Vec::new(),
+        }
     }
 
     /// The sandbox, found and tried at its first use.
@@ -475,19 +570,6 @@ fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {
 
 fn redactor(keys: &Keys, credentials: &Credentials) -> Redactor {
     Redactor::new(keys.derived("metnos redaction key v1"), credentials.all())
-}
-
-fn draft(stream: &str, turn: Option<TurnId>, time: Micros, event: Event) -> Draft {
-    Draft {
-        id: EventId::new(time, random()),
-        time,
-        stream: stream.to_owned(),
-        actor: "owner".to_owned(),
-        turn,
-        cause: None,
-        event,
-        blobs: Vec::new(),
-    }
 }
 
 /// The clock: the one place that reads it for events.

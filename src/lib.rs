@@ -18,5 +18,6 @@ pub mod located;
 pub mod manifest;
 pub mod projector;
 pub mod sandbox;
+pub mod service;
 pub mod signing;
 mod why;

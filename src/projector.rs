@@ -5,10 +5,11 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-use metnos_log::Reader;
-use metnos_log::chain;
 use metnos_log::store::{Head, ReadError};
+use metnos_log::{Reader, Recorded, chain};
+use metnos_projections::machines::actors::Actors;
 use metnos_projections::machines::catalog::Catalog;
 use metnos_projections::projection::Projection;
 use metnos_projections::views::configuration::Configuration;
@@ -17,16 +18,59 @@ use serde::{Deserialize, Serialize};
 
 use crate::signing::{hex, write_private};
 
-/// Projections as a checkpoint gave them back.
-pub struct Projected {
-    /// The number of the last event that they hold.
-    pub position: u64,
+macro_rules! projections {
+    ($($(#[$doc:meta])* $field:ident: $projection:ty),+ $(,)?) => {
+        /// All projections, as of one event. Cheap to clone: a clone shows how things stood then, whatever is folded later.
+        #[derive(Clone, Default)]
+        pub struct Projected {
+            /// The number of that event.
+            pub position: u64,
+            $($(#[$doc])* pub $field: Arc<$projection>,)+
+        }
+
+        impl Projected {
+            /// Takes one event in.
+            pub fn evolve(&mut self, recorded: &Recorded) {
+                $(Arc::make_mut(&mut self.$field).evolve(recorded);)+
+                self.position = recorded.seq;
+            }
+
+            /// The name and the digest of each.
+            pub fn digests(&self) -> Vec<(&'static str, String)> {
+                vec![$((<$projection>::NAME, self.$field.digest())),+]
+            }
+
+            fn write(&self, folder: &Path, head: &Head) -> io::Result<()> {
+                $(write(folder, head, &*self.$field)?;)+
+                Ok(())
+            }
+
+            /// What the files hold, with the head that they name; `None` when one is missing or differs from the others.
+            fn read(folder: &Path) -> Option<(String, Self)> {
+                let mut at: Option<(u64, String)> = None;
+                $(
+                    let (position, head, projection) = read::<$projection>(folder)?;
+                    if *at.get_or_insert_with(|| (position, head.clone())) != (position, head) {
+                        return None;
+                    }
+                    let $field = Arc::new(projection);
+                )+
+                let (position, head) = at?;
+                Some((head, Self { position, $($field),+ }))
+            }
+        }
+    };
+}
+
+projections! {
     /// The executors.
-    pub catalog: Catalog,
+    catalog: Catalog,
     /// The turns.
-    pub turns: Turns,
-    /// The settings.
-    pub configuration: Configuration,
+    turns: Turns,
+    /// The settings as the log knows them.
+    configuration: Configuration,
+    /// The people and their addresses.
+    actors: Actors,
 }
 
 /// One checkpoint file.
@@ -60,31 +104,17 @@ fn read<P: Projection>(folder: &Path) -> Option<(u64, String, P)> {
 }
 
 /// Writes every checkpoint.
-pub fn save(
-    folder: &Path,
-    head: &Head,
-    catalog: &Catalog,
-    turns: &Turns,
-    configuration: &Configuration,
-) -> io::Result<()> {
-    write(folder, head, catalog)?;
-    write(folder, head, turns)?;
-    write(folder, head, configuration)
+pub fn save(folder: &Path, head: &Head, projected: &Projected) -> io::Result<()> {
+    projected.write(folder, head)
 }
 
 /// Reads the checkpoints; `None` when any is missing, differs from the others, or does not fit the log.
 pub fn load(folder: &Path, reader: &Reader, head: &Head) -> Result<Option<Projected>, ReadError> {
-    let parts = (read::<Catalog>(folder), read::<Turns>(folder), read::<Configuration>(folder));
-    let (Some((position, at, catalog)), Some((second, at_second, turns)), Some((third, at_third, configuration))) =
-        parts
-    else {
+    let Some((at, projected)) = Projected::read(folder).filter(|(_, then)| then.position <= head.size) else {
         return Ok(None);
     };
-    if (position, &at) != (second, &at_second) || (position, &at) != (third, &at_third) || position > head.size {
-        return Ok(None);
-    }
-    let fits = leads_to_head(reader, position, &at, head)?;
-    Ok(fits.then_some(Projected { position, catalog, turns, configuration }))
+    let fits = leads_to_head(reader, projected.position, &at, head)?;
+    Ok(fits.then_some(projected))
 }
 
 /// Whether the leaves after `position` chain the checkpoint's head to the log's.
@@ -109,12 +139,7 @@ pub enum Until {
 
 /// The projections as they were at a moment, folded from event 1.
 pub fn at(reader: &Reader, until: Until) -> Result<Projected, ReadError> {
-    let mut then = Projected {
-        position: 0,
-        catalog: Catalog::default(),
-        turns: Turns::default(),
-        configuration: Configuration::default(),
-    };
+    let mut then = Projected::default();
     reader.each(1, |recorded| {
         let is_later = match until {
             Until::Seq(seq) => recorded.seq > seq,
@@ -123,10 +148,7 @@ pub fn at(reader: &Reader, until: Until) -> Result<Projected, ReadError> {
         if is_later {
             return Ok::<bool, ReadError>(false);
         }
-        then.catalog.evolve(&recorded);
-        then.turns.evolve(&recorded);
-        then.configuration.evolve(&recorded);
-        then.position = recorded.seq;
+        then.evolve(&recorded);
         Ok(true)
     })?;
     Ok(then)

@@ -14,6 +14,7 @@ mod past;
 mod undo_last_turn;
 
 use metnos_log::event::executor::{ExecutorInstalled, LifeCycle, LifeCycleChanged, VersionPromoted};
+use metnos_log::event::turn::TurnOpened;
 use metnos_log::{Event, TurnId};
 use metnos_projections::machines::catalog::Version;
 use metnos_projections::manifest::Manifest;
@@ -38,6 +39,8 @@ pub struct Call<'a> {
     pub instance: &'a Instance,
     /// The turn that it belongs to.
     pub turn: TurnId,
+    /// How that turn began.
+    pub opened: Option<&'a TurnOpened>,
     /// The language to answer in.
     pub language: Language,
     /// Its arguments, validated.

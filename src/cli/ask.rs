@@ -206,7 +206,7 @@ pub(super) fn carry_out(
     let folder = super::folder(instance);
     let (approve, channel) = (approve.name().to_owned(), CONSOLE.to_owned());
     let dialogs = !context.global.json && terminal::Terminal::is_there();
-    let request = Request { text, approve, folder, channel, given, dialogs };
+    let request = Request { text, approve, folder, channel, given, dialogs, ..Request::default() };
     let cancel = context.begin_turn(instance)?;
     let turn = {
         let person = terminal::Terminal::new(&instance.rules.messages, context.global.quiet || context.global.json);
@@ -273,6 +273,7 @@ fn settle_each(context: &Context, instance: &Instance, open: Vec<String>) -> Res
         let Ok(id) = name.parse() else { continue };
         let turn = engine::folded(instance, id)?;
         if turn.phase == Phase::Waiting {
+            let instance = &instance.as_actor(&instance.actor_of(id));
             let turns = instance.turns();
             let waits = turns.turns.get(&name).and_then(|turn| turn.waits.as_ref());
             if waits.is_none_or(|waits| waits.until <= now().0) {
@@ -287,6 +288,10 @@ fn settle_each(context: &Context, instance: &Instance, open: Vec<String>) -> Res
             continue; // Another command of this daemon carries it out.
         }
         let changing = turn.phase == Phase::Committing;
+        if !changing && turn.opened.as_ref().is_some_and(|opened| opened.channel != CONSOLE) {
+            continue; // Its channel goes on with it.
+        }
+        let instance = &instance.as_actor(&instance.actor_of(id));
         let person = terminal::Terminal::new(&instance.rules.messages, true);
         let cancel = context.begin_turn(instance)?;
         let ended = engine::resume(instance, &person, cancel, (id, turn))?;
@@ -331,15 +336,15 @@ mod tests {
             approve: "none".to_owned(),
             folder: instance.dirs.user_home.clone(),
             channel: CONSOLE.to_owned(),
-            given: None,
             dialogs: true,
+            ..Request::default()
         };
         let id = TurnId::new(time, random());
         let (catalog, tools) = (instance.catalog(), instance.tools());
         let context = TurnContext { rules: &instance.rules, catalog: &catalog, tools: &tools, time };
         let opened = Command::Open(Box::new(engine::opened(instance, &request)));
         let events = decide(&Turn::default(), id, context, opened).unwrap();
-        instance.submit_turn(id, 0, time, events, Vec::new()).wait().unwrap();
+        instance.submit_turn(id, None, (0, time), events, Vec::new()).wait().unwrap();
         instance.catch_up().unwrap();
         assert!(instance.turns().turns[&id.to_string()].waits.is_some());
         id.to_string()

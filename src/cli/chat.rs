@@ -379,7 +379,7 @@ fn is_bare(text: &str) -> bool {
 fn is_understood(instance: &Instance, text: &str) -> Result<bool, Failure> {
     let folder = super::folder(instance);
     let (approve, channel) = ("none".to_owned(), "console".to_owned());
-    let request = Request { text: text.to_owned(), approve, folder, channel, given: None, dialogs: false };
+    let request = Request { text: text.to_owned(), approve, folder, channel, ..Request::default() };
     let turn = plan::rehearse(instance, &request)?;
     Ok(turn.plan.is_some_and(|plan| plan.abstention.is_none() && !plan.steps.is_empty()))
 }

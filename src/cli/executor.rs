@@ -318,7 +318,7 @@ fn switch(context: &Context, name: &str, enabled: bool) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let command = Command::Switch { name: name.to_owned(), enabled, by: "owner".to_owned() };
     instance
-        .change(&format!("executor/{name}"), Vec::new(), |catalog| decide(catalog, command))?
+        .change(&format!("executor/{name}"), Vec::new(), |projected| decide(&projected.catalog, command))?
         .map_err(|error| Failure::refused(error.to_string(), "metnos executor list shows the executors"))?;
     ask::follow(context, &instance);
     let now = if enabled { "enabled" } else { "disabled" };

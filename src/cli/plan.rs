@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let folder = super::folder(&instance);
     let (approve, channel) = ("none".to_owned(), "console".to_owned());
-    let request = Request { text, approve, folder, channel, given: None, dialogs: false };
+    let request = Request { text, approve, folder, channel, ..Request::default() };
     let turn = rehearse(&instance, &request)?;
     let shown = shown(&turn);
     if context.global.json {

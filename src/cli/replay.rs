@@ -4,15 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use metnos_log::{Event, Recorded};
-use metnos_projections::machines::catalog::Catalog;
-use metnos_projections::projection::Projection;
 use metnos_projections::replay::{Checker, Difference, Report};
-use metnos_projections::views::configuration::Configuration;
-use metnos_projections::views::turns::Turns;
 use serde_json::{Value, json};
 
 use super::{Context, Failure, output};
 use crate::instance::Instance;
+use crate::projector::Projected;
 
 /// Replay the history and compare.
 #[derive(Subcommand, Debug)]
@@ -58,38 +55,26 @@ pub(super) fn run(context: &Context, command: &Replay) -> Result<u8, Failure> {
     }
 }
 
-/// The projections as a fold from event 1 gives them.
-#[derive(Default)]
-struct Rebuilt {
-    turns: Turns,
-    configuration: Configuration,
-}
-
 fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
     let instance = context.instance()?;
     // What is appended meanwhile belongs to neither side of the comparison.
-    let live = instance.snapshot();
+    let live = instance.projected();
     let reader = instance.log.reader();
     let mut checker = Checker::new(&instance.rules, strict);
-    let mut rebuilt = Rebuilt::default();
+    let mut rebuilt = Projected::default();
     reader.each(1, |recorded| {
         if recorded.seq > live.position {
             return Ok::<bool, Failure>(false);
         }
-        rebuilt.turns.evolve(&recorded);
-        rebuilt.configuration.evolve(&recorded);
+        rebuilt.evolve(&recorded);
         checker.take(&reader.rehydrated(recorded)?);
         Ok(true)
     })?;
-    let (report, catalog) = checker.finish();
-    let digests = [
-        (Catalog::NAME, catalog.digest(), live.catalog.digest()),
-        (Turns::NAME, rebuilt.turns.digest(), live.turns.digest()),
-        (Configuration::NAME, rebuilt.configuration.digest(), live.configuration.digest()),
-    ];
+    let (report, _) = checker.finish();
+    let digests = rebuilt.digests().into_iter().zip(live.digests());
     let mut lines = Vec::new();
     let mut equal = true;
-    for (name, computed, live) in digests {
+    for ((name, computed), (_, live)) in digests {
         let same = computed == live;
         equal &= same;
         lines.push(json!({ "projection": name, "digest": computed, "live": live, "equal": same }));
@@ -106,26 +91,21 @@ fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Fai
     })?;
     let rules = metnos_projections::rules::Rules::embedded();
     let mut checker = Checker::new(&rules, strict);
-    let mut rebuilt = Rebuilt::default();
+    let mut rebuilt = Projected::default();
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let recorded = crate::export::history::read_line(line).map_err(|error| {
             Failure::usage(format!("{}:{number}: {error}", file.display()), "metnos log export > FILE writes a history")
         })?;
-        rebuilt.turns.evolve(&recorded);
-        rebuilt.configuration.evolve(&recorded);
+        rebuilt.evolve(&recorded);
         checker.take(&recorded);
     }
-    let (report, catalog) = checker.finish();
+    let (report, _) = checker.finish();
     if report.events == 0 {
         let hint = "metnos log export > FILE writes a history";
         return Err(Failure::usage(format!("{} holds no event", file.display()), hint));
     }
-    let digests = [
-        (Catalog::NAME, catalog.digest()),
-        (Turns::NAME, rebuilt.turns.digest()),
-        (Configuration::NAME, rebuilt.configuration.digest()),
-    ];
-    let lines: Vec<Value> = digests
+    let lines: Vec<Value> = rebuilt
+        .digests()
         .into_iter()
         .map(|(name, digest)| json!({ "projection": name, "digest": digest, "equal": true }))
         .collect();

@@ -18,15 +18,19 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use super::{Context, Failure, client, output, wire};
 use crate::instance::{Instance, now};
+use crate::service::{Service, Services};
 use remote::Remote;
 
 /// How long what runs may take to stop; the rest of the five seconds is for checkpoints.
 const STOP_PATIENCE: Duration = Duration::from_secs(4);
+/// How often the daemon looks whether its services have stopped.
+const STOP_STEP: Duration = Duration::from_millis(10);
 /// How long a daemon waits at its end for threads that do nothing of worth any more.
 const END_PATIENCE: Duration = Duration::from_millis(100);
 
@@ -139,6 +143,8 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
             tracing::warn!(%error, "the audit files cannot be written");
         }
     });
+    let services = Services::start(instance, &Handle::current(), services(instance))
+        .map_err(|error| Failure::internal(format!("the daemon cannot run: {error}")))?;
     let mut head = instance.log.watch();
     let broken = async move { while head.changed().await.is_ok() {} };
     let is_broken = tokio::select! {
@@ -150,7 +156,7 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
     context.say(&context.text(instance, "serve.stopping", &json!({})));
     // A file that is gone already is what is wanted.
     std::fs::remove_file(&socket).ok();
-    daemon.stop().await;
+    daemon.stop(&services).await;
     if is_broken {
         return Err(Failure::failed(
             "the log could not be written",
@@ -158,6 +164,11 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
         ));
     }
     Ok(())
+}
+
+/// What the daemon carries beside commands.
+fn services(_instance: &Instance) -> Vec<Arc<dyn Service>> {
+    Vec::new()
 }
 
 /// Opens the pages. A port that someone else has is no reason not to serve.
@@ -185,7 +196,8 @@ pub(super) fn told(about: &About, zone: &str) -> Value {
 
 impl Daemon {
     /// Takes nothing new, stops what runs as SIGTERM stops a command, and waits a while for it.
-    async fn stop(&self) {
+    async fn stop(&self, services: &Services) {
+        services.stop();
         self.is_stopping.store(true, Ordering::SeqCst);
         let deadline = tokio::time::Instant::now() + STOP_PATIENCE;
         let running: Vec<Arc<Remote>> = self.commands().running.values().cloned().collect();
@@ -195,8 +207,11 @@ impl Daemon {
         loop {
             let ended = self.ended.notified();
             if self.commands().running.is_empty() || tokio::time::timeout_at(deadline, ended).await.is_err() {
-                return;
+                break;
             }
+        }
+        while !services.have_ended() && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(STOP_STEP).await;
         }
     }
 }

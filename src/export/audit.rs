@@ -157,12 +157,12 @@ mod tests {
         let id = TurnId::new(time, random());
         let (approve, channel) = ("none".to_owned(), "console".to_owned());
         let (text, folder) = ("qwertz asdf".to_owned(), instance.dirs.user_home.clone());
-        let request = Request { text, approve, folder, channel, given: None, dialogs: false };
+        let request = Request { text, approve, folder, channel, ..Request::default() };
         let opened = Command::Open(Box::new(opened(instance, &request)));
         let pending = instance.while_it_stands(|catalog, tools| {
             let context = Context { rules: &instance.rules, catalog, tools, time };
             let events = decide(&Turn::default(), id, context, opened).unwrap();
-            instance.submit_turn(id, 0, time, events, Vec::new())
+            instance.submit_turn(id, None, (0, time), events, Vec::new())
         });
         pending.wait().unwrap();
     }

@@ -9,11 +9,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 use metnos_log::Log;
 use metnos_log::store::ReadError;
 use metnos_projections::machines::catalog::Catalog;
-use metnos_projections::projection::Projection;
 use metnos_projections::replay;
 use metnos_projections::rules::simple::Tools;
-use metnos_projections::views::configuration::Configuration;
-use metnos_projections::views::turns::Turns;
 
 use crate::projector::{self, Projected};
 
@@ -23,38 +20,17 @@ pub(super) struct Folds(RwLock<State>);
 
 #[derive(Default)]
 struct State {
-    catalog: Arc<Catalog>,
+    projected: Projected,
     /// The planner's index, made once for each generation of the catalog, when it is first wanted.
     tools: Arc<OnceLock<Arc<Tools>>>,
-    turns: Arc<Turns>,
-    configuration: Arc<Configuration>,
-    position: u64,
     /// Where the checkpoints on disk stand.
     saved: u64,
 }
 
-/// The projections as of one event.
-pub struct Snapshot {
-    /// The executors.
-    pub catalog: Arc<Catalog>,
-    /// The turns.
-    pub turns: Arc<Turns>,
-    /// The settings.
-    pub configuration: Arc<Configuration>,
-    /// The number of that event.
-    pub position: u64,
-}
-
 impl From<Projected> for Folds {
     fn from(then: Projected) -> Self {
-        Self(RwLock::new(State {
-            catalog: Arc::new(then.catalog),
-            tools: Arc::default(),
-            turns: Arc::new(then.turns),
-            configuration: Arc::new(then.configuration),
-            position: then.position,
-            saved: then.position,
-        }))
+        let saved = then.position;
+        Self(RwLock::new(State { projected: then, tools: Arc::default(), saved }))
     }
 }
 
@@ -72,21 +48,16 @@ impl Folds {
     /// Folds what was appended since the last time.
     pub(super) fn catch_up(&self, log: &Log) -> Result<(), ReadError> {
         let mut state = self.write();
-        let State { catalog, tools, turns, configuration, position, .. } = &mut *state;
-        if log.head().size == *position {
+        let State { projected, tools, .. } = &mut *state;
+        if log.head().size == projected.position {
             return Ok(());
         }
-        let generation = catalog.generation;
-        let (folded, turns, configuration) =
-            (Arc::make_mut(catalog), Arc::make_mut(turns), Arc::make_mut(configuration));
-        log.reader().each(*position + 1, |recorded| {
-            folded.evolve(&recorded);
-            turns.evolve(&recorded);
-            configuration.evolve(&recorded);
-            *position = recorded.seq;
+        let generation = projected.catalog.generation;
+        log.reader().each(projected.position + 1, |recorded| {
+            projected.evolve(&recorded);
             Ok::<bool, ReadError>(true)
         })?;
-        if folded.generation != generation {
+        if projected.catalog.generation != generation {
             *tools = Arc::default();
         }
         Ok(())
@@ -95,49 +66,28 @@ impl Folds {
     /// Writes the checkpoints, unless fewer than `least` events came since the last time, or some are not folded yet.
     pub(super) fn save(&self, log: &Log, folder: &Path, least: u64) -> std::io::Result<()> {
         let saved = self.read().saved;
-        let Snapshot { catalog, turns, configuration, position } = self.snapshot();
+        let projected = self.now();
         let head = log.head();
-        if head.size != position || position.saturating_sub(saved) < least {
+        if head.size != projected.position || projected.position.saturating_sub(saved) < least {
             return Ok(());
         }
-        projector::save(folder, &head, &catalog, &turns, &configuration)?;
-        self.write().saved = position;
+        projector::save(folder, &head, &projected)?;
+        self.write().saved = projected.position;
         Ok(())
     }
 
-    /// The executors.
-    pub(super) fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.read().catalog)
+    /// All of them, as of one event.
+    pub(super) fn now(&self) -> Projected {
+        self.read().projected.clone()
     }
 
     /// The executors and the planner's index of just these.
     pub(super) fn catalog_and_tools(&self) -> (Arc<Catalog>, Arc<Tools>) {
         let (catalog, cell) = {
             let state = self.read();
-            (Arc::clone(&state.catalog), Arc::clone(&state.tools))
+            (Arc::clone(&state.projected.catalog), Arc::clone(&state.tools))
         };
         let tools = Arc::clone(cell.get_or_init(|| Arc::new(replay::tools(&catalog))));
         (catalog, tools)
-    }
-
-    /// All of them, as of one event.
-    pub(super) fn snapshot(&self) -> Snapshot {
-        let state = self.read();
-        Snapshot {
-            catalog: Arc::clone(&state.catalog),
-            turns: Arc::clone(&state.turns),
-            configuration: Arc::clone(&state.configuration),
-            position: state.position,
-        }
-    }
-
-    /// The turns.
-    pub(super) fn turns(&self) -> Arc<Turns> {
-        Arc::clone(&self.read().turns)
-    }
-
-    /// The settings as the log knows them.
-    pub(super) fn configuration(&self) -> Arc<Configuration> {
-        Arc::clone(&self.read().configuration)
     }
 }

@@ -360,7 +360,7 @@ pub fn stale(instance: &Instance, name: &str) -> Result<Option<String>, Instance
         .map(|case| format!("birth case «{}» fails on {}", case.name, birth.interpreter));
     // What the catalog does not take says nothing about whether the cases passed.
     let stream = format!("executor/{name}");
-    instance.change(&stream, Vec::new(), |catalog| decide(catalog, Command::RecordBirth(birth)))?.ok();
+    instance.change(&stream, Vec::new(), |projected| decide(&projected.catalog, Command::RecordBirth(birth)))?.ok();
     Ok(failed)
 }
 

@@ -15,6 +15,7 @@ use metnos_projections::rules::cage_plan;
 use crate::gateway::Loaded;
 use crate::instance::{Instance, InstanceError};
 use crate::located::Located;
+use crate::projector::Projected;
 use crate::sandbox::SandboxError;
 use crate::signing::SignedParts;
 pub use source::{Source, SourceError};
@@ -141,14 +142,14 @@ fn sign(instance: &Instance, candidate: Candidate, birth: BirthTestsRun, by: &st
     };
     let command = Command::Install { signed, installed, birth, by: by.to_owned() };
     let blobs = files.into_iter().map(|(_, bytes)| (plain_blob_hash(&bytes), bytes)).collect();
-    instance.change(&format!("executor/{}", loaded.name), blobs, |catalog| decide(catalog, command))??;
+    instance.change(&format!("executor/{}", loaded.name), blobs, |projected| decide(&projected.catalog, command))??;
     instance.alone(|| export::executor(instance, &loaded.name))?;
     Ok(())
 }
 
 /// Puts an executor into quarantine; says nothing when it is there already.
 pub fn quarantine(instance: &Instance, name: &str, reason: &str, by: &str) -> Result<bool, InstanceError> {
-    let changed = instance.change(&format!("executor/{name}"), Vec::new(), |catalog| {
+    let changed = instance.change(&format!("executor/{name}"), Vec::new(), |Projected { catalog, .. }| {
         let version = catalog.executors.get(name).and_then(|entry| entry.current.clone()).unwrap_or_default();
         let (name, reason, by) = (name.to_owned(), reason.to_owned(), by.to_owned());
         decide(catalog, Command::Quarantine { name, version, reason, by })

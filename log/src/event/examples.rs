@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::Event;
+use super::actor::{ActorAdded, AddressBound, AddressRevoked, AutonomySet, LanguageSet, PairingIssued, PairingRevoked};
 use super::dialog::{Choice, DialogAnswered, DialogExpired, DialogOpened, DialogWithdrawn};
 use super::executor::{
     Artefact, BirthTestsRun, CaseVerdict, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged,
@@ -26,11 +27,34 @@ use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
 /// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
-    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs()].into_iter().flatten().collect()
+    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn text(text: &str) -> String {
     text.to_owned()
+}
+
+fn actors() -> Vec<Event> {
+    let (actor, channel, address) = (text("owner"), text("telegram"), text("42"));
+    let pairing = text("01ARZ3NDEKTSV4RRFFQ69G5FAV");
+    vec![
+        ActorAdded { actor: text("guest_k7m2qa"), role: text("guest"), name: Some(text("a guest")) }.into(),
+        PairingIssued { pairing: pairing.clone(), actor: actor.clone(), until: 1_700_000_300_000_000 }.into(),
+        PairingRevoked { pairing: pairing.clone(), actor: actor.clone() }.into(),
+        AddressBound {
+            actor: actor.clone(),
+            channel: channel.clone(),
+            address: address.clone(),
+            pairing: Some(pairing),
+        }
+        .into(),
+        AddressRevoked { actor: actor.clone(), channel, address }.into(),
+        AutonomySet { actor: actor.clone(), autonomy: text("full") }.into(),
+        LanguageSet { actor, language: text("it") }.into(),
+    ]
 }
 
 fn hash(byte: u8) -> BlobHash {
@@ -140,6 +164,7 @@ fn decisions() -> Vec<Event> {
             rules_digest: "0a".repeat(16),
             given: None,
             dialogs: false,
+            address: None,
         }
         .into(),
         CandidatesRanked {
@@ -345,7 +370,8 @@ pub(super) fn grown() -> Vec<Event> {
             Event::TurnOpened(opened) => {
                 let given = Some(Json(json!({ "tool": "undo_last_turn", "args": {} })));
                 events.push(TurnOpened { given, ..opened.clone() }.into());
-                later.push(TurnOpened { dialogs: true, ..opened }.into());
+                later.push(TurnOpened { dialogs: true, ..opened.clone() }.into());
+                later.push(TurnOpened { address: Some(text("42")), ..opened }.into());
             }
             Event::InvocationFinished(finished) => {
                 let changes = Kept::json(&serde_json::to_value([&op]).expect("plain data"));

@@ -3,6 +3,7 @@
 //! A label and a schema that once landed stay readable for ever. New optional fields with a default keep the schema;
 //! anything else is a new schema with an upcaster. What a payload means is said at its type.
 
+pub mod actor;
 pub mod dialog;
 #[cfg(test)]
 mod examples;
@@ -239,6 +240,21 @@ events! {
     "dialog_expired" v 1 => DialogExpired(dialog::DialogExpired);
     /// The question is no longer put; the turn closes.
     "dialog_withdrawn" v 1 => DialogWithdrawn(dialog::DialogWithdrawn);
+
+    /// A person is known from here on. Written by the first start and by the owner.
+    "actor_added" v 1 => ActorAdded(actor::ActorAdded);
+    /// A code was made that binds one address to a person.
+    "pairing_issued" v 1 => PairingIssued(actor::PairingIssued);
+    /// A code that nobody used is not taken any more.
+    "pairing_revoked" v 1 => PairingRevoked(actor::PairingRevoked);
+    /// An address is a person's from here on. Written by the channel.
+    "address_bound" v 1 => AddressBound(actor::AddressBound);
+    /// An address is nobody's again.
+    "address_revoked" v 1 => AddressRevoked(actor::AddressRevoked);
+    /// How much is done unasked for a person.
+    "autonomy_set" v 1 => AutonomySet(actor::AutonomySet);
+    /// A person's language.
+    "language_set" v 1 => LanguageSet(actor::LanguageSet);
 
     /// One executor's output was passed to another, which succeeded.
     "passing_observed" v 1 => PassingObserved(mnestome::PassingObserved);

@@ -47,6 +47,9 @@ pub struct TurnOpened {
     /// Whether a question of this turn can be answered where it was asked: then it waits instead of closing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dialogs: bool,
+    /// Where on the channel the answer goes, where the channel has several places: a chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
 }
 
 /// The catalog was ranked for a sentence.

@@ -1,4 +1,5 @@
 //! State machines: each is `decide`, `evolve` and `react` as plain functions, without I/O.
 
+pub mod actors;
 pub mod catalog;
 pub mod turn;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use metnos_log::{Event, Recorded};
 use serde::{Deserialize, Serialize};
 
+use crate::machines::actors::HOST;
 use crate::projection::Projection;
 
 /// All turns.
@@ -25,6 +26,9 @@ pub struct Summary {
     pub opened_at: i64,
     /// When it was closed, µs.
     pub closed_at: Option<i64>,
+    /// Who asked, where it was not the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
     /// The channel.
     pub channel: String,
     /// Calls that were started.
@@ -70,6 +74,7 @@ impl Projection for Turns {
         if turn.first_seq == 0 {
             turn.first_seq = recorded.seq;
             turn.opened_at = recorded.time.0;
+            turn.actor = Some(recorded.actor.clone()).filter(|actor| actor != HOST);
         }
         turn.last_seq = recorded.seq;
         match recorded.event() {

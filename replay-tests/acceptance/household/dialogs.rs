@@ -44,6 +44,7 @@ fn planned_in(home: &Home, language: &str, text: &str, steps: &Value, dialogs: b
         channel: "console".to_owned(),
         given: Some(json!({ "steps": steps })),
         dialogs,
+        ..Request::default()
     };
     engine::run(&instance, &Gone, CancelFlag::new().unwrap(), &request).unwrap()
 }

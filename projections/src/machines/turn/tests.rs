@@ -128,6 +128,7 @@ pub(super) fn open(text: &str, autonomy: &str) -> Command {
         rules_digest: String::new(),
         given: None,
         dialogs: false,
+        address: None,
     }))
 }
 

@@ -47,8 +47,7 @@ pub(crate) fn run() -> Table {
             approve: "none".to_owned(),
             folder: user_home.clone(),
             channel: "console".to_owned(),
-            given: None,
-            dialogs: false,
+            ..Request::default()
         };
         let cancel = CancelFlag::new().expect("a descriptor is left");
         engine::run(&instance, &Nobody, cancel, &request).expect("a turn comes to its end").final_kind

@@ -1,0 +1,430 @@
+//! The people: one host, any number of guests, the addresses that are theirs and the codes that bind new ones (design
+//! 7-people, «Actors»).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use metnos_log::event::actor::{
+    ActorAdded, AddressBound, AddressRevoked, AutonomySet, LanguageSet, PairingIssued, PairingRevoked,
+};
+use metnos_log::{Event, Micros, Recorded};
+use serde::{Deserialize, Serialize};
+
+use crate::projection::Projection;
+
+/// The host in every event. There is one, whether or not the log says so yet.
+pub const HOST: &str = "owner";
+/// Metnos itself, where nobody asked: its nightly work.
+pub const SYSTEM: &str = "metnos";
+/// The most guests.
+const GUESTS_MAX: usize = 100;
+/// The most codes of one person that are good at once.
+const CODES_MAX: usize = 3;
+
+/// Whose home it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The one whose home it is.
+    Host,
+    /// Anyone else.
+    #[default]
+    Guest,
+}
+
+/// One person.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Actor {
+    /// Host or guest.
+    pub role: Role,
+    /// What the host calls them.
+    pub name: Option<String>,
+    /// How much is done unasked, where that was set.
+    pub autonomy: Option<String>,
+    /// Their language, where that was set.
+    pub language: Option<String>,
+    /// Channel and address of each of their addresses.
+    pub addresses: BTreeSet<(String, String)>,
+}
+
+/// A code that binds one address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pairing {
+    /// Whose address it binds.
+    pub actor: String,
+    /// Until when, µs.
+    pub until: i64,
+    /// Used or revoked.
+    pub is_spent: bool,
+}
+
+/// All people.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Actors {
+    /// People by id.
+    pub actors: BTreeMap<String, Actor>,
+    /// Codes by id.
+    pub pairings: BTreeMap<String, Pairing>,
+}
+
+/// What may be asked of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Someone is to be known.
+    Add {
+        /// The id.
+        actor: String,
+        /// Host or guest.
+        role: Role,
+        /// What the host calls them.
+        name: Option<String>,
+    },
+    /// A code is to be made.
+    Issue {
+        /// Its id.
+        pairing: String,
+        /// For whom.
+        actor: String,
+        /// Until when.
+        until: Micros,
+    },
+    /// A code is not to be taken any more.
+    Withdraw {
+        /// Which.
+        pairing: String,
+    },
+    /// Someone sent a code whose signature is good.
+    Bind {
+        /// Which.
+        pairing: String,
+        /// The channel it came over.
+        channel: String,
+        /// The address it came from.
+        address: String,
+    },
+    /// The first message of the chat that the configuration names, while the host has no address on this channel.
+    Bootstrap {
+        /// The channel.
+        channel: String,
+        /// The address.
+        address: String,
+    },
+    /// An address is to be nobody's.
+    Unbind {
+        /// The channel.
+        channel: String,
+        /// The address.
+        address: String,
+    },
+    /// Autonomy.
+    SetAutonomy {
+        /// Whose.
+        actor: String,
+        /// `read_only`, `supervised`, `full`.
+        autonomy: String,
+    },
+    /// Language.
+    SetLanguage {
+        /// Whose.
+        actor: String,
+        /// `en` or `it`.
+        language: String,
+    },
+}
+
+/// Why it is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// Nobody of that name.
+    #[error("there is no actor {0}")]
+    NobodySuch(String),
+    /// The id is taken, or a second host.
+    #[error("{0} is already there")]
+    Taken(String),
+    /// No more guests.
+    #[error("there are already {GUESTS_MAX} guests")]
+    Full,
+    /// Too many codes at once.
+    #[error("{0} already has {CODES_MAX} codes that nobody used yet")]
+    TooManyCodes(String),
+    /// No code of that name, or it was used or revoked.
+    #[error("this code was used already, or was never given out")]
+    Spent,
+    /// Too late.
+    #[error("this code was good until {}", .0.0)]
+    Expired(Micros),
+    /// The address is someone else's.
+    #[error("this address already belongs to {0}")]
+    Bound(String),
+    /// The address is nobody's.
+    #[error("this address belongs to nobody")]
+    Unbound,
+    /// Someone is paired already.
+    #[error("the host already has an address there")]
+    NotTheFirst,
+}
+
+/// The stream of one person's events.
+pub fn stream(actor: &str) -> String {
+    format!("actor/{actor}")
+}
+
+impl Actors {
+    /// Whose address it is.
+    pub fn at(&self, channel: &str, address: &str) -> Option<&str> {
+        let key = (channel.to_owned(), address.to_owned());
+        self.actors.iter().find(|(_, actor)| actor.addresses.contains(&key)).map(|(id, _)| id.as_str())
+    }
+
+    /// A person by id.
+    pub fn get(&self, actor: &str) -> Option<&Actor> {
+        self.actors.get(actor)
+    }
+
+    /// Whether the host has an address on a channel.
+    pub fn is_connected(&self, channel: &str) -> bool {
+        self.actors.get(HOST).is_some_and(|host| host.addresses.iter().any(|(on, _)| on == channel))
+    }
+
+    fn known(&self, actor: &str) -> Result<&Actor, Rejection> {
+        self.actors.get(actor).ok_or_else(|| Rejection::NobodySuch(actor.to_owned()))
+    }
+
+    fn free(&self, channel: &str, address: &str) -> Result<(), Rejection> {
+        self.at(channel, address).map_or(Ok(()), |actor| Err(Rejection::Bound(actor.to_owned())))
+    }
+}
+
+/// Events that a command leads to, all of one person's stream, whose id comes with them.
+pub fn decide(actors: &Actors, command: Command, now: Micros) -> Result<(String, Vec<Event>), Rejection> {
+    let (actor, event): (String, Event) = match command {
+        Command::Add { actor, role, name } => {
+            let is_host = actor == HOST;
+            if actors.actors.contains_key(&actor) || is_host != (role == Role::Host) || actor == SYSTEM {
+                return Err(Rejection::Taken(actor));
+            }
+            if actors.actors.len() > GUESTS_MAX {
+                return Err(Rejection::Full);
+            }
+            let role = if is_host { "host" } else { "guest" }.to_owned();
+            (actor.clone(), ActorAdded { actor, role, name }.into())
+        }
+        Command::Issue { pairing, actor, until } => {
+            actors.known(&actor)?;
+            let good = actors.pairings.values().filter(|code| code.actor == actor && code.is_good(now)).count();
+            if good >= CODES_MAX {
+                return Err(Rejection::TooManyCodes(actor));
+            }
+            (actor.clone(), PairingIssued { pairing, actor, until: until.0 }.into())
+        }
+        Command::Withdraw { pairing } => {
+            let actor = unspent(actors, &pairing)?.actor.clone();
+            (actor.clone(), PairingRevoked { pairing, actor }.into())
+        }
+        Command::Bind { pairing, channel, address } => {
+            let code = unspent(actors, &pairing)?;
+            if !code.is_good(now) {
+                return Err(Rejection::Expired(Micros(code.until)));
+            }
+            actors.free(&channel, &address)?;
+            let (actor, pairing) = (code.actor.clone(), Some(pairing));
+            (actor.clone(), AddressBound { actor, channel, address, pairing }.into())
+        }
+        Command::Bootstrap { channel, address } => {
+            if actors.is_connected(&channel) || !actors.pairings.is_empty() {
+                return Err(Rejection::NotTheFirst);
+            }
+            actors.free(&channel, &address)?;
+            let actor = HOST.to_owned();
+            (actor.clone(), AddressBound { actor, channel, address, pairing: None }.into())
+        }
+        Command::Unbind { channel, address } => {
+            let actor = actors.at(&channel, &address).ok_or(Rejection::Unbound)?.to_owned();
+            (actor.clone(), AddressRevoked { actor, channel, address }.into())
+        }
+        Command::SetAutonomy { actor, autonomy } => {
+            actors.known(&actor)?;
+            (actor.clone(), AutonomySet { actor, autonomy }.into())
+        }
+        Command::SetLanguage { actor, language } => {
+            actors.known(&actor)?;
+            (actor.clone(), LanguageSet { actor, language }.into())
+        }
+    };
+    Ok((actor, vec![event]))
+}
+
+impl Pairing {
+    /// Whether it is still taken.
+    pub fn is_good(&self, now: Micros) -> bool {
+        !self.is_spent && now.0 < self.until
+    }
+}
+
+fn unspent<'a>(actors: &'a Actors, pairing: &str) -> Result<&'a Pairing, Rejection> {
+    actors.pairings.get(pairing).filter(|code| !code.is_spent).ok_or(Rejection::Spent)
+}
+
+impl Projection for Actors {
+    const NAME: &'static str = "actors";
+    const VERSION: u32 = 1;
+
+    fn evolve(&mut self, recorded: &Recorded) {
+        match recorded.event() {
+            Some(Event::ActorAdded(added)) => {
+                let role = if added.role == "host" { Role::Host } else { Role::Guest };
+                let actor = Actor { role, name: added.name.clone(), ..Actor::default() };
+                self.actors.entry(added.actor.clone()).or_insert(actor);
+            }
+            Some(Event::PairingIssued(issued)) => {
+                let code = Pairing { actor: issued.actor.clone(), until: issued.until, is_spent: false };
+                self.pairings.insert(issued.pairing.clone(), code);
+            }
+            Some(Event::PairingRevoked(revoked)) => self.spend(&revoked.pairing),
+            Some(Event::AddressBound(bound)) => {
+                if let Some(pairing) = &bound.pairing {
+                    self.spend(pairing);
+                }
+                let actor = self.actors.entry(bound.actor.clone()).or_default();
+                actor.addresses.insert((bound.channel.clone(), bound.address.clone()));
+            }
+            Some(Event::AddressRevoked(revoked)) => {
+                if let Some(actor) = self.actors.get_mut(&revoked.actor) {
+                    actor.addresses.remove(&(revoked.channel.clone(), revoked.address.clone()));
+                }
+            }
+            Some(Event::AutonomySet(set)) => {
+                if let Some(actor) = self.actors.get_mut(&set.actor) {
+                    actor.autonomy = Some(set.autonomy.clone());
+                }
+            }
+            Some(Event::LanguageSet(set)) => {
+                if let Some(actor) = self.actors.get_mut(&set.actor) {
+                    actor.language = Some(set.language.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Actors {
+    fn spend(&mut self, pairing: &str) {
+        if let Some(code) = self.pairings.get_mut(pairing) {
+            code.is_spent = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metnos_log::EventId;
+    use metnos_log::envelope::Body;
+
+    use super::*;
+
+    const NOW: Micros = Micros(1_000_000);
+
+    fn text(text: &str) -> String {
+        text.to_owned()
+    }
+
+    fn folded(events: Vec<Event>) -> Actors {
+        let mut actors = Actors::default();
+        for (seq, event) in (1..).zip(events) {
+            actors.evolve(&Recorded {
+                seq,
+                id: EventId::new(NOW, [0; 10]),
+                time: NOW,
+                stream: String::new(),
+                version: seq,
+                kind: event.label().to_owned(),
+                schema: event.schema(),
+                actor: HOST.to_owned(),
+                turn: None,
+                cause: None,
+                flags: 0,
+                body: Body::Known(event),
+                leaf: [0; 32],
+            });
+        }
+        actors
+    }
+
+    fn add(actor: &str) -> Command {
+        let role = if actor == HOST { Role::Host } else { Role::Guest };
+        Command::Add { actor: text(actor), role, name: None }
+    }
+
+    fn issue(pairing: &str, actor: &str) -> Command {
+        Command::Issue { pairing: text(pairing), actor: text(actor), until: Micros(NOW.0 + 10) }
+    }
+
+    fn bind(pairing: &str, address: &str) -> Command {
+        Command::Bind { pairing: text(pairing), channel: text("telegram"), address: text(address) }
+    }
+
+    #[track_caller]
+    fn check(given: &[Command], at: i64, when: Command, then: &Result<&str, Rejection>) -> Actors {
+        let mut events = Vec::new();
+        for command in given {
+            let (_, more) = decide(&folded(events.clone()), command.clone(), NOW).unwrap();
+            events.extend(more);
+        }
+        let decided = decide(&folded(events.clone()), when, Micros(NOW.0 + at));
+        assert_eq!(decided.as_ref().map(|(actor, _)| actor.as_str()).map_err(Clone::clone), *then);
+        events.extend(decided.map(|(_, more)| more).unwrap_or_default());
+        folded(events)
+    }
+
+    #[test]
+    fn a_code_binds_one_address_once() {
+        let given = [add(HOST), issue("a", HOST)];
+        let actors = check(&given, 0, bind("a", "7"), &Ok(HOST));
+        assert_eq!((actors.at("telegram", "7"), actors.at("matrix", "7")), (Some(HOST), None));
+        assert!(actors.is_connected("telegram") && !actors.is_connected("matrix"));
+        check(&[add(HOST), issue("a", HOST), bind("a", "7")], 0, bind("a", "8"), &Err(Rejection::Spent));
+        check(&given, 10, bind("a", "7"), &Err(Rejection::Expired(Micros(NOW.0 + 10))));
+        check(&given, 0, bind("b", "7"), &Err(Rejection::Spent));
+        let withdrawn = [add(HOST), issue("a", HOST), Command::Withdraw { pairing: text("a") }];
+        check(&withdrawn, 0, bind("a", "7"), &Err(Rejection::Spent));
+    }
+
+    #[test]
+    fn an_address_is_one_persons_until_it_is_revoked() {
+        let given = [add(HOST), add("guest_1"), issue("a", HOST), bind("a", "7"), issue("b", "guest_1")];
+        check(&given, 0, bind("b", "7"), &Err(Rejection::Bound(text(HOST))));
+        let unbind = Command::Unbind { channel: text("telegram"), address: text("7") };
+        let given = [&given[..], std::slice::from_ref(&unbind)].concat();
+        let actors = check(&given, 0, bind("b", "7"), &Ok("guest_1"));
+        assert_eq!(actors.at("telegram", "7"), Some("guest_1"));
+        check(&given, 0, unbind, &Err(Rejection::Unbound));
+    }
+
+    #[test]
+    fn there_is_one_host_and_codes_are_few() {
+        check(&[add(HOST)], 0, add(HOST), &Err(Rejection::Taken(text(HOST))));
+        let second = Command::Add { actor: text("guest_1"), role: Role::Host, name: None };
+        check(&[add(HOST)], 0, second, &Err(Rejection::Taken(text("guest_1"))));
+        check(&[], 0, add(SYSTEM), &Err(Rejection::Taken(text(SYSTEM))));
+        let given = [add(HOST), issue("a", HOST), issue("b", HOST), issue("c", HOST)];
+        check(&given, 0, issue("d", HOST), &Err(Rejection::TooManyCodes(text(HOST))));
+        check(&given, 10, issue("d", HOST), &Ok(HOST));
+        check(&[], 0, issue("a", "guest_9"), &Err(Rejection::NobodySuch(text("guest_9"))));
+    }
+
+    #[test]
+    fn only_the_first_chat_of_a_new_instance_binds_the_host_without_a_code() {
+        let first = Command::Bootstrap { channel: text("telegram"), address: text("7") };
+        check(&[add(HOST)], 0, first.clone(), &Ok(HOST));
+        check(&[add(HOST), issue("a", HOST)], 0, first.clone(), &Err(Rejection::NotTheFirst));
+        check(&[add(HOST), first.clone()], 0, first, &Err(Rejection::NotTheFirst));
+    }
+
+    #[test]
+    fn what_is_set_for_one_person_is_theirs() {
+        let set = Command::SetAutonomy { actor: text("guest_1"), autonomy: text("supervised") };
+        let actors = check(&[add(HOST), add("guest_1")], 0, set, &Ok("guest_1"));
+        assert_eq!(actors.get("guest_1").unwrap().autonomy.as_deref(), Some("supervised"));
+        assert_eq!(actors.get(HOST).unwrap().autonomy, None);
+    }
+}
