@@ -6,6 +6,7 @@
 pub mod broker;
 pub mod builtins;
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod effects;
 pub mod engine;
@@ -18,6 +19,7 @@ pub mod located;
 pub mod manifest;
 pub mod projector;
 pub mod sandbox;
+pub mod scheduler;
 pub mod service;
 pub mod signing;
 mod why;

@@ -168,7 +168,7 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
 
 /// What the daemon carries beside commands.
 fn services(_instance: &Instance) -> Vec<Arc<dyn Service>> {
-    Vec::new()
+    vec![crate::scheduler::service()]
 }
 
 /// Opens the pages. A port that someone else has is no reason not to serve.

@@ -150,7 +150,8 @@ impl Cadence {
             return every(interval).ok_or_else(form)?;
         }
         let fields: Vec<&str> = text.split_whitespace().collect();
-        let is_cron = fields.iter().all(|field| field.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '*' | '?')));
+        let is_cron =
+            fields.iter().all(|field| field.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '*' | '?')));
         match fields.len() {
             5 => cron(&fields),
             count @ (2..=4 | 6..=8) if is_cron => Err(CadenceError::Fields(text.to_owned(), count)),
@@ -178,7 +179,9 @@ impl Cadence {
 
     /// The next firings, at most `count`.
     pub fn firings(&self, after: i64, anchor: i64, zone: &Zone, count: usize) -> Vec<i64> {
-        std::iter::successors(self.next(after, anchor, zone), |last| self.next(*last, anchor, zone)).take(count).collect()
+        std::iter::successors(self.next(after, anchor, zone), |last| self.next(*last, anchor, zone))
+            .take(count)
+            .collect()
     }
 
     /// How many firings there were after `after` and up to `until`, counted no further than `most`, and the last of them.
