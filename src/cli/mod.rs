@@ -15,6 +15,7 @@ mod doctor;
 mod editor;
 mod executor;
 mod fit;
+mod inbox;
 mod interrupt;
 mod log;
 mod man;
@@ -24,6 +25,7 @@ mod plan;
 mod prefilter;
 mod progress;
 mod replay;
+mod schedule;
 mod serve;
 mod status;
 mod terminal;
@@ -124,6 +126,9 @@ enum Command {
     /// Keep credentials for executors that name them.
     #[command(subcommand)]
     Credential(credential::Credential),
+    /// Look at and change what happens at times.
+    #[command(subcommand)]
+    Schedule(schedule::Schedule),
     /// Look at past turns.
     #[command(subcommand)]
     Turn(turn::Turn),
@@ -156,6 +161,7 @@ impl Command {
             | Self::Status
             | Self::Doctor
             | Self::Credential(_)
+            | Self::Schedule(_)
             | Self::Turn(_)
             | Self::Executor(_)
             | Self::Log(_)
@@ -249,6 +255,7 @@ impl Context {
             Command::Demo => demo::run(self),
             Command::Config(command) => config::run(self, command),
             Command::Credential(command) => credential::run(self, command),
+            Command::Schedule(command) => schedule::run(self, command),
             Command::Turn(command) => turn::run(self, command),
             Command::Executor(command) => executor::run(self, command),
             Command::Log(command) => log::run(self, command),

@@ -17,7 +17,7 @@ use crate::instance::{Instance, InstanceError, now};
 use crate::sandbox::{CancelFlag, Progress};
 
 /// The channel of turns that a schedule begins: nobody is there, and nothing but the scheduler goes on with them.
-pub const CHANNEL: &str = "schedule";
+pub(super) const CHANNEL: &str = "schedule";
 /// A claimed slot whose turn was never begun is begun by another process no later than this, in µs.
 const BEGUN_LATE_US: i64 = 3_600_000_000;
 /// Classes of failures that may be gone a minute later.

@@ -57,11 +57,6 @@ impl Scheduler {
         self.busy().insert(id.to_owned()).then(|| Hold { scheduler: self, id: id.to_owned() })
     }
 
-    /// How many fires run in this process.
-    fn running(&self) -> usize {
-        self.busy().len()
-    }
-
     /// Whether something here fires what is due: a daemon.
     pub fn serves(&self) -> bool {
         self.serves.load(Ordering::SeqCst)
