@@ -213,13 +213,12 @@ fn add(context: &Context, add: &Add) -> Result<u8, Failure> {
             "metnos schedule add \"every morning at 8 tell me how many files are in ~/inbox\"",
         ));
     };
-    let args = match &add.options.when {
-        Some(when) => add.options.args(when, text),
-        None => {
-            let (when, query) = said(&instance, language, text)?;
-            add.options.args(&when, &query)
-        }
+    let (when, query) = match &add.options.when {
+        Some(when) => (when.clone(), text.clone()),
+        None => said(&instance, language, text)?,
     };
+    asked::check(&instance, language, &Asked { when: when.clone(), ..add.options.asked(Some(&query), &instance) })?;
+    let args = add.options.args(&when, &query);
     let approve = if context.global.yes { Approve::All } else { add.approve };
     let given = json!({ "tool": "schedule_recurring", "args": args });
     let turn = ask::carry_out(context, &instance, format!("schedule add {text}"), approve, Some(given))?;

@@ -120,6 +120,11 @@ pub fn create(instance: &Instance, language: Language, asked: &Asked) -> Result<
     change(instance, &create)?.map_err(|rejection| says.rejected(rejection))
 }
 
+/// Says why it could not be made, before anyone is asked for consent.
+pub fn check(instance: &Instance, language: Language, asked: &Asked) -> Result<(), AskError> {
+    contract(Says::new(instance, language), asked, None).map(|_| ())
+}
+
 /// Changes what a schedule does, or when; what is not said stays as it is.
 pub fn modify(instance: &Instance, language: Language, id: &str, asked: &Asked) -> Result<String, AskError> {
     let says = Says::new(instance, language);
@@ -155,16 +160,17 @@ pub fn meant(instance: &Instance, language: Language, name: &str, any: bool) -> 
     let schedules = instance.schedules();
     let wanted = name.trim().trim_start_matches('#');
     let theirs = schedules.schedules.iter().filter(|(_, schedule)| is_theirs(instance, schedule));
-    let theirs: Vec<_> = theirs.filter(|(_, schedule)| any || schedule.state.is_alive()).collect();
+    let theirs: Vec<_> = theirs.collect();
     if let Some((id, _)) = theirs.iter().find(|(id, _)| id.as_str() == wanted) {
         return Ok((*id).clone());
     }
+    let theirs: Vec<_> = theirs.into_iter().filter(|(_, schedule)| any || schedule.state.is_alive()).collect();
     let words = words_of(wanted);
     let mut best: Vec<(usize, String, String)> = Vec::new();
     for (id, schedule) in theirs.iter().filter(|(_, schedule)| schedule.contract.kind != "job") {
         let what = told::what(instance, schedule)?;
         let said = words_of(&what);
-        let hits = words.iter().filter(|word| said.iter().any(|other| other == *word || other.contains(*word))).count();
+        let hits = words.iter().filter(|word| said.iter().any(|other| other.contains(*word))).count();
         if hits > 0 {
             best.push((hits, (*id).clone(), what));
         }

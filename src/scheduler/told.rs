@@ -37,7 +37,7 @@ pub fn line(instance: &Instance, language: Language, id: &str, schedule: &Schedu
     let stamp = |micros: i64| jiff::Timestamp::from_microsecond(micros).unwrap_or_default().to_string();
     Ok(json!({
         "schedule_id": id,
-        "what": what(instance, schedule)?,
+        "what": if contract.kind == "steps" { steps(&what(instance, schedule)?) } else { what(instance, schedule)? },
         "kind": contract.kind,
         "actor": schedule.actor,
         "state": schedule.state.name(),
@@ -60,6 +60,14 @@ pub fn line(instance: &Instance, language: Language, id: &str, schedule: &Schedu
         "grace_window_minutes": contract.grace_s / 60,
         "delivery_channel": contract.channel,
     }))
+}
+
+/// Named steps in one line.
+fn steps(json: &str) -> String {
+    let steps: Value = serde_json::from_str(json).unwrap_or_default();
+    let said = |step: &Value| format!("{} {}", step["tool"].as_str().unwrap_or_default(), step["args"]);
+    let lines: Vec<String> = steps["steps"].as_array().into_iter().flatten().map(said).collect();
+    lines.join(", ")
 }
 
 /// What came of each slot, the newest last, at most `most`.

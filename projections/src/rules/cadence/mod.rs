@@ -150,10 +150,13 @@ impl Cadence {
             return every(interval).ok_or_else(form)?;
         }
         let fields: Vec<&str> = text.split_whitespace().collect();
-        let is_cron =
-            fields.iter().all(|field| field.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '*' | '?')));
+        // Words of a person may be five too.
+        let is_cron = fields
+            .iter()
+            .take(2)
+            .all(|field| field.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '*' | '?')));
         match fields.len() {
-            5 => cron(&fields),
+            5 if is_cron => cron(&fields),
             count @ (2..=4 | 6..=8) if is_cron => Err(CadenceError::Fields(text.to_owned(), count)),
             _ => Err(form()),
         }

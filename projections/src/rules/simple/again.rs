@@ -53,6 +53,11 @@ pub(super) fn again(
         recurring::Found::Time(recurring) if other && !recurring.timed => return None,
         recurring::Found::Time(recurring) => recurring,
     };
+    // «every 0 minutes» is read and means nothing.
+    if let Err(error) = Zone::named(facts.zone).and_then(|zone| Cadence::read(&recurring.when, &zone)) {
+        let (key, values) = error.told();
+        return Some(abstain(0, AbstentionKind::Ask, messages.say(language, key, values), Vec::new()));
+    }
     let spans: Vec<(usize, usize)> =
         recurring.spans.iter().map(|span| (items[span.start].start, items[span.end - 1].end)).collect();
     let (rest, asked) = left_of(text, &spans);

@@ -333,7 +333,7 @@ impl Reader<'_> {
             (None, Some(n)) => (n, from + 1),
             (None, None) => (1, from),
         };
-        if count < 1 {
+        if count < 0 {
             return None;
         }
         let cadence = match self.period(unit)? {
@@ -507,12 +507,12 @@ fn cron(cadence: &Cadence, minutes: i64, day: Option<i64>) -> Option<String> {
     let every = |n: i64| if n == 1 { "*".to_owned() } else { format!("*/{n}") };
     Some(match cadence {
         // What does not divide an hour or a day is no line of cron: its steps would be of two lengths.
-        Cadence::Minutes(n) if 60 % *n == 0 && *n < 60 => format!("{} * * * *", every(*n)),
-        Cadence::Hours(n) if 24 % *n == 0 && *n < 24 => format!("0 {} * * *", every(*n)),
+        Cadence::Minutes(n) if *n > 0 && *n < 60 && 60 % *n == 0 => format!("{} * * * *", every(*n)),
+        Cadence::Hours(n) if *n > 0 && *n < 24 && 24 % *n == 0 => format!("0 {} * * *", every(*n)),
         Cadence::Minutes(n) if *n <= 366 * 24 * 60 => format!("every_{n}_minutes"),
         Cadence::Hours(n) if *n <= 366 * 24 => format!("every_{n}_hours"),
         Cadence::Minutes(_) => return None,
-        Cadence::Days(n) if *n < 29 => format!("{minute} {hour} {} * *", every(*n)),
+        Cadence::Days(n) if *n > 0 && *n < 29 => format!("{minute} {hour} {} * *", every(*n)),
         Cadence::Hours(_) | Cadence::Days(_) => return None,
         Cadence::Weekly(days) => {
             let days: Vec<String> = days.iter().map(i8::to_string).collect();
