@@ -192,8 +192,9 @@ impl Cadence {
         if let Self::Every(seconds) = self {
             let period = i64::from((*seconds).max(1)) * SECOND_US;
             let upto = |moment: i64| moment.saturating_sub(anchor).max(0) / period;
-            let count = u32::try_from(upto(until) - upto(after)).unwrap_or(0);
-            return (count.min(most), Some(anchor + upto(until) * period).filter(|_| count > 0));
+            let count = u32::try_from(upto(until) - upto(after)).unwrap_or(0).min(most);
+            let last = anchor.saturating_add((upto(after) + i64::from(count)).saturating_mul(period));
+            return (count, Some(last).filter(|_| count > 0));
         }
         let (mut count, mut last) = (0, None);
         let mut at = after;
