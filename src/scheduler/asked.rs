@@ -52,7 +52,7 @@ pub struct Asked {
 /// Why it is not done: an error class, and a sentence for the person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// `invalid_args`, `not_found`, `conflict`, `ambiguous`.
+    /// `invalid_args`, `not_found`, `not_applicable`.
     pub class: &'static str,
     /// The sentence.
     pub said: String,
@@ -95,17 +95,17 @@ impl<'a> Says<'a> {
         match rejection {
             Rejection::NoSuch(id) => self.refused("not_found", "schedule.no_such", json!({ "name": id })),
             Rejection::Over(id, state) => {
-                self.refused("conflict", "schedule.over", json!({ "schedule": id, "state": state }))
+                self.refused("not_applicable", "schedule.over", json!({ "schedule": id, "state": state }))
             }
             Rejection::Already(id, state) => {
-                self.refused("conflict", "schedule.already", json!({ "schedule": id, "state": state }))
+                self.refused("not_applicable", "schedule.already", json!({ "schedule": id, "state": state }))
             }
-            Rejection::Full(_) => self.refused("conflict", "schedule.full", json!({})),
-            Rejection::Running(id) => self.refused("conflict", "schedule.running", json!({ "schedule": id })),
+            Rejection::Full(_) => self.refused("not_applicable", "schedule.full", json!({})),
+            Rejection::Running(id) => self.refused("not_applicable", "schedule.running", json!({ "schedule": id })),
             Rejection::Past(_) => self.refused("invalid_args", "schedule.past", json!({})),
             Rejection::Cadence(error) => self.cadence(&error),
             Rejection::Taken(id) | Rejection::NotDue(id) | Rejection::NoSuchFire(id) => {
-                self.refused("conflict", "schedule.no_such", json!({ "name": id }))
+                self.refused("not_applicable", "schedule.no_such", json!({ "name": id }))
             }
         }
     }
@@ -183,7 +183,7 @@ pub fn meant(instance: &Instance, language: Language, name: &str, any: bool) -> 
         [] => Err(says.refused("not_found", "schedule.no_such", json!({ "name": name }))),
         several => {
             let options: Vec<Value> = several.iter().map(|(_, id, what)| json!({ "id": id, "what": what })).collect();
-            Err(says.refused("ambiguous", "schedule.which", json!({ "name": name, "options": options })))
+            Err(says.refused("not_found", "schedule.which", json!({ "name": name, "options": options })))
         }
     }
 }

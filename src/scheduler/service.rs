@@ -81,7 +81,7 @@ impl Service for Timekeeper {
             sleep(around, pause);
         }
         instance.scheduler.serves.store(false, Ordering::SeqCst);
-        stop(running);
+        stop(&running);
     }
 }
 
@@ -213,7 +213,7 @@ fn broken_off(instance: &Instance, id: &str, fire: &Fire) {
 }
 
 /// Stops what runs, as Ctrl-C would; what does not stop in time is left as a kill would leave it.
-fn stop(running: BTreeMap<String, Running>) {
+fn stop(running: &BTreeMap<String, Running>) {
     let deadline = Instant::now() + STOP_PATIENCE;
     for fire in running.values() {
         fire.stopping.flag.cancel();

@@ -144,7 +144,9 @@ pub fn decide(schedules: &Schedules, command: Command, now: Micros) -> Result<(S
         }
         Command::Pause(id) => match alive(schedules, &id)?.state {
             State::Paused => Err(Rejection::Already(id, "paused")),
-            _ => Ok((id.clone(), vec![SchedulePaused { schedule: id, by: "person".to_owned() }.into()])),
+            State::Active | State::Completed | State::Cancelled => {
+                Ok((id.clone(), vec![SchedulePaused { schedule: id, by: "person".to_owned() }.into()]))
+            }
         },
         Command::Resume(id) => {
             let schedule = alive(schedules, &id)?;

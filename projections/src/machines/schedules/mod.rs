@@ -186,13 +186,13 @@ pub fn turn_of(slot: i64, fire: &str, attempt: u32) -> TurnId {
 /// The id of an event that follows from what it says, so that it is recorded once; none where it may come again.
 pub fn id_of(event: &Event) -> Option<EventId> {
     let id = |domain: &str, slot: i64, key: &[&[u8]]| Some(EventId::derived(Micros(slot), domain, key));
-    match event {
-        Event::SlotClaimed(claimed) => id("metnos slot claimed v1", claimed.slot, &[claimed.fire.as_bytes()]),
-        Event::SlotSettled(settled) => {
+    match Some(event) {
+        Some(Event::SlotClaimed(claimed)) => id("metnos slot claimed v1", claimed.slot, &[claimed.fire.as_bytes()]),
+        Some(Event::SlotSettled(settled)) => {
             let key: &[&[u8]] = &[settled.fire.as_bytes(), &settled.attempt.to_le_bytes()];
             id("metnos slot settled v1", settled.slot, key)
         }
-        Event::SlotMissed(missed) => {
+        Some(Event::SlotMissed(missed)) => {
             let key: &[&[u8]] = &[missed.schedule.as_bytes(), missed.verdict.as_bytes(), &missed.last.to_le_bytes()];
             id("metnos slot missed v1", missed.slot, key)
         }

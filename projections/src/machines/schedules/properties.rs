@@ -112,17 +112,17 @@ fn accounted_for(disk: &Disk, cadence: &str) {
     let cadence = Cadence::read(cadence, &zone).unwrap();
     let mut next = None;
     for (time, event) in &disk.events {
-        match event {
-            Event::ScheduleCreated(created) => next = created.contract.next,
-            Event::ScheduleResumed(resumed) => next = resumed.next,
-            Event::SlotClaimed(claimed) if claimed.by != "person" => {
+        match Some(event) {
+            Some(Event::ScheduleCreated(created)) => next = created.contract.next,
+            Some(Event::ScheduleResumed(resumed)) => next = resumed.next,
+            Some(Event::SlotClaimed(claimed)) if claimed.by != "person" => {
                 *seen.entry(claimed.slot).or_default() += 1;
                 assert_eq!(Some(claimed.slot), next, "a slot was left out");
                 assert!(claimed.slot <= *time);
                 assert_eq!(cadence.next(claimed.slot - 1, START, &zone), Some(claimed.slot));
                 next = claimed.next;
             }
-            Event::SlotMissed(missed) => {
+            Some(Event::SlotMissed(missed)) => {
                 assert_eq!(Some(missed.slot), next, "slots were left out");
                 if missed.verdict != "late" {
                     let after = cadence.next(missed.last, START, &zone);

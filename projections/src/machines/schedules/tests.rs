@@ -62,17 +62,17 @@ fn after(given: &[(i64, Command)]) -> Schedules {
 fn told(events: &[Event]) -> Vec<String> {
     let day = |micros: i64| (micros - START) / HOUR;
     let next = |next: Option<i64>| next.map_or("-".to_owned(), |next| day(next).to_string());
-    let tell = |event: &Event| match event {
-        Event::SlotClaimed(e) => format!("claimed {} {} next {}", e.by, day(e.slot), next(e.next)),
-        Event::SlotMissed(e) => {
+    let tell = |event: &Event| match Some(event) {
+        Some(Event::SlotClaimed(e)) => format!("claimed {} {} next {}", e.by, day(e.slot), next(e.next)),
+        Some(Event::SlotMissed(e)) => {
             let more = if e.is_more { "+" } else { "" };
             format!("missed {} {}..{} {}{more} next {}", e.verdict, day(e.slot), day(e.last), e.count, next(e.next))
         }
-        Event::SlotSettled(e) => {
+        Some(Event::SlotSettled(e)) => {
             let again = if e.again.is_some() { " again" } else { "" };
             format!("settled {} {}{}{again}", e.attempt, e.outcome, if e.is_told { " told" } else { "" })
         }
-        other => other.label().to_owned(),
+        _ => event.label().to_owned(),
     };
     events.iter().map(tell).collect()
 }

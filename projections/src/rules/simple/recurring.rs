@@ -511,9 +511,8 @@ fn cron(cadence: &Cadence, minutes: i64, day: Option<i64>) -> Option<String> {
         Cadence::Hours(n) if *n > 0 && *n < 24 && 24 % *n == 0 => format!("0 {} * * *", every(*n)),
         Cadence::Minutes(n) if *n <= 366 * 24 * 60 => format!("every_{n}_minutes"),
         Cadence::Hours(n) if *n <= 366 * 24 => format!("every_{n}_hours"),
-        Cadence::Minutes(_) => return None,
         Cadence::Days(n) if *n > 0 && *n < 29 => format!("{minute} {hour} {} * *", every(*n)),
-        Cadence::Hours(_) | Cadence::Days(_) => return None,
+        Cadence::Minutes(_) | Cadence::Hours(_) | Cadence::Days(_) => return None,
         Cadence::Weekly(days) => {
             let days: Vec<String> = days.iter().map(i8::to_string).collect();
             format!("{minute} {hour} * * {}", days.join(","))
