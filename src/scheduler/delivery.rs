@@ -4,7 +4,7 @@
 //! between the two tells it again at worst, never not at all.
 
 use metnos_log::{Event, Recorded};
-use metnos_projections::machines::schedules::{Command, Schedules, Untold};
+use metnos_projections::machines::schedules::{Command, Schedules, State, Untold};
 use metnos_projections::messages::Language;
 use serde_json::json;
 
@@ -78,6 +78,8 @@ fn said(instance: &Instance, untold: &Untold) -> Result<Option<(Recorded, String
         "what": crate::why::short(&what, 120),
         "when": told::moment(instance, language, schedule, untold.slot),
         "message": message,
+        "is_paused": schedule.state == State::Paused && schedule.failures >= schedule.contract.failures_max,
+        "failures": schedule.failures,
     });
     Ok(Some((recorded, instance.rules.messages.say(language, key, values))))
 }

@@ -10,6 +10,8 @@ pub mod delivery;
 mod fire;
 pub mod jobs;
 mod service;
+#[cfg(test)]
+mod tests;
 pub mod told;
 
 use std::collections::BTreeSet;
@@ -125,7 +127,9 @@ pub fn run_now(instance: &Instance, id: &str, stopping: &Stopping) -> Result<Res
     let Some(_hold) = instance.scheduler.hold(id) else {
         return Ok(Err(Rejection::Running(id.to_owned())));
     };
-    if let Err(refused) = change(instance, &Command::RunNow(id.to_owned()))? {
+    // Nobody is at what a killed process left: its outcome comes first, and is what there is to say.
+    let left = instance.schedules().get(id).is_some_and(|schedule| schedule.fire.is_some());
+    if !left && let Err(refused) = change(instance, &Command::RunNow(id.to_owned()))? {
         return Ok(Err(refused));
     }
     let fire = instance.schedules().get(id).and_then(|schedule| schedule.fire.clone());

@@ -13,6 +13,7 @@ mod history;
 mod planner;
 mod prefilter;
 mod replay;
+mod schedules;
 mod sqlite;
 mod steps;
 mod table;
@@ -31,6 +32,7 @@ const SECTIONS: &[Section] = &[
     ("prefilter", prefilter::run),
     ("cold_call", cold_call::run),
     ("turn", turn::run),
+    ("schedules", schedules::run),
 ];
 
 fn main() {
