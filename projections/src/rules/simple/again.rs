@@ -40,7 +40,9 @@ pub(super) fn again(
     let other = other && !usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 150);
     let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);
     let reminds = items.iter().any(|i| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule"));
+    // «next Monday at 9» is one Monday, though «Monday at 9» may be each.
     let found = match recurring::recurring(lexicons, language, items, likely) {
+        _ if once::names_a_day(lexicons, language, items) => once::once(lexicons, language, items, facts, reminds),
         recurring::Found::Nothing => once::once(lexicons, language, items, facts, reminds),
         found => found,
     };
@@ -115,6 +117,7 @@ pub fn cadence(lexicons: &Lexicons, facts: &Facts<'_>, text: &str) -> Option<Str
     std::iter::once(told).chain(others).find_map(|language| {
         let items = super::sentence(lexicons, facts, language, text);
         let found = match recurring::recurring(lexicons, language, &items, true) {
+            _ if once::names_a_day(lexicons, language, &items) => once::once(lexicons, language, &items, facts, true),
             recurring::Found::Nothing => once::once(lexicons, language, &items, facts, true),
             found => found,
         };

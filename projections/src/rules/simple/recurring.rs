@@ -102,7 +102,8 @@ impl Reader<'_> {
             let minutes = self.at_part(time, late.or(part.as_deref()));
             let within = |at: usize| (from..to).contains(&at) || apart.as_ref().is_some_and(|s| s.contains(&at));
             // A time of day that went into nothing would make it another one.
-            let left = (0..self.tokens.len()).any(|at| !within(at) && self.is_clock(at));
+            let left = (0..self.tokens.len())
+                .any(|at| !within(at) && (self.is_clock(at) || (self.likely && self.weekday(at).is_some())));
             // «every other day… no, every day»: which one is meant is for the person to say.
             let again = (to..self.tokens.len()).any(|at| !within(at) && self.cadence(at).is_some());
             let cron = cron(&cadence, minutes, day).filter(|_| !left && !again);
@@ -201,6 +202,16 @@ impl Reader<'_> {
             let senses = self.lexicons.senses_of(singular, self.language);
             senses.iter().find_map(|s| if let Sense::Weekday(n) = s { Some(*n % 7) } else { None })
         })
+    }
+
+    /// The month that is named at `at`, from 1.
+    pub(super) fn month(&self, at: usize) -> Option<i8> {
+        self.sense(at, |s| if let Sense::Month(n) = s { Some(*n) } else { None })
+    }
+
+    /// «third», as a number.
+    pub(super) fn ordinal(&self, at: usize) -> Option<i64> {
+        self.sense(at, |s| if let Sense::Ordinal(n) = s { Some(*n) } else { None })
     }
 
     /// The part of the day that is named at `at`.

@@ -221,6 +221,8 @@ pub(crate) struct Recurrence {
     pub(crate) after: Vec<String>,
     /// «an», before a unit of time.
     pub(crate) one: Vec<String>,
+    /// «next», beside a day of the week: the one to come.
+    pub(crate) next: Vec<String>,
     /// «tomorrow», «tonight».
     pub(crate) days: BTreeMap<String, Day>,
     /// «say», «like»: stand between days and a time and say nothing.
