@@ -253,7 +253,7 @@ fn said(instance: &Instance, language: Language, text: &str) -> Result<(String, 
 }
 
 fn changed(context: &Context, which: &str, command: impl FnOnce(String) -> Command) -> Result<u8, Failure> {
-    let instance = context.instance()?;
+    let instance = context.ready(&context.flags())?;
     let language = context.language(&instance);
     let id = asked::meant(&instance, language, which, false)?;
     asked::command(&instance, language, &id, &command(id.clone()))?;

@@ -13,12 +13,19 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let quarantined = check::quarantined(&instance);
     let turns = instance.turns();
     let open = turns.open().count();
+    let schedules = instance.schedules();
     let size = std::fs::metadata(instance.dirs.log()).map_or(0, |metadata| metadata.len());
     let about = context.served.as_ref().map(|served| &served.about);
     let status = json!({
         "log": { "id": instance.log.id(), "events": head.size, "head": crate::signing::hex(&head.head), "file_bytes": size },
         "executors": { "active": active, "quarantined": quarantined.iter().map(|(name, reason)| json!({ "name": name, "reason": reason })).collect::<Vec<_>>() },
         "turns": { "all": turns.turns.len(), "open": open },
+        "schedules": {
+            "active": schedules.due.len(),
+            "running": schedules.running.len(),
+            "next_fire": schedules.due.first().map(|(slot, _)| output::moment(*slot, &instance.settings.zone)),
+            "untold": schedules.untold.values().map(Vec::len).sum::<usize>(),
+        },
         "folders": { "config": instance.dirs.config, "data": instance.dirs.data, "workspace": instance.dirs.workspace },
         "autonomy": instance.settings.autonomy,
         "daemon": about.map(|about| json!({ "pid": about.pid, "since": about.since, "socket": about.socket, "http": about.http })),

@@ -255,13 +255,18 @@ impl Builder<'_> {
             (_, Some(at), ..) => ("toggle_recurring", at, Some(true)),
             (_, _, Some(at), _) => ("toggle_recurring", at, Some(false)),
             (.., Some(at)) => ("run_now_recurring", at, None),
-            _ => return self.list_tasks(),
+            _ => match self.told_of_one() {
+                Some((name, at)) => (name, at, None),
+                None => return self.list_tasks(),
+            },
         };
         let Some(tool) = self.tools.indexed(name) else { return Ok(false) };
+        let looks = matches!(name, "history_recurring" | "show_recurring");
         let about = |at: &usize| {
             let item = &self.items[*at];
             let grammar = item.is_noise() || item.is_punctuation() || item.is(Cue::Determiner) || item.is(Cue::From);
-            let idle = item.is(Cue::Not) || reminds(item) || item.is(Cue::Superlative);
+            let shows = looks && item.verb().is_some();
+            let idle = item.is(Cue::Not) || reminds(item) || item.is(Cue::Superlative) || shows;
             *at != verb && Some(*at) != noun && !grammar && !idle && !self.names(item, "tasks")
         };
         let said: Vec<usize> = (0..self.items.len()).filter(about).collect();
@@ -284,6 +289,19 @@ impl Builder<'_> {
         filled.used.extend(0..self.items.len());
         self.push(tool, filled)?;
         Ok(true)
+    }
+
+    /// «history of the task 3», «dettagli dell'attività inbox»: what is wanted of one task, and the item that says it.
+    fn told_of_one(&self) -> Option<(&'static str, usize)> {
+        let words = |at: usize| {
+            let mut tables = self.lexicons.recurrence.iter().map(|(_, words)| words);
+            let named = |list: &[String]| list.iter().any(|word| *word == self.items[at].folded);
+            tables.find_map(|words| {
+                let history = named(&words.history).then_some("history_recurring");
+                history.or_else(|| named(&words.details).then_some("show_recurring"))
+            })
+        };
+        (0..self.items.len()).find_map(|at| Some((words(at)?, at)))
     }
 
     fn list_tasks(&mut self) -> Result<bool, Trouble> {

@@ -221,6 +221,10 @@ pub(crate) struct Recurrence {
     pub(crate) after: Vec<String>,
     /// «an», before a unit of time.
     pub(crate) one: Vec<String>,
+    /// «history», of a task.
+    pub(crate) history: Vec<String>,
+    /// «details», of a task.
+    pub(crate) details: Vec<String>,
     /// «next», beside a day of the week: the one to come.
     pub(crate) next: Vec<String>,
     /// «tomorrow», «tonight».
