@@ -373,6 +373,7 @@ impl Context {
         }
         let laid = seeds::install_missing(instance);
         crate::builtins::install_missing(instance)?;
+        crate::scheduler::jobs::install_missing(instance)?;
         self.tell_seeds(instance, &laid, is_new);
         Ok(())
     }

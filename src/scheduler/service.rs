@@ -13,7 +13,7 @@ use metnos_log::Draft;
 use metnos_projections::machines::schedules::{self, Command, Fire, Rejection};
 
 use super::fire::{Stopping, carry_out};
-use super::{change, delivery, drafts, jobs};
+use super::{change, delivery, drafts};
 use crate::clock;
 use crate::instance::{Instance, InstanceError, now};
 use crate::sandbox::CancelFlag;
@@ -65,9 +65,6 @@ impl Service for Timekeeper {
     fn run(&self, around: &Around) {
         let instance = &around.instance;
         instance.scheduler.serves.store(true, Ordering::SeqCst);
-        if let Err(error) = jobs::install_missing(instance) {
-            tracing::error!(%error, "the jobs of the night cannot be scheduled");
-        }
         let mut running: BTreeMap<String, Running> = BTreeMap::new();
         while !around.stop.is_raised() {
             let worked = round(instance, &mut running);

@@ -54,7 +54,7 @@ pub(super) fn once(lexicons: &Lexicons, language: Language, items: &[Item], fact
     let silent = |at: usize| items[tokens[at].1].is_punctuation() || items[tokens[at].1].is_noise();
     let begins = (0..spans[0].start).all(silent);
     let ends = (spans[spans.len() - 1].end..count).all(|at| items[tokens[at].1].is_punctuation());
-    if !reminds && !(begins || ends) {
+    if !(reminds || begins || ends) {
         return Found::Nothing;
     }
     // «in 20 minutes or in an hour», «on Friday … at 5 … or Monday»: what is left must not be of time.
@@ -217,7 +217,8 @@ impl Once<'_> {
         let (minutes, to) = self.clock(at)?;
         let today = self.now.date();
         let when = self.on(today, minutes).or_else(|| self.on(today.tomorrow().ok()?, minutes))?;
-        Some(Said { when, spans: vec![at..to] })
+        let span = at..to;
+        Some(Said { when, spans: vec![span] })
     }
 
     /// Whether a word is of time, and would say something else than what was read.
