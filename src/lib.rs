@@ -16,6 +16,7 @@ pub mod instance;
 pub mod loader;
 pub mod located;
 pub mod manifest;
+pub mod pairing;
 pub mod projector;
 pub mod sandbox;
 pub mod service;
