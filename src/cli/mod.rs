@@ -2,6 +2,7 @@
 //!
 //! Exit: 0 done · 1 refused or not found · 2 failed or wrong usage · 3 needs a person and none is there.
 
+mod actor;
 mod ask;
 mod audit;
 mod chat;
@@ -20,6 +21,7 @@ mod log;
 mod man;
 mod mistyped;
 mod output;
+mod pair;
 mod plan;
 mod prefilter;
 mod progress;
@@ -124,6 +126,12 @@ enum Command {
     /// Keep credentials for executors that name them.
     #[command(subcommand)]
     Credential(credential::Credential),
+    /// Know people, and say how much is done unasked for each.
+    #[command(subcommand)]
+    Actor(actor::Actor),
+    /// Bind chats to people by one-use codes.
+    #[command(subcommand)]
+    Pair(pair::Pair),
     /// Look at past turns.
     #[command(subcommand)]
     Turn(turn::Turn),
@@ -156,6 +164,8 @@ impl Command {
             | Self::Status
             | Self::Doctor
             | Self::Credential(_)
+            | Self::Actor(_)
+            | Self::Pair(_)
             | Self::Turn(_)
             | Self::Executor(_)
             | Self::Log(_)
@@ -249,6 +259,8 @@ impl Context {
             Command::Demo => demo::run(self),
             Command::Config(command) => config::run(self, command),
             Command::Credential(command) => credential::run(self, command),
+            Command::Actor(command) => actor::run(self, command),
+            Command::Pair(command) => pair::run(self, command),
             Command::Turn(command) => turn::run(self, command),
             Command::Executor(command) => executor::run(self, command),
             Command::Log(command) => log::run(self, command),
