@@ -14,7 +14,7 @@ use super::executor::{
 use super::instance::{
     CageDowngradeAccepted, ConfigurationChanged, CredentialRemoved, CredentialSet, InstanceCreated, KeyAdmitted,
 };
-use super::mnestome::PassingObserved;
+use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, PassingObserved, WishObserved};
 use super::turn::{
     ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied,
     ConsentExpired, EffectCommitted, EffectsCommitted, EffectsPlanned, Holds, InvocationFinished, InvocationInDoubt,
@@ -27,7 +27,7 @@ use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
 /// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
-    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors()]
+    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), mnestome()]
         .into_iter()
         .flatten()
         .collect()
@@ -54,6 +54,29 @@ fn actors() -> Vec<Event> {
         AddressRevoked { actor: actor.clone(), channel, address }.into(),
         AutonomySet { actor: actor.clone(), autonomy: text("full") }.into(),
         LanguageSet { actor, language: text("it") }.into(),
+    ]
+}
+
+fn mnestome() -> Vec<Event> {
+    let desired = DesiredSignature {
+        summary: text("extract invoice number"),
+        inputs: vec![text("paths: array")],
+        outputs: vec![text("entries: array")],
+        errors: vec![text("not_found")],
+    };
+    let (src, src_version) = (text("read_files"), text("1.0.0"));
+    vec![
+        WishObserved { src, src_version, dst: text("extract_invoices"), desired, turn: TurnId([5; 16]) }.into(),
+        MnestsSeeded { pairs: vec![["find_files", "1.0.0", "sort_entries", "1.1.0"].map(text)] }.into(),
+        MnestRetagged { mnest: text("01ARZ3NDEKTSV4RRFFQ69G5FAV"), tags: vec![text("invoice")] }.into(),
+        AgerRun {
+            day: text("2026-11-22"),
+            now: 1_795_311_600_000_000,
+            decaying: vec![text("a")],
+            purged: vec![text("b")],
+            proposed: vec![text("c")],
+        }
+        .into(),
     ]
 }
 

@@ -258,4 +258,12 @@ events! {
 
     /// One executor's output was passed to another, which succeeded.
     "passing_observed" v 1 => PassingObserved(mnestome::PassingObserved);
+    /// An executor that does not exist was to get an output. Written by the turn's close.
+    "wish_observed" v 1 => WishObserved(mnestome::WishObserved);
+    /// Pairs that usually follow each other are known. Written by the first run.
+    "mnests_seeded" v 1 => MnestsSeeded(mnestome::MnestsSeeded);
+    /// A mnest has other tags. Written by the owner.
+    "mnest_retagged" v 1 => MnestRetagged(mnestome::MnestRetagged);
+    /// The night looked at the graph. Written by the ager, once a day.
+    "ager_run" v 1 => AgerRun(mnestome::AgerRun);
 }
