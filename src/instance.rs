@@ -14,6 +14,7 @@ use metnos_log::store::{LogKeys, Pending, ReadError};
 use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
 use metnos_projections::machines::actors::{self, Actors, HOST, Role};
 use metnos_projections::machines::catalog::Catalog;
+use metnos_projections::machines::mnestome;
 use metnos_projections::messages::Language;
 use metnos_projections::rules::Rules;
 use metnos_projections::rules::simple::Tools;
@@ -286,6 +287,17 @@ impl Instance {
         let host = actors::Command::Add { actor: HOST.to_owned(), role: Role::Host, name: None };
         // Whoever was faster has done the same.
         self.change_actors(host).map(|_| ())
+    }
+
+    /// Tells the usual pairs of executors to a log that does not have them.
+    pub fn seed_mnests(&self) -> Result<(), InstanceError> {
+        if self.folds.now().mnestome.is_seeded {
+            return Ok(());
+        }
+        let seed = |then: &Projected| {
+            Ok::<_, std::convert::Infallible>(("mnestome".to_owned(), mnestome::seed(&then.mnestome, &then.catalog)))
+        };
+        self.decide(seed)?.map_err(|never| match never {})
     }
 
     /// Records settings that shape decisions when they differ from what the log knows, so that replay sees them.

@@ -20,6 +20,7 @@ mod interrupt;
 mod log;
 mod man;
 mod mistyped;
+mod mnest;
 mod output;
 mod pair;
 mod plan;
@@ -132,6 +133,9 @@ enum Command {
     /// Bind chats to people by one-use codes.
     #[command(subcommand)]
     Pair(pair::Pair),
+    /// Look at what went into what.
+    #[command(subcommand)]
+    Mnest(mnest::Mnest),
     /// Look at past turns.
     #[command(subcommand)]
     Turn(turn::Turn),
@@ -166,6 +170,7 @@ impl Command {
             | Self::Credential(_)
             | Self::Actor(_)
             | Self::Pair(_)
+            | Self::Mnest(_)
             | Self::Turn(_)
             | Self::Executor(_)
             | Self::Log(_)
@@ -261,6 +266,7 @@ impl Context {
             Command::Credential(command) => credential::run(self, command),
             Command::Actor(command) => actor::run(self, command),
             Command::Pair(command) => pair::run(self, command),
+            Command::Mnest(command) => mnest::run(self, command),
             Command::Turn(command) => turn::run(self, command),
             Command::Executor(command) => executor::run(self, command),
             Command::Log(command) => log::run(self, command),
@@ -378,6 +384,7 @@ impl Context {
         }
         let laid = seeds::install_missing(instance);
         crate::builtins::install_missing(instance)?;
+        instance.seed_mnests()?;
         self.tell_seeds(instance, &laid, is_new);
         Ok(())
     }

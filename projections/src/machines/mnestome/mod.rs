@@ -9,6 +9,7 @@ pub mod formula;
 mod query;
 #[cfg(test)]
 mod tests;
+mod usual;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +22,7 @@ pub use ager::{Rejection, age, retag};
 pub use drawn::{dot, svg};
 use formula::Law;
 pub use query::{Direction, Edge, Reached, Stats};
+pub use usual::seed;
 
 /// Where a mnest stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -81,6 +83,8 @@ pub struct Mnest {
 pub struct Mnestome {
     /// Mnests by source and destination; several where versions differ.
     pub edges: BTreeMap<String, BTreeMap<String, Vec<Mnest>>>,
+    /// Whether the usual pairs were told.
+    pub is_seeded: bool,
     /// The last day that the ager ran for.
     pub aged: Option<String>,
     /// Sources by destination: the same edges from the other end.
@@ -123,6 +127,7 @@ impl Mnestome {
     }
 
     fn seeded(&mut self, recorded: &Recorded, seeded: &MnestsSeeded) {
+        self.is_seeded = true;
         let first = self.law.first;
         for (place, [src, src_version, dst, dst_version]) in (1..).zip(&seeded.pairs) {
             let mnest = self.between((src, src_version), (dst, Some(dst_version)));
@@ -220,7 +225,6 @@ impl Projection for Mnestome {
 
     fn evolve(&mut self, recorded: &Recorded) {
         let law = self.law;
-        #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds leave no trace between executors")]
         match recorded.event() {
             Some(Event::PassingObserved(passing)) => {
                 let src = (passing.src.as_str(), passing.src_version.as_str());
