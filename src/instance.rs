@@ -2,6 +2,7 @@
 //! the same time share one; each has its own settings and its own person's folder.
 
 mod folds;
+mod people;
 
 use std::ops::Deref;
 use std::path::Path;
@@ -12,10 +13,9 @@ use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, I
 use metnos_log::redact::{Redactor, Secret};
 use metnos_log::store::{LogKeys, Pending, ReadError};
 use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
-use metnos_projections::machines::actors::{self, Actors, HOST, Role};
+use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::catalog::Catalog;
 use metnos_projections::machines::mnestome;
-use metnos_projections::messages::Language;
 use metnos_projections::rules::Rules;
 use metnos_projections::rules::simple::Tools;
 use metnos_projections::views::configuration::{CAGE_DOWNGRADE, Configuration};
@@ -206,46 +206,6 @@ impl Instance {
         Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, actor, asker, variables: variables.clone() })
     }
 
-    /// The same instance for another person.
-    #[must_use]
-    pub fn as_actor(&self, actor: &str) -> Self {
-        Self { actor: actor.to_owned(), ..self.clone() }
-    }
-
-    /// Who asked for a turn.
-    pub fn actor_of(&self, turn: TurnId) -> String {
-        let guest = self.turns().turns.get(&turn.to_string()).and_then(|turn| turn.actor.clone());
-        guest.unwrap_or_else(|| HOST.to_owned())
-    }
-
-    /// How much is done unasked for whoever asks: what was set for them; else the setting for the host, and looking alone
-    /// for a guest.
-    pub fn autonomy(&self) -> String {
-        let actors = self.actors();
-        let set = actors.get(&self.actor).and_then(|actor| actor.autonomy.clone());
-        let is_guest = actors.get(&self.actor).is_some_and(|actor| actor.role == Role::Guest);
-        set.unwrap_or_else(|| if is_guest { "read_only".to_owned() } else { self.settings.autonomy.clone() })
-    }
-
-    /// The language where the words of whoever asks do not tell theirs.
-    pub fn language(&self) -> Language {
-        let actors = self.actors();
-        let set = actors.get(&self.actor).and_then(|actor| actor.language.as_deref().and_then(Language::parse));
-        set.or(self.settings.language).unwrap_or_default()
-    }
-
-    /// The people as they stand now.
-    pub fn actors(&self) -> Arc<Actors> {
-        self.folds.now().actors
-    }
-
-    /// Changes who the people are and which addresses are theirs.
-    pub fn change_actors(&self, command: actors::Command) -> Result<Result<(), actors::Rejection>, InstanceError> {
-        self.decide(|projected| {
-            actors::decide(&projected.actors, command, now()).map(|(actor, events)| (actors::stream(&actor), events))
-        })
-    }
-
     fn load_projections(&mut self) -> Result<(), InstanceError> {
         let reader = self.log.reader();
         let folder = self.dirs.data.join("projections");
@@ -277,16 +237,6 @@ impl Instance {
         let by = "first run".to_owned();
         let admitted = KeyAdmitted { key_id: self.keys.key_id(), public_key, role: "instance".to_owned(), by };
         self.record("instance", vec![created.into(), admitted.into()])
-    }
-
-    /// The host is known before anyone else is.
-    fn record_host(&self) -> Result<(), InstanceError> {
-        if self.actors().get(HOST).is_some() {
-            return Ok(());
-        }
-        let host = actors::Command::Add { actor: HOST.to_owned(), role: Role::Host, name: None };
-        // Whoever was faster has done the same.
-        self.change_actors(host).map(|_| ())
     }
 
     /// Tells the usual pairs of executors to a log that does not have them.

@@ -14,6 +14,7 @@ use metnos_projections::machines::catalog::Catalog;
 use metnos_projections::machines::mnestome::Mnestome;
 use metnos_projections::projection::Projection;
 use metnos_projections::views::configuration::Configuration;
+use metnos_projections::views::state::States;
 use metnos_projections::views::turns::Turns;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +75,8 @@ projections! {
     actors: Actors,
     /// What went into what.
     mnestome: Mnestome,
+    /// The monthly states that were taken.
+    states: States,
 }
 
 /// One checkpoint file.

@@ -28,6 +28,7 @@ mod prefilter;
 mod progress;
 mod replay;
 mod serve;
+mod snapshot;
 mod status;
 mod terminal;
 mod turn;
@@ -136,6 +137,9 @@ enum Command {
     /// Look at what went into what.
     #[command(subcommand)]
     Mnest(mnest::Mnest),
+    /// Keep and compare what Metnos knew.
+    #[command(subcommand)]
+    Snapshot(snapshot::Snapshot),
     /// Look at past turns.
     #[command(subcommand)]
     Turn(turn::Turn),
@@ -170,6 +174,7 @@ impl Command {
             | Self::Credential(_)
             | Self::Actor(_)
             | Self::Pair(_)
+            | Self::Snapshot(_)
             | Self::Mnest(_)
             | Self::Turn(_)
             | Self::Executor(_)
@@ -267,6 +272,7 @@ impl Context {
             Command::Actor(command) => actor::run(self, command),
             Command::Pair(command) => pair::run(self, command),
             Command::Mnest(command) => mnest::run(self, command),
+            Command::Snapshot(command) => snapshot::run(self, command),
             Command::Turn(command) => turn::run(self, command),
             Command::Executor(command) => executor::run(self, command),
             Command::Log(command) => log::run(self, command),

@@ -13,6 +13,7 @@ use super::executor::{
 };
 use super::instance::{
     CageDowngradeAccepted, ConfigurationChanged, CredentialRemoved, CredentialSet, InstanceCreated, KeyAdmitted,
+    StateSnapshotTaken,
 };
 use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, PassingObserved, WishObserved};
 use super::turn::{
@@ -27,7 +28,7 @@ use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
 /// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
-    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), mnestome()]
+    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), mnestome(), states()]
         .into_iter()
         .flatten()
         .collect()
@@ -55,6 +56,20 @@ fn actors() -> Vec<Event> {
         AutonomySet { actor: actor.clone(), autonomy: text("full") }.into(),
         LanguageSet { actor, language: text("it") }.into(),
     ]
+}
+
+fn states() -> Vec<Event> {
+    let taken = StateSnapshotTaken {
+        name: text("2026-10"),
+        log: "04".repeat(16),
+        position: 70_000,
+        head: "ab".repeat(32),
+        until: 1_793_487_599_999_999,
+        zone: text("Europe/Rome"),
+        digest: "cd".repeat(32),
+        bytes: 4096,
+    };
+    vec![taken.into()]
 }
 
 fn mnestome() -> Vec<Event> {

@@ -171,6 +171,8 @@ events! {
     "key_admitted" v 1 => KeyAdmitted(instance::KeyAdmitted);
     /// The owner accepted that executors run without a full cage. Written by whoever starts the process.
     "cage_downgrade_accepted" v 1 => CageDowngradeAccepted(instance::CageDowngradeAccepted);
+    /// What Metnos knew at a moment was written down. Written by the monthly job and by the owner.
+    "state_snapshot_taken" v 1 => StateSnapshotTaken(instance::StateSnapshotTaken);
     /// A credential was stored; its value is not here.
     "credential_set" v 1 => CredentialSet(instance::CredentialSet);
     /// A credential was removed.
