@@ -214,7 +214,8 @@ mod tests {
 
     fn state(lines: &[Value]) -> String {
         let head = json!({ "kind": "state", "format": 1 });
-        [&[head], lines].concat().iter().map(|line| format!("{line}\n")).collect()
+        let lines: Vec<String> = [&[head], lines].concat().iter().map(Value::to_string).collect();
+        lines.join("\n")
     }
 
     fn executor(name: &str, life: &str, version: &str) -> Value {
