@@ -5,7 +5,7 @@ mod folds;
 mod people;
 
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -99,7 +99,7 @@ pub struct Core {
     standing: RwLock<()>,
     /// Held by whoever looks after files that all commands share: exports, checkpoints, the executors' files.
     upkeep: Mutex<()>,
-    audit: Mutex<Follower>,
+    audit: Mutex<Option<Follower>>,
 }
 
 /// An open instance, as one command has it: cheap to clone, for one thread or many.
@@ -219,7 +219,16 @@ impl Instance {
     /// Writes the projections' checkpoints once `least` events came since the last time. They save time, nothing else: a
     /// failure costs the next start a rebuild.
     pub fn save_projections(&self, least: u64) -> std::io::Result<()> {
-        self.folds.save(&self.log, &self.dirs.data.join("projections"), least)
+        if !self.folds.save(&self.log, &self.dirs.data.join("projections"), least)? {
+            return Ok(());
+        }
+        let audit = self.core.audit.lock().unwrap_or_else(PoisonError::into_inner);
+        audit.as_ref().map_or(Ok(()), |follower| follower.save(&self.audit_checkpoint()))
+    }
+
+    /// Where it stands how far the audit files are.
+    fn audit_checkpoint(&self) -> PathBuf {
+        self.dirs.data.join("projections/audit.json")
     }
 
     /// Folds what was appended since the last time.
@@ -324,7 +333,8 @@ impl Instance {
     /// Brings the audit files to where the log is.
     pub fn follow_audit(&self) -> Result<(), ExportError> {
         let mut audit = self.core.audit.lock().unwrap_or_else(PoisonError::into_inner);
-        audit.follow(&self.log.reader(), &self.dirs.workspace.join(".audit"))
+        let follower = audit.get_or_insert_with(|| Follower::load(&self.audit_checkpoint()));
+        follower.follow(&self.log, &self.dirs.workspace.join(".audit"))
     }
 
     /// Appends events of one stream by the owner, waits until they are on disk, and folds them.

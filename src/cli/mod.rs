@@ -28,6 +28,7 @@ mod prefilter;
 mod progress;
 mod replay;
 mod serve;
+mod service;
 mod snapshot;
 mod status;
 mod terminal;
@@ -114,6 +115,9 @@ enum Command {
     Chat(chat::Chat),
     /// Keep the instance open, and carry out the other commands without their seeing it.
     Serve,
+    /// Have the daemon started by systemd, now and at every login.
+    #[command(subcommand)]
+    Service(service::Service),
     /// Take back what an earlier request changed.
     Undo(undo::Undo),
     /// Say how the instance is.
@@ -183,7 +187,7 @@ impl Command {
             Self::Prefilter(prefilter) => prefilter.needs_instance(),
             Self::Config(config) => config.needs_instance(),
             Self::Replay(replay) => replay.needs_instance(),
-            Self::Serve | Self::Demo | Self::Completions(_) | Self::Man(_) => false,
+            Self::Serve | Self::Service(_) | Self::Demo | Self::Completions(_) | Self::Man(_) => false,
         }
     }
 }
@@ -263,6 +267,7 @@ impl Context {
             Command::Prefilter(prefilter) => prefilter::run(self, prefilter),
             Command::Chat(chat) => chat::run(self, chat),
             Command::Serve => serve::run(self),
+            Command::Service(command) => service::run(self, command),
             Command::Undo(undo) => undo::run(self, undo),
             Command::Status => status::run(self),
             Command::Doctor => doctor::run(self),
