@@ -154,8 +154,8 @@ fn executor() -> Vec<Event> {
             name: name.clone(),
             version: version.clone(),
             artefacts: vec![Artefact { file: text("main.py"), blob: hash(2), bytes: 70_000 }],
-            manifest: Json(json!({ "name": "get_now" })),
-            schema: Json(json!({ "definitions": {} })),
+            manifest: json!({ "name": "get_now" }).into(),
+            schema: json!({ "definitions": {} }).into(),
         }
         .into(),
         BirthTestsRun {
