@@ -28,6 +28,8 @@ mod kills;
 mod months;
 #[path = "household/odd_asks.rs"]
 mod odd_asks;
+#[path = "household/people.rs"]
+mod people;
 #[path = "household/pty.rs"]
 mod pty;
 #[path = "household/readme.rs"]
