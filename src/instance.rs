@@ -415,12 +415,16 @@ impl Instance {
         if let Some(first) = drafts.first_mut() {
             first.blobs = blobs;
         }
-        // A passing may come first; the expectation is about the turn's own stream, so it is only made when that leads.
-        let leads = drafts.first().is_some_and(|draft| draft.stream == own);
-        let expect = match version {
-            _ if !leads => Expect::Any,
-            0 => Expect::NoStream,
-            version => Expect::Exact(version),
+        // What the expectation is about is the stream that leads: the turn's own, or that of a question, which is put once
+        // and ends once, however many would answer it at the same time. A passing may come first too.
+        let expect = match drafts.first().map(|draft| (draft.stream == own, &draft.event)) {
+            Some((true, _)) if version == 0 => Expect::NoStream,
+            Some((true, _)) => Expect::Exact(version),
+            Some((_, Event::DialogOpened(_))) => Expect::NoStream,
+            Some((_, Event::DialogAnswered(_) | Event::DialogExpired(_) | Event::DialogWithdrawn(_))) => {
+                Expect::Exact(1)
+            }
+            _ => Expect::Any,
         };
         self.log.submit(Append { events: drafts, expect })
     }
