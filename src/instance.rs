@@ -7,7 +7,7 @@ mod people;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
 use metnos_log::redact::{Redactor, Secret};
@@ -29,8 +29,11 @@ use crate::effects::trash::Trash;
 use crate::export::audit::{ExportError, Follower};
 use crate::projector::{self, Projected};
 use crate::sandbox::{self, Sandbox, SandboxError};
+use crate::scheduler::Scheduler;
 use crate::signing::{KeyError, Keys, key_id};
 use folds::Folds;
+
+pub use crate::clock::now;
 
 /// Below this many free bytes no new event is taken: redb must never meet a full disk.
 const FREE_BYTES_MIN: u64 = 16 << 20;
@@ -100,6 +103,8 @@ pub struct Core {
     /// Held by whoever looks after files that all commands share: exports, checkpoints, the executors' files.
     upkeep: Mutex<()>,
     audit: Mutex<Option<Follower>>,
+    /// What the scheduler of this process does just now.
+    pub scheduler: Scheduler,
 }
 
 /// An open instance, as one command has it: cheap to clone, for one thread or many.
@@ -179,6 +184,7 @@ impl Instance {
             standing: RwLock::default(),
             upkeep: Mutex::default(),
             audit: Mutex::default(),
+            scheduler: Scheduler::default(),
         };
         Ok(Self {
             core: Arc::new(core),
@@ -546,12 +552,6 @@ fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {
 
 fn redactor(keys: &Keys, credentials: &Credentials) -> Redactor {
     Redactor::new(keys.derived("metnos redaction key v1"), credentials.all())
-}
-
-/// The clock: the one place that reads it for events.
-pub fn now() -> Micros {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
 /// Fresh random bytes.

@@ -6,6 +6,7 @@
 pub mod broker;
 pub mod builtins;
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod effects;
 pub mod engine;
@@ -19,6 +20,7 @@ pub mod manifest;
 pub mod pairing;
 pub mod projector;
 pub mod sandbox;
+pub mod scheduler;
 pub mod service;
 pub mod signing;
 pub mod snapshots;

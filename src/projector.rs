@@ -12,6 +12,7 @@ use metnos_log::{Reader, Recorded, chain};
 use metnos_projections::machines::actors::Actors;
 use metnos_projections::machines::catalog::Catalog;
 use metnos_projections::machines::mnestome::Mnestome;
+use metnos_projections::machines::schedules::Schedules;
 use metnos_projections::projection::Projection;
 use metnos_projections::views::configuration::Configuration;
 use metnos_projections::views::state::States;
@@ -77,6 +78,8 @@ projections! {
     mnestome: Mnestome,
     /// The monthly states that were taken.
     states: States,
+    /// What is to happen at times.
+    schedules: Schedules,
 }
 
 /// One checkpoint file.

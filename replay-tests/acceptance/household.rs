@@ -36,6 +36,8 @@ mod pty;
 mod readme;
 #[path = "household/replayed.rs"]
 mod replayed;
+#[path = "household/schedules.rs"]
+mod schedules;
 #[path = "household/seeds.rs"]
 mod seeds;
 #[path = "household/sentences.rs"]

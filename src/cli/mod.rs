@@ -16,6 +16,7 @@ mod doctor;
 mod editor;
 mod executor;
 mod fit;
+mod inbox;
 mod interrupt;
 mod log;
 mod man;
@@ -27,6 +28,7 @@ mod plan;
 mod prefilter;
 mod progress;
 mod replay;
+mod schedule;
 mod serve;
 mod service;
 mod snapshot;
@@ -144,6 +146,9 @@ enum Command {
     /// Keep and compare what Metnos knew.
     #[command(subcommand)]
     Snapshot(snapshot::Snapshot),
+    /// Look at and change what happens at times.
+    #[command(subcommand)]
+    Schedule(schedule::Schedule),
     /// Look at past turns.
     #[command(subcommand)]
     Turn(turn::Turn),
@@ -180,6 +185,7 @@ impl Command {
             | Self::Pair(_)
             | Self::Snapshot(_)
             | Self::Mnest(_)
+            | Self::Schedule(_)
             | Self::Turn(_)
             | Self::Executor(_)
             | Self::Log(_)
@@ -278,6 +284,7 @@ impl Context {
             Command::Pair(command) => pair::run(self, command),
             Command::Mnest(command) => mnest::run(self, command),
             Command::Snapshot(command) => snapshot::run(self, command),
+            Command::Schedule(command) => schedule::run(self, command),
             Command::Turn(command) => turn::run(self, command),
             Command::Executor(command) => executor::run(self, command),
             Command::Log(command) => log::run(self, command),

@@ -170,7 +170,7 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
 
 /// What the daemon carries beside commands.
 fn services() -> Vec<Arc<dyn Service>> {
-    vec![Arc::new(Lapses)]
+    vec![Arc::new(Lapses), crate::scheduler::service()]
 }
 
 /// Opens the pages. A port that someone else has is no reason not to serve.

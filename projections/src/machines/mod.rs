@@ -3,4 +3,5 @@
 pub mod actors;
 pub mod catalog;
 pub mod mnestome;
+pub mod schedules;
 pub mod turn;
