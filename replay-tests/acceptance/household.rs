@@ -24,8 +24,12 @@ mod dialogs;
 mod home;
 #[path = "household/kills.rs"]
 mod kills;
+#[path = "household/months.rs"]
+mod months;
 #[path = "household/odd_asks.rs"]
 mod odd_asks;
+#[path = "household/people.rs"]
+mod people;
 #[path = "household/pty.rs"]
 mod pty;
 #[path = "household/readme.rs"]

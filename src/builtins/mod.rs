@@ -193,7 +193,8 @@ impl Builtin {
     pub fn is_as_built(&self, version: &Version) -> bool {
         let manifest = serde_json::to_value(self.manifest()).expect("a manifest is plain data");
         let installed = version.installed.as_ref();
-        installed.is_some_and(|installed| installed.manifest.0 == manifest && installed.schema.0 == self.schema())
+        installed
+            .is_some_and(|installed| installed.manifest == manifest.into() && installed.schema == self.schema().into())
     }
 
     /// Carries a call out.

@@ -4,15 +4,20 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use metnos_log::Micros;
 use metnos_log::event::schedule::Contract;
 use metnos_projections::machines::actors::SYSTEM;
+use metnos_projections::machines::mnestome;
 use metnos_projections::machines::schedules::{Command, Rejection};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cadence::{self, Cadence, CadenceError, Zone};
 
 use super::change;
 use crate::instance::{Instance, InstanceError, now};
+use crate::projector::Projected;
+use crate::snapshots;
 
 /// Something that the program does by itself.
 pub struct Job {
@@ -26,7 +31,11 @@ pub struct Job {
 
 /// All of them.
 pub fn jobs() -> &'static [Job] {
-    const JOBS: &[Job] = &[Job { name: "checkpoints", cadence: "daily@03:00", run: checkpoints }];
+    const JOBS: &[Job] = &[
+        Job { name: "monthly-state", cadence: "daily@00:01", run: monthly_state },
+        Job { name: "checkpoints", cadence: "daily@03:00", run: checkpoints },
+        Job { name: "ager-mnests", cadence: "daily@04:00", run: age_mnests },
+    ];
     JOBS
 }
 
@@ -39,6 +48,25 @@ pub fn find(name: &str) -> Option<&'static Job> {
 fn checkpoints(instance: &Instance, _now: Micros) -> Result<(), String> {
     instance.catch_up().map_err(|error| error.to_string())?;
     instance.alone(|| instance.save_projections(0)).map_err(|error| error.to_string())
+}
+
+/// Takes the state of each month that has ended and has none: the first night of a month does, and the first after a while
+/// without a daemon.
+fn monthly_state(instance: &Instance, now: Micros) -> Result<(), String> {
+    snapshots::take_months(instance, now).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Looks at what fades, once a day.
+fn age_mnests(instance: &Instance, now: Micros) -> Result<(), String> {
+    let zone = TimeZone::get(&instance.settings.zone).map_err(|error| error.to_string())?;
+    let moment = Timestamp::from_microsecond(now.0).map_err(|error| error.to_string())?;
+    let day = moment.to_zoned(zone).strftime("%Y-%m-%d").to_string();
+    let age = |then: &Projected| mnestome::age(&then.mnestome, &day, now).map(|events| ("mnestome".to_owned(), events));
+    match instance.decide(age).map_err(|error| error.to_string())? {
+        // Run by hand as well, the night has nothing left to do.
+        Ok(()) | Err(mnestome::Rejection::AlreadyAged(_)) => Ok(()),
+        Err(refused) => Err(refused.to_string()),
+    }
 }
 
 /// Makes a schedule of each job that has none. What was paused or cancelled stays so.

@@ -13,8 +13,9 @@ use super::executor::{
 };
 use super::instance::{
     CageDowngradeAccepted, ConfigurationChanged, CredentialRemoved, CredentialSet, InstanceCreated, KeyAdmitted,
+    StateSnapshotTaken,
 };
-use super::mnestome::PassingObserved;
+use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, PassingObserved, WishObserved};
 use super::schedule::{
     Contract, ScheduleCancelled, ScheduleCompleted, ScheduleCreated, ScheduleModified, SchedulePaused, ScheduleResumed,
     SlotClaimed, SlotDelivered, SlotMissed, SlotSettled,
@@ -31,10 +32,22 @@ use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
 /// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
-    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), schedules()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        instance(),
+        executor(),
+        decisions(),
+        consents(),
+        calls(),
+        courses(),
+        dialogs(),
+        actors(),
+        mnestome(),
+        states(),
+        schedules(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn text(text: &str) -> String {
@@ -121,6 +134,43 @@ fn actors() -> Vec<Event> {
     ]
 }
 
+fn states() -> Vec<Event> {
+    let taken = StateSnapshotTaken {
+        name: text("2026-10"),
+        log: "04".repeat(16),
+        position: 70_000,
+        head: "ab".repeat(32),
+        until: 1_793_487_599_999_999,
+        zone: text("Europe/Rome"),
+        digest: "cd".repeat(32),
+        bytes: 4096,
+    };
+    vec![taken.into()]
+}
+
+fn mnestome() -> Vec<Event> {
+    let desired = DesiredSignature {
+        summary: text("extract invoice number"),
+        inputs: vec![text("paths: array")],
+        outputs: vec![text("entries: array")],
+        errors: vec![text("not_found")],
+    };
+    let (src, src_version) = (text("read_files"), text("1.0.0"));
+    vec![
+        WishObserved { src, src_version, dst: text("extract_invoices"), desired, turn: TurnId([5; 16]) }.into(),
+        MnestsSeeded { pairs: vec![["find_files", "1.0.0", "sort_entries", "1.1.0"].map(text)] }.into(),
+        MnestRetagged { mnest: text("01ARZ3NDEKTSV4RRFFQ69G5FAV"), tags: vec![text("invoice")] }.into(),
+        AgerRun {
+            day: text("2026-11-22"),
+            now: 1_795_311_600_000_000,
+            decaying: vec![text("a")],
+            purged: vec![text("b")],
+            proposed: vec![text("c")],
+        }
+        .into(),
+    ]
+}
+
 fn hash(byte: u8) -> BlobHash {
     BlobHash([byte; 32])
 }
@@ -180,8 +230,8 @@ fn executor() -> Vec<Event> {
             name: name.clone(),
             version: version.clone(),
             artefacts: vec![Artefact { file: text("main.py"), blob: hash(2), bytes: 70_000 }],
-            manifest: Json(json!({ "name": "get_now" })),
-            schema: Json(json!({ "definitions": {} })),
+            manifest: json!({ "name": "get_now" }).into(),
+            schema: json!({ "definitions": {} }).into(),
         }
         .into(),
         BirthTestsRun {

@@ -8,6 +8,7 @@ mod append;
 mod bursts;
 mod cage;
 mod cold_call;
+mod daemon;
 mod group;
 mod history;
 mod planner;
@@ -32,6 +33,7 @@ const SECTIONS: &[Section] = &[
     ("prefilter", prefilter::run),
     ("cold_call", cold_call::run),
     ("turn", turn::run),
+    ("daemon", daemon::run),
     ("schedules", schedules::run),
 ];
 
