@@ -71,7 +71,7 @@ fn said(instance: &Instance, untold: &Untold) -> Result<Option<(Recorded, String
         Some(Event::SlotMissed(_)) => ("schedule.missed", String::new()),
         _ => return Ok(None),
     };
-    let what = told::what(instance, schedule)?;
+    let what = told::said(instance, schedule)?;
     let values = json!({
         "schedule": untold.schedule,
         "kind": schedule.contract.kind,

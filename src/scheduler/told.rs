@@ -37,7 +37,7 @@ pub fn line(instance: &Instance, language: Language, id: &str, schedule: &Schedu
     let stamp = |micros: i64| jiff::Timestamp::from_microsecond(micros).unwrap_or_default().to_string();
     Ok(json!({
         "schedule_id": id,
-        "what": if contract.kind == "steps" { steps(&what(instance, schedule)?) } else { what(instance, schedule)? },
+        "what": said(instance, schedule)?,
         "kind": contract.kind,
         "actor": schedule.actor,
         "state": schedule.state.name(),
@@ -60,6 +60,12 @@ pub fn line(instance: &Instance, language: Language, id: &str, schedule: &Schedu
         "grace_window_minutes": contract.grace_s / 60,
         "delivery_channel": contract.channel,
     }))
+}
+
+/// What a schedule does, for people.
+pub fn said(instance: &Instance, schedule: &Schedule) -> Result<String, InstanceError> {
+    let what = what(instance, schedule)?;
+    Ok(if schedule.contract.kind == "steps" { steps(&what) } else { what })
 }
 
 /// Named steps in one line.
