@@ -218,7 +218,7 @@ impl<'r> Checker<'r> {
 /// Whether an event can happen where a turn stands, whatever the rules were.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the rest may stand anywhere in an open turn")]
 fn is_legal(phase: Phase, event: &Event) -> bool {
-    use Phase::{Asking, Calling, Closed, Committing, New, Planning, Preparing, Returned, Waiting};
+    use Phase::{Asking, Calling, Closed, Committing, New, Planning, Preparing, Returned, Thinking, Waiting};
     let allowed: &[Phase] = match event {
         Event::TurnOpened(_) => &[New],
         Event::CandidatesRanked(_) | Event::PlanProposed(_) => &[Planning],
@@ -235,8 +235,11 @@ fn is_legal(phase: Phase, event: &Event) -> bool {
         Event::InvocationFinished(_) => &[Calling],
         Event::EffectsPlanned(_) => &[Returned, Asking],
         Event::EffectCommitted(_) | Event::EffectsCommitted(_) => &[Committing],
-        Event::TurnCancelled(_) => &[Preparing, Asking, Calling, Committing],
-        _ => &[Planning, Waiting, Preparing, Asking, Calling, Returned, Committing],
+        Event::ModelAsked(_) => &[Planning],
+        Event::ModelAnswered(_) | Event::ModelFailed(_) => &[Thinking],
+        Event::ObservationKept(_) => &[Planning, Preparing, Asking, Returned],
+        Event::TurnCancelled(_) => &[Preparing, Asking, Calling, Committing, Thinking],
+        _ => &[Planning, Thinking, Waiting, Preparing, Asking, Calling, Returned, Committing],
     };
     debug_assert!(!allowed.contains(&Closed), "nothing follows a closing");
     allowed.contains(&phase)

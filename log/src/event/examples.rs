@@ -14,7 +14,10 @@ use super::executor::{
 use super::instance::{
     CageDowngradeAccepted, ConfigurationChanged, CredentialRemoved, CredentialSet, InstanceCreated, KeyAdmitted,
 };
-use super::mnestome::PassingObserved;
+use super::mnestome::{PassingObserved, WishObserved};
+use super::model::{
+    AnswerCorrected, ModelAnswered, ModelAsked, ModelFailed, ObservationKept, Proposer, StepRemediated,
+};
 use super::turn::{
     ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied,
     ConsentExpired, EffectCommitted, EffectsCommitted, EffectsPlanned, Holds, InvocationFinished, InvocationInDoubt,
@@ -27,7 +30,7 @@ use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
 /// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
-    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors()]
+    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), models()]
         .into_iter()
         .flatten()
         .collect()
@@ -165,6 +168,7 @@ fn decisions() -> Vec<Event> {
             given: None,
             dialogs: false,
             address: None,
+            proposer: None,
         }
         .into(),
         CandidatesRanked {
@@ -181,7 +185,14 @@ fn decisions() -> Vec<Event> {
             plan: Kept::json(&json!({ "steps": [] })),
         }
         .into(),
-        StepProposed { step: 1, tool: text("get_now"), args: Kept::json(&json!({ "timezone": "UTC" })) }.into(),
+        StepProposed {
+            step: 1,
+            tool: text("get_now"),
+            args: Kept::json(&json!({ "timezone": "UTC" })),
+            provenance: None,
+            call: None,
+        }
+        .into(),
         ArgumentsResolved {
             step: 1,
             args: away(),
@@ -339,6 +350,81 @@ fn dialogs() -> Vec<Event> {
     ]
 }
 
+fn models() -> Vec<Event> {
+    vec![
+        ModelAsked {
+            ask: 1,
+            role: text("proposer"),
+            tier: text("wise"),
+            provider: text("llamacpp"),
+            model: text("m"),
+            template: text("0a"),
+            tools: text("0b"),
+            parameters: Json(json!({ "max_tokens": 1024, "tool_choice": "auto" })),
+            body: Kept::text("{\"messages\":[]}"),
+        }
+        .into(),
+        ModelAnswered {
+            ask: 1,
+            raw: Kept::text("data: [DONE]"),
+            parsed: Kept::json(&json!({ "content": "done", "calls": [], "finish": "stop" })),
+            usage: Json(json!({ "prompt_tokens": 9 })),
+            timings: Json(json!({ "prompt_ms": 1.5 })),
+            attempt: 2,
+            failed: vec![(503, text("resource_unavailable"))],
+            headers: Json(json!({ "status": 200 })),
+            duration_us: 1_000,
+        }
+        .into(),
+        ModelFailed {
+            ask: 2,
+            class: text("network"),
+            status: 0,
+            reason: text("connection refused"),
+            raw: Kept::text("data: {"),
+            failed: vec![(429, text("rate_limited")), (0, text("network"))],
+            waited_ms: 500,
+            duration_us: 600_000,
+        }
+        .into(),
+        ObservationKept {
+            call: text("call_1"),
+            step: Some(1),
+            tool: text("read_files"),
+            class: Some(text("not_found")),
+            scratchpad: Some(text("s1")),
+            size: 5_000,
+            shown: Kept::json(&json!({ "ok": false })),
+            fault: Some(text("model")),
+        }
+        .into(),
+        StepRemediated {
+            call: text("call_1"),
+            tool: text("sort_entries"),
+            class: text("needs_data_source"),
+            prerequisite: Some(text("find_files")),
+            args: Kept::json(&json!({ "base_path": "~/inbox" })),
+            provenance: Json(json!({ "/base_path": { "from": "words", "start": 0, "end": 7 } })),
+            retried: true,
+        }
+        .into(),
+        AnswerCorrected {
+            claim: text("I deleted 3 files"),
+            evidence: Json(json!({ "changes": 0 })),
+            correction: text("Nothing was changed."),
+        }
+        .into(),
+        WishObserved {
+            src: text("read_files"),
+            src_version: text("1.0.0"),
+            dst: text("compute_entries_mode"),
+            signature: Json(json!({ "arguments": { "key": "string" } })),
+            turn: TurnId([7; 16]),
+        }
+        .into(),
+    ]
+}
+
 /// Payloads with the optional fields that were added to a schema after it landed.
 pub(super) fn grown() -> Vec<Event> {
     let before = BeforeImage {
@@ -371,7 +457,12 @@ pub(super) fn grown() -> Vec<Event> {
                 let given = Some(Json(json!({ "tool": "undo_last_turn", "args": {} })));
                 events.push(TurnOpened { given, ..opened.clone() }.into());
                 later.push(TurnOpened { dialogs: true, ..opened.clone() }.into());
-                later.push(TurnOpened { address: Some(text("42")), ..opened }.into());
+                later.push(TurnOpened { address: Some(text("42")), ..opened.clone() }.into());
+                later.push(TurnOpened { proposer: Some(proposer()), ..opened }.into());
+            }
+            Event::StepProposed(proposed) => {
+                let provenance = Some(Json(json!({ "/path": { "from": "model" } })));
+                later.push(StepProposed { provenance, call: Some(text("call_1")), ..proposed }.into());
             }
             Event::InvocationFinished(finished) => {
                 let changes = Kept::json(&serde_json::to_value([&op]).expect("plain data"));
@@ -383,6 +474,20 @@ pub(super) fn grown() -> Vec<Event> {
     events.extend(later);
     events.extend(grown_dialogs());
     events
+}
+
+fn proposer() -> Proposer {
+    Proposer {
+        tier: text("wise"),
+        provider: text("llamacpp"),
+        server: text("http://127.0.0.1:8080"),
+        model: text("m"),
+        think: Some(true),
+        max_tokens: 1024,
+        context: Some(32_768),
+        simple_first: true,
+        turn_timeout_s: 600,
+    }
 }
 
 fn grown_dialogs() -> Vec<Event> {

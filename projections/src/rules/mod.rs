@@ -4,6 +4,7 @@ pub mod cage_plan;
 pub mod core_paths;
 pub mod policy;
 pub mod prefilter;
+pub mod proposer;
 pub mod references;
 pub mod shape;
 #[expect(
@@ -15,6 +16,7 @@ pub mod undo;
 pub mod vaglio;
 
 use crate::messages::Messages;
+use proposer::Prompts;
 use simple::Lexicons;
 use vaglio::Laws;
 
@@ -27,6 +29,8 @@ pub struct Rules {
     pub messages: Messages,
     /// What is forbidden.
     pub laws: Laws,
+    /// What a model is asked with.
+    pub prompts: Prompts,
     digest: String,
 }
 
@@ -37,6 +41,7 @@ impl Rules {
             lexicons: Lexicons::embedded(),
             messages: Messages::embedded(),
             laws: Laws::embedded(),
+            prompts: Prompts::embedded(),
             digest: env!("METNOS_RULES_DIGEST").to_owned(),
         }
     }

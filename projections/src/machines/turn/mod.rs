@@ -6,6 +6,7 @@
 mod absent;
 mod acts;
 pub mod answers;
+mod calls;
 pub mod command;
 mod consent;
 pub mod decide;
@@ -15,9 +16,12 @@ mod dialog_tests;
 pub mod forms;
 mod outcome;
 pub mod react;
+mod remedies;
 pub mod state;
+pub mod talk;
 #[cfg(test)]
 mod tests;
+pub mod thinking;
 mod verdicts;
 
 pub use answers::Around;
@@ -31,7 +35,7 @@ pub fn stream_of(id: metnos_log::TurnId, event: &metnos_log::Event) -> String {
     use metnos_log::Event;
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is the turn's own, or stands in no turn")]
     match event {
-        Event::PassingObserved(_) => "mnestome".to_owned(),
+        Event::PassingObserved(_) | Event::WishObserved(_) => "mnestome".to_owned(),
         Event::DialogOpened(dialog) => format!("dialog/{}", dialog.dialog),
         Event::DialogAnswered(dialog) => format!("dialog/{}", dialog.dialog),
         Event::DialogExpired(dialog) => format!("dialog/{}", dialog.dialog),

@@ -129,6 +129,7 @@ pub(super) fn open(text: &str, autonomy: &str) -> Command {
         given: None,
         dialogs: false,
         address: None,
+        proposer: None,
     }))
 }
 
@@ -365,7 +366,14 @@ fn deleting(world: &World, listed_in: &str, ops: Vec<PlannedOp>) -> Turn {
             plan: Kept::json(&plan),
         }
         .into(),
-        StepProposed { step: 1, tool: "find_files".to_owned(), args: Kept::json(&plan["steps"][0]["args"]) }.into(),
+        StepProposed {
+            step: 1,
+            tool: "find_files".to_owned(),
+            args: Kept::json(&plan["steps"][0]["args"]),
+            provenance: None,
+            call: None,
+        }
+        .into(),
     ];
     for event in &events {
         turn.apply(ID, NOW, event);
