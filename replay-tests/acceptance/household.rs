@@ -24,6 +24,8 @@ mod dialogs;
 mod home;
 #[path = "household/kills.rs"]
 mod kills;
+#[path = "household/models.rs"]
+mod models;
 #[path = "household/odd_asks.rs"]
 mod odd_asks;
 #[path = "household/pty.rs"]

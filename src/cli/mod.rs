@@ -19,6 +19,7 @@ mod interrupt;
 mod log;
 mod man;
 mod mistyped;
+mod model;
 mod output;
 mod plan;
 mod prefilter;
@@ -121,6 +122,9 @@ enum Command {
     /// Show, check or change settings.
     #[command(subcommand)]
     Config(config::Config),
+    /// Look at the models and try them.
+    #[command(subcommand)]
+    Model(model::Model),
     /// Keep credentials for executors that name them.
     #[command(subcommand)]
     Credential(credential::Credential),
@@ -155,6 +159,7 @@ impl Command {
             | Self::Undo(_)
             | Self::Status
             | Self::Doctor
+            | Self::Model(_)
             | Self::Credential(_)
             | Self::Turn(_)
             | Self::Executor(_)
@@ -248,6 +253,7 @@ impl Context {
             Command::Doctor => doctor::run(self),
             Command::Demo => demo::run(self),
             Command::Config(command) => config::run(self, command),
+            Command::Model(command) => model::run(self, command),
             Command::Credential(command) => credential::run(self, command),
             Command::Turn(command) => turn::run(self, command),
             Command::Executor(command) => executor::run(self, command),

@@ -120,6 +120,9 @@ impl Decider<'_> {
             state = State::Start;
         }
         shape::next(state, tool, args)?;
+        if shape::consumes(tool) && !offer::has_source(manifest, args) {
+            return Err(Violation::NeedsDataSource);
+        }
         if shape::category(tool) == Some(Category::Act) && !offer::has_target(manifest, args) {
             return Err(Violation::NeedsActionTarget);
         }

@@ -73,6 +73,12 @@ impl Decider<'_> {
     /// with what came of it. Else the model is told which executor gives it something to work on.
     fn get_source(&mut self, call: &Call, tool: &str, class: &str) {
         let is_source = |name: &str| shape::next(shape::State::Start, name, &json!({})) == Ok(shape::State::Chain);
+        let had = self.turn.steps.iter().rev().find(|step| step.ok).map(|step| step.number);
+        if let Some(step) = had {
+            let said = self.say("model.needs_step", &json!({ "tool": tool, "step": step }));
+            let shown = json!({ "ok": false, "source": "metnos", "error_class": class, "error": said });
+            return self.observe(call, None, Some(class), &shown, None);
+        }
         let planned = self.turn.aside.as_ref().and_then(|plan| plan.steps.first());
         let planned = planned.filter(|step| is_source(&step.tool) && self.context.catalog.active(&step.tool).is_some());
         if let Some(first) = planned.cloned() {

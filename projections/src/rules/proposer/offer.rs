@@ -191,6 +191,27 @@ pub fn has_target(manifest: &Manifest, args: &Value) -> bool {
     !declares || named.any(|name| args.get(name).is_some_and(is_said))
 }
 
+/// Whether the arguments bring what is computed over or shown: a reference, a text, a list.
+pub fn has_source(manifest: &Manifest, args: &Value) -> bool {
+    let holds = |role: Role| role.is_target() || matches!(role, Role::Entries | Role::Text | Role::Content);
+    let is_said = |value: &Value| match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(_) | Value::Number(_) => true,
+        Value::Null | Value::Bool(_) => false,
+    };
+    let takes_entries = manifest.arguments.values().any(|argument| argument.role == Role::Entries);
+    let mut sources =
+        manifest.arguments.iter().filter(|(_, argument)| holds(argument.role)).map(|(name, _)| name.as_str());
+    // Numbers that were written out are worked on as they are.
+    let is_numbers = |value: &Value| value.as_array().is_some_and(|items| items.first().is_some_and(Value::is_number));
+    let has_numbers = args.as_object().is_some_and(|args| args.values().any(is_numbers));
+    !takes_entries
+        || has_numbers
+        || args.get(FROM_STEP).is_some()
+        || sources.any(|name| args.get(name).is_some_and(is_said))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,6 +261,16 @@ mod tests {
         assert_eq!(take("filter_lists", &json!({"first": [], "second": 1, "op": "union"})), Err("model.own_list"));
         // What is invented is kept, for the gateway to refuse by its name.
         assert_eq!(take("get_now", &json!({"mood": 1})), Ok(json!({"mood": 1})));
+    }
+
+    #[test]
+    fn what_computes_needs_something_to_compute_over() {
+        let has = |name: &str, args: Value| has_source(&executor(name).0, &args);
+        assert!(!has("sort_entries", json!({"by": "size"})) && !has("filter_texts_lines", json!({"tail": 3})));
+        assert!(has("sort_entries", json!({"from_step": 1, "by": "size"})));
+        assert!(has("filter_texts_lines", json!({"content": "{{step1.content}}"})));
+        assert!(has("describe_numbers", json!({"numbers": [1, 2]})) && has("extract_entries", json!({"content": {}})));
+        assert!(has("filter_lists", json!({"first": "{{step1.entries}}", "op": "union"})));
     }
 
     #[test]
