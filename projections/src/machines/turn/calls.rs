@@ -85,6 +85,7 @@ impl Decider<'_> {
             provenance: Some(Json(provenance)),
             call: Some(call.to_owned()),
         });
+        self.refuse_unresolved();
     }
 
     /// Closes the turn where it has made as many steps, or calls of one executor, as it may.

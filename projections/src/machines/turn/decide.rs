@@ -293,8 +293,18 @@ impl Decider<'_> {
             Some(planned) => {
                 let (tool, args) = (planned.tool, Kept::json(&planned.args));
                 self.push(StepProposed { step: number, tool, args, provenance: None, call: None });
+                self.refuse_unresolved();
             }
             None => self.answer(),
+        }
+    }
+
+    /// References that cannot be replaced are refused at once: nothing is looked up for such a step, so no fact would lead on
+    /// from it.
+    pub(super) fn refuse_unresolved(&mut self) {
+        let resolved = self.turn.step().and_then(|step| step.resolved.clone());
+        if let Some(Err(error)) = resolved {
+            self.refuse("reference", "invalid_args", Some(error.to_string()));
         }
     }
 
@@ -302,8 +312,7 @@ impl Decider<'_> {
         let Some(step) = self.turn.step().cloned() else { return };
         let resolved = match step.resolved.clone() {
             Some(Ok(resolved)) => resolved,
-            None => return,
-            Some(Err(error)) => return self.refuse("reference", "invalid_args", Some(error.to_string())),
+            None | Some(Err(_)) => return,
         };
         let args = with_targets(resolved.args, &prepared.targets);
         let mut origins = self.planned_origins(step.number);

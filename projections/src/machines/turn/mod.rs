@@ -22,6 +22,8 @@ pub mod talk;
 #[cfg(test)]
 mod tests;
 pub mod thinking;
+#[cfg(test)]
+mod thinking_tests;
 mod verdicts;
 
 pub use answers::Around;

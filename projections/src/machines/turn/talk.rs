@@ -39,6 +39,8 @@ pub struct Talk {
     pub is_tight: bool,
 }
 
+/// The most calls of one answer that are looked at.
+const CALLS_MAX: usize = 16;
 /// The class of an outcome that only names an earlier one.
 pub const REPEATED: &str = "repeated";
 /// What is kept of one outcome in a conversation that must be cut.
@@ -57,6 +59,7 @@ impl Talk {
         let answer: Answer =
             answered.parsed.value().and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
         let mut calls = answer.calls.clone();
+        calls.truncate(CALLS_MAX);
         for (index, call) in calls.iter_mut().enumerate() {
             // Some servers give none, or the same one again: an outcome must name its call.
             call.id = format!("call_{}_{}", answered.ask, index + 1);

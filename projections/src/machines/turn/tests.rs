@@ -64,8 +64,18 @@ fn catalog() -> Catalog {
             include_str!("../../../../src/builtins/request_disambiguation_from_user/schema.json"),
         ),
     ];
+    let further = [
+        (
+            include_str!("../../../../executors/sort_entries/manifest.toml"),
+            include_str!("../../../../executors/sort_entries/schema.json"),
+        ),
+        (
+            include_str!("../../../../executors/read_urls_html/manifest.toml"),
+            include_str!("../../../../executors/read_urls_html/schema.json"),
+        ),
+    ];
     let mut catalog = Catalog::default();
-    for (manifest, schema) in seeds.into_iter().chain(acting).chain(asking) {
+    for (manifest, schema) in seeds.into_iter().chain(acting).chain(asking).chain(further) {
         let manifest: Manifest = toml::from_str(manifest).unwrap();
         let (name, version) = (manifest.executor.name.clone(), manifest.executor.version.clone());
         let installed = ExecutorInstalled {
