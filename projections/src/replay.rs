@@ -221,7 +221,7 @@ fn is_legal(phase: Phase, event: &Event) -> bool {
     use Phase::{Asking, Calling, Closed, Committing, New, Planning, Preparing, Returned, Thinking, Waiting};
     let allowed: &[Phase] = match event {
         Event::TurnOpened(_) => &[New],
-        Event::CandidatesRanked(_) | Event::PlanProposed(_) => &[Planning],
+        Event::CandidatesRanked(_) | Event::PlanProposed(_) | Event::ModelAsked(_) => &[Planning],
         // Of a step, they come in place of its call.
         Event::DialogOpened(_) | Event::TurnSuspended(_) => &[Planning, Preparing, Asking],
         Event::StepProposed(_) => &[Planning, Returned],
@@ -235,7 +235,6 @@ fn is_legal(phase: Phase, event: &Event) -> bool {
         Event::InvocationFinished(_) => &[Calling],
         Event::EffectsPlanned(_) => &[Returned, Asking],
         Event::EffectCommitted(_) | Event::EffectsCommitted(_) => &[Committing],
-        Event::ModelAsked(_) => &[Planning],
         Event::ModelAnswered(_) | Event::ModelFailed(_) => &[Thinking],
         Event::ObservationKept(_) => &[Planning, Preparing, Asking, Returned],
         Event::TurnCancelled(_) => &[Preparing, Asking, Calling, Committing, Thinking],

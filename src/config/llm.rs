@@ -223,7 +223,7 @@ pub(super) fn set(document: &mut toml_edit::DocumentMut, key: &str, value: &str)
     let typed = match value.parse::<bool>() {
         Ok(switch) => toml_edit::value(switch),
         Err(_) => match value.parse::<i64>() {
-            Ok(number) if !key.ends_with(".model") => toml_edit::value(number),
+            Ok(number) if key.rsplit('.').next() != Some("model") => toml_edit::value(number),
             _ => toml_edit::value(value),
         },
     };

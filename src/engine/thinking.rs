@@ -37,16 +37,11 @@ impl Run<'_> {
             let reason = format!("no model is bound to {tier} any more");
             return self.answered(ask, nothing(Failure { reason, ..failure("resource_unavailable") }));
         };
-        let key = match &binding.credential {
-            None => None,
-            Some(name) => match instance.credential(name) {
-                Some(key) => Some(key),
-                None => {
-                    let reason = format!("there is no credential {name}; metnos credential set {name} stores it");
-                    return self.answered(ask, nothing(Failure { reason, ..failure("no_credentials") }));
-                }
-            },
-        };
+        let key = binding.credential.as_ref().and_then(|name| instance.credential(name));
+        if let Some(name) = binding.credential.as_ref().filter(|_| key.is_none()) {
+            let reason = format!("there is no credential {name}; metnos credential set {name} stores it");
+            return self.answered(ask, nothing(Failure { reason, ..failure("no_credentials") }));
+        }
         self.person.thinking(&binding.model);
         let person = self.person;
         let asked = instance.models.ask(binding, key.as_ref(), body, &self.cancel, &|words| person.said(words));

@@ -84,14 +84,14 @@ impl Attempt<'_> {
     pub(super) async fn once(&self, patience: Duration) -> Result<Reply, (Failure, Again)> {
         match tokio::time::timeout(patience, self.sent(patience)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(self.failed("timeout", 0, &late(patience), String::new(), Again::Never)),
+            Err(_) => Err(self.failed("timeout", 0, &late(patience), "", Again::Never)),
         }
     }
 
     async fn sent(&self, patience: Duration) -> Result<Reply, (Failure, Again)> {
         let broken = |error: &reqwest::Error| {
             let class = if error.is_timeout() { "timeout" } else { "network" };
-            self.failed(class, 0, &innermost(error), String::new(), Again::After(None))
+            self.failed(class, 0, &innermost(error), "", Again::After(None))
         };
         let client = client().map_err(|error| broken(&error))?;
         let address = self.binding.endpoint("/v1/chat/completions");
@@ -115,7 +115,7 @@ impl Attempt<'_> {
         let message = error.get("message").or(Some(&error)).and_then(Value::as_str).filter(|text| !text.is_empty());
         let reason =
             message.map_or_else(|| format!("status {status}"), |message| format!("status {status}: {message}"));
-        self.failed(class, status, &reason, String::new(), again)
+        self.failed(class, status, &reason, "", again)
     }
 
     /// Reads the answer: a stream, or one body where the server does not stream.
@@ -150,7 +150,7 @@ impl Attempt<'_> {
                     Line::Nothing => {}
                     Line::Done => return Ok(reply(&raw, building, headers)),
                     Line::Data(data) => {
-                        self.take(data, &mut building).map_err(|(class, why)| self.unreadable(class, &why, &raw))?
+                        self.take(data, &mut building).map_err(|(class, why)| self.unreadable(class, &why, &raw))?;
                     }
                 }
             }
@@ -186,14 +186,14 @@ impl Attempt<'_> {
 
     /// An answer that began and cannot be used. It is not asked for again here: it cost its time already.
     fn unreadable(&self, class: &'static str, reason: &str, raw: &[u8]) -> (Failure, Again) {
-        self.failed(class, 200, reason, String::from_utf8_lossy(raw).into_owned(), Again::Never)
+        self.failed(class, 200, reason, &String::from_utf8_lossy(raw), Again::Never)
     }
 
-    fn failed(&self, class: &str, status: u16, reason: &str, raw: String, again: Again) -> (Failure, Again) {
+    fn failed(&self, class: &str, status: u16, reason: &str, raw: &str, again: Again) -> (Failure, Again) {
         let key = self.key.map(ExposeSecret::expose_secret).filter(|key| !key.is_empty());
         let hidden = |text: &str| key.map_or_else(|| text.to_owned(), |key| text.replace(key, "…"));
         let reason = hidden(reason).chars().take(REASON_MAX).collect();
-        (Failure { class: class.to_owned(), status, reason, raw: hidden(&raw) }, again)
+        (Failure { class: class.to_owned(), status, reason, raw: hidden(raw) }, again)
     }
 }
 

@@ -107,7 +107,7 @@ mod tests {
         building.answer()
     }
 
-    fn delta(delta: Value) -> Value {
+    fn delta(delta: &Value) -> Value {
         json!({ "choices": [{ "delta": delta, "finish_reason": null }] })
     }
 
@@ -119,7 +119,7 @@ mod tests {
             )
         };
         let answer = built(&[
-            delta(json!({ "role": "assistant", "content": null })),
+            delta(&json!({ "role": "assistant", "content": null })),
             piece(1, json!("b"), json!("two"), "{\"x\""),
             piece(0, json!("a"), json!("one"), ""),
             piece(1, Value::Null, Value::Null, ":1}"),
@@ -141,9 +141,9 @@ mod tests {
         assert_eq!(whole.calls[0].arguments, "{\"a\":1}");
         assert_eq!((whole.calls[1].name.as_str(), whole.content.as_deref()), ("two", Some("hi")));
         let thought =
-            built(&[delta(json!({ "content": "<think>hm" })), delta(json!({ "content": "m</think>\n\nyes" }))]);
+            built(&[delta(&json!({ "content": "<think>hm" })), delta(&json!({ "content": "m</think>\n\nyes" }))]);
         assert_eq!((thought.content.as_deref(), thought.reasoning.as_deref()), (Some("yes"), Some("hmm")));
-        let aloud = built(&[delta(json!({ "reasoning_content": "hm", "content": "yes" }))]);
+        let aloud = built(&[delta(&json!({ "reasoning_content": "hm", "content": "yes" }))]);
         assert_eq!((aloud.content.as_deref(), aloud.reasoning.as_deref()), (Some("yes"), Some("hm")));
         for odd in
             [json!({}), json!({ "choices": {} }), json!([1]), json!({ "choices": [{ "delta": 3 }] }), Value::Null]

@@ -154,16 +154,16 @@ async fn attempts(attempt: &Attempt<'_>, cancel: &CancelFlag) -> Asked {
     let mut asked = Asked { outcome: None, failed: Vec::new(), waited: Duration::ZERO, took: Duration::ZERO };
     let (mut tries, mut loading) = (0, 0);
     loop {
-        let tried = tokio::select! {
-            tried = attempt.once(patience) => tried,
+        let outcome = tokio::select! {
+            outcome = attempt.once(patience) => outcome,
             () = raised(cancel) => return asked,
         };
-        let (failure, again) = match tried {
+        let (failure, again) = match outcome {
             Ok(reply) => {
                 asked.outcome = Some(Ok(reply));
                 return asked;
             }
-            Err(tried) => tried,
+            Err(failed) => failed,
         };
         asked.failed.push((failure.status, failure.class.clone()));
         let wait = match again {

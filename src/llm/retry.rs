@@ -7,7 +7,7 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 /// The longest pause that is waited for.
-pub(super) const WAIT_MAX: Duration = Duration::from_secs(60);
+pub(super) const WAIT_MAX: Duration = Duration::from_mins(1);
 const FIRST_MS: u64 = 500;
 const LONGEST_MS: u64 = 8_000;
 

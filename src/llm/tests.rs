@@ -56,7 +56,8 @@ fn played(mut stream: TcpStream, act: &Act, heard: &Mutex<Vec<String>>, tell: &S
         }
         Act::Hang(text) => {
             stream.write_all(text.as_bytes()).ok();
-            stream.read(&mut [0; 1]).ok();
+            let mut rest = Vec::new();
+            stream.read_to_end(&mut rest).ok();
         }
         Act::Repeat(first, again) => {
             let mut said = stream.write_all(first.as_bytes());
@@ -85,7 +86,7 @@ fn read_request(stream: &mut TcpStream) -> String {
 }
 
 fn stream_of(lines: &[&str]) -> String {
-    let body: String = lines.iter().map(|line| format!("data: {line}\n\n")).collect();
+    let body = lines.iter().fold(String::new(), |body, line| body + "data: " + line + "\n\n");
     format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: r1\r\nset-cookie: no\r\nconnection: close\r\n\r\n{body}"
     )

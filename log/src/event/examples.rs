@@ -30,7 +30,7 @@ use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
 /// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
-    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), models()]
+    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), models(), mended()]
         .into_iter()
         .flatten()
         .collect()
@@ -178,21 +178,8 @@ fn decisions() -> Vec<Event> {
             catalog_digest: text("0b"),
         }
         .into(),
-        PlanProposed {
-            source: text("L3"),
-            engine: text("simple"),
-            language: text("it"),
-            plan: Kept::json(&json!({ "steps": [] })),
-        }
-        .into(),
-        StepProposed {
-            step: 1,
-            tool: text("get_now"),
-            args: Kept::json(&json!({ "timezone": "UTC" })),
-            provenance: None,
-            call: None,
-        }
-        .into(),
+        plan_proposed().into(),
+        step_proposed().into(),
         ArgumentsResolved {
             step: 1,
             args: away(),
@@ -398,6 +385,21 @@ fn models() -> Vec<Event> {
             fault: Some(text("model")),
         }
         .into(),
+    ]
+}
+
+fn plan_proposed() -> PlanProposed {
+    let plan = Kept::json(&json!({ "steps": [] }));
+    PlanProposed { source: text("L3"), engine: text("simple"), language: text("it"), plan }
+}
+
+fn step_proposed() -> StepProposed {
+    let args = Kept::json(&json!({ "timezone": "UTC" }));
+    StepProposed { step: 1, tool: text("get_now"), args, provenance: None, call: None }
+}
+
+fn mended() -> Vec<Event> {
+    vec![
         StepRemediated {
             call: text("call_1"),
             tool: text("sort_entries"),

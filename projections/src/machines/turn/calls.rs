@@ -64,25 +64,25 @@ impl Decider<'_> {
             let shown = json!({ "ok": true, "source": "metnos", "step": earlier, "note": said });
             return self.observe(call, None, Some(REPEATED), &shown, None);
         }
-        self.push_step(name, args, &call.id);
+        self.push_step(name, &args, &call.id);
     }
 
     /// Proposes a step of a call, with where its values come from.
-    pub(super) fn push_step(&mut self, tool: String, args: Value, call: &str) {
+    pub(super) fn push_step(&mut self, tool: String, args: &Value, call: &str) {
         let Some(opened) = self.turn.opened.as_ref() else { return };
         let said = Said { text: self.turn.text(), home: &opened.home, folder: &opened.folder };
-        let origins = origin::origins(&args, said);
+        let origins = origin::origins(args, said);
         let provenance = serde_json::to_value(origins).expect("origins are plain data");
-        self.push_step_from(tool, args, call, provenance);
+        self.push_step_from(tool, args, call, &provenance);
     }
 
-    pub(super) fn push_step_from(&mut self, tool: String, args: Value, call: &str, provenance: Value) {
+    pub(super) fn push_step_from(&mut self, tool: String, args: &Value, call: &str, provenance: &Value) {
         let step = u32::try_from(self.turn.steps.len()).unwrap_or(u32::MAX).saturating_add(1);
         self.push(StepProposed {
             step,
             tool,
-            args: Kept::json(&args),
-            provenance: Some(Json(provenance)),
+            args: Kept::json(args),
+            provenance: Some(Json(provenance.clone())),
             call: Some(call.to_owned()),
         });
         self.refuse_unresolved();
@@ -107,17 +107,16 @@ impl Decider<'_> {
 
     /// Whether the step fits behind those that went well. A next pipeline may open for each clause of the request.
     fn shaped(&self, tool: &str, manifest: &Manifest, args: &Value) -> Result<(), Violation> {
-        let mut closed = 0;
+        let mut acts = 0;
         let mut state = State::Start;
         for step in self.turn.steps.iter().filter(|step| step.ok) {
             state = match shape::next(state, &step.tool, &step.proposed) {
                 Ok(state) => state,
                 Err(_) => shape::next(State::Start, &step.tool, &step.proposed).unwrap_or(State::Chain),
             };
-            let closes = matches!(shape::category(&step.tool), Some(Category::Act | Category::Present));
-            closed += usize::from(closes);
+            acts += usize::from(matches!(shape::category(&step.tool), Some(Category::Act | Category::Present)));
         }
-        if state == State::Terminal && closed < self.clauses() {
+        if state == State::Terminal && acts < self.clauses() {
             state = State::Start;
         }
         shape::next(state, tool, args)?;

@@ -310,10 +310,7 @@ impl Decider<'_> {
 
     fn prepared(&mut self, prepared: Prepared) {
         let Some(step) = self.turn.step().cloned() else { return };
-        let resolved = match step.resolved.clone() {
-            Some(Ok(resolved)) => resolved,
-            None | Some(Err(_)) => return,
-        };
+        let Some(Ok(resolved)) = step.resolved.clone() else { return };
         let args = with_targets(resolved.args, &prepared.targets);
         let mut origins = self.planned_origins(step.number);
         origins.extend(resolved.origins);

@@ -112,7 +112,7 @@ impl Decider<'_> {
             provenance: Json(provenance.clone()),
             retried: true,
         });
-        self.push_step_from(first, args, &call.id, provenance);
+        self.push_step_from(first, &args, &call.id, &provenance);
     }
 
     /// A target is never made up: a form asks for it, and the model gets the answer.
@@ -136,7 +136,7 @@ impl Decider<'_> {
             retried: false,
         });
         let origins = json!({ "": { "from": "default" } });
-        self.push_step_from(forms::GET_INPUTS.to_owned(), args, &call.id, origins);
+        self.push_step_from(forms::GET_INPUTS.to_owned(), &args, &call.id, &origins);
     }
 
     /// A step of a model ended: the model is shown its outcome, or what it lacked is got first.
@@ -171,7 +171,7 @@ impl Decider<'_> {
         let mut arguments = super::talk::arguments(call).unwrap_or_default();
         arguments.remove("entries");
         arguments.insert("from_step".to_owned(), source.into());
-        self.push_step(remedy.tool.clone(), Value::Object(arguments), &call.id);
+        self.push_step(remedy.tool.clone(), &Value::Object(arguments), &call.id);
     }
 
     fn read_pages(&mut self, call: &Call, step: &Step, result: &Value) -> bool {

@@ -207,16 +207,7 @@ impl Turn {
                 self.opened = Some(opened.clone());
                 self.phase = Phase::Planning;
             }
-            Event::CandidatesRanked(ranked) => {
-                self.candidates = ranked.tools.iter().map(|(tool, _)| tool.clone()).collect();
-            }
-            Event::PlanProposed(proposed) => {
-                self.language = Language::parse(&proposed.language).unwrap_or_default();
-                let is_model = proposed.engine == METIS;
-                self.aside = if is_model { self.plan.take() } else { None };
-                self.talk = is_model.then(Talk::default);
-                self.plan = proposed.plan.value().and_then(|plan| serde_json::from_value(plan).ok());
-            }
+            Event::CandidatesRanked(_) | Event::PlanProposed(_) => self.apply_plan(event),
             Event::StepProposed(proposed) => {
                 let args = proposed.args.value().unwrap_or(Value::Null);
                 let resolved = references::resolve(&args, &self.results());
@@ -270,6 +261,19 @@ impl Turn {
             | Event::ObservationKept(_)
             | Event::StepRemediated(_) => self.apply_to_talk(event),
             other => self.apply_to_step(other),
+        }
+    }
+
+    fn apply_plan(&mut self, event: &Event) {
+        if let Event::CandidatesRanked(ranked) = event {
+            self.candidates = ranked.tools.iter().map(|(tool, _)| tool.clone()).collect();
+        }
+        if let Event::PlanProposed(proposed) = event {
+            self.language = Language::parse(&proposed.language).unwrap_or_default();
+            let is_model = proposed.engine == METIS;
+            self.aside = if is_model { self.plan.take() } else { None };
+            self.talk = is_model.then(Talk::default);
+            self.plan = proposed.plan.value().and_then(|plan| serde_json::from_value(plan).ok());
         }
     }
 

@@ -117,7 +117,7 @@ impl Talk {
                 let kept: String = content.chars().take(TIGHT).collect();
                 Message::Tool { call: call.clone(), content: format!("{kept} …") }
             }
-            other => other.clone(),
+            Message::System(_) | Message::User(_) | Message::Assistant { .. } | Message::Tool { .. } => message.clone(),
         };
         self.messages.iter().map(cut).collect()
     }

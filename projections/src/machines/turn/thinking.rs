@@ -160,16 +160,12 @@ impl Decider<'_> {
         if !talk.open.is_empty() {
             return self.go_on();
         }
-        match talk.answer.content.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
-            Some(text) => {
-                let (text, is_cut) = (text.to_owned(), talk.answer.finish.as_deref() == Some("length"));
-                self.finish(text, is_cut);
-            }
-            None => {
-                self.note("unparseable", "model.empty", &json!({}));
-                self.ask_unless_given_up("unparseable");
-            }
+        if let Some(text) = talk.answer.content.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+            let (text, is_cut) = (text.to_owned(), talk.answer.finish.as_deref() == Some("length"));
+            return self.finish(text, is_cut);
         }
+        self.note("unparseable", "model.empty", &json!({}));
+        self.ask_unless_given_up("unparseable");
     }
 
     /// Carries the open calls out, one after the other, until one is a step; with none left, asks for more.

@@ -44,22 +44,23 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(language: Language, text: &str, changes: u64, expected: Option<Option<u64>>) {
+    fn check(language: Language, text: &str, changes: u64, expected: Option<&str>) {
         let found = unbacked(language, text, changes, &BTreeSet::from([changes]));
-        assert_eq!(found.map(|claim| claim.count), expected, "{text}");
+        let count = found.map(|claim| claim.count.map_or_else(String::new, |count| count.to_string()));
+        assert_eq!(count.as_deref(), expected, "{text}");
     }
 
     #[test]
     fn what_was_not_done_is_found_in_both_languages() {
         use Language::{En, It};
-        check(En, "Done: I deleted the 3 files you named.", 0, Some(Some(3)));
-        check(En, "I've deleted 3 files.", 2, Some(Some(3)));
+        check(En, "Done: I deleted the 3 files you named.", 0, Some("3"));
+        check(En, "I've deleted 3 files.", 2, Some("3"));
         check(En, "I've deleted 3 files.", 3, None);
-        check(En, "I have saved the page.", 0, Some(None));
-        check(En, "The file has been written.", 0, Some(None));
-        check(En, "12 files have been moved", 11, Some(Some(12)));
-        check(It, "Ho eliminato i 3 file.", 0, Some(Some(3)));
-        check(It, "Ho salvato la pagina.", 0, Some(None));
+        check(En, "I have saved the page.", 0, Some(""));
+        check(En, "The file has been written.", 0, Some(""));
+        check(En, "12 files have been moved", 11, Some("12"));
+        check(It, "Ho eliminato i 3 file.", 0, Some("3"));
+        check(It, "Ho salvato la pagina.", 0, Some(""));
         check(It, "Ho eliminato i 3 file.", 3, None);
     }
 

@@ -98,9 +98,9 @@ pub fn schema(manifest: &Manifest, input: &Value) -> Value {
         }
     }
     let listed = input.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    let renamed = |name: &str| match properties.contains_key(name) {
-        true => name.to_owned(),
-        false => offered_name(name).to_owned(),
+    let renamed = |name: &str| {
+        let is_kept = properties.contains_key(name);
+        if is_kept { name.to_owned() } else { offered_name(name).to_owned() }
     };
     let required: Vec<String> = listed.map(renamed).collect();
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })

@@ -106,10 +106,8 @@ mod tests {
     };
 
     fn word(value: &str) -> Option<&'static str> {
-        match of(value, SAID) {
-            Origin::Words { start, end } => Some(&SAID.text[start as usize..end as usize]),
-            _ => None,
-        }
+        let Origin::Words { start, end } = of(value, SAID) else { return None };
+        Some(&SAID.text[start as usize..end as usize])
     }
 
     #[test]
