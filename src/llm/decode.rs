@@ -115,7 +115,7 @@ mod tests {
     fn pieces_of_several_calls_are_put_together_by_their_index() {
         let piece = |index: u64, id: Value, name: Value, arguments: &str| {
             delta(
-                json!({ "tool_calls": [{ "index": index, "id": id, "function": { "name": name, "arguments": arguments } }] }),
+                &json!({ "tool_calls": [{ "index": index, "id": id, "function": { "name": name, "arguments": arguments } }] }),
             )
         };
         let answer = built(&[

@@ -18,9 +18,13 @@ use super::server::{Server, UUID_BODY};
 
 /// The folder of the packages that `.ci/run` installs; none where this machine lacks them, which is said aloud.
 fn packages() -> Option<PathBuf> {
-    let named = std::env::var_os("METNOS_TEST_PACKAGES").map(PathBuf::from);
+    let is_there = |folder: &PathBuf| folder.join("npm").is_dir() && folder.join("py").is_dir();
+    if let Some(named) = std::env::var_os("METNOS_TEST_PACKAGES").map(PathBuf::from) {
+        assert!(is_there(&named), "{} lacks the packages", named.display());
+        return Some(named);
+    }
     let cache = std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache/metnos-tests"));
-    let folder = named.or(cache).filter(|folder| folder.join("npm").is_dir() && folder.join("py").is_dir());
+    let folder = cache.filter(is_there);
     if folder.is_none() {
         eprintln!("SKIPPED: the model server's stand-in is not installed; .ci/run installs it");
     }
