@@ -306,7 +306,7 @@ impl Instance {
         let mut events: Vec<Event> = Vec::new();
         let recorded = self.recorded_settings();
         // Where no model ever was bound, there is nothing to say about models.
-        if self.settings.llm.proposer().is_some() || recorded.values.contains_key(RUNTIME) {
+        if self.settings.llm.all().next().is_some() || recorded.values.contains_key(RUNTIME) {
             now.push((RUNTIME, self.settings.llm.recorded()));
         }
         for (key, value) in now {
@@ -579,7 +579,7 @@ pub fn random<const N: usize>() -> [u8; N] {
 /// What a new instance still lacks, in a person's words: key and value for the texts.
 pub fn missing(instance: &Instance) -> Vec<(&'static str, Value)> {
     let mut missing = vec![("first_run.no_telegram", json!({}))];
-    if instance.settings.llm.proposer().is_none() {
+    if instance.settings.llm.all().next().is_none() {
         missing.insert(0, ("first_run.no_model", json!({})));
     }
     if let Ok(sandbox) = instance.sandbox() {

@@ -258,7 +258,6 @@ const FAILURES: &[&str] = &[
     "network",
     "dns_error",
     "rate_limited",
-    "unparseable",
     "no_credentials",
 ];
 

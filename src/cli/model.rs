@@ -37,7 +37,7 @@ pub(super) fn run(context: &Context, command: &Model) -> Result<u8, Failure> {
 
 fn list(context: &Context, instance: &Instance) {
     let llm = &instance.settings.llm;
-    let plans = llm.proposer().map(|binding| binding.tier);
+    let plans = llm.proposer("metis").map(|binding| binding.tier);
     let role = |binding: &Binding| if plans == Some(binding.tier) { "plans" } else { "" };
     if context.global.json {
         let all: Vec<Value> = llm.all().map(|binding| json!({ "binding": binding, "role": role(binding) })).collect();
@@ -65,7 +65,7 @@ fn list(context: &Context, instance: &Instance) {
 fn test(context: &Context, instance: &Instance, tier: Option<&str>) -> Result<u8, Failure> {
     let llm = &instance.settings.llm;
     let binding = match tier {
-        None => llm.proposer().ok_or_else(|| Failure::refused("no model is bound", HOW))?,
+        None => llm.proposer("metis").ok_or_else(|| Failure::refused("no model is bound", HOW))?,
         Some(tier) if !TIERS.contains(&tier) => {
             return Err(Failure::usage(
                 format!("there is no tier {tier}"),

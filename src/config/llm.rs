@@ -21,6 +21,8 @@ pub const FIELDS: [(&str, &str); 7] = [
     ("timeout_s", "how long one answer may take, in seconds"),
     ("credential", "the name of the credential that holds the key"),
 ];
+/// The tier that no request is sent to by itself.
+const FRONTIER: &str = "frontier";
 const MAX_TOKENS: u32 = 2048;
 const TIMEOUT_S: u32 = 120;
 const TURN_TIMEOUT_S: u32 = 600;
@@ -108,9 +110,11 @@ impl Llm {
         self.bindings.get(tier)
     }
 
-    /// What proposes steps: the wise tier, or the next one that is bound.
-    pub fn proposer(&self) -> Option<&Binding> {
-        TIERS.into_iter().find_map(|tier| self.get(tier))
+    /// What proposes steps: the wise tier, or the next one that is bound. The frontier only stands in where a model was asked
+    /// for by name: nothing leaves for it unasked.
+    pub fn proposer(&self, engine: &str) -> Option<&Binding> {
+        let may = |tier: &&str| *tier != FRONTIER || engine == "metis";
+        TIERS.into_iter().filter(may).find_map(|tier| self.get(tier))
     }
 
     /// All bindings, in the order in which they stand in for each other.
@@ -139,6 +143,9 @@ impl Table {
             (None, "openai") => "https://api.openai.com".to_owned(),
             _ => return Err(refused("provider", provider, "it is one of llamacpp, openai")),
         };
+        if self.credential.is_some() && !is_private(&base_url) {
+            return Err(refused("base_url", base_url, "a key goes to another machine over https only"));
+        }
         let model = self.model.unwrap_or_else(|| "default".to_owned());
         if model.trim().is_empty() {
             return Err(refused("model", model, "it is the model's name, as the server knows it"));
@@ -194,6 +201,14 @@ fn server(url: &str) -> Result<String, ConfigError> {
     };
     let text = plain.as_str().trim_end_matches('/');
     Ok(text.strip_suffix("/chat/completions").unwrap_or(text).trim_end_matches("/v1").to_owned())
+}
+
+/// Whether nobody on the way can read what is sent there.
+fn is_private(base_url: &str) -> bool {
+    let Ok(url) = Url::parse(base_url) else { return false };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let is_here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    url.scheme() == "https" || is_here
 }
 
 fn positive(key: &'static str, given: Option<u32>, default: u32) -> Result<u32, ConfigError> {
@@ -258,13 +273,15 @@ mod tests {
     #[test]
     fn a_tier_is_bound_once_it_is_configured_and_another_stands_in() {
         let none = read("[runtime]").unwrap();
-        assert!(none.proposer().is_none() && none.simple_first && none.listed().is_empty());
+        assert!(none.proposer("auto").is_none() && none.simple_first && none.listed().is_empty());
         let one = read("[runtime.llm.fast]\nmodel = 'm'\nbase_url = 'http://127.0.0.1:9/v1/'").unwrap();
-        let binding = one.proposer().unwrap();
+        let binding = one.proposer("auto").unwrap();
         assert_eq!((binding.tier, binding.base_url.as_str(), binding.max_tokens), ("fast", "http://127.0.0.1:9", 2048));
         assert_eq!(binding.endpoint("/v1/chat/completions"), "http://127.0.0.1:9/v1/chat/completions");
         let two = read("[runtime.llm.fast]\n[runtime.llm.wise]\nthink = true").unwrap();
-        assert_eq!(two.proposer().unwrap().tier, "wise");
+        assert_eq!(two.proposer("auto").unwrap().tier, "wise");
+        let far = read("[runtime.llm.frontier]\nbase_url = 'https://models.test'\ncredential = 'mine'").unwrap();
+        assert!(far.proposer("auto").is_none() && far.proposer("metis").is_some());
     }
 
     #[test]
@@ -276,6 +293,7 @@ mod tests {
             "[runtime.llm.wise]\nbase_url = 'ftp://127.0.0.1'",
             "[runtime.llm.wise]\nbase_url = 'http://me:secret@127.0.0.1'",
             "[runtime.llm.wise]\nbase_url = 'http://127.0.0.1/?key=secret'",
+            "[runtime.llm.wise]\nbase_url = 'http://10.0.0.9:8080'\ncredential = 'mine'",
             "[runtime.llm.wise]\nmax_tokens = 0",
             "[runtime]\nturn_timeout_s = 0",
         ] {

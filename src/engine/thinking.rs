@@ -13,7 +13,7 @@ use crate::llm::{Asked, Failure};
 /// The model that may plan a turn, as its binding says.
 pub(super) fn proposer(instance: &Instance) -> Option<Proposer> {
     let llm = &instance.settings.llm;
-    let binding = llm.proposer()?;
+    let binding = llm.proposer(&instance.settings.engine)?;
     let props = instance.models.known_props(binding).flatten();
     Some(Proposer {
         tier: binding.tier.to_owned(),

@@ -360,6 +360,42 @@ fn without_its_server_a_turn_ends_plainly_or_as_the_built_in_engine_has_it() {
 }
 
 #[test]
+fn a_turn_that_was_killed_while_its_model_answered_is_told_and_whole() {
+    let Some(packages) = packages() else { return };
+    let home = Home::new();
+    let model = Model::start(&packages, &home, &[words("an answer that nobody hears")]);
+    bind(&home, &model.url);
+    let mut command = home.command();
+    command.env("METNOS_PAUSE_AT", "model_to_answer:60000").args(["ask", "what is the meaning of all this"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("waiting at model_to_answer")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let next = home.run(["ask", "--engine", "simple", "che ore sono"]);
+    assert!(next.err.contains("what is the meaning of all this"), "the person is told what became of it: {}", next.err);
+    // The request was on disk before it left, and nothing pretends that it was answered.
+    let record = history(&home).join("\n");
+    assert!(record.contains("model_asked") && !record.contains("nobody hears"));
+    home.is_whole();
+}
+
+#[test]
+fn italian_is_asked_and_answered_in_italian() {
+    let home = Home::new();
+    home.file("note.txt", "uova\nlatte\n");
+    let script = [call("read_files", &json!({ "paths": ["note.txt"] })), words("Uova e latte.")];
+    let Some(ran) = told(&home, &script, "che cosa mi serve secondo note.txt, detto in una frase") else { return };
+    assert_eq!(ran.json()["final_message"], "Uova e latte.");
+    let body = &asked(&home)[0];
+    let system = body["messages"][0]["content"].as_str().unwrap();
+    assert!(
+        system.contains("Rispondi in italiano") && body["tools"].to_string().contains("Legge il testo"),
+        "{system}"
+    );
+}
+
+#[test]
 fn a_changed_prompt_or_law_turns_the_replay_red() {
     let home = Home::new();
     home.file("notes/diary.md", "one\ntwo\nthree\nfour\n");

@@ -17,6 +17,7 @@ use super::absent;
 use super::command::{Command, Prepared};
 use super::react::with_targets;
 use super::state::{Phase, Step, Turn};
+use super::thinking::METIS;
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
@@ -215,7 +216,13 @@ impl Decider<'_> {
         }
         match &proposal.plan.abstention {
             Some(abstention) if abstention.kind == AbstentionKind::Ask => self.question(abstention),
-            Some(abstention) => self.close("error", Some("not_applicable"), abstention.message.clone()),
+            Some(abstention) => {
+                let mut message = abstention.message.clone();
+                if self.turn.opened.as_ref().is_some_and(|opened| opened.engine == METIS && opened.proposer.is_none()) {
+                    message = format!("{message}\n{}", self.say("model.none_bound", &json!({})));
+                }
+                self.close("error", Some("not_applicable"), message);
+            }
             None => self.begin(&proposal.plan),
         }
     }

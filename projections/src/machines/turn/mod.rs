@@ -25,6 +25,8 @@ pub mod thinking;
 #[cfg(test)]
 mod thinking_tests;
 mod verdicts;
+#[cfg(test)]
+mod wild_tests;
 
 pub use answers::Around;
 pub use command::Command;

@@ -4,7 +4,6 @@ use metnos_log::canonical::Json;
 use metnos_log::event::model::{ModelAnswered, ModelFailed, Proposer};
 use metnos_log::event::turn::TurnOpened;
 use metnos_log::{Event, Kept, Micros};
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::command::Prepared;
@@ -26,7 +25,7 @@ fn proposer(simple_first: bool) -> Proposer {
     }
 }
 
-fn opened(text: &str, engine: &str, simple_first: bool) -> Command {
+pub(super) fn opened(text: &str, engine: &str, simple_first: bool) -> Command {
     let Command::Open(opened) = open(text, "supervised") else { panic!("another command") };
     let proposer = Some(proposer(simple_first));
     Command::Open(Box::new(TurnOpened { engine: engine.to_owned(), proposer, dialogs: true, ..*opened }))
@@ -40,7 +39,7 @@ fn thinking(world: &World, text: &str) -> Turn {
     turn
 }
 
-fn answered(turn: &Turn, parsed: &Value) -> Command {
+pub(super) fn answered(turn: &Turn, parsed: &Value) -> Command {
     Command::Thought(Box::new(ModelAnswered {
         ask: turn.asks,
         raw: Kept::text("raw"),
@@ -54,7 +53,7 @@ fn answered(turn: &Turn, parsed: &Value) -> Command {
     }))
 }
 
-fn failed(turn: &Turn, class: &str) -> Command {
+pub(super) fn failed(turn: &Turn, class: &str) -> Command {
     Command::Unanswered(Box::new(ModelFailed {
         ask: turn.asks,
         class: class.to_owned(),
@@ -94,7 +93,7 @@ fn shown(turn: &Turn) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-fn ready(step: u32, targets: Vec<metnos_log::event::turn::Target>) -> Command {
+pub(super) fn ready(step: u32, targets: Vec<metnos_log::event::turn::Target>) -> Command {
     let Command::Prepared(facts) = prepared(targets) else { panic!("another command") };
     Command::Prepared(Prepared { step, ..facts })
 }
@@ -524,87 +523,4 @@ fn an_answer_to_another_ask_does_not_count_and_a_stopped_turn_asks_no_more() {
     let effect = Command::Cancel { by: "person".to_owned() };
     assert_eq!(world.take(&mut turn, effect), ["turn_cancelled", "turn_closed"]);
     assert!(matches!(decide(&turn, ID, world.context(), words(&turn, "x")), Err(Rejection::OutOfPlace { .. })));
-}
-
-/// Something that a model may say, sense or not.
-fn anything() -> impl Strategy<Value = Value> {
-    let names = [
-        "read_files",
-        "sort_entries",
-        "write_files",
-        "delete_files",
-        "get_inputs",
-        "final_answer",
-        "scratchpad_read",
-        "request_new_executor",
-        "frob",
-        "",
-        "get_urls",
-        "extract_entries",
-    ];
-    let arguments = [
-        "{}",
-        "{\"paths\":[\"a.txt\"]}",
-        "{\"from_step\":1,\"by\":\"x\"}",
-        "{\"path\":\"b.txt\",\"content\":\"{{step1.content}}\"}",
-        "[",
-        "null",
-        "{\"fields\":[{\"name\":\"x\",\"type\":\"text\"}]}",
-        "{\"urls\":[\"https://x.test/a\"]}",
-        "{\"scratchpad_id\":\"s1\",\"mode\":\"full\"}",
-        "{\"entries\":[]}",
-        "{\"text\":\"\"}",
-        "{\"paths\":[\"{{step9.content}}\"]}",
-        "{\"pattern\":\"x\",\"content\":\"{{step1.content}}\"}",
-    ];
-    let call = (prop::sample::select(names.to_vec()), prop::sample::select(arguments.to_vec()))
-        .prop_map(|(name, arguments)| json!({ "id": "i", "name": name, "arguments": arguments }));
-    let said = (prop::collection::vec(call, 0..4), prop::option::of("[ a-z]{0,9}"));
-    said.prop_map(|(calls, content)| json!({ "calls": calls, "content": content.filter(|_| calls.is_empty()) }))
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    /// Whatever a model says, and whatever comes of its steps: the turn ends, within its caps, and decides the same again.
-    #[test]
-    fn whatever_a_model_says_the_turn_ends(said in prop::collection::vec(anything(), 1..12), results in prop::collection::vec(0_u8..4, 1..8)) {
-        let world = World::new();
-        let (mut turn, mut log): (Turn, Vec<Event>) = (Turn::default(), Vec::new());
-        let mut next = Some(opened("copy what a.txt says to b.txt, then tell me", "metis", false));
-        for round in 0..400_usize {
-            let Some(command) = next.take() else { break };
-            let events = decide(&turn, ID, world.context(), command).unwrap();
-            for event in &events {
-                turn.apply(ID, NOW, event);
-            }
-            log.extend(events);
-            let outcome = results[round % results.len()];
-            next = match react(&turn).unwrap() {
-                Effect::Think { .. } if outcome == 3 && round % 5 == 0 => Some(failed(&turn, "unparseable")),
-                Effect::Think { .. } => Some(answered(&turn, &said[round % said.len()])),
-                Effect::Prepare { step, .. } => Some(ready(step, Vec::new())),
-                Effect::Ask { step, asked } if outcome == 0 => Some(Command::Deny { step, digest: asked.digest, by: "terminal".to_owned() }),
-                Effect::Ask { step, asked } => Some(Command::Consent { step, digest: asked.digest, by: "terminal".to_owned() }),
-                Effect::Call { .. } => Some(match outcome {
-                    0 => returned(&turn, &json!({ "ok": false, "error_class": "not_found", "error": "gone" }), Vec::new()),
-                    1 => returned(&turn, &json!({ "ok": true, "content": "x".repeat(9000) }), Vec::new()),
-                    _ => returned(&turn, &json!({ "ok": true, "content": "x", "entries": [{ "x": 1 }] }), Vec::new()),
-                }),
-                Effect::Reply if turn.phase == Phase::Waiting => Some(Command::Lapse { dialog: turn.dialog().unwrap() }),
-                Effect::Reply | Effect::Commit { .. } => None,
-            };
-        }
-        prop_assert_eq!(turn.phase, Phase::Closed);
-        prop_assert!(turn.steps.len() <= super::decide::STEPS_MAX && turn.asks <= 40);
-        let (mut again, mut computed) = (Turn::default(), Vec::new());
-        for event in log.iter().filter(|event| matches!(event, Event::TurnOpened(_)) || Command::recorded(event).is_some()) {
-            let command = Command::recorded(event).unwrap();
-            for event in decide(&again, ID, world.context(), command).unwrap() {
-                again.apply(ID, NOW, &event);
-                computed.push(event);
-            }
-        }
-        prop_assert_eq!(computed, log);
-    }
 }
