@@ -148,6 +148,7 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
         dialogs: request.dialogs,
         address: request.address.clone(),
         proposer: thinking::proposer(instance),
+        history: thinking::history(instance, request),
     }
 }
 

@@ -3,12 +3,19 @@
 use metnos_log::Kept;
 use metnos_log::canonical::Json;
 use metnos_log::event::model::{ModelAnswered, ModelFailed, Proposer};
+use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::turn::command::Command;
+use metnos_projections::views::turns::Summary;
 
-use super::{EngineError, Run};
+use super::{EngineError, Request, Run};
 use crate::faults;
-use crate::instance::Instance;
+use crate::instance::{Instance, now};
 use crate::llm::{Asked, Failure};
+
+/// How many exchanges a model is reminded of, how old they may be, and how much of each.
+const HISTORY_MAX: usize = 4;
+const HISTORY_US: i64 = 30 * 60 * 1_000_000;
+const HISTORY_CHARACTERS: usize = 600;
 
 /// The model that may plan a turn, as its binding says.
 pub(super) fn proposer(instance: &Instance) -> Option<Proposer> {
@@ -26,6 +33,40 @@ pub(super) fn proposer(instance: &Instance) -> Option<Proposer> {
         simple_first: llm.simple_first,
         turn_timeout_s: llm.turn_timeout_s,
     })
+}
+
+/// What was said in the same place shortly before. What was erased, or cannot be read, was not said.
+pub(super) fn history(instance: &Instance, request: &Request) -> Vec<(String, String)> {
+    if instance.settings.llm.proposer(&instance.settings.engine).is_none() {
+        return Vec::new();
+    }
+    let (turns, since) = (instance.turns(), now().0 - HISTORY_US);
+    let guest = Some(&instance.actor).filter(|actor| *actor != HOST);
+    let is_near = |turn: &&Summary| {
+        turn.channel == request.channel
+            && turn.actor.as_ref() == guest
+            && turn.closed_at.is_some_and(|closed| closed > since)
+    };
+    let near =
+        turns.turns.iter().rev().take_while(|(_, turn)| turn.opened_at > since).filter(|(_, turn)| is_near(turn));
+    let said = |(id, _): (&String, &Summary)| {
+        let turn = super::folded(instance, id.parse().ok()?).ok()?;
+        let opened =
+            turn.opened.as_ref().filter(|opened| opened.address == request.address && opened.given.is_none())?;
+        let told = turn.message.as_deref().filter(|told| !told.is_empty())?;
+        Some((shortened(&opened.text), shortened(told)))
+    };
+    let mut found: Vec<(String, String)> = near.filter_map(said).take(HISTORY_MAX).collect();
+    found.reverse();
+    found
+}
+
+/// The beginning of what was said.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(HISTORY_CHARACTERS) {
+        Some((at, _)) => format!("{} …", &text[..at]),
+        None => text.to_owned(),
+    }
 }
 
 impl Run<'_> {

@@ -169,6 +169,7 @@ fn decisions() -> Vec<Event> {
             dialogs: false,
             address: None,
             proposer: None,
+            history: Vec::new(),
         }
         .into(),
         CandidatesRanked {
@@ -460,7 +461,8 @@ pub(super) fn grown() -> Vec<Event> {
                 events.push(TurnOpened { given, ..opened.clone() }.into());
                 later.push(TurnOpened { dialogs: true, ..opened.clone() }.into());
                 later.push(TurnOpened { address: Some(text("42")), ..opened.clone() }.into());
-                later.push(TurnOpened { proposer: Some(proposer()), ..opened }.into());
+                later.push(TurnOpened { proposer: Some(proposer()), ..opened.clone() }.into());
+                later.push(TurnOpened { history: vec![(text("hi"), text("hello"))], ..opened }.into());
             }
             Event::StepProposed(proposed) => {
                 let provenance = Some(Json(json!({ "/path": { "from": "model" } })));

@@ -54,6 +54,10 @@ pub struct TurnOpened {
     /// The model that may propose steps, where one is bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposer: Option<Proposer>,
+    /// What was said in the same place shortly before, oldest first: a request and the answer to it. Only where a model may
+    /// be asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<(String, String)>,
 }
 
 /// The catalog was ranked for a sentence.

@@ -38,10 +38,12 @@ struct Model {
 }
 
 impl Model {
-    /// Starts it with what it says to each request: a call or words, by how often it has spoken.
+    /// Starts it with what it says to each request: a call or words, one after the other.
     fn start(packages: &Path, home: &Home, script: &[Value]) -> Self {
-        let fixtures: Vec<Value> =
-            (0..).zip(script).map(|(turn, said)| json!({ "match": { "turnIndex": turn }, "response": said })).collect();
+        let fixtures: Vec<Value> = (0..)
+            .zip(script)
+            .map(|(turn, said)| json!({ "match": { "sequenceIndex": turn }, "response": said }))
+            .collect();
         let file = home.metnos().join("script.json");
         std::fs::write(&file, json!({ "fixtures": fixtures }).to_string()).unwrap();
         let server = packages.join("npm/node_modules/@copilotkit/aimock/dist/cli.js");
@@ -227,11 +229,13 @@ fn a_long_outcome_is_read_by_its_handle() {
     let Some(ran) = told(&home, &script, "what is the last thing that big.log says, in your words") else { return };
     assert_eq!((ran.code, ran.json()["final_message"].clone()), (0, json!("The cellar is under water.")));
     let bodies = asked(&home);
-    let shown: Value = serde_json::from_str(bodies[1]["messages"][3]["content"].as_str().unwrap()).unwrap();
+    let last =
+        |body: &Value| body["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
+    let shown: Value = serde_json::from_str(&last(&bodies[1])).unwrap();
     assert!(shown["size_bytes"].as_u64().unwrap() > 90_000 && shown["scratchpad_id"] == "s1", "{shown}");
     assert!(shown["summary"].as_str().unwrap().contains("characters omitted"), "{shown}");
     assert!(bodies[2].to_string().len() < 20_000);
-    let part = bodies[2]["messages"][5]["content"].as_str().unwrap();
+    let part = last(&bodies[2]);
     assert!(part.contains("CRITICAL the cellar") && !part.contains("INFO"), "{part}");
     let offers = |body: &Value| body["tools"].to_string().contains("scratchpad_read");
     assert!(!offers(&bodies[0]) && offers(&bodies[1]));

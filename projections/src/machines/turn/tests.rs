@@ -140,6 +140,7 @@ pub(super) fn open(text: &str, autonomy: &str) -> Command {
         dialogs: false,
         address: None,
         proposer: None,
+        history: Vec::new(),
     }))
 }
 

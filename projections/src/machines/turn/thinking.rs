@@ -118,7 +118,12 @@ impl Decider<'_> {
             "now": moment(self.turn.opened_at.0, &opened.zone), "zone": opened.zone, "home": opened.home, "folder": opened.folder,
         });
         let (system, template) = self.context.rules.prompts.proposer(language, &values);
-        let mut messages = vec![Message::System(system), Message::User(self.turn.text().to_owned())];
+        let mut messages = vec![Message::System(system)];
+        for (asked, told) in &opened.history {
+            messages.push(Message::User(asked.clone()));
+            messages.push(Message::Assistant { content: Some(told.clone()), calls: Vec::new() });
+        }
+        messages.push(Message::User(self.turn.text().to_owned()));
         let talk = self.turn.talk.as_ref();
         messages.extend(talk.map(super::talk::Talk::sent).unwrap_or_default());
         let has_pads = talk.is_some_and(|talk| !talk.pads.is_empty());

@@ -166,6 +166,22 @@ fn the_built_in_engine_answers_first_where_it_is_sure() {
 }
 
 #[test]
+fn a_model_is_reminded_of_what_was_said_before() {
+    let world = World::new();
+    let Command::Open(first) = opened("and what is in b.txt, pray", "metis", false) else { panic!("another command") };
+    let history = vec![("read a.txt".to_owned(), "one".to_owned())];
+    let mut turn = Turn::default();
+    world.take(&mut turn, Command::Open(Box::new(TurnOpened { history, ..*first })));
+    let messages = body(&turn)["messages"].clone();
+    let roles: Vec<&str> = messages.as_array().unwrap().iter().filter_map(|message| message["role"].as_str()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "user"]);
+    // What was said then is not said now: a target of it is asked about.
+    let command = read_a(&turn);
+    world.take(&mut turn, command);
+    assert_eq!(turn.step().unwrap().proposed_from["/paths/0"], Origin::Model);
+}
+
+#[test]
 fn calls_of_one_answer_are_carried_out_in_their_order() {
     let world = World::new();
     let mut turn = thinking(&world, "copy what a.txt says to b.txt and c.txt, then say so");
