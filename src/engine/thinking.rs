@@ -5,6 +5,7 @@ use metnos_log::canonical::Json;
 use metnos_log::event::model::{ModelAnswered, ModelFailed, Proposer};
 use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::turn::command::Command;
+use metnos_projections::rules::proposer::wire::LLAMACPP;
 use metnos_projections::views::turns::Summary;
 
 use super::{EngineError, Request, Run};
@@ -87,6 +88,10 @@ impl Run<'_> {
         let person = self.person;
         let asked = instance.models.ask(binding, key.as_ref(), body, &self.cancel, &|words| person.said(words));
         faults::reach("model_to_answer");
+        if binding.provider == LLAMACPP && matches!(asked.outcome, Some(Ok(_))) {
+            // For the next turn: how much it can look at.
+            instance.models.props(binding, key.as_ref());
+        }
         self.answered(ask, asked)
     }
 

@@ -71,11 +71,9 @@ impl Model {
         let mut answer = String::new();
         std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
         let body = &answer[answer.find("\r\n\r\n").unwrap() + 4..];
-        serde_json::from_str::<Vec<Value>>(body.trim())
-            .unwrap()
-            .into_iter()
-            .map(|line| bare(line["body"].clone()))
-            .collect()
+        let lines = serde_json::from_str::<Vec<Value>>(body.trim()).unwrap();
+        let asked = lines.into_iter().filter(|line| line["method"] == "POST");
+        asked.map(|line| bare(line["body"].clone())).collect()
     }
 }
 

@@ -107,9 +107,22 @@ impl Talk {
         self.failures >= 2 || self.repeats >= 2
     }
 
-    /// The conversation as it is sent.
-    pub fn sent(&self) -> Vec<Message> {
-        if !self.is_tight {
+    /// About how many tokens it has: of most texts, one for three bytes is more than there are.
+    fn tokens(&self) -> u64 {
+        let size = |message: &Message| match message {
+            Message::System(text) | Message::User(text) | Message::Tool { content: text, .. } => text.len(),
+            Message::Assistant { content, calls } => {
+                content.as_ref().map_or(0, String::len) + calls.iter().map(|call| call.arguments.len()).sum::<usize>()
+            }
+        };
+        self.messages.iter().map(size).sum::<usize>() as u64 / 3
+    }
+
+    /// The conversation as it is sent to a model that has room for so many tokens of it; the outcomes cut where it would not
+    /// fit.
+    pub fn sent(&self, room: Option<u64>) -> Vec<Message> {
+        let is_over = room.is_some_and(|room| self.tokens() > room);
+        if !self.is_tight && !is_over {
             return self.messages.clone();
         }
         let cut = |message: &Message| match message {

@@ -26,6 +26,8 @@ pub const METIS: &str = "metis";
 const SURE_PERMILLE: u16 = 900;
 /// The most that a model is asked in one turn: the steps, and what it gets wrong between them.
 const ASKS_MAX: u32 = 40;
+/// What rules, tools and the request take of a model's room, in tokens.
+const AROUND_TOKENS: u64 = 3000;
 /// How often running a model may say what is no proper call or answer.
 const FAULTS_MAX: u32 = 3;
 
@@ -125,7 +127,8 @@ impl Decider<'_> {
         }
         messages.push(Message::User(self.turn.text().to_owned()));
         let talk = self.turn.talk.as_ref();
-        messages.extend(talk.map(super::talk::Talk::sent).unwrap_or_default());
+        let room = proposer.context.map(|tokens| tokens.saturating_sub(u64::from(proposer.max_tokens) + AROUND_TOKENS));
+        messages.extend(talk.map(|talk| talk.sent(room)).unwrap_or_default());
         let has_pads = talk.is_some_and(|talk| !talk.pads.is_empty());
         let (rules, tools) = (self.context.rules, self.context.tools);
         let request = Request {

@@ -516,6 +516,9 @@ fn what_could_not_be_read_is_asked_for_again_and_what_is_too_long_is_cut() {
     carried(&world, &mut turn, vec![target("/paths/0", "path", FILE, "file")], &long);
     let before = body(&turn).to_string().len();
     let command = failed(&turn, "too_large");
+    // What a server says of its room is heeded before it refuses.
+    let talk = turn.talk.clone().unwrap();
+    assert!(talk.sent(Some(2000)) == talk.messages && talk.sent(Some(900)) != talk.messages);
     assert_eq!(world.take(&mut turn, command), ["model_failed", "model_asked"]);
     assert!(body(&turn).to_string().len() < before - 2000);
     let command = failed(&turn, "too_large");

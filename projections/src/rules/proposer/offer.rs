@@ -89,6 +89,9 @@ fn object(properties: &[(&str, Value)], required: &[&str]) -> Value {
 pub fn schema(manifest: &Manifest, input: &Value) -> Value {
     let mut properties = Map::new();
     for (name, property) in input.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        if is_free(property) {
+            continue;
+        }
         if is_handed_on(manifest, name, property) {
             let told = property.get("description").and_then(Value::as_str).unwrap_or_default();
             let number = json!({ "type": "integer", "description": told });
@@ -114,6 +117,12 @@ fn offered_name(name: &str) -> &str {
 fn is_handed_on(manifest: &Manifest, name: &str, property: &Value) -> bool {
     let is_entries = manifest.arguments.get(name).is_some_and(|argument| argument.role == Role::Entries);
     is_entries && property.pointer("/items/additionalProperties") != Some(&Value::Bool(false))
+}
+
+/// Whether an argument is a bag of anything, such as headers of a request. A model does not fill it: what goes out to others
+/// in it would be asked about by nobody.
+fn is_free(property: &Value) -> bool {
+    property.get("type").and_then(Value::as_str) == Some("object") && property.get("properties").is_none()
 }
 
 /// A schema in the kept keywords alone. Bounds and patterns are checked when the call is made.
@@ -143,6 +152,9 @@ pub fn taken(manifest: &Manifest, input: &Value, arguments: &Map<String, Value>)
         match name.as_str() {
             FROM_STEP => {
                 args.insert(FROM_STEP.to_owned(), step_number(value).map_or_else(|| value.clone(), Value::from));
+            }
+            free if property(free).is_some_and(is_free) => {
+                return Err(NotTaken("model.not_yours", json!({ "name": free })));
             }
             ENTRIES if handed_on => return Err(NotTaken("model.own_list", json!({ "name": FROM_STEP }))),
             other if handed_on => {
@@ -259,6 +271,13 @@ mod tests {
         let lists = take("filter_lists", &json!({"first": 1, "second": "{{step2.entries}}", "op": "union"}));
         assert_eq!(lists, Ok(json!({"first": "{{step1.entries}}", "second": "{{step2.entries}}", "op": "union"})));
         assert_eq!(take("filter_lists", &json!({"first": [], "second": 1, "op": "union"})), Err("model.own_list"));
+        // What could carry anything out is not a model's to fill.
+        assert_eq!(
+            take("get_urls", &json!({"urls": ["http://x.test"], "headers": {"x": "y"}})),
+            Err("model.not_yours")
+        );
+        let (manifest, input) = executor("get_urls");
+        assert_eq!(schema(&manifest, &input)["properties"].get("headers"), None);
         // What is invented is kept, for the gateway to refuse by its name.
         assert_eq!(take("get_now", &json!({"mood": 1})), Ok(json!({"mood": 1})));
     }
