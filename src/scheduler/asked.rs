@@ -316,6 +316,11 @@ fn what(says: Says<'_>, asked: &Asked, facts: &Facts<'_>) -> Result<(String, Str
         return Ok(("reminder".to_owned(), words));
     }
     let plan = simple::propose(&rules.lexicons, &instance.tools(), &rules.messages, facts, query).plan;
+    // What only a model understands is planned by it at its hour.
+    let by_a_model = instance.settings.llm.proposer(&instance.settings.engine).is_some();
+    if by_a_model && plan.abstention.is_some() && query.chars().any(char::is_alphanumeric) {
+        return Ok(("sentence".to_owned(), query.to_owned()));
+    }
     if let Some(abstention) = plan.abstention {
         return Err(AskError::Refused(Refused { class: "invalid_args", said: abstention.message }));
     }
