@@ -11,6 +11,7 @@ use metnos_log::store::{Head, ReadError};
 use metnos_log::{Reader, Recorded, chain};
 use metnos_projections::machines::actors::Actors;
 use metnos_projections::machines::catalog::Catalog;
+use metnos_projections::machines::channels::Channels;
 use metnos_projections::projection::Projection;
 use metnos_projections::views::configuration::Configuration;
 use metnos_projections::views::turns::Turns;
@@ -71,6 +72,8 @@ projections! {
     configuration: Configuration,
     /// The people and their addresses.
     actors: Actors,
+    /// What came over channels and what is to be said there.
+    channels: Channels,
 }
 
 /// One checkpoint file.

@@ -2,4 +2,5 @@
 
 pub mod actors;
 pub mod catalog;
+pub mod channels;
 pub mod turn;

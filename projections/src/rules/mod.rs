@@ -2,6 +2,7 @@
 
 pub mod cage_plan;
 pub mod core_paths;
+pub mod markup;
 pub mod policy;
 pub mod prefilter;
 pub mod references;
