@@ -1,6 +1,7 @@
 //! One open instance: folders, settings, keys, the log, and the projections that commands work with. Commands that run at
 //! the same time share one; each has its own settings and its own person's folder.
 
+mod credentials;
 mod folds;
 
 use std::ops::Deref;
@@ -9,7 +10,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
-use metnos_log::redact::{Redactor, Secret};
 use metnos_log::store::{LogKeys, Pending, ReadError};
 use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
 use metnos_projections::machines::actors::{self, Actors, HOST, Role};
@@ -164,7 +164,7 @@ impl Instance {
         let credentials = Credentials::open(&dirs.config, &keys)?;
         let log_keys = LogKeys {
             blob_key: keys.derived("metnos blob key v1"),
-            redactor: redactor(&keys, &credentials),
+            redactor: credentials::redactor(&keys, &credentials),
             fresh_id: random(),
         };
         let log = Log::open(&dirs.log(), log_keys, patience)?;
@@ -490,27 +490,6 @@ impl Instance {
         &self.variables
     }
 
-    /// The names of the credentials.
-    pub fn credential_names(&self) -> Vec<String> {
-        self.credentials.read().unwrap_or_else(PoisonError::into_inner).names().map(str::to_owned).collect()
-    }
-
-    /// Stores a credential; from then on the log redacts its value.
-    pub fn set_credential(&self, name: &str, value: Secret) -> Result<(), CredentialError> {
-        let mut credentials = self.credentials.write().unwrap_or_else(PoisonError::into_inner);
-        credentials.set(name, value, &self.keys)?;
-        self.log.set_redactor(redactor(&self.keys, &credentials));
-        Ok(())
-    }
-
-    /// Forgets a credential; `false` when there was none.
-    pub fn remove_credential(&self, name: &str) -> Result<bool, CredentialError> {
-        let mut credentials = self.credentials.write().unwrap_or_else(PoisonError::into_inner);
-        let there = credentials.remove(name, &self.keys)?;
-        self.log.set_redactor(redactor(&self.keys, &credentials));
-        Ok(there)
-    }
-
     /// Whether the log takes events: an error while it was written stops it for good.
     pub fn takes_events(&self) -> bool {
         self.log.watch().has_changed().is_ok()
@@ -566,10 +545,6 @@ fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {
     } else {
         Err(InstanceError::DiskFull { path: dirs.data.display().to_string(), free })
     }
-}
-
-fn redactor(keys: &Keys, credentials: &Credentials) -> Redactor {
-    Redactor::new(keys.derived("metnos redaction key v1"), credentials.all())
 }
 
 /// The clock: the one place that reads it for events.

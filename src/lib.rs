@@ -5,8 +5,10 @@
 
 pub mod broker;
 pub mod builtins;
+pub mod channel;
 pub mod cli;
 pub mod config;
+pub mod conversation;
 pub mod effects;
 pub mod engine;
 pub mod export;

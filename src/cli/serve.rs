@@ -23,6 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use super::{Context, Failure, client, output, wire};
+use crate::channel::telegram::Telegram;
 use crate::instance::{Instance, now};
 use crate::service::{Service, Services};
 use remote::Remote;
@@ -168,7 +169,7 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
 
 /// What the daemon carries beside commands.
 fn services(_instance: &Instance) -> Vec<Arc<dyn Service>> {
-    Vec::new()
+    vec![Arc::new(Telegram)]
 }
 
 /// Opens the pages. A port that someone else has is no reason not to serve.

@@ -56,6 +56,11 @@ impl Credentials {
         self.values.keys().map(String::as_str)
     }
 
+    /// One value.
+    pub fn get(&self, name: &str) -> Option<&Secret> {
+        self.values.get(name)
+    }
+
     /// Names and values, for the redactor and for executors that declare them.
     pub fn all(&self) -> Vec<(String, Secret)> {
         self.values.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
