@@ -14,6 +14,8 @@ mod about;
 mod acts;
 #[path = "household/bad_input.rs"]
 mod bad_input;
+#[path = "household/bot_api.rs"]
+mod bot_api;
 #[path = "household/chat.rs"]
 mod chat;
 #[path = "household/daemon.rs"]
@@ -48,3 +50,5 @@ mod stopped;
 mod tampered;
 #[path = "household/tasks.rs"]
 mod tasks;
+#[path = "household/telegram.rs"]
+mod telegram;

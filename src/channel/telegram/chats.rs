@@ -78,21 +78,22 @@ impl Bot {
         let id = work.message.chat.id;
         let mut chats = self.chats();
         let chat = chats.entry(id).or_default();
-        let (waits_for, said) = (chat.is_asking, (work.update, work.actor.clone()));
+        let instance = self.of(&work.actor, work.message.from.as_ref());
+        let (is_asking, update) = (chat.is_asking, work.update);
         chat.work.push_back(work);
         if !chat.is_busy {
             let thread = std::thread::Builder::new().name(format!("telegram{id}")).stack_size(STACK_BYTES);
             chat.is_busy = thread.spawn_scoped(scope, move || self.work(id)).is_ok();
         }
         drop(chats);
-        if waits_for {
-            self.say_what_waits(id, said);
+        if is_asking {
+            self.say_what_waits(&instance, id, update);
         }
     }
 
     /// A sentence after a question with buttons waits until they are pressed; the person is told so.
-    fn say_what_waits(&self, chat: i64, (update, actor): (EventId, String)) {
-        let text = self.told(&self.instance.as_actor(&actor), "telegram.answer_first", &json!({}));
+    fn say_what_waits(&self, instance: &Instance, chat: i64, update: EventId) {
+        let text = self.told(instance, "telegram.answer_first", &json!({}));
         let message = outbox::Message {
             address: chat.to_string(),
             purpose: "notice",
@@ -101,7 +102,7 @@ impl Bot {
             key: "waits".to_owned(),
             ..outbox::Message::default()
         };
-        if let Err(error) = outbox::record(&self.instance, vec![message.draft(&self.instance, CHANNEL)]) {
+        if let Err(error) = outbox::record(instance, vec![message.draft(instance, CHANNEL)]) {
             tracing::warn!(%error, "a notice is not said");
         }
     }
@@ -131,7 +132,7 @@ impl Bot {
     }
 
     fn carry_out(&self, work: &Work) -> Result<(), EngineError> {
-        let instance = self.instance.as_actor(&work.actor);
+        let instance = self.of(&work.actor, work.message.from.as_ref());
         let text = self.addressed(&work.message).unwrap_or_default();
         let said = Said { update: work.update, message: &work.message, text };
         let came = match work.turn {

@@ -101,7 +101,7 @@ fn plain(name: &str, fallback: &str) -> String {
     let name: String = last.trim().chars().map(kept).collect();
     let name = name.trim_matches(|letter| matches!(letter, '.' | '_' | '-'));
     let (stem, ending) = name.rsplit_once('.').filter(|(_, ending)| ending.len() <= 10).unwrap_or((name, ""));
-    let mut stem = stem.to_owned();
+    let mut stem = stem.trim_end_matches('_').to_owned();
     while stem.len() > NAME_BYTES_MAX {
         stem.pop();
     }

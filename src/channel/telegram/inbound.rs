@@ -144,10 +144,10 @@ impl Bot {
         self.answer(said.update, "stranger", self.back(said, "stranger", text))
     }
 
-    /// The language of someone who is not known yet: that of their app.
+    /// The language of someone who may not be known yet.
     fn guessed(&self, message: &Message) -> Language {
         let code = message.from.as_ref().and_then(|from| from.language_code.as_deref());
-        code.and_then(Language::parse).unwrap_or_else(|| self.instance.language())
+        code.and_then(Language::parse).or(self.instance.settings.language).unwrap_or_default()
     }
 
     /// Whether a message brings a code, which is redeemed: only in a chat with nobody else in it.
@@ -178,17 +178,15 @@ impl Bot {
             Err(PairingError::Rejected(_)) => ("telegram.pair_spent", json!({}), "command"),
             Err(PairingError::Instance(error)) => return Err(error),
         };
-        let language = match self.actor(said.message.sender()) {
-            Some(actor) => self.instance.as_actor(&actor).language(),
-            None => language,
-        };
+        let actor = self.actor(said.message.sender());
+        let language = actor.map_or(language, |actor| self.of(&actor, said.message.from.as_ref()).language());
         self.answer(said.update, outcome, self.back(said, "notice", self.say(language, key, &values)))?;
         Ok(true)
     }
 
     /// Whether a message is a command that needs no turn; it is carried out.
     fn is_command(&self, said: &Said<'_>, actor: &str) -> Result<bool, EngineError> {
-        let instance = self.instance.as_actor(actor);
+        let instance = self.of(actor, said.message.from.as_ref());
         let text = said.text.trim();
         let reply = match text.split_whitespace().next().unwrap_or_default() {
             "/start" | "/avvia" => Some(self.told(&instance, "telegram.welcome", &json!({}))),

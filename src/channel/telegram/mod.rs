@@ -32,7 +32,7 @@ use crate::service::{Around, Service};
 use chats::Chat;
 pub use client::{Client, TelegramError, is_token};
 pub use link::{Link, link};
-use wire::Me;
+use wire::{Me, User};
 
 /// The channel's name in events, and that of the credential that holds the bot's token.
 pub const CHANNEL: &str = "telegram";
@@ -205,6 +205,14 @@ impl Bot {
     /// Looks whose address it is, before anything that they wrote is looked at.
     fn actor(&self, sender: i64) -> Option<String> {
         self.instance.actors().at(CHANNEL, &sender.to_string()).map(str::to_owned)
+    }
+
+    /// The instance as a person has it, in the language of their app where none was set for them.
+    fn of(&self, actor: &str, app: Option<&User>) -> Instance {
+        let mut instance = self.instance.as_actor(actor);
+        let language = app.and_then(|app| Language::parse(app.language_code.as_deref()?));
+        instance.settings.language = language.or(instance.settings.language);
+        instance
     }
 
     fn say(&self, language: Language, key: &str, values: &Value) -> String {

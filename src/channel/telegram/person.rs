@@ -108,6 +108,11 @@ impl Keyboard<'_> {
         let mut head = self.instance.log.watch();
         loop {
             head.borrow_and_update();
+            // The head moves before the projections follow.
+            if let Err(error) = self.instance.catch_up() {
+                tracing::error!(%error, "a press cannot be seen");
+                return Answer::Later;
+            }
             let projected = self.instance.projected();
             let consent = projected.channels.get(CHANNEL).consent(id);
             match consent.map(|consent| (consent.pressed.as_deref(), consent.bound.until)) {

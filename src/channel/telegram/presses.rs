@@ -19,7 +19,7 @@ impl Bot {
             None => self.decided(id, update, press, presser.as_deref())?,
         };
         let actor = presser.as_deref().unwrap_or(&self.instance.actor);
-        let instance = self.instance.as_actor(actor);
+        let instance = self.of(actor, press.from.as_ref());
         let values = json!({ "button": pressed.button });
         let text = self.told(&instance, &format!("telegram.press_{}", pressed.outcome), &values);
         if let Some(Err(error)) = self.until_leaving(self.client.answer_press(&press.id, &text)) {

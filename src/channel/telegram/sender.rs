@@ -82,6 +82,11 @@ impl Bot {
         let mut head = self.instance.log.watch();
         while !self.is_leaving() {
             head.borrow_and_update();
+            // The head moves before the projections follow.
+            if let Err(error) = self.instance.catch_up() {
+                tracing::error!(%error, "nothing is sent");
+                return;
+            }
             let next = self.next(&pace);
             if let Some((at, seq, message)) = &next
                 && *at <= Instant::now()
