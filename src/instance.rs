@@ -3,18 +3,19 @@
 
 mod credentials;
 mod folds;
+mod people;
 
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
 use metnos_log::store::{LogKeys, Pending, ReadError};
 use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
-use metnos_projections::machines::actors::{self, Actors, HOST, Role};
+use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::catalog::Catalog;
-use metnos_projections::messages::Language;
+use metnos_projections::machines::mnestome;
 use metnos_projections::rules::Rules;
 use metnos_projections::rules::simple::Tools;
 use metnos_projections::views::configuration::{CAGE_DOWNGRADE, Configuration};
@@ -98,7 +99,7 @@ pub struct Core {
     standing: RwLock<()>,
     /// Held by whoever looks after files that all commands share: exports, checkpoints, the executors' files.
     upkeep: Mutex<()>,
-    audit: Mutex<Follower>,
+    audit: Mutex<Option<Follower>>,
 }
 
 /// An open instance, as one command has it: cheap to clone, for one thread or many.
@@ -205,46 +206,6 @@ impl Instance {
         Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, actor, asker, variables: variables.clone() })
     }
 
-    /// The same instance for another person.
-    #[must_use]
-    pub fn as_actor(&self, actor: &str) -> Self {
-        Self { actor: actor.to_owned(), ..self.clone() }
-    }
-
-    /// Who asked for a turn.
-    pub fn actor_of(&self, turn: TurnId) -> String {
-        let guest = self.turns().turns.get(&turn.to_string()).and_then(|turn| turn.actor.clone());
-        guest.unwrap_or_else(|| HOST.to_owned())
-    }
-
-    /// How much is done unasked for whoever asks: what was set for them; else the setting for the host, and looking alone
-    /// for a guest.
-    pub fn autonomy(&self) -> String {
-        let actors = self.actors();
-        let set = actors.get(&self.actor).and_then(|actor| actor.autonomy.clone());
-        let is_guest = actors.get(&self.actor).is_some_and(|actor| actor.role == Role::Guest);
-        set.unwrap_or_else(|| if is_guest { "read_only".to_owned() } else { self.settings.autonomy.clone() })
-    }
-
-    /// The language where the words of whoever asks do not tell theirs.
-    pub fn language(&self) -> Language {
-        let actors = self.actors();
-        let set = actors.get(&self.actor).and_then(|actor| actor.language.as_deref().and_then(Language::parse));
-        set.or(self.settings.language).unwrap_or_default()
-    }
-
-    /// The people as they stand now.
-    pub fn actors(&self) -> Arc<Actors> {
-        self.folds.now().actors
-    }
-
-    /// Changes who the people are and which addresses are theirs.
-    pub fn change_actors(&self, command: actors::Command) -> Result<Result<(), actors::Rejection>, InstanceError> {
-        self.decide(|projected| {
-            actors::decide(&projected.actors, command, now()).map(|(actor, events)| (actors::stream(&actor), events))
-        })
-    }
-
     fn load_projections(&mut self) -> Result<(), InstanceError> {
         let reader = self.log.reader();
         let folder = self.dirs.data.join("projections");
@@ -258,7 +219,16 @@ impl Instance {
     /// Writes the projections' checkpoints once `least` events came since the last time. They save time, nothing else: a
     /// failure costs the next start a rebuild.
     pub fn save_projections(&self, least: u64) -> std::io::Result<()> {
-        self.folds.save(&self.log, &self.dirs.data.join("projections"), least)
+        if !self.folds.save(&self.log, &self.dirs.data.join("projections"), least)? {
+            return Ok(());
+        }
+        let audit = self.core.audit.lock().unwrap_or_else(PoisonError::into_inner);
+        audit.as_ref().map_or(Ok(()), |follower| follower.save(&self.audit_checkpoint()))
+    }
+
+    /// Where it stands how far the audit files are.
+    fn audit_checkpoint(&self) -> PathBuf {
+        self.dirs.data.join("projections/audit.json")
     }
 
     /// Folds what was appended since the last time.
@@ -278,14 +248,15 @@ impl Instance {
         self.record("instance", vec![created.into(), admitted.into()])
     }
 
-    /// The host is known before anyone else is.
-    fn record_host(&self) -> Result<(), InstanceError> {
-        if self.actors().get(HOST).is_some() {
+    /// Tells the usual pairs of executors to a log that does not have them.
+    pub fn seed_mnests(&self) -> Result<(), InstanceError> {
+        if self.folds.now().mnestome.is_seeded {
             return Ok(());
         }
-        let host = actors::Command::Add { actor: HOST.to_owned(), role: Role::Host, name: None };
-        // Whoever was faster has done the same.
-        self.change_actors(host).map(|_| ())
+        let seed = |then: &Projected| {
+            Ok::<_, std::convert::Infallible>(("mnestome".to_owned(), mnestome::seed(&then.mnestome, &then.catalog)))
+        };
+        self.decide(seed)?.map_err(|never| match never {})
     }
 
     /// Records settings that shape decisions when they differ from what the log knows, so that replay sees them.
@@ -362,7 +333,8 @@ impl Instance {
     /// Brings the audit files to where the log is.
     pub fn follow_audit(&self) -> Result<(), ExportError> {
         let mut audit = self.core.audit.lock().unwrap_or_else(PoisonError::into_inner);
-        audit.follow(&self.log.reader(), &self.dirs.workspace.join(".audit"))
+        let follower = audit.get_or_insert_with(|| Follower::load(&self.audit_checkpoint()));
+        follower.follow(&self.log, &self.dirs.workspace.join(".audit"))
     }
 
     /// Appends events of one stream by the owner, waits until they are on disk, and folds them.

@@ -23,4 +23,5 @@ pub mod projector;
 pub mod sandbox;
 pub mod service;
 pub mod signing;
+pub mod snapshots;
 mod why;

@@ -222,11 +222,11 @@ pub(super) fn carry_out(
 
 /// Brings checkpoints and audit files up to date. They are projections: a failure here loses nothing and is only logged.
 pub(super) fn follow(context: &Context, instance: &Instance) {
-    if let Err(error) = instance.alone(|| instance.save_projections(context.checkpoint_every())) {
-        tracing::info!(%error, "checkpoints were not written");
-    }
     if let Err(error) = instance.follow_audit() {
         context.say(&context.text(instance, "notice.no_audit", &json!({ "reason": error.to_string() })));
+    }
+    if let Err(error) = instance.alone(|| instance.save_projections(context.checkpoint_every())) {
+        tracing::info!(%error, "checkpoints were not written");
     }
 }
 

@@ -17,8 +17,9 @@ use super::executor::{
 };
 use super::instance::{
     CageDowngradeAccepted, ConfigurationChanged, CredentialRemoved, CredentialSet, InstanceCreated, KeyAdmitted,
+    StateSnapshotTaken,
 };
-use super::mnestome::PassingObserved;
+use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, PassingObserved, WishObserved};
 use super::turn::{
     ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied,
     ConsentExpired, EffectCommitted, EffectsCommitted, EffectsPlanned, Holds, InvocationFinished, InvocationInDoubt,
@@ -31,10 +32,8 @@ use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
 /// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
-    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), channels()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let parts = [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), channels()];
+    parts.into_iter().chain([mnestome(), states()]).flatten().collect()
 }
 
 fn text(text: &str) -> String {
@@ -100,6 +99,43 @@ fn channels() -> Vec<Event> {
         MessageMaybeSent { message, piece: 1, why: text("restart") }.into(),
         DeliveryFailed { message, class: text("blocked"), reason: Kept::text("the bot was blocked by the user") }
             .into(),
+    ]
+}
+
+fn states() -> Vec<Event> {
+    let taken = StateSnapshotTaken {
+        name: text("2026-10"),
+        log: "04".repeat(16),
+        position: 70_000,
+        head: "ab".repeat(32),
+        until: 1_793_487_599_999_999,
+        zone: text("Europe/Rome"),
+        digest: "cd".repeat(32),
+        bytes: 4096,
+    };
+    vec![taken.into()]
+}
+
+fn mnestome() -> Vec<Event> {
+    let desired = DesiredSignature {
+        summary: text("extract invoice number"),
+        inputs: vec![text("paths: array")],
+        outputs: vec![text("entries: array")],
+        errors: vec![text("not_found")],
+    };
+    let (src, src_version) = (text("read_files"), text("1.0.0"));
+    vec![
+        WishObserved { src, src_version, dst: text("extract_invoices"), desired, turn: TurnId([5; 16]) }.into(),
+        MnestsSeeded { pairs: vec![["find_files", "1.0.0", "sort_entries", "1.1.0"].map(text)] }.into(),
+        MnestRetagged { mnest: text("01ARZ3NDEKTSV4RRFFQ69G5FAV"), tags: vec![text("invoice")] }.into(),
+        AgerRun {
+            day: text("2026-11-22"),
+            now: 1_795_311_600_000_000,
+            decaying: vec![text("a")],
+            purged: vec![text("b")],
+            proposed: vec![text("c")],
+        }
+        .into(),
     ]
 }
 

@@ -172,6 +172,8 @@ events! {
     "key_admitted" v 1 => KeyAdmitted(instance::KeyAdmitted);
     /// The owner accepted that executors run without a full cage. Written by whoever starts the process.
     "cage_downgrade_accepted" v 1 => CageDowngradeAccepted(instance::CageDowngradeAccepted);
+    /// What Metnos knew at a moment was written down. Written by the monthly job and by the owner.
+    "state_snapshot_taken" v 1 => StateSnapshotTaken(instance::StateSnapshotTaken);
     /// A credential was stored; its value is not here.
     "credential_set" v 1 => CredentialSet(instance::CredentialSet);
     /// A credential was removed.
@@ -279,4 +281,12 @@ events! {
 
     /// One executor's output was passed to another, which succeeded.
     "passing_observed" v 1 => PassingObserved(mnestome::PassingObserved);
+    /// An executor that does not exist was to get an output. Written by the turn's close.
+    "wish_observed" v 1 => WishObserved(mnestome::WishObserved);
+    /// Pairs that usually follow each other are known. Written by the first run.
+    "mnests_seeded" v 1 => MnestsSeeded(mnestome::MnestsSeeded);
+    /// A mnest has other tags. Written by the owner.
+    "mnest_retagged" v 1 => MnestRetagged(mnestome::MnestRetagged);
+    /// The night looked at the graph. Written by the ager, once a day.
+    "ager_run" v 1 => AgerRun(mnestome::AgerRun);
 }

@@ -3,4 +3,5 @@
 pub mod actors;
 pub mod catalog;
 pub mod channels;
+pub mod mnestome;
 pub mod turn;

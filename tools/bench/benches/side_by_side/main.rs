@@ -8,6 +8,7 @@ mod append;
 mod bursts;
 mod cage;
 mod cold_call;
+mod daemon;
 mod group;
 mod history;
 mod planner;
@@ -31,6 +32,7 @@ const SECTIONS: &[Section] = &[
     ("prefilter", prefilter::run),
     ("cold_call", cold_call::run),
     ("turn", turn::run),
+    ("daemon", daemon::run),
 ];
 
 fn main() {
