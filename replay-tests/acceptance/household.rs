@@ -54,3 +54,5 @@ mod tampered;
 mod tasks;
 #[path = "household/telegram.rs"]
 mod telegram;
+#[path = "household/telegram_kills.rs"]
+mod telegram_kills;

@@ -14,6 +14,11 @@ impl Instance {
         self.credentials.read().unwrap_or_else(PoisonError::into_inner).names().map(str::to_owned).collect()
     }
 
+    /// How often a credential was stored or forgotten by this process.
+    pub fn credential_changes(&self) -> u64 {
+        self.credentials.read().unwrap_or_else(PoisonError::into_inner).changes()
+    }
+
     /// The value of a credential, for the part of the program that it is meant for.
     pub fn credential(&self, name: &str) -> Option<Secret> {
         self.credentials.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()

@@ -398,7 +398,7 @@ mod tests {
             final_kind: "answer".to_owned(),
             class: None,
             message: Kept::text("a"),
-            counts: Default::default(),
+            counts: BTreeMap::default(),
         };
         given.at(0, "turn/x", closed.into());
         assert_eq!(given.telegram().pending.values().next().and_then(|pending| pending.turn), Some(TURN));

@@ -167,7 +167,7 @@ fn written<'a>(atoms: &[Atom<'a>], open: &mut Vec<(&'a str, &'a str)>) -> (Strin
                 // One that was never opened is none of ours.
                 if open.last().is_some_and(|(_, last)| last == name) {
                     open.pop();
-                    piece.push_str(&format!("</{name}>"));
+                    close(&mut piece, name);
                 }
             }
             Atom::Letter { raw, letter } => {
@@ -176,8 +176,16 @@ fn written<'a>(atoms: &[Atom<'a>], open: &mut Vec<(&'a str, &'a str)>) -> (Strin
             }
         }
     }
-    let close: String = open.iter().rev().map(|(_, name)| format!("</{name}>")).collect();
-    (piece + &close, has_text)
+    for (_, name) in open.iter().rev() {
+        close(&mut piece, name);
+    }
+    (piece, has_text)
+}
+
+fn close(piece: &mut String, name: &str) {
+    piece.push_str("</");
+    piece.push_str(name);
+    piece.push('>');
 }
 
 #[cfg(test)]

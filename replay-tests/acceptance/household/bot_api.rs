@@ -75,7 +75,7 @@ pub(crate) struct State {
     faults: BTreeMap<String, VecDeque<Fault>>,
     /// Whether another program has the updates sent to it.
     pub(crate) webhook: Option<String>,
-    is_revoked: bool,
+    pub(crate) is_revoked: bool,
     polls: u64,
 }
 
@@ -106,15 +106,22 @@ impl Shared {
 
 impl BotApi {
     pub(crate) fn start() -> Self {
-        let (stop, stopped) = oneshot::channel::<()>();
-        let (tell, told) = std::sync::mpsc::channel();
         let state = State { next_update: 500_000_001, next_message: 1, ..State::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), news: Notify::new() });
-        let serving = Arc::clone(&shared);
+        let mut api = Self { shared, address: SocketAddr::from(([127, 0, 0, 1], 0)), stop: None, thread: None };
+        api.opens(0);
+        api
+    }
+
+    /// Begins to listen.
+    pub(crate) fn opens(&mut self, port: u16) {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (tell, told) = std::sync::mpsc::channel();
+        let serving = Arc::clone(&self.shared);
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
-                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+                let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.unwrap();
                 tell.send(listener.local_addr().unwrap()).unwrap();
                 let routes = axum::Router::new().fallback(move |request| answered(Arc::clone(&serving), request));
                 tokio::select! {
@@ -123,7 +130,21 @@ impl BotApi {
                 }
             });
         });
-        Self { shared, address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+        (self.stop, self.thread, self.address) = (Some(stop), Some(thread), told.recv().unwrap());
+    }
+
+    /// Is not there any more; what it knows it keeps.
+    pub(crate) fn shuts(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            stop.send(()).ok();
+        }
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -165,7 +186,7 @@ impl BotApi {
     }
 
     /// A message of a person in their private chat, with more fields.
-    pub(crate) fn writes_with(&self, person: i64, more: Value) -> i64 {
+    pub(crate) fn writes_with(&self, person: i64, more: &Value) -> i64 {
         let mut message = self.message(person, person, "private");
         for (name, value) in more.as_object().unwrap() {
             message[name] = value.clone();
@@ -175,7 +196,7 @@ impl BotApi {
 
     /// A text of a person in their private chat; the number of its update.
     pub(crate) fn writes(&self, person: i64, text: &str) -> i64 {
-        self.writes_with(person, json!({ "text": text }))
+        self.writes_with(person, &json!({ "text": text }))
     }
 
     /// A file of a person.
@@ -188,7 +209,7 @@ impl BotApi {
         if let Some(caption) = caption {
             more["caption"] = caption.into();
         }
-        self.writes_with(person, more)
+        self.writes_with(person, &more)
     }
 
     pub(crate) fn message(&self, chat: i64, person: i64, kind: &str) -> Value {
@@ -273,12 +294,7 @@ impl BotApi {
 
 impl Drop for BotApi {
     fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            stop.send(()).ok();
-        }
-        if let Some(thread) = self.thread.take() {
-            thread.join().ok();
-        }
+        self.shuts();
     }
 }
 

@@ -10,7 +10,7 @@ use metnos_projections::machines::turn::{Phase, Turn};
 use metnos_projections::views::turns::Summary;
 use serde_json::{Map, Value, json};
 
-use super::inbound::{Said, turn_of};
+use super::inbound::{Said, back, turn_of};
 use super::person::{Keyboard, Shown};
 use super::wire::Message;
 use super::{Bot, CHANNEL, STACK_BYTES};
@@ -113,13 +113,11 @@ impl Bot {
             let work = {
                 let mut chats = self.chats();
                 let Some(chat) = chats.get_mut(&id) else { return };
-                match chat.work.pop_front().filter(|_| !self.is_leaving()) {
-                    Some(work) => work,
-                    None => {
-                        chats.remove(&id);
-                        return;
-                    }
-                }
+                let Some(work) = chat.work.pop_front().filter(|_| !self.is_leaving()) else {
+                    chats.remove(&id);
+                    return;
+                };
+                work
             };
             if let Err(error) = self.carry_out(&work) {
                 // It stays on record as not settled: the next start tries it again.
@@ -151,7 +149,7 @@ impl Bot {
         crate::faults::reach("turn_to_outbox");
         let (message, outcome) = match came {
             Came::Nowhere => return Ok(()),
-            Came::Said(text) => (self.back(&said, "notice", text), "command"),
+            Came::Said(text) => (back(&said, "notice", text), "command"),
             Came::To(turn, text) => {
                 let is_question = turn.phase == Phase::Waiting;
                 if is_question {
@@ -159,7 +157,7 @@ impl Bot {
                 }
                 let is_fixed = !is_question && is_fixed(&turn);
                 let purpose = if is_question { "question" } else { "answer" };
-                (outbox::Message { is_fixed, ..self.back(&said, purpose, text) }, "turn")
+                (outbox::Message { is_fixed, ..back(&said, purpose, text) }, "turn")
             }
         };
         self.answer(work.update, outcome, message)?;
@@ -213,7 +211,7 @@ impl Bot {
         if let Line::Undo(turn) = line(&text) {
             return engine::run(instance, &person, cancel, &undo(request, turn)).map(ended);
         }
-        if let Some(waiting) = self.waiting(instance, &address)?
+        if let Some(waiting) = waiting(instance, &address)?
             && let Some(id) = waiting.id
         {
             match conversation::fit(instance, &folder, &waiting, &text)? {
@@ -238,17 +236,6 @@ impl Bot {
         let shown = Shown::begin(self, chat, instance.language());
         let turn = work.turn.unwrap_or_else(|| turn_of(work.update));
         Ok((cancel.clone(), Keyboard { bot: self, instance, chat, turn, cancel, shown }))
-    }
-
-    /// The turn that waits for an answer in a chat.
-    pub(super) fn waiting(&self, instance: &Instance, address: &str) -> Result<Option<Turn>, EngineError> {
-        for id in open_questions(instance).into_iter().rev() {
-            let turn = engine::folded(instance, id)?;
-            if turn.phase == Phase::Waiting && is_of(&turn, address) && instance.actor_of(id) == instance.actor {
-                return Ok(Some(turn));
-            }
-        }
-        Ok(None)
     }
 
     /// One question at a time in a chat: those that a newer one took the place of are withdrawn.
@@ -295,6 +282,17 @@ impl Bot {
         outbox::record(&instance, vec![message.draft(&instance, CHANNEL)])?;
         Ok(())
     }
+}
+
+/// The turn that waits for an answer in a chat.
+pub(super) fn waiting(instance: &Instance, address: &str) -> Result<Option<Turn>, EngineError> {
+    for id in open_questions(instance).into_iter().rev() {
+        let turn = engine::folded(instance, id)?;
+        if turn.phase == Phase::Waiting && is_of(&turn, address) && instance.actor_of(id) == instance.actor {
+            return Ok(Some(turn));
+        }
+    }
+    Ok(None)
 }
 
 /// The question that waits on this channel: until when.

@@ -3,6 +3,7 @@
 use metnos_projections::messages::Language;
 use serde_json::json;
 
+use super::chats::waiting;
 use super::inbound::Said;
 use super::{Bot, CHANNEL};
 use crate::engine::{self, EngineError, Reply};
@@ -49,7 +50,7 @@ impl Bot {
     pub(super) fn status(&self, instance: &Instance, chat: i64) -> String {
         let projected = instance.projected();
         let is_running = self.chats().contains_key(&chat);
-        let question = self.waiting(instance, &chat.to_string()).ok().flatten().and_then(|turn| turn.message);
+        let question = waiting(instance, &chat.to_string()).ok().flatten().and_then(|turn| turn.message);
         let values = json!({
             "running": is_running, "question": question, "autonomy": instance.autonomy(),
             "turns": projected.turns.turns.len(), "version": env!("CARGO_PKG_VERSION"),
@@ -77,7 +78,7 @@ impl Bot {
         if self.chats().get(&chat).is_some_and(super::chats::Chat::stop) {
             return Ok(None);
         }
-        if let Some(turn) = self.waiting(instance, &chat.to_string())?
+        if let Some(turn) = waiting(instance, &chat.to_string())?
             && let Some(id) = turn.id
         {
             self.end_question(id, turn, &Reply::Withdrawn("person"))?;

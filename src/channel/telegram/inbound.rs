@@ -123,15 +123,22 @@ impl Bot {
             return Ok(None);
         }
         let first = actors::Command::Bootstrap { channel: CHANNEL.to_owned(), address: sender.to_string() };
-        Ok(self.instance.change_actors(first)?.is_ok().then(|| HOST.to_owned()))
+        if self.instance.change_actors(first)?.is_err() {
+            return Ok(None);
+        }
+        self.learn_language(HOST, said.message)?;
+        Ok(Some(HOST.to_owned()))
     }
 
-    /// Where something is said because of a message, and to whom.
-    pub(super) fn back(&self, said: &Said<'_>, purpose: &'static str, text: String) -> outbox::Message {
-        let message = said.message;
-        let reply_to = (!message.chat.is_private()).then_some(message.message_id);
-        let address = message.chat.id.to_string();
-        outbox::Message { address, purpose, text, reply_to, ..outbox::Message::default() }
+    /// Takes the language of a person's app for theirs, where none was set.
+    fn learn_language(&self, actor: &str, message: &Message) -> Result<(), InstanceError> {
+        let is_set = self.instance.actors().get(actor).is_none_or(|actor| actor.language.is_some());
+        let code = message.from.as_ref().and_then(|from| from.language_code.as_deref());
+        let Some(language) = code.and_then(Language::parse).filter(|_| !is_set) else { return Ok(()) };
+        let (actor, language) = (actor.to_owned(), language.code().to_owned());
+        let set = actors::Command::SetLanguage { actor: actor.clone(), language };
+        // Someone who is gone meanwhile has no language.
+        self.instance.as_actor(&actor).change_actors(set).map(drop)
     }
 
     /// A stranger gets one line, and no second one.
@@ -141,7 +148,7 @@ impl Bot {
             return self.settle(said.update, "stranger");
         }
         let text = self.say(self.guessed(said.message), "telegram.stranger", &json!({}));
-        self.answer(said.update, "stranger", self.back(said, "stranger", text))
+        self.answer(said.update, "stranger", back(said, "stranger", text))
     }
 
     /// The language of someone who may not be known yet.
@@ -162,12 +169,15 @@ impl Bot {
         let language = self.guessed(said.message);
         if !said.message.chat.is_private() {
             let text = self.say(language, "telegram.pair_alone", &json!({}));
-            self.answer(said.update, "command", self.back(said, "notice", text))?;
+            self.answer(said.update, "command", back(said, "notice", text))?;
             return Ok(true);
         }
         let address = said.message.sender().to_string();
         let (key, values, outcome) = match pairing::redeem(&self.instance, code, CHANNEL, &address) {
-            Ok(_) => ("telegram.paired", json!({}), "paired"),
+            Ok(actor) => {
+                self.learn_language(&actor, said.message)?;
+                ("telegram.paired", json!({}), "paired")
+            }
             Err(PairingError::Foreign) => ("telegram.pair_foreign", json!({}), "command"),
             // Redeemed before the process ended, or by someone who is known anyway.
             Err(PairingError::Rejected(Rejection::Spent)) if self.actor(said.message.sender()).is_some() => {
@@ -180,7 +190,7 @@ impl Bot {
         };
         let actor = self.actor(said.message.sender());
         let language = actor.map_or(language, |actor| self.of(&actor, said.message.from.as_ref()).language());
-        self.answer(said.update, outcome, self.back(said, "notice", self.say(language, key, &values)))?;
+        self.answer(said.update, outcome, back(said, "notice", self.say(language, key, &values)))?;
         Ok(true)
     }
 
@@ -202,7 +212,7 @@ impl Bot {
             },
         };
         match reply {
-            Some(text) => self.answer(said.update, "command", self.back(said, "notice", text))?,
+            Some(text) => self.answer(said.update, "command", back(said, "notice", text))?,
             None => self.settle(said.update, "command")?,
         }
         Ok(true)
@@ -211,6 +221,14 @@ impl Bot {
     pub(super) fn told(&self, instance: &Instance, key: &str, values: &Value) -> String {
         self.say(instance.language(), key, values)
     }
+}
+
+/// Where something is said because of a message, and to whom.
+pub(super) fn back(said: &Said<'_>, purpose: &'static str, text: String) -> outbox::Message {
+    let message = said.message;
+    let reply_to = (!message.chat.is_private()).then_some(message.message_id);
+    let address = message.chat.id.to_string();
+    outbox::Message { address, purpose, text, reply_to, ..outbox::Message::default() }
 }
 
 /// The id of the turn that an update leads to: however often it is begun, it is one.

@@ -23,7 +23,6 @@ use std::time::Duration;
 use metnos_log::redact::Secret;
 use metnos_log::{Draft, EventId};
 use metnos_projections::messages::Language;
-use secrecy::ExposeSecret;
 use serde_json::Value;
 
 use super::outbox;
@@ -50,7 +49,8 @@ struct Bot {
     around: Around,
     instance: Instance,
     client: Client,
-    token: Secret,
+    /// As which this bot was begun: another change of credentials begins it anew.
+    changes: u64,
     me: Me,
     /// The key that buttons are derived with.
     button_key: [u8; 32],
@@ -66,33 +66,29 @@ impl Service for Telegram {
 
     fn run(&self, around: &Around) {
         while !around.stop.is_raised() {
-            let token = around.instance.credential(CHANNEL);
-            if let Some(token) = &token {
-                serve(around, token);
-            } else {
-                link::set(Link::Off);
+            let changes = around.instance.credential_changes();
+            match around.instance.credential(CHANNEL) {
+                Some(token) => {
+                    let served = std::panic::AssertUnwindSafe(|| serve(around, token, changes));
+                    if std::panic::catch_unwind(served).is_err() {
+                        // A fault of the program: the log has everything that was not done yet.
+                        tracing::error!("Telegram is served anew");
+                        around.wait(PAUSE_MAX);
+                        continue;
+                    }
+                }
+                None => link::set(Link::Off),
             }
-            if around.stop.is_raised() || around.instance.credential(CHANNEL).is_some() != token.is_some() {
-                continue;
-            }
-            // What was served until here has failed for good, or there is nothing to serve: another token is needed.
-            let changed = changes(&around.instance, token.as_ref());
-            around.runtime.block_on(async {
-                tokio::select! { () = changed => {} () = around.stop.raised() => {} }
-            });
+            // Either that is over because of a change, or only a change makes it worth another try.
+            around.until_stopped(changed(&around.instance, changes));
         }
     }
 }
 
-/// Comes back when the token is another one than this.
-async fn changes(instance: &Instance, token: Option<&Secret>) {
-    let is_same = || match (instance.credential(CHANNEL), token) {
-        (Some(now), Some(then)) => now.expose_secret() == then.expose_secret(),
-        (None, None) => true,
-        _ => false,
-    };
+/// Comes back when a credential was stored or forgotten since there were so many changes.
+async fn changed(instance: &Instance, changes: u64) {
     let mut head = instance.log.watch();
-    while is_same() {
+    while instance.credential_changes() == changes {
         if head.changed().await.is_err() {
             // The log takes no event any more; the daemon is about to end.
             std::future::pending::<()>().await;
@@ -101,9 +97,9 @@ async fn changes(instance: &Instance, token: Option<&Secret>) {
 }
 
 /// Serves one bot until the daemon ends, the token changes or is refused.
-fn serve(around: &Around, token: &Secret) {
+fn serve(around: &Around, token: Secret, changes: u64) {
     link::set(Link::Connecting);
-    let client = match Client::new(&around.instance.settings.telegram.base_url, token.clone()) {
+    let client = match Client::new(&around.instance.settings.telegram.base_url, token) {
         Ok(client) => client,
         Err(error) => return refused(&error),
     };
@@ -126,7 +122,7 @@ fn serve(around: &Around, token: &Secret) {
         button_key: around.instance.keys.derived("metnos button key v1"),
         around: around.clone(),
         client,
-        token: token.clone(),
+        changes,
         me,
         chats: Mutex::default(),
         taken: Mutex::default(),
@@ -167,19 +163,14 @@ impl Bot {
 
     /// Whether this process goes on with this bot.
     fn is_leaving(&self) -> bool {
-        self.around.stop.is_raised() || self.is_replaced()
-    }
-
-    fn is_replaced(&self) -> bool {
-        let now = self.instance.credential(CHANNEL);
-        now.is_none_or(|now| now.expose_secret() != self.token.expose_secret())
+        self.around.stop.is_raised() || self.instance.credential_changes() != self.changes
     }
 
     /// Comes back when [`Self::is_leaving`].
     async fn leaving(&self) {
         tokio::select! {
             () = self.around.stop.raised() => {}
-            () = changes(&self.instance, Some(&self.token)) => {}
+            () = changed(&self.instance, self.changes) => {}
         }
     }
 
@@ -192,7 +183,7 @@ impl Bot {
 
     /// Waits; `true` when this bot is left.
     fn wait(&self, time: Duration) -> bool {
-        self.until_leaving(tokio::time::sleep(time)).is_none()
+        self.until_leaving(async { tokio::time::sleep(time).await }).is_none()
     }
 
     /// Stops what runs without an end: whoever serves next goes on with it.

@@ -46,34 +46,34 @@ impl Bot {
                 },
                 Some(Err(error)) => error,
             };
-            if self.is_hopeless(&error) || self.wait(pause.next(&error)) {
-                return;
+            Self::tell(&error);
+            match error {
+                TelegramError::Token => return,
+                // The owner wants this program to have the updates: it has the token.
+                TelegramError::Conflict { is_webhook: true } if self.takes_webhook_away() => {}
+                error if self.wait(pause.next(&error)) => return,
+                _ => {}
             }
         }
     }
 
-    /// Whether asking again makes no sense; says what is wrong.
-    fn is_hopeless(&self, error: &TelegramError) -> bool {
-        if link::link() != Link::failing(error) {
-            tracing::warn!(%error, "no updates");
+    /// Says what is wrong, once.
+    fn tell(error: &TelegramError) {
+        let (before, now) = (link::link(), Link::failing(error));
+        if before != now {
+            tracing::warn!(%error, "no updates from Telegram");
         }
-        link::set(Link::failing(error));
-        match error {
-            TelegramError::Token => true,
-            TelegramError::Conflict { is_webhook: true } => {
-                // The owner wants this program to have the updates: it has the token.
-                if let Some(Err(error)) = self.until_leaving(self.client.delete_webhook()) {
-                    tracing::warn!(%error, "the webhook stays");
-                }
+        link::set(now);
+    }
+
+    fn takes_webhook_away(&self) -> bool {
+        match self.until_leaving(self.client.delete_webhook()) {
+            Some(Ok(())) => true,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the webhook stays");
                 false
             }
-            TelegramError::Conflict { is_webhook: false }
-            | TelegramError::Unreachable(_)
-            | TelegramError::Broken(_)
-            | TelegramError::TooMany(_)
-            | TelegramError::Blocked(_)
-            | TelegramError::Refused(_)
-            | TelegramError::TooLarge => false,
+            None => false,
         }
     }
 

@@ -12,13 +12,13 @@ use crate::instance::{InstanceError, now};
 impl Bot {
     /// Decides what a press means, answers it, and takes the buttons away where they are of no use any more.
     pub(super) fn pressed(&self, update: EventId, press: &wire::Press) -> Result<(), InstanceError> {
-        let presser = press.from.as_ref().and_then(|from| self.actor(from.id));
+        let who = press.from.as_ref().and_then(|from| self.actor(from.id));
         let id = outbox::derived(update.0, &[b"pressed"]);
         let pressed = match self.press_on_record(id)? {
             Some(pressed) => pressed,
-            None => self.decided(id, update, press, presser.as_deref())?,
+            None => self.decided(id, update, press, who.as_deref())?,
         };
-        let actor = presser.as_deref().unwrap_or(&self.instance.actor);
+        let actor = who.as_deref().unwrap_or(&self.instance.actor);
         let instance = self.of(actor, press.from.as_ref());
         let values = json!({ "button": pressed.button });
         let text = self.told(&instance, &format!("telegram.press_{}", pressed.outcome), &values);
@@ -27,7 +27,12 @@ impl Bot {
         }
         // Only of a message that is ours, and not by a stranger's hand.
         if let Some(message) = pressed.message.filter(|_| pressed.outcome != Press::Foreign.name()) {
-            self.remove_keys(&self.places(message));
+            let mut places = self.places(message);
+            // The receipt may still be on its way.
+            places.extend(press.message.as_ref().map(|shown| (shown.chat.id.to_string(), shown.message_id)));
+            places.sort();
+            places.dedup();
+            self.remove_keys(&places);
         }
         self.settle(update, "pressed")
     }
@@ -47,10 +52,10 @@ impl Bot {
         id: EventId,
         update: EventId,
         press: &wire::Press,
-        presser: Option<&str>,
+        who: Option<&str>,
     ) -> Result<ButtonPressed, InstanceError> {
         let mut pressed = None;
-        let actor = presser.unwrap_or(&self.instance.actor);
+        let actor = who.unwrap_or(&self.instance.actor);
         let instance = self.instance.as_actor(actor);
         let appended = instance.append_decided(|projected| {
             let channel = projected.channels.get(CHANNEL);
@@ -61,7 +66,7 @@ impl Bot {
                 chat.is_none() || channel.consent(*message).map(|consent| &consent.address) == chat.as_ref()
             });
             let (message, button) = found.map_or((None, None), |(message, button)| (Some(message), Some(button)));
-            let outcome = channel.press(message, presser, now()).name().to_owned();
+            let outcome = channel.press(message, who, now()).name().to_owned();
             let decided = ButtonPressed { update, outcome, message, button };
             pressed = Some(decided.clone());
             Ok::<_, std::convert::Infallible>(vec![outbox::draft(&instance, CHANNEL, id, decided)])

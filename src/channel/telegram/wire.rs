@@ -1,6 +1,8 @@
 //! What the Bot API sends, as far as it is used. Lenient: servers leave fields out and add new ones, and a field that is
 //! not understood must not hide the rest.
 
+#![expect(clippy::struct_field_names, reason = "fields are named as the Bot API names them")]
+
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 

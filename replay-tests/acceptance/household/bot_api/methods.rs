@@ -33,7 +33,7 @@ fn bad(description: &str) -> Answer {
     (400, refusal(400, &format!("Bad Request: {description}")))
 }
 
-fn done(result: Value) -> Answer {
+fn done(result: &Value) -> Answer {
     (200, json!({ "ok": true, "result": result }))
 }
 
@@ -63,7 +63,7 @@ pub(super) async fn carry_out(shared: &Shared, method: &str, fields: &Value, fil
             Ok(true.into())
         }
     };
-    outcome.map_or_else(|description| bad(&description), done)
+    outcome.map_or_else(|description| bad(&description), |result| done(&result))
 }
 
 async fn updates(shared: &Shared, fields: &Value) -> Answer {
@@ -101,7 +101,7 @@ async fn updates(shared: &Shared, fields: &Value) -> Answer {
             }
             let found: Vec<&Value> = state.updates.iter().take(usize::try_from(limit).unwrap()).collect();
             if !found.is_empty() || Instant::now() >= deadline {
-                return done(json!(found));
+                return done(&json!(found));
             }
         }
         tokio::time::timeout_at(deadline.into(), news).await.ok();
