@@ -56,3 +56,5 @@ mod tasks;
 mod telegram;
 #[path = "household/telegram_kills.rs"]
 mod telegram_kills;
+#[path = "household/telegram_peers.rs"]
+mod telegram_peers;

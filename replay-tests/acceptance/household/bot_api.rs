@@ -51,6 +51,8 @@ pub(crate) enum Fault {
     Refuse(u16, Value),
     /// It is done, and the connection ends without an answer.
     Swallow,
+    /// Nothing: a later fault is for a later request.
+    Pass,
 }
 
 /// What the server knows.
@@ -343,5 +345,5 @@ async fn answered(shared: Arc<Shared>, request: Request<Body>) -> Response {
     }
     let (status, body) = methods::carry_out(&shared, &method, &fields, file).await;
     shared.changed();
-    if fault.is_some() { swallowed() } else { reply(status, &body) }
+    if matches!(fault, Some(Fault::Swallow)) { swallowed() } else { reply(status, &body) }
 }

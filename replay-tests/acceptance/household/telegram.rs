@@ -55,7 +55,7 @@ impl Talk {
 
     /// Says something as the host; the first answer that holds this.
     #[track_caller]
-    fn says(&self, text: &str, answer: &str) -> String {
+    pub(crate) fn says(&self, text: &str, answer: &str) -> String {
         let from = self.api.count();
         self.api.writes(HOST, text);
         self.api.said(from, HOST, answer).text

@@ -72,6 +72,7 @@ pub(super) struct User {
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Message {
     /// Its number in the chat.
+    #[serde(default)]
     pub message_id: i64,
     /// The chat.
     pub chat: Chat,

@@ -47,7 +47,10 @@ fn multipart(boundary: &str, body: &[u8]) -> Option<Fields> {
         };
         match (named("name")?, named("filename")) {
             (name, Some(file_name)) => {
-                fields.insert(name.clone(), format!("attach://{name}").into());
+                // It is the document itself, or a field of that name says that it is.
+                if name == "document" {
+                    fields.insert(name.clone(), format!("attach://{name}").into());
+                }
                 file = Some((file_name, value.to_vec()));
             }
             (name, None) => {
