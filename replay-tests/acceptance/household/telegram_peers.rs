@@ -84,7 +84,7 @@ fn a_bot_of_the_public_framework_runs_against_the_strict_server() {
             .any(|sent| sent.id == asked.id && sent.text == "You said data-no" && sent.keys.is_empty())
             .then_some(())
     });
-    api.sends(HOST, "a.bin", &[7; 70_000], Some("count it"));
+    api.sends(HOST, "a.bin", &vec![7; 70_000], Some("count it"));
     let counted = api.said(0, HOST, "count it");
     assert_eq!(counted.file, Some(("count.txt".to_owned(), b"70000 bytes".to_vec())));
     // Every odd request is refused by the framework's own kind of error; two more are laid out.
