@@ -8,7 +8,7 @@ mod people;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
 use metnos_log::store::{LogKeys, Pending, ReadError};
@@ -29,8 +29,11 @@ use crate::effects::trash::Trash;
 use crate::export::audit::{ExportError, Follower};
 use crate::projector::{self, Projected};
 use crate::sandbox::{self, Sandbox, SandboxError};
+use crate::scheduler::Scheduler;
 use crate::signing::{KeyError, Keys, key_id};
 use folds::Folds;
+
+pub use crate::clock::now;
 
 /// Below this many free bytes no new event is taken: redb must never meet a full disk.
 const FREE_BYTES_MIN: u64 = 16 << 20;
@@ -100,6 +103,8 @@ pub struct Core {
     /// Held by whoever looks after files that all commands share: exports, checkpoints, the executors' files.
     upkeep: Mutex<()>,
     audit: Mutex<Option<Follower>>,
+    /// What the scheduler of this process does just now.
+    pub scheduler: Scheduler,
 }
 
 /// An open instance, as one command has it: cheap to clone, for one thread or many.
@@ -179,6 +184,7 @@ impl Instance {
             standing: RwLock::default(),
             upkeep: Mutex::default(),
             audit: Mutex::default(),
+            scheduler: Scheduler::default(),
         };
         Ok(Self {
             core: Arc::new(core),
@@ -415,12 +421,16 @@ impl Instance {
         if let Some(first) = drafts.first_mut() {
             first.blobs = blobs;
         }
-        // A passing may come first; the expectation is about the turn's own stream, so it is only made when that leads.
-        let leads = drafts.first().is_some_and(|draft| draft.stream == own);
-        let expect = match version {
-            _ if !leads => Expect::Any,
-            0 => Expect::NoStream,
-            version => Expect::Exact(version),
+        // What the expectation is about is the stream that leads: the turn's own, or that of a question, which is put once
+        // and ends once, however many would answer it at the same time. A passing may come first too.
+        let expect = match drafts.first().map(|draft| (draft.stream == own, &draft.event)) {
+            Some((true, _)) if version == 0 => Expect::NoStream,
+            Some((true, _)) => Expect::Exact(version),
+            Some((_, Event::DialogOpened(_))) => Expect::NoStream,
+            Some((_, Event::DialogAnswered(_) | Event::DialogExpired(_) | Event::DialogWithdrawn(_))) => {
+                Expect::Exact(1)
+            }
+            _ => Expect::Any,
         };
         self.log.submit(Append { events: drafts, expect })
     }
@@ -517,12 +527,6 @@ fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {
     } else {
         Err(InstanceError::DiskFull { path: dirs.data.display().to_string(), free })
     }
-}
-
-/// The clock: the one place that reads it for events.
-pub fn now() -> Micros {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
 /// Fresh random bytes.

@@ -13,6 +13,7 @@ use metnos_projections::machines::actors::Actors;
 use metnos_projections::machines::catalog::Catalog;
 use metnos_projections::machines::channels::Channels;
 use metnos_projections::machines::mnestome::Mnestome;
+use metnos_projections::machines::schedules::Schedules;
 use metnos_projections::projection::Projection;
 use metnos_projections::views::configuration::Configuration;
 use metnos_projections::views::state::States;
@@ -80,6 +81,8 @@ projections! {
     mnestome: Mnestome,
     /// The monthly states that were taken.
     states: States,
+    /// What is to happen at times.
+    schedules: Schedules,
 }
 
 /// One checkpoint file.

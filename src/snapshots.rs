@@ -111,7 +111,7 @@ fn take(instance: &Instance, name: &str, until: Until) -> Result<(), SnapshotErr
         head: head_at(instance, then.position)?,
         until: time,
     };
-    let text = state::text(&head, &then.catalog, &then.mnestome);
+    let text = state::text(&head, &then.catalog, &then.mnestome, &then.schedules);
     write(&file(instance, name), text.as_bytes())?;
     let taken = StateSnapshotTaken {
         name: head.name,
@@ -143,7 +143,7 @@ fn head_at(instance: &Instance, position: u64) -> Result<String, ReadError> {
 pub fn computed(instance: &Instance, taken: &Taken) -> Result<String, SnapshotError> {
     let then = projector::at(&instance.log.reader(), Until::Seq(taken.head.position))?;
     let head = Head { head: head_at(instance, taken.head.position)?, ..taken.head.clone() };
-    Ok(state::text(&head, &then.catalog, &then.mnestome))
+    Ok(state::text(&head, &then.catalog, &then.mnestome, &then.schedules))
 }
 
 /// Computes a state again, and compares its event and its file with that. A missing file is written again.

@@ -30,12 +30,16 @@ mod kills;
 mod months;
 #[path = "household/odd_asks.rs"]
 mod odd_asks;
+#[path = "household/people.rs"]
+mod people;
 #[path = "household/pty.rs"]
 mod pty;
 #[path = "household/readme.rs"]
 mod readme;
 #[path = "household/replayed.rs"]
 mod replayed;
+#[path = "household/schedules.rs"]
+mod schedules;
 #[path = "household/seeds.rs"]
 mod seeds;
 #[path = "household/sentences.rs"]
@@ -58,3 +62,5 @@ mod telegram;
 mod telegram_kills;
 #[path = "household/telegram_peers.rs"]
 mod telegram_peers;
+#[path = "household/telegram_waits.rs"]
+mod telegram_waits;

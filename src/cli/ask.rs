@@ -9,7 +9,7 @@ use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
 use super::fit::Lines;
-use super::{Context, Failure, console, interrupt, output, terminal};
+use super::{Context, Failure, console, inbox, interrupt, output, terminal};
 use crate::config::Flags;
 use crate::engine::{self, Person, Reply, Request};
 use crate::instance::{Instance, now};
@@ -70,6 +70,7 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
         turn = asked(context, &instance, turn)?;
     }
     let code = tell(context, &instance, &turn)?;
+    inbox::show(context, &instance)?;
     if console::current().is_own() {
         // The process ends with this: the system takes a long result back faster than it could be taken apart.
         std::mem::forget(turn);

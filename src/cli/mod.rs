@@ -17,6 +17,7 @@ mod doctor;
 mod editor;
 mod executor;
 mod fit;
+mod inbox;
 mod interrupt;
 mod log;
 mod man;
@@ -28,6 +29,7 @@ mod plan;
 mod prefilter;
 mod progress;
 mod replay;
+mod schedule;
 mod serve;
 mod service;
 mod snapshot;
@@ -148,6 +150,9 @@ enum Command {
     /// Keep and compare what Metnos knew.
     #[command(subcommand)]
     Snapshot(snapshot::Snapshot),
+    /// Look at and change what happens at times.
+    #[command(subcommand)]
+    Schedule(schedule::Schedule),
     /// Look at past turns.
     #[command(subcommand)]
     Turn(turn::Turn),
@@ -185,6 +190,7 @@ impl Command {
             | Self::Connect(_)
             | Self::Snapshot(_)
             | Self::Mnest(_)
+            | Self::Schedule(_)
             | Self::Turn(_)
             | Self::Executor(_)
             | Self::Log(_)
@@ -284,6 +290,7 @@ impl Context {
             Command::Connect(command) => connect::run(self, command),
             Command::Mnest(command) => mnest::run(self, command),
             Command::Snapshot(command) => snapshot::run(self, command),
+            Command::Schedule(command) => schedule::run(self, command),
             Command::Turn(command) => turn::run(self, command),
             Command::Executor(command) => executor::run(self, command),
             Command::Log(command) => log::run(self, command),

@@ -138,6 +138,8 @@ fn told(context: &Context, instance: &Instance, difference: &Difference) -> Stri
     let ends = |pairs: &[(String, String)]| pairs.iter().map(|(src, dst)| format!("{src} → {dst}")).collect::<Vec<_>>();
     part("forgotten", ends(&difference.forgotten));
     part("wished", ends(&difference.wished));
+    part("scheduled", difference.scheduled.clone());
+    part("ended", difference.ended.clone());
     lines.join("\n")
 }
 

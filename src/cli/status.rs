@@ -3,7 +3,7 @@
 use metnos_log::event::executor::LifeCycle;
 use serde_json::{Value, json};
 
-use super::{Context, Failure, output, serve};
+use super::{Context, Failure, inbox, output, serve};
 use crate::channel::telegram::{CHANNEL, link};
 use crate::instance::Instance;
 use crate::loader::check;
@@ -46,6 +46,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     for (name, reason) in quarantined {
         output::result(&context.text(&instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
     }
+    inbox::show(context, &instance)?;
     Ok(0)
 }
 

@@ -33,6 +33,8 @@ pub struct Variables {
     pub telegram_default_chat: Option<String>,
     /// `METNOS_PAUSE_AT`: `point:milliseconds`, honoured by debug builds only; see `faults`.
     pub pause_at: Option<String>,
+    /// `METNOS_CLOCK`: a file that holds the time, honoured by debug builds only; see `clock`.
+    pub clock: Option<PathBuf>,
     /// `HOME`.
     pub user_home: Option<PathBuf>,
     /// `XDG_CONFIG_HOME`.
@@ -48,7 +50,7 @@ pub struct Variables {
 }
 
 /// Their names.
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 22] = [
     "METNOS_HOME",
     "METNOS_USER_DATA",
     "METNOS_ENGINE",
@@ -62,6 +64,7 @@ const NAMES: [&str; 21] = [
     "METNOS_TELEGRAM_POLL_SECONDS",
     "METNOS_TELEGRAM_DEFAULT_CHAT",
     "METNOS_PAUSE_AT",
+    "METNOS_CLOCK",
     "HOME",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
@@ -107,6 +110,7 @@ impl Variables {
             telegram_poll_seconds: text("METNOS_TELEGRAM_POLL_SECONDS"),
             telegram_default_chat: text("METNOS_TELEGRAM_DEFAULT_CHAT"),
             pause_at: text("METNOS_PAUSE_AT"),
+            clock: path("METNOS_CLOCK"),
             user_home: folder("HOME"),
             xdg_config: folder("XDG_CONFIG_HOME"),
             xdg_data: folder("XDG_DATA_HOME"),

@@ -20,6 +20,10 @@ use super::instance::{
     StateSnapshotTaken,
 };
 use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, PassingObserved, WishObserved};
+use super::schedule::{
+    Contract, ScheduleCancelled, ScheduleCompleted, ScheduleCreated, ScheduleModified, SchedulePaused, ScheduleResumed,
+    SlotClaimed, SlotDelivered, SlotMissed, SlotSettled,
+};
 use super::turn::{
     ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied,
     ConsentExpired, EffectCommitted, EffectsCommitted, EffectsPlanned, Holds, InvocationFinished, InvocationInDoubt,
@@ -33,11 +37,71 @@ use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 /// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
     let parts = [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), channels()];
-    parts.into_iter().chain([mnestome(), states()]).flatten().collect()
+    parts.into_iter().chain([mnestome(), states(), schedules()]).flatten().collect()
 }
 
 fn text(text: &str) -> String {
     text.to_owned()
+}
+
+fn schedules() -> Vec<Event> {
+    let (schedule, fire) = (text("3"), text("a3f1c2d4e5f60718"));
+    let (slot, next) = (1_700_006_400_000_000, Some(1_700_092_800_000_000));
+    let contract = Contract {
+        kind: text("sentence"),
+        cadence: text("0 8 * * *"),
+        anchor: 1_700_000_000_000_000,
+        words: [(text("en"), text("every day at 08:00")), (text("it"), text("ogni giorno alle 08:00"))].into(),
+        zone: text("Europe/Rome"),
+        zone_version: text("2026c"),
+        next: Some(slot),
+        count: Some(5),
+        until: None,
+        on_failure: text("notify"),
+        failures_max: 3,
+        grace_s: 600,
+        timeout_s: 900,
+        channel: text("telegram"),
+        address: Some(text("42")),
+        language: text("en"),
+        folder: text("/home/owner"),
+    };
+    let what = Kept::text("tell me how many files are in ~/inbox");
+    let turn = Some(text("01ARZ3NDEKTSV4RRFFQ69G5FAV"));
+    let created = ScheduleCreated { schedule: schedule.clone(), what: what.clone(), contract: contract.clone(), turn };
+    let settled = SlotSettled {
+        schedule: schedule.clone(),
+        slot,
+        fire: fire.clone(),
+        attempt: 1,
+        outcome: text("failed"),
+        class: Some(text("not_found")),
+        message: Kept::text("There is no ~/inbox."),
+        is_told: true,
+        again: Some(slot + 60_000_000),
+    };
+    let missed = SlotMissed {
+        schedule: schedule.clone(),
+        slot,
+        last: slot,
+        count: 1,
+        is_more: false,
+        verdict: text("skip"),
+        is_told: false,
+        next,
+    };
+    vec![
+        created.into(),
+        ScheduleModified { schedule: schedule.clone(), what, contract }.into(),
+        SchedulePaused { schedule: schedule.clone(), by: text("person") }.into(),
+        ScheduleResumed { schedule: schedule.clone(), next }.into(),
+        ScheduleCancelled { schedule: schedule.clone(), by: text("person") }.into(),
+        ScheduleCompleted { schedule: schedule.clone() }.into(),
+        SlotClaimed { schedule: schedule.clone(), slot, fire, by: text("due"), next }.into(),
+        settled.into(),
+        missed.into(),
+        SlotDelivered { schedule, slot, channel: text("console") }.into(),
+    ]
 }
 
 fn actors() -> Vec<Event> {
@@ -198,8 +262,8 @@ fn executor() -> Vec<Event> {
             name: name.clone(),
             version: version.clone(),
             artefacts: vec![Artefact { file: text("main.py"), blob: hash(2), bytes: 70_000 }],
-            manifest: Json(json!({ "name": "get_now" })),
-            schema: Json(json!({ "definitions": {} })),
+            manifest: json!({ "name": "get_now" }).into(),
+            schema: json!({ "definitions": {} }).into(),
         }
         .into(),
         BirthTestsRun {

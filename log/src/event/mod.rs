@@ -11,6 +11,7 @@ mod examples;
 pub mod executor;
 pub mod instance;
 pub mod mnestome;
+pub mod schedule;
 #[cfg(test)]
 mod tests;
 pub mod turn;
@@ -278,6 +279,27 @@ events! {
     "message_maybe_sent" v 1 => MessageMaybeSent(channel::MessageMaybeSent);
     /// A message cannot be sent: its other end.
     "delivery_failed" v 1 => DeliveryFailed(channel::DeliveryFailed) keeps reason;
+
+    /// Something is to happen at times. Written by whoever asks for it, and by the daemon for its own jobs.
+    "schedule_created" v 1 => ScheduleCreated(schedule::ScheduleCreated) keeps what;
+    /// Something else is to happen, or at other times. Legal while it is active or paused, like the three below.
+    "schedule_modified" v 1 => ScheduleModified(schedule::ScheduleModified) keeps what;
+    /// Nothing is due until it is resumed.
+    "schedule_paused" v 1 => SchedulePaused(schedule::SchedulePaused);
+    /// It goes on. Legal while it is paused.
+    "schedule_resumed" v 1 => ScheduleResumed(schedule::ScheduleResumed);
+    /// It is over before its time. Nothing follows but the outcome of what still runs.
+    "schedule_cancelled" v 1 => ScheduleCancelled(schedule::ScheduleCancelled);
+    /// No slot is left.
+    "schedule_completed" v 1 => ScheduleCompleted(schedule::ScheduleCompleted);
+    /// What is due in a slot is about to happen. Written by the scheduler, once for each slot.
+    "slot_claimed" v 1 => SlotClaimed(schedule::SlotClaimed);
+    /// What was due has happened, or will not. Legal after its claim, once for each attempt.
+    "slot_settled" v 1 => SlotSettled(schedule::SlotSettled) keeps message;
+    /// Slots passed in which nothing was begun.
+    "slot_missed" v 1 => SlotMissed(schedule::SlotMissed);
+    /// The person has what a slot had to tell them. Written by whoever showed it, or by the channel that took it.
+    "slot_delivered" v 1 => SlotDelivered(schedule::SlotDelivered);
 
     /// One executor's output was passed to another, which succeeded.
     "passing_observed" v 1 => PassingObserved(mnestome::PassingObserved);

@@ -4,7 +4,7 @@
 //! The text is a pure function of the projections at one event and of the moment that weights are taken at, so any month can
 //! be computed again from the log and must be the same bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metnos_log::canonical;
 use metnos_log::{Event, Micros, Recorded};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::machines::catalog::Catalog;
 use crate::machines::mnestome::{Mnestome, State};
+use crate::machines::schedules::Schedules;
 use crate::projection::Projection;
 
 /// The number of the form of the lines.
@@ -36,7 +37,7 @@ pub struct Head {
 }
 
 /// The state as text, one line a thing, the head first.
-pub fn text(head: &Head, catalog: &Catalog, mnestome: &Mnestome) -> String {
+pub fn text(head: &Head, catalog: &Catalog, mnestome: &Mnestome, schedules: &Schedules) -> String {
     let mut lines = Vec::new();
     let mut first = serde_json::to_value(head).expect("a head is plain data");
     first["kind"] = "state".into();
@@ -55,6 +56,14 @@ pub fn text(head: &Head, catalog: &Catalog, mnestome: &Mnestome) -> String {
         line["dst"] = edge.dst.into();
         line["weight_then"] = edge.weight.into();
         lines.push(line);
+    }
+    for (id, schedule) in &schedules.schedules {
+        // What was asked for stays in the events, where it can be erased.
+        lines.push(json!({
+            "kind": "schedule", "schedule": id, "actor": schedule.actor, "state": schedule.state,
+            "cadence": schedule.contract.cadence, "zone": schedule.contract.zone, "next": schedule.next,
+            "fired": schedule.fired, "failures": schedule.failures, "missed": schedule.missed,
+        }));
     }
     let mut text = String::new();
     for line in &lines {
@@ -88,6 +97,10 @@ pub struct Difference {
     pub forgotten: Vec<(String, String)>,
     /// Executors that were wished for: from where, which.
     pub wished: Vec<(String, String)>,
+    /// Schedules that were made.
+    pub scheduled: Vec<String>,
+    /// Schedules that run no more.
+    pub ended: Vec<String>,
 }
 
 impl Difference {
@@ -130,6 +143,8 @@ pub fn difference(before: &str, after: &str) -> Option<Difference> {
         }
     }
     difference.forgotten.extend(before.pairs.keys().filter(|ends| !after.pairs.contains_key(*ends)).cloned());
+    difference.scheduled.extend(after.schedules.difference(&before.schedules).cloned());
+    difference.ended.extend(before.schedules.difference(&after.schedules).cloned());
     Some(difference)
 }
 
@@ -139,11 +154,13 @@ struct Read {
     executors: BTreeMap<String, (String, String)>,
     /// The greatest weight of any versions, and whether it is a wish, by source and destination.
     pairs: BTreeMap<(String, String), (f64, bool)>,
+    /// Schedules that are active or paused, with their cadence.
+    schedules: BTreeSet<String>,
 }
 
 impl Read {
     fn of(text: &str) -> Option<Self> {
-        let mut read = Self { executors: BTreeMap::new(), pairs: BTreeMap::new() };
+        let mut read = Self { executors: BTreeMap::new(), pairs: BTreeMap::new(), schedules: BTreeSet::new() };
         let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).ok());
         lines.next()?.filter(|head| head["kind"] == "state" && head["format"] == FORMAT)?;
         for line in lines {
@@ -158,6 +175,9 @@ impl Read {
                     let is_wish = line["state"] == json!(State::Proto);
                     let found = read.pairs.entry((text("src"), text("dst"))).or_insert((weight, is_wish));
                     *found = (found.0.max(weight), found.1 && is_wish);
+                }
+                Some("schedule") if matches!(line["state"].as_str(), Some("active" | "paused")) => {
+                    read.schedules.insert(format!("{} ({})", text("schedule"), text("cadence")));
                 }
                 _ => {}
             }
@@ -250,6 +270,8 @@ mod tests {
             mnest("a", "x", 0.3, "active"),
             mnest("a", "z", 0.3, "proto"),
             mnest("b", "c", 0.42, "active"),
+            json!({ "kind": "schedule", "schedule": "s1", "state": "active", "cadence": "0 8 * * *" }),
+            json!({ "kind": "schedule", "schedule": "s2", "state": "cancelled", "cadence": "0 9 * * *" }),
         ]);
         let ends = |one: &str, other: &str| (one.to_owned(), other.to_owned());
         let found = difference(&before, &after).unwrap();
@@ -260,6 +282,7 @@ mod tests {
         assert_eq!(found.strengthened, [("a".to_owned(), "b".to_owned(), 0.3, 0.45)]);
         assert_eq!(found.faded, [("a".to_owned(), "c".to_owned(), 0.5, 0.2)]);
         assert_eq!((found.forgotten, found.wished), (vec![ends("c", "y")], vec![ends("a", "z")]));
+        assert_eq!((found.scheduled, found.ended), (vec!["s1 (0 8 * * *)".to_owned()], Vec::new()));
         assert!(difference(&before, &before).unwrap().is_empty());
         assert_eq!(difference("", &after), None);
         assert_eq!(difference(&before, "{\"kind\":\"other\"}\n"), None);

@@ -16,7 +16,7 @@ pub(crate) const HOST: i64 = 4242;
 /// Somebody else.
 const STRANGER: i64 = 6666;
 /// Someone else of this home, with a chat of their own.
-const GUEST: i64 = 5151;
+pub(crate) const GUEST: i64 = 5151;
 
 /// A home whose bot is served here, with the token stored.
 pub(crate) fn home_at(url: &str, token: &str) -> Home {

@@ -4,6 +4,7 @@
 //! destination does not exist is a wish (`proto`). Weights are stored as of the last passing and faded when they are read.
 
 mod ager;
+mod compose;
 mod drawn;
 pub mod formula;
 mod query;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::projection::Projection;
 pub use ager::{Rejection, age, retag};
+pub use compose::compose;
 pub use drawn::{dot, svg};
 use formula::Law;
 pub use query::{Direction, Edge, Reached, Stats};

@@ -14,6 +14,7 @@ mod history;
 mod planner;
 mod prefilter;
 mod replay;
+mod schedules;
 mod sqlite;
 mod steps;
 mod table;
@@ -33,6 +34,7 @@ const SECTIONS: &[Section] = &[
     ("cold_call", cold_call::run),
     ("turn", turn::run),
     ("daemon", daemon::run),
+    ("schedules", schedules::run),
 ];
 
 fn main() {
