@@ -42,8 +42,8 @@ fn a_program_that_is_agreed_to_after_a_restart_is_the_one_that_was_asked_about()
     talk.daemon = Some(Daemon::serve(&talk.home));
     talk.api.presses(HOST, &asked, &asked.keys[0].1);
     let answer = talk.api.until("no answer", |state| {
-        let after = state.sent.iter().skip(from + 1).map(|sent| sent.text.clone());
-        after.filter(|text| !text.contains("Ci sto lavorando")).next_back()
+        let mut after = state.sent.iter().skip(from + 1).map(|sent| sent.text.clone());
+        after.rfind(|text| !text.contains("Ci sto lavorando"))
     });
     assert!(answer.contains("202"), "{answer}");
     talk.ends();
