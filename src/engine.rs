@@ -4,6 +4,7 @@
 //! first change to the world, and before the answer leaves. A turn that the person stops ends where it stands: between two
 //! effects, or between two changes.
 
+mod again;
 mod changes;
 mod thinking;
 
@@ -17,12 +18,14 @@ use metnos_log::store::Pending;
 use metnos_log::{AppendError, BlobHash, Event, EventId, Kept, TurnId};
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::state::Asked;
-use metnos_projections::machines::turn::{Context, Effect, Phase, Rejection, Turn, decide_and_apply, forms, react};
+use metnos_projections::machines::turn::{Context, Effect, Phase, Rejection, Turn, decide_and_apply, react};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::{Autonomy, Places};
 use metnos_projections::rules::references::ReferenceError;
 use metnos_projections::rules::simple;
 use serde_json::{Value, json};
+
+pub use again::{Absent, go_on, resume};
 
 use crate::builtins::{self, Builtin};
 use crate::effects::plan;
@@ -65,14 +68,26 @@ pub enum Answer {
     No(&'static str),
     /// Nobody is there.
     Nobody,
+    /// Nobody answered in time.
+    Late,
     /// The person wants the whole turn to stop.
     Cancelled,
+    /// The answer comes to another process: the turn is left as it stands.
+    Later,
 }
 
 /// The person's side of a turn.
 pub trait Person: Sync {
     /// Asks for consent; `about` is `call` or `effects`.
     fn consent(&self, about: &str, text: &str, language: Language) -> Answer;
+    /// The same, for whoever must know what exactly is agreed to.
+    fn consent_to(&self, asked: &Asked, language: Language) -> Answer {
+        self.consent(&asked.about, &asked.text, language)
+    }
+    /// Whether the process ends: the turn is left as it stands, and another process goes on with it.
+    fn is_leaving(&self) -> bool {
+        false
+    }
     /// Told how far a call is.
     fn progress(&self, progress: &Progress);
     /// Told that this executor begins.
@@ -223,7 +238,7 @@ pub fn reply(
     person: &dyn Person,
     cancel: CancelFlag,
     (id, turn): (TurnId, Turn),
-    reply: &Reply,
+    (reply, cause): (&Reply, Option<EventId>),
 ) -> Result<Turn, EngineError> {
     let dialog = turn.dialog().unwrap_or_default();
     let command = match reply {
@@ -239,7 +254,7 @@ pub fn reply(
         Reply::Lapsed => Command::Lapse { dialog },
         Reply::Withdrawn(by) => Command::Withdraw { dialog, by: (*by).to_owned() },
     };
-    let mut run = Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new() };
+    let mut run = Run { instance, person, cancel, id, cause, turn, prepared: None, pending: Vec::new() };
     run.take(command, Vec::new())?;
     run.until_closed()
 }
@@ -257,25 +272,13 @@ pub fn folded(instance: &Instance, id: TurnId) -> Result<Turn, metnos_log::store
     Ok(turn)
 }
 
-/// Carries on a turn that a crash interrupted, from where its events leave it.
-pub fn resume(
-    instance: &Instance,
-    person: &dyn Person,
-    cancel: CancelFlag,
-    (id, turn): (TurnId, Turn),
-) -> Result<Turn, EngineError> {
-    let mut run = Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new() };
-    let interrupted = !matches!(react(&run.turn), Some(Effect::Commit { .. } | Effect::Reply));
-    if interrupted {
-        // Nothing was changed and the one who asked is gone: the record says so and ends.
-        run.take(Command::Cancel { by: "restart".to_owned() }, Vec::new())?;
-    }
-    run.until_closed()
-}
-
 impl Run<'_> {
     fn until_closed(mut self) -> Result<Turn, EngineError> {
         loop {
+            if self.person.is_leaving() {
+                self.settle()?;
+                return Ok(self.turn);
+            }
             if self.is_unwanted() {
                 self.take(Command::Cancel { by: "person".to_owned() }, Vec::new())?;
             }
@@ -286,7 +289,11 @@ impl Run<'_> {
                     return Ok(self.turn);
                 }
                 Some(Effect::Prepare { step, tool, args }) => self.prepare(step, &tool, args)?,
-                Some(Effect::Ask { step, asked }) => self.ask(step, &asked)?,
+                Some(Effect::Ask { step, asked }) => {
+                    if !self.ask(step, &asked)? {
+                        return Ok(self.turn);
+                    }
+                }
                 Some(Effect::Call { step, trace_id, .. }) => self.call(step, &trace_id)?,
                 Some(Effect::Think { ask, tier, body }) => self.think(ask, &tier, &body)?,
                 Some(Effect::Commit { step, ops, open }) => self.commit(step, &ops, &open)?,
@@ -345,23 +352,24 @@ impl Run<'_> {
         self.take(Command::Prepared(facts), Vec::new())
     }
 
-    fn ask(&mut self, step: u32, asked: &Asked) -> Result<(), EngineError> {
+    /// Asks; `false` when the answer comes to another process.
+    fn ask(&mut self, step: u32, asked: &Asked) -> Result<bool, EngineError> {
         self.settle()?;
         let approve = self.turn.opened.as_ref().map_or("none", |opened| opened.approve.as_str());
         let approved = approve == "all" || (approve == "reads" && asked.about == "call");
-        let answer = if approved {
-            Answer::Yes("approve_option")
-        } else {
-            self.person.consent(&asked.about, &asked.text, self.language())
-        };
+        let answer =
+            if approved { Answer::Yes("approve_option") } else { self.person.consent_to(asked, self.language()) };
         let digest = asked.digest.clone();
         let command = match answer {
             Answer::Yes(by) => Command::Consent { step, digest, by: by.to_owned() },
             Answer::No(by) => Command::Deny { step, digest, by: by.to_owned() },
             Answer::Nobody => Command::Expire { step, digest, why: "no_terminal".to_owned() },
+            Answer::Late => Command::Expire { step, digest, why: "time".to_owned() },
             Answer::Cancelled => Command::Cancel { by: "person".to_owned() },
+            Answer::Later => return Ok(false),
         };
-        self.take(command, Vec::new())
+        self.take(command, Vec::new())?;
+        Ok(true)
     }
 
     fn call(&mut self, step: u32, trace_id: &str) -> Result<(), EngineError> {
@@ -383,15 +391,11 @@ impl Run<'_> {
             progress: &progress,
             canned: None,
         };
-        let prepared = match (self.prepared.take(), turn.step()) {
-            // The questions of this step were answered to another process, or after others.
-            (None, Some(step)) if forms::is_dialog(&step.tool) => {
-                let loaded = Loaded::from_catalog(&self.instance.catalog(), &self.instance.log.reader(), &step.tool);
-                Some(PreparedCall::new(step.number, loaded, Arc::clone(&step.args), &caller))
-            }
-            (prepared, _) => prepared,
+        let prepared = match self.prepared.take() {
+            Some(prepared) => Ok(prepared),
+            None => self.prepared_again(&caller),
         };
-        if let Some((builtin, loaded)) = prepared.as_ref().and_then(|prepared| {
+        if let Some((builtin, loaded)) = prepared.as_ref().ok().and_then(|prepared| {
             let loaded = prepared.loaded.as_ref()?;
             Some((loaded.builtin?, loaded))
         }) {
@@ -400,10 +404,8 @@ impl Run<'_> {
             return self.take(Command::Returned(Box::new(finished)), blobs);
         }
         let returned = match (prepared, self.instance.sandbox()) {
-            (Some(prepared), Ok(sandbox)) => prepared.run(sandbox, &around),
-            (None, _) => {
-                Err(CallFailure { class: "internal_error", message: "the call was never prepared".to_owned() })
-            }
+            (Ok(prepared), Ok(sandbox)) => prepared.run(sandbox, &around),
+            (Err(failure), _) => Err(failure),
             (_, Err(error)) => Err(no_cage(&error)),
         };
         let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -412,6 +414,9 @@ impl Run<'_> {
             Err(failure) => (never_ran(step, trace_id, &failure, duration_us), Vec::new()),
         };
         if finished.class.as_deref() == Some("cancelled") {
+            if person.is_leaving() {
+                return Ok(());
+            }
             return self.take(Command::Cancel { by: "person".to_owned() }, Vec::new());
         }
         faults::reach("before_intent");

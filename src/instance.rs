@@ -1,9 +1,9 @@
 //! One open instance: folders, settings, keys, the log, and the projections that commands work with. Commands that run at
 //! the same time share one; each has its own settings and its own person's folder.
 
+mod credentials;
 mod folds;
 mod people;
-mod secrets;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
-use metnos_log::redact::Redactor;
 use metnos_log::store::{LogKeys, Pending, ReadError};
 use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
 use metnos_projections::machines::actors::HOST;
@@ -177,7 +176,7 @@ impl Instance {
         let credentials = Credentials::open(&dirs.config, &keys)?;
         let log_keys = LogKeys {
             blob_key: keys.derived("metnos blob key v1"),
-            redactor: redactor(&keys, &credentials),
+            redactor: credentials::redactor(&keys, &credentials),
             fresh_id: random(),
         };
         let log = Log::open(&dirs.log(), log_keys, patience)?;
@@ -539,10 +538,6 @@ fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {
     } else {
         Err(InstanceError::DiskFull { path: dirs.data.display().to_string(), free })
     }
-}
-
-fn redactor(keys: &Keys, credentials: &Credentials) -> Redactor {
-    Redactor::new(keys.derived("metnos redaction key v1"), credentials.all())
 }
 
 /// Fresh random bytes.

@@ -5,9 +5,11 @@
 
 pub mod broker;
 pub mod builtins;
+pub mod channel;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod conversation;
 pub mod effects;
 pub mod engine;
 pub mod export;

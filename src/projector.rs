@@ -11,6 +11,7 @@ use metnos_log::store::{Head, ReadError};
 use metnos_log::{Reader, Recorded, chain};
 use metnos_projections::machines::actors::Actors;
 use metnos_projections::machines::catalog::Catalog;
+use metnos_projections::machines::channels::Channels;
 use metnos_projections::machines::mnestome::Mnestome;
 use metnos_projections::machines::schedules::Schedules;
 use metnos_projections::projection::Projection;
@@ -74,6 +75,8 @@ projections! {
     configuration: Configuration,
     /// The people and their addresses.
     actors: Actors,
+    /// What came over channels and what is to be said there.
+    channels: Channels,
     /// What went into what.
     mnestome: Mnestome,
     /// The monthly states that were taken.

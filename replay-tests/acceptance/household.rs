@@ -14,6 +14,8 @@ mod about;
 mod acts;
 #[path = "household/bad_input.rs"]
 mod bad_input;
+#[path = "household/bot_api.rs"]
+mod bot_api;
 #[path = "household/chat.rs"]
 mod chat;
 #[path = "household/daemon.rs"]
@@ -56,3 +58,11 @@ mod stopped;
 mod tampered;
 #[path = "household/tasks.rs"]
 mod tasks;
+#[path = "household/telegram.rs"]
+mod telegram;
+#[path = "household/telegram_kills.rs"]
+mod telegram_kills;
+#[path = "household/telegram_peers.rs"]
+mod telegram_peers;
+#[path = "household/telegram_waits.rs"]
+mod telegram_waits;

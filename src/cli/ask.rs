@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::fit::Lines;
 use super::{Context, Failure, console, inbox, interrupt, output, terminal};
 use crate::config::Flags;
-use crate::engine::{self, Reply, Request};
+use crate::engine::{self, Person, Reply, Request};
 use crate::instance::{Instance, now};
 
 /// The channel of commands.
@@ -104,7 +104,7 @@ pub(super) fn reply_to(context: &Context, instance: &Instance, turn: Turn, reply
     let cancel = context.begin_turn(instance)?;
     let turn = {
         let person = terminal::Terminal::new(&instance.rules.messages, context.global.quiet || context.global.json);
-        engine::reply(instance, &person, cancel, (id, turn), reply)?
+        engine::reply(instance, &person, cancel, (id, turn), (reply, None))?
     };
     instance.catch_up()?;
     follow(context, instance);
@@ -281,6 +281,9 @@ fn settle_each(context: &Context, instance: &Instance, open: Vec<String>) -> Res
             let instance = &instance.as_actor(&instance.actor_of(id));
             let turns = instance.turns();
             let waits = turns.turns.get(&name).and_then(|turn| turn.waits.as_ref());
+            if waits.is_some_and(|waits| waits.channel != CONSOLE) {
+                continue; // Where it was put, it is told that it lapsed.
+            }
             if waits.is_none_or(|waits| waits.until <= now().0) {
                 let text = output::short(turn.text(), 60);
                 let ended = reply_to(context, instance, turn, &Reply::Lapsed)?;
@@ -293,14 +296,20 @@ fn settle_each(context: &Context, instance: &Instance, open: Vec<String>) -> Res
             continue; // Another command of this daemon carries it out.
         }
         let changing = turn.phase == Phase::Committing;
-        if !changing && turn.opened.as_ref().is_some_and(|opened| opened.channel != CONSOLE) {
+        let is_ours = turn.opened.as_ref().is_none_or(|opened| opened.channel == CONSOLE);
+        if !changing && !is_ours {
             continue; // Its channel goes on with it.
         }
         let instance = &instance.as_actor(&instance.actor_of(id));
-        let person = terminal::Terminal::new(&instance.rules.messages, true);
+        let terminal = terminal::Terminal::new(&instance.rules.messages, true);
+        // What the turn of a channel asks next, it asks there.
+        let person: &dyn Person = if is_ours { &terminal } else { &engine::Absent };
         let cancel = context.begin_turn(instance)?;
-        let ended = engine::resume(instance, &person, cancel, (id, turn))?;
+        let ended = engine::resume(instance, person, cancel, (id, turn))?;
         instance.catch_up()?;
+        if ended.phase != Phase::Closed {
+            continue; // It goes on where it was asked for.
+        }
         if changing && ended.final_class.as_deref() == Some("cancelled") {
             output::aside(&ended.message.unwrap_or_default());
             return Err(Failure::interrupted());

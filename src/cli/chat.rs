@@ -6,7 +6,6 @@
 use clap::Args;
 use metnos_log::TurnId;
 use metnos_projections::machines::turn::{Phase, Turn};
-use metnos_projections::rules::simple;
 use metnos_projections::visible;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -14,10 +13,11 @@ use serde_json::{Map, Value, json};
 use super::ask::{self, Approve};
 use super::console::{self, Heard, Stream, Wanted};
 use super::editor::{Editor, Typed};
-use super::{Context, Failure, client, fit, inbox, interrupt, output, plan};
+use super::{Context, Failure, client, fit, inbox, interrupt, output};
 use crate::config::Dirs;
-use crate::engine::{self, Reply, Request};
-use crate::instance::{Instance, InstanceError, now};
+use crate::conversation::{self, Fit, Line, line};
+use crate::engine::{self, Reply};
+use crate::instance::{Instance, InstanceError};
 use crate::why;
 
 /// Talk, one sentence a line.
@@ -83,17 +83,6 @@ enum Said {
 pub(super) struct After {
     memory: Memory,
     stopping: String,
-}
-
-/// What a line is.
-#[derive(Debug, PartialEq, Eq)]
-enum Line<'a> {
-    Sentence(&'a str),
-    Help,
-    Undo(Option<&'a str>),
-    Why,
-    Quit,
-    Unknown(&'a str),
 }
 
 pub(super) fn run(context: &Context, chat: &Chat) -> Result<u8, Failure> {
@@ -342,23 +331,17 @@ impl<'a> Talk<'a> {
             self.memory.pending = None; // It lapsed while the person thought.
             return Ok(None);
         };
-        let fits = turn.is_answer(&instance.tools(), text, now());
-        // What a form does not take may still be a sentence; else it is asked again, with the reason.
-        let is_taken = match fits {
-            Some(fits) => fits || is_bare(text) || !is_understood(instance, text)?,
-            None => false,
-        };
-        if is_taken {
-            return Ok(Some(turn));
+        match conversation::fit(instance, &super::folder(instance), &turn, text)? {
+            Fit::Answer => Ok(Some(turn)),
+            Fit::Completes(whole) => {
+                self.context.say(&self.context.text(instance, "chat.taken", &json!({ "text": whole })));
+                Ok(Some(turn))
+            }
+            Fit::Sentence => {
+                self.context.say(&self.context.text(instance, "chat.still_pending", &json!({ "question": question })));
+                Ok(None)
+            }
         }
-        let whole = simple::completed(turn.text(), text);
-        let is_answer = is_bare(text) || !is_understood(instance, text)?;
-        if fits.is_some() || !is_answer || !is_understood(instance, &whole)? {
-            self.context.say(&self.context.text(instance, "chat.still_pending", &json!({ "question": question })));
-            return Ok(None);
-        }
-        self.context.say(&self.context.text(instance, "chat.taken", &json!({ "text": whole })));
-        Ok(Some(turn))
     }
 
     /// The person does not want the question any more.
@@ -368,57 +351,5 @@ impl<'a> Talk<'a> {
             ask::reply_to(self.context, instance, turn, &Reply::Withdrawn("person"))?;
         }
         Ok(())
-    }
-}
-
-/// Whether a line is only a name: one word, something quoted, something on the disk.
-fn is_bare(text: &str) -> bool {
-    simple::is_bare(text, &[]) || console::path(std::path::Path::new(text)).symlink_metadata().is_ok()
-}
-
-/// Whether the planner would act on a sentence. Nothing runs and nothing is recorded.
-fn is_understood(instance: &Instance, text: &str) -> Result<bool, Failure> {
-    let folder = super::folder(instance);
-    let (approve, channel) = ("none".to_owned(), "console".to_owned());
-    let request = Request { text: text.to_owned(), approve, folder, channel, ..Request::default() };
-    let turn = plan::rehearse(instance, &request)?;
-    Ok(turn.plan.is_some_and(|plan| plan.abstention.is_none() && !plan.steps.is_empty()))
-}
-
-/// A line that begins with a slash is a command, unless it begins with a path.
-fn line(text: &str) -> Line<'_> {
-    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let rest = Some(rest.trim()).filter(|rest| !rest.is_empty());
-    match (word, rest) {
-        ("/help" | "/aiuto" | "/?", None) => Line::Help,
-        ("/undo" | "/annulla", turn) => Line::Undo(turn),
-        ("/why" | "/perché" | "/perche" | "/perche'", None) => Line::Why,
-        ("/quit" | "/exit" | "/esci", None) => Line::Quit,
-        _ if is_command(word) => Line::Unknown(word),
-        _ => Line::Sentence(text),
-    }
-}
-
-/// Whether a word looks like a command and names nothing on the disk.
-fn is_command(word: &str) -> bool {
-    let name = word.strip_prefix('/').filter(|name| !name.is_empty() && name.chars().all(char::is_alphabetic));
-    name.is_some() && std::path::Path::new(word).symlink_metadata().is_err()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_are_told_from_sentences_and_paths() {
-        assert_eq!(line("/perché"), Line::Why);
-        assert_eq!(line("/annulla"), Line::Undo(None));
-        assert_eq!(line("/undo  01ABC"), Line::Undo(Some("01ABC")));
-        assert_eq!(line("/esci"), Line::Quit);
-        assert_eq!(line("/wyh"), Line::Unknown("/wyh"));
-        assert!(is_bare("notes.txt") && is_bare("«a b»") && !is_bare("read a.txt") && !is_bare("\"a\" and \"b\""));
-        for sentence in ["/tmp", "/etc/hosts: show it", "what time is it", "/", ""] {
-            assert_eq!(line(sentence), Line::Sentence(sentence));
-        }
     }
 }

@@ -72,7 +72,8 @@ fn done(context: &Context, text: &str) {
     }
 }
 
-fn read_value(name: &str) -> Result<Secret, Failure> {
+/// A value from standard input.
+pub(super) fn read_value(name: &str) -> Result<Secret, Failure> {
     let console = console::current();
     if console.is_terminal(Stream::In) {
         output::aside(&format!("type the value of {name}, then Enter and Ctrl-D (it is shown while you type):"));

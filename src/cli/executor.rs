@@ -289,10 +289,10 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
         let person = terminal::Terminal::new(&instance.rules.messages, true);
         match engine::Person::consent(&person, "call", &text, context.language(&instance)) {
             engine::Answer::Yes(_) => {}
-            engine::Answer::No(_) | engine::Answer::Cancelled => {
+            engine::Answer::No(_) | engine::Answer::Late | engine::Answer::Cancelled => {
                 return Err(Failure::refused("it was not added", "run it again when you are sure"));
             }
-            engine::Answer::Nobody => {
+            engine::Answer::Nobody | engine::Answer::Later => {
                 return Err(Failure::needs_person(text, "answer at a terminal, or give --yes as the host's own user"));
             }
         }

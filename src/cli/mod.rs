@@ -9,6 +9,7 @@ mod chat;
 mod client;
 mod completions;
 mod config;
+mod connect;
 mod console;
 mod credential;
 mod demo;
@@ -144,6 +145,9 @@ enum Command {
     /// Bind chats to people by one-use codes.
     #[command(subcommand)]
     Pair(pair::Pair),
+    /// Make a channel work.
+    #[command(subcommand)]
+    Connect(connect::Connect),
     /// Look at what went into what.
     #[command(subcommand)]
     Mnest(mnest::Mnest),
@@ -188,6 +192,7 @@ impl Command {
             | Self::Credential(_)
             | Self::Actor(_)
             | Self::Pair(_)
+            | Self::Connect(_)
             | Self::Snapshot(_)
             | Self::Mnest(_)
             | Self::Schedule(_)
@@ -288,6 +293,7 @@ impl Context {
             Command::Credential(command) => credential::run(self, command),
             Command::Actor(command) => actor::run(self, command),
             Command::Pair(command) => pair::run(self, command),
+            Command::Connect(command) => connect::run(self, command),
             Command::Mnest(command) => mnest::run(self, command),
             Command::Snapshot(command) => snapshot::run(self, command),
             Command::Schedule(command) => schedule::run(self, command),

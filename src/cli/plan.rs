@@ -4,16 +4,13 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use metnos_log::{Event, TurnId};
-use metnos_projections::machines::turn::command::Command;
-use metnos_projections::machines::turn::{Context as TurnContext, Effect, Turn, decide, react};
+use metnos_projections::machines::turn::Turn;
 use serde_json::{Value, json};
 
 use super::{Context, Failure, ask, output};
-use crate::engine::{self, Request};
-use crate::gateway::Loaded;
-use crate::gateway::call::PreparedCall;
-use crate::instance::{Instance, now};
+use crate::conversation;
+use crate::engine::Request;
+use crate::instance::Instance;
 use crate::why;
 
 /// Show what a sentence would run.
@@ -29,7 +26,7 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
     let folder = super::folder(&instance);
     let (approve, channel) = ("none".to_owned(), "console".to_owned());
     let request = Request { text, approve, folder, channel, ..Request::default() };
-    let turn = rehearse(&instance, &request)?;
+    let turn = conversation::rehearse(&instance, &request)?;
     let shown = shown(&turn);
     if context.global.json {
         output::result_json(&shown);
@@ -38,29 +35,6 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
     }
     ask::follow(context, &instance);
     Ok(u8::from(shown["abstained"] == true))
-}
-
-/// Decides the opening and the first step without running anything.
-pub(super) fn rehearse(instance: &Instance, request: &Request) -> Result<Turn, Failure> {
-    let id = TurnId::new(now(), [0; 10]);
-    let mut turn = Turn::default();
-    let take = |turn: &mut Turn, command: Command| -> Result<Vec<Event>, Failure> {
-        let (catalog, tools) = (instance.catalog(), instance.tools());
-        let context = TurnContext { rules: &instance.rules, catalog: &catalog, tools: &tools, time: now() };
-        let events = decide(turn, id, context, command).map_err(|error| Failure::internal(error.to_string()))?;
-        for event in &events {
-            turn.apply(id, now(), event);
-        }
-        Ok(events)
-    };
-    take(&mut turn, Command::Open(Box::new(engine::opened(instance, request))))?;
-    if let Some(Effect::Prepare { step, tool, args }) = react(&turn) {
-        let loaded = Loaded::from_catalog(&instance.catalog(), &instance.log.reader(), &tool);
-        let caller = engine::caller(instance, &turn, id);
-        let prepared = PreparedCall::new(step, loaded, args.unwrap_or_default(), &caller);
-        take(&mut turn, Command::Prepared(prepared.facts))?;
-    }
-    Ok(turn)
 }
 
 /// `{"engine","confidence","steps","abstained","question"?}`; what guard or policy forbid counts as abstained.

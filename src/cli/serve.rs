@@ -24,6 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use super::{Context, Failure, client, output, wire};
+use crate::channel::telegram::Telegram;
 use crate::instance::{Instance, now};
 use crate::service::{Service, Services};
 use lapses::Lapses;
@@ -170,7 +171,7 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
 
 /// What the daemon carries beside commands.
 fn services() -> Vec<Arc<dyn Service>> {
-    vec![Arc::new(Lapses), crate::scheduler::service()]
+    vec![Arc::new(Lapses), Arc::new(Telegram), crate::scheduler::service()]
 }
 
 /// Opens the pages. A port that someone else has is no reason not to serve.

@@ -1,9 +1,11 @@
 //! `metnos status`: how the instance is, in a few lines.
 
 use metnos_log::event::executor::LifeCycle;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Context, Failure, inbox, output, serve};
+use crate::channel::telegram::{CHANNEL, link};
+use crate::instance::Instance;
 use crate::loader::check;
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
@@ -28,6 +30,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         },
         "folders": { "config": instance.dirs.config, "data": instance.dirs.data, "workspace": instance.dirs.workspace },
         "autonomy": instance.settings.autonomy,
+        "telegram": telegram(&instance),
         "daemon": about.map(|about| json!({ "pid": about.pid, "since": about.since, "socket": about.socket, "http": about.http })),
     });
     if context.global.json {
@@ -44,9 +47,25 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         None => context.text(&instance, "status.no_daemon", &json!({})),
     };
     output::result(&daemon);
+    let telegram = telegram(&instance);
+    let key = if telegram.is_null() { "telegram.no_token" } else { "telegram.state" };
+    output::result(&context.text(&instance, key, &telegram));
     for (name, reason) in quarantined {
         output::result(&context.text(&instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
     }
     inbox::show(context, &instance)?;
     Ok(0)
+}
+
+/// How the channel is; nothing where it has no token.
+fn telegram(instance: &Instance) -> Value {
+    if instance.credential(CHANNEL).is_none() {
+        return Value::Null;
+    }
+    let projected = instance.projected();
+    let channel = projected.channels.get(CHANNEL);
+    json!({
+        "link": link().name(), "is_paired": instance.actors().is_connected(CHANNEL), "waiting": channel.outbox.len(),
+        "failed": channel.failed,
+    })
 }

@@ -34,6 +34,7 @@ pub enum CredentialError {
 pub struct Credentials {
     path: PathBuf,
     values: BTreeMap<String, Secret>,
+    changes: u64,
 }
 
 impl Credentials {
@@ -42,18 +43,31 @@ impl Credentials {
         let path = folder.join("credentials");
         let sealed = match std::fs::read(&path) {
             Ok(sealed) => sealed,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self { path, values: BTreeMap::new() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self { path, values: BTreeMap::new(), changes: 0 });
+            }
             Err(source) => return Err(CredentialError::Io { path, source }),
         };
         let plain = keys.unseal(&sealed).map(Zeroizing::new);
         let values = plain.and_then(|plain| serde_json::from_slice::<BTreeMap<String, String>>(&plain).ok());
         let Some(values) = values else { return Err(CredentialError::Sealed { path }) };
-        Ok(Self { path, values: values.into_iter().map(|(name, value)| (name, Secret::from(value))).collect() })
+        let values = values.into_iter().map(|(name, value)| (name, Secret::from(value))).collect();
+        Ok(Self { path, values, changes: 0 })
     }
 
     /// The names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.values.keys().map(String::as_str)
+    }
+
+    /// How often a value was stored or forgotten since the store was opened.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// One value.
+    pub fn get(&self, name: &str) -> Option<&Secret> {
+        self.values.get(name)
     }
 
     /// Names and values, for the redactor and for executors that declare them.
@@ -76,7 +90,8 @@ impl Credentials {
         Ok(there)
     }
 
-    fn save(&self, keys: &Keys) -> Result<(), CredentialError> {
+    fn save(&mut self, keys: &Keys) -> Result<(), CredentialError> {
+        self.changes += 1;
         let plain: BTreeMap<&str, &str> =
             self.values.iter().map(|(name, value)| (name.as_str(), value.expose_secret())).collect();
         let plain = Zeroizing::new(serde_json::to_vec(&plain).expect("text by text is JSON"));

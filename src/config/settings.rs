@@ -96,6 +96,16 @@ struct File {
     http: Http,
     #[serde(default)]
     runtime: Runtime,
+    #[serde(default)]
+    telegram: TelegramFile,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TelegramFile {
+    base_url: Option<String>,
+    poll_seconds: Option<String>,
+    default_chat: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -112,6 +122,21 @@ struct Http {
 
 /// Where the daemon's pages are when nothing else is said.
 const HTTP_LISTEN: &str = "127.0.0.1:8770";
+/// Where Telegram's bots are served.
+const TELEGRAM: &str = "https://api.telegram.org";
+/// How long Telegram holds a request for news when nothing else is said, in seconds.
+const TELEGRAM_POLL: &str = "50";
+
+/// How Telegram is reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Telegram {
+    /// The server: `https`, or this machine.
+    pub base_url: String,
+    /// How long it holds a request for news, in seconds.
+    pub poll_s: u64,
+    /// The chat whose first message makes it the host's, while nobody is paired.
+    pub default_chat: Option<i64>,
+}
 
 /// The settings.
 #[derive(Clone, Debug)]
@@ -134,6 +159,8 @@ pub struct Settings {
     pub http_listen: Option<SocketAddr>,
     /// The models.
     pub llm: Llm,
+    /// How Telegram is reached.
+    pub telegram: Telegram,
     sources: BTreeMap<&'static str, Source>,
 }
 
@@ -146,6 +173,9 @@ pub const KEYS: &[(&str, &str)] = &[
     ("log_level", "error, warn, info, debug or trace"),
     ("network.allow", "hosts that pages may be fetched from; * is any"),
     ("http.listen", "where metnos serve shows /health and /metrics: an address of this machine, or off"),
+    ("telegram.base_url", "where Telegram's bots are served"),
+    ("telegram.poll_seconds", "how long Telegram holds a request for news"),
+    ("telegram.default_chat", "the chat whose first message makes it the host's while nobody is paired, or none"),
 ];
 
 impl Settings {
@@ -170,6 +200,12 @@ impl Settings {
         let engine = pick("engine", flags.engine.clone(), variables.engine.clone(), file.engine, "auto");
         let log_level = pick("log_level", None, variables.log_level.clone(), file.log_level, "warn");
         let http = pick("http.listen", None, variables.http_listen.clone(), file.http.listen, HTTP_LISTEN);
+        let TelegramFile { base_url, poll_seconds, default_chat } = file.telegram;
+        let telegram = [
+            pick("telegram.base_url", None, variables.telegram_base_url.clone(), base_url, TELEGRAM),
+            pick("telegram.poll_seconds", None, variables.telegram_poll_seconds.clone(), poll_seconds, TELEGRAM_POLL),
+            pick("telegram.default_chat", None, variables.telegram_default_chat.clone(), default_chat, "none"),
+        ];
         sources.insert("network.allow", if file.network.allow.is_some() { Source::File } else { Source::Default });
         let settings = Self {
             language: Language::parse(&language),
@@ -180,6 +216,7 @@ impl Settings {
             log_level,
             http_listen: http_listen(&http)?,
             llm: Llm::of(file.runtime)?,
+            telegram: self::telegram(&telegram)?,
             network_allow: file.network.allow.unwrap_or_else(|| vec!["*".to_owned()]),
             sources,
         };
@@ -217,6 +254,11 @@ impl Settings {
             "engine" => self.engine.clone(),
             "log_level" => self.log_level.clone(),
             "http.listen" => self.http_listen.map_or_else(|| "off".to_owned(), |address| address.to_string()),
+            "telegram.base_url" => self.telegram.base_url.clone(),
+            "telegram.poll_seconds" => self.telegram.poll_s.to_string(),
+            "telegram.default_chat" => {
+                self.telegram.default_chat.map_or_else(|| "none".to_owned(), |chat| chat.to_string())
+            }
             _ => self.network_allow.join(", "),
         };
         let source = |key: &str| self.sources.get(key).copied().unwrap_or(Source::Default);
@@ -238,6 +280,33 @@ fn http_listen(text: &str) -> Result<Option<SocketAddr>, ConfigError> {
         value: text.to_owned(),
         allowed: format!("it is an address of this machine such as {HTTP_LISTEN}, or off"),
     })
+}
+
+/// How Telegram is reached. The address carries the token, so it is encrypted or stays on this machine.
+fn telegram([base_url, poll, chat]: &[String; 3]) -> Result<Telegram, ConfigError> {
+    let refused = |key, value: &str, allowed: &str| {
+        let (value, allowed) = (value.to_owned(), allowed.to_owned());
+        ConfigError::Value { key, value, allowed }
+    };
+    let is_safe = |url: &reqwest::Url| {
+        let host = url.host_str().unwrap_or_default();
+        let bare = host.trim_matches(['[', ']']);
+        let is_here = bare == "localhost" || bare.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback());
+        url.query().is_none() && (url.scheme() == "https" || (url.scheme() == "http" && is_here))
+    };
+    if !reqwest::Url::parse(base_url).is_ok_and(|url| is_safe(&url)) {
+        let allowed = "it begins with https://, or with http:// for this machine";
+        return Err(refused("telegram.base_url", base_url, allowed));
+    }
+    let poll_s = poll.parse().ok().filter(|seconds| (0..=50).contains(seconds));
+    let poll_s = poll_s.ok_or_else(|| refused("telegram.poll_seconds", poll, "it is a number from 0 to 50"))?;
+    let default_chat = match chat.as_str() {
+        "none" => None,
+        chat => {
+            Some(chat.parse().map_err(|_| refused("telegram.default_chat", chat, "it is a chat's number, or none"))?)
+        }
+    };
+    Ok(Telegram { base_url: base_url.trim_end_matches('/').to_owned(), poll_s, default_chat })
 }
 
 /// The local zone, by the system's own link; UTC where it does not say.
@@ -337,6 +406,12 @@ mod tests {
         assert!(set(&path, "language", "klingon").is_err());
         assert!(set(&path, "colour", "red").is_err());
         assert!(set(&path, "http.listen", "0.0.0.0:8770").is_err());
+        // The token would be readable on its way.
+        assert!(set(&path, "telegram.base_url", "http://example.org").is_err());
+        assert!(set(&path, "telegram.base_url", "http://localhost.example.org").is_err());
+        assert!(
+            set(&path, "telegram.poll_seconds", "51").is_err() && set(&path, "telegram.default_chat", "me").is_err()
+        );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
 }

@@ -25,6 +25,12 @@ pub struct Variables {
     pub log_level: Option<String>,
     /// `METNOS_HTTP_LISTEN`: where the daemon's pages are, or `off`.
     pub http_listen: Option<String>,
+    /// `METNOS_TELEGRAM_BASE_URL`: where Telegram's bots are served.
+    pub telegram_base_url: Option<String>,
+    /// `METNOS_TELEGRAM_POLL_SECONDS`: how long Telegram holds a request for news.
+    pub telegram_poll_seconds: Option<String>,
+    /// `METNOS_TELEGRAM_DEFAULT_CHAT`: the chat whose first message makes it the host's, or `none`.
+    pub telegram_default_chat: Option<String>,
     /// `METNOS_PAUSE_AT`: `point:milliseconds`, honoured by debug builds only; see `faults`.
     pub pause_at: Option<String>,
     /// `METNOS_CLOCK`: a file that holds the time, honoured by debug builds only; see `clock`.
@@ -44,7 +50,7 @@ pub struct Variables {
 }
 
 /// Their names.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 22] = [
     "METNOS_HOME",
     "METNOS_USER_DATA",
     "METNOS_ENGINE",
@@ -54,6 +60,9 @@ const NAMES: [&str; 19] = [
     "METNOS_SANDBOX_BACKEND",
     "METNOS_LOG_LEVEL",
     "METNOS_HTTP_LISTEN",
+    "METNOS_TELEGRAM_BASE_URL",
+    "METNOS_TELEGRAM_POLL_SECONDS",
+    "METNOS_TELEGRAM_DEFAULT_CHAT",
     "METNOS_PAUSE_AT",
     "METNOS_CLOCK",
     "HOME",
@@ -97,6 +106,9 @@ impl Variables {
             sandbox_backend: text("METNOS_SANDBOX_BACKEND"),
             log_level: text("METNOS_LOG_LEVEL"),
             http_listen: text("METNOS_HTTP_LISTEN"),
+            telegram_base_url: text("METNOS_TELEGRAM_BASE_URL"),
+            telegram_poll_seconds: text("METNOS_TELEGRAM_POLL_SECONDS"),
+            telegram_default_chat: text("METNOS_TELEGRAM_DEFAULT_CHAT"),
             pause_at: text("METNOS_PAUSE_AT"),
             clock: path("METNOS_CLOCK"),
             user_home: folder("HOME"),

@@ -4,11 +4,13 @@
 //! between the two tells it again at worst, never not at all.
 
 use metnos_log::{Event, Recorded};
+use metnos_projections::machines::actors::{HOST, SYSTEM};
 use metnos_projections::machines::schedules::{Command, Schedules, State, Untold};
 use metnos_projections::messages::Language;
 use serde_json::json;
 
 use super::{change, told};
+use crate::channel::outbox;
 use crate::instance::{Instance, InstanceError};
 
 /// The channel that shows what is untold at the next command.
@@ -16,9 +18,23 @@ pub const CONSOLE: &str = "console";
 
 /// Gives a text to a channel, for good: once this is `true`, the channel brings it. `said_by` is the event that it is for;
 /// given the same one again, a channel brings it once.
-fn take(_instance: &Instance, untold: &Untold, _said_by: &Recorded, _text: &str) -> bool {
-    tracing::debug!(channel = untold.channel, schedule = untold.schedule, "no channel takes this result yet");
-    false
+fn take(instance: &Instance, untold: &Untold, said_by: &Recorded, text: &str) -> bool {
+    let Some(address) = &untold.address else { return false };
+    // Whoever has no address there any more is told nothing there.
+    let schedules = instance.schedules();
+    let actors = instance.actors();
+    let whose = schedules.get(&untold.schedule).map(|schedule| schedule.actor.as_str());
+    let actor = whose.and_then(|actor| actors.get(if actor == SYSTEM { HOST } else { actor }));
+    if !actor.is_some_and(|actor| actor.addresses.iter().any(|(channel, _)| *channel == untold.channel)) {
+        return false;
+    }
+    match outbox::queue(instance, &untold.channel, address, text, Some(said_by.id)) {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::warn!(%error, schedule = untold.schedule, "a result is handed over later");
+            false
+        }
+    }
 }
 
 /// Hands over what is untold on every channel but the console, which asks for its own.

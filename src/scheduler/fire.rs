@@ -129,7 +129,13 @@ fn turn(
         Some(false) => {
             let turn = engine::folded(instance, turn_id)?;
             if turn.phase == Phase::Waiting {
-                engine::reply(instance, &Nobody, stopping.flag.clone(), (turn_id, turn), &engine::Reply::Lapsed)?
+                engine::reply(
+                    instance,
+                    &Nobody,
+                    stopping.flag.clone(),
+                    (turn_id, turn),
+                    (&engine::Reply::Lapsed, None),
+                )?
             } else {
                 engine::resume(instance, &Nobody, stopping.flag.clone(), (turn_id, turn))?
             }

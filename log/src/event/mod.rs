@@ -4,6 +4,7 @@
 //! anything else is a new schema with an upcaster. What a payload means is said at its type.
 
 pub mod actor;
+pub mod channel;
 pub mod dialog;
 #[cfg(test)]
 mod examples;
@@ -259,6 +260,26 @@ events! {
     "autonomy_set" v 1 => AutonomySet(actor::AutonomySet);
     /// A person's language.
     "language_set" v 1 => LanguageSet(actor::LanguageSet);
+
+    /// Something came over a channel. Written by the channel before it asks for more, like all of this block.
+    "update_received" v 1 => UpdateReceived(channel::UpdateReceived) keeps raw;
+    /// All that an update asked for is done or carried on elsewhere.
+    "update_settled" v 1 => UpdateSettled(channel::UpdateSettled);
+    /// Someone pressed a button; whether it counts.
+    "button_pressed" v 1 => ButtonPressed(channel::ButtonPressed);
+    /// A file that someone sent was stored.
+    "document_received" v 1 => DocumentReceived(channel::DocumentReceived) keeps path;
+    /// Something is to be said. Written by whoever has something to say.
+    "message_queued" v 1 => MessageQueued(channel::MessageQueued) keeps text;
+    /// A piece of a message is about to be sent: the intent. Legal while the message is neither sent nor failed, as are the
+    /// three below.
+    "delivery_started" v 1 => DeliveryStarted(channel::DeliveryStarted);
+    /// A piece was sent: the receipt. The last one ends the message.
+    "message_sent" v 1 => MessageSent(channel::MessageSent);
+    /// An intent has no outcome that anybody knows.
+    "message_maybe_sent" v 1 => MessageMaybeSent(channel::MessageMaybeSent);
+    /// A message cannot be sent: its other end.
+    "delivery_failed" v 1 => DeliveryFailed(channel::DeliveryFailed) keeps reason;
 
     /// Something is to happen at times. Written by whoever asks for it, and by the daemon for its own jobs.
     "schedule_created" v 1 => ScheduleCreated(schedule::ScheduleCreated) keeps what;

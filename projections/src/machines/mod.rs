@@ -2,6 +2,7 @@
 
 pub mod actors;
 pub mod catalog;
+pub mod channels;
 pub mod mnestome;
 pub mod schedules;
 pub mod turn;

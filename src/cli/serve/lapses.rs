@@ -54,7 +54,7 @@ fn settle(instance: &Instance) -> Result<(), EngineError> {
         }
         let Ok(cancel) = CancelFlag::new() else { return Ok(()) };
         let instance = instance.as_actor(&instance.actor_of(id));
-        engine::reply(&instance, &Nobody, cancel, (id, turn), &Reply::Lapsed)?;
+        engine::reply(&instance, &Nobody, cancel, (id, turn), (&Reply::Lapsed, None))?;
         instance.catch_up()?;
     }
     Ok(())
@@ -102,7 +102,8 @@ mod tests {
         crate::builtins::install_missing(&instance).unwrap();
         let id: TurnId = asked(&instance, CONSOLE, 601).parse().unwrap();
         let turn = engine::folded(&instance, id).unwrap();
-        let lapse = |turn| engine::reply(&instance, &Nobody, CancelFlag::new().unwrap(), (id, turn), &Reply::Lapsed);
+        let lapse =
+            |turn| engine::reply(&instance, &Nobody, CancelFlag::new().unwrap(), (id, turn), (&Reply::Lapsed, None));
         lapse(turn.clone()).unwrap();
         let events = instance.log.head().size;
         assert!(matches!(lapse(turn), Err(EngineError::Append(_))));

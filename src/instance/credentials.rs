@@ -1,11 +1,12 @@
-//! The credentials of an open instance: stored, forgotten, handed to what declares them. From then on the log redacts them.
+//! The credentials of an open instance: the log redacts their values from the moment that they are stored.
 
 use std::sync::PoisonError;
 
-use metnos_log::redact::Secret;
+use metnos_log::redact::{Redactor, Secret};
 
-use super::{Instance, redactor};
-use crate::config::credentials::CredentialError;
+use super::Instance;
+use crate::config::credentials::{CredentialError, Credentials};
+use crate::signing::Keys;
 
 impl Instance {
     /// The names of the credentials.
@@ -13,10 +14,14 @@ impl Instance {
         self.credentials.read().unwrap_or_else(PoisonError::into_inner).names().map(str::to_owned).collect()
     }
 
-    /// The value of a credential.
+    /// How often a credential was stored or forgotten by this process.
+    pub fn credential_changes(&self) -> u64 {
+        self.credentials.read().unwrap_or_else(PoisonError::into_inner).changes()
+    }
+
+    /// The value of a credential, for the part of the program that it is meant for.
     pub fn credential(&self, name: &str) -> Option<Secret> {
-        let credentials = self.credentials.read().unwrap_or_else(PoisonError::into_inner);
-        credentials.all().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
+        self.credentials.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
     /// Stores a credential; from then on the log redacts its value.
@@ -34,4 +39,8 @@ impl Instance {
         self.log.set_redactor(redactor(&self.keys, &credentials));
         Ok(there)
     }
+}
+
+pub(super) fn redactor(keys: &Keys, credentials: &Credentials) -> Redactor {
+    Redactor::new(keys.derived("metnos redaction key v1"), credentials.all())
 }

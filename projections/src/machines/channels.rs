@@ -1,0 +1,466 @@
+//! What came over channels and is not done yet, what is still to be said there, and which buttons count.
+//!
+//! Holds no text of anybody: texts stay in the events. How a channel is spoken with is none of its business.
+
+use std::collections::BTreeMap;
+
+use metnos_log::event::channel::{Bound, MessageQueued};
+use metnos_log::{Event, EventId, Micros, Recorded, TurnId};
+use serde::{Deserialize, Serialize};
+
+use crate::projection::Projection;
+
+/// How many updates are remembered to tell a second one of the same number, and buttons and strangers to know them again.
+const UPDATES_KEPT: usize = 1024;
+const CONSENTS_KEPT: usize = 256;
+const STRANGERS_KEPT: usize = 1024;
+/// Numbers of updates may begin anew after a week's silence; a server keeps what was not taken for a day at most.
+const SAME_SERIES_US: i64 = 6 * 24 * 3600 * 1_000_000;
+
+/// All channels by name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Channels {
+    /// Each of them.
+    pub channels: BTreeMap<String, Channel>,
+}
+
+/// One channel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Channel {
+    /// When updates came, by account and number.
+    pub updates: BTreeMap<String, BTreeMap<i64, i64>>,
+    /// Updates that are not settled, in the order of their events.
+    pub pending: BTreeMap<u64, Pending>,
+    /// Messages that are neither sent nor failed, in the order in which they are to be said.
+    pub outbox: BTreeMap<u64, Outgoing>,
+    /// Messages with buttons, newest last.
+    pub consents: BTreeMap<u64, Consent>,
+    /// Strangers who were told that they are.
+    pub strangers: BTreeMap<String, u64>,
+    /// How the newest message that could not be sent failed.
+    pub failed: Option<String>,
+}
+
+/// An update that is not settled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pending {
+    /// Its event.
+    pub id: EventId,
+    /// Where it came from.
+    pub address: Option<String>,
+    /// The turn that it led to.
+    pub turn: Option<TurnId>,
+}
+
+/// A message on its way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outgoing {
+    /// Its event.
+    pub id: EventId,
+    /// Where to.
+    pub address: String,
+    /// What for.
+    pub purpose: String,
+    /// The piece that is next.
+    pub piece: u32,
+    /// Whether that piece's intent has no outcome.
+    pub is_started: bool,
+    /// How often it was unknown whether that piece was sent.
+    pub repeats: u32,
+}
+
+/// A message with buttons.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Consent {
+    /// Its event.
+    pub id: EventId,
+    /// Where it is.
+    pub address: String,
+    /// What its buttons agree to.
+    pub bound: Bound,
+    /// Its buttons.
+    pub buttons: Vec<String>,
+    /// The button that counted.
+    pub pressed: Option<String>,
+    /// Whether the turn went on without an answer.
+    pub is_over: bool,
+    /// The channel's numbers of it.
+    pub receipts: Vec<i64>,
+}
+
+/// What a press means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Press {
+    /// It counts.
+    Accepted,
+    /// Nobody was ever given this button.
+    Forged,
+    /// It is somebody else's.
+    Foreign,
+    /// An answer was given already.
+    Used,
+    /// Too late.
+    Expired,
+}
+
+impl Press {
+    /// As events name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Forged => "forged",
+            Self::Foreign => "foreign",
+            Self::Used => "used",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// The stream of one channel's events.
+pub fn stream(channel: &str) -> String {
+    format!("channel/{channel}")
+}
+
+impl Channels {
+    /// One channel; an empty one where nothing happened yet.
+    pub fn get(&self, channel: &str) -> &Channel {
+        static EMPTY: Channel = Channel {
+            updates: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            outbox: BTreeMap::new(),
+            consents: BTreeMap::new(),
+            strangers: BTreeMap::new(),
+            failed: None,
+        };
+        self.channels.get(channel).unwrap_or(&EMPTY)
+    }
+}
+
+impl Channel {
+    /// Whether an update of this number was not received yet. One that is a week old has given its number back.
+    pub fn is_new(&self, account: &str, update: i64, now: Micros) -> bool {
+        let seen = self.updates.get(account).and_then(|updates| updates.get(&update));
+        seen.is_none_or(|seen| seen.saturating_add(SAME_SERIES_US) <= now.0)
+    }
+
+    /// The first number that is still wanted, where numbers of late ones tell it.
+    pub fn next_update(&self, account: &str, now: Micros) -> Option<i64> {
+        let updates = self.updates.get(account)?;
+        let late = updates.iter().filter(|(_, seen)| seen.saturating_add(SAME_SERIES_US) > now.0);
+        late.map(|(update, _)| update.saturating_add(1)).max()
+    }
+
+    /// What pressing a button of a message means; `message` is none where no message ever had that button.
+    pub fn press(&self, message: Option<EventId>, presser: Option<&str>, now: Micros) -> Press {
+        let Some(consent) = message.and_then(|id| self.consent(id)) else { return Press::Forged };
+        if presser != Some(consent.bound.approver.as_str()) {
+            return Press::Foreign;
+        }
+        if consent.pressed.is_some() {
+            return Press::Used;
+        }
+        if consent.is_over || now.0 >= consent.bound.until { Press::Expired } else { Press::Accepted }
+    }
+
+    /// A message with buttons.
+    pub fn consent(&self, id: EventId) -> Option<&Consent> {
+        self.consents.values().find(|consent| consent.id == id)
+    }
+
+    fn on_its_way(&mut self, id: EventId) -> Option<(u64, &mut Outgoing)> {
+        self.outbox.iter_mut().find(|(_, message)| message.id == id).map(|(seq, message)| (*seq, message))
+    }
+
+    fn queued(&mut self, recorded: &Recorded, queued: &MessageQueued) {
+        let (id, address, purpose) = (recorded.id, queued.address.clone(), queued.purpose.clone());
+        if purpose == "stranger" {
+            self.strangers.insert(address.clone(), recorded.seq);
+            forget(&mut self.strangers, STRANGERS_KEPT, |_, seq| *seq);
+        }
+        if let Some(bound) = queued.bound.clone() {
+            let buttons = queued.buttons.iter().map(|button| button.id.clone()).collect();
+            let address = address.clone();
+            let consent = Consent { id, address, bound, buttons, pressed: None, is_over: false, receipts: Vec::new() };
+            self.consents.insert(recorded.seq, consent);
+            forget(&mut self.consents, CONSENTS_KEPT, |seq, _| *seq);
+        }
+        let outgoing = Outgoing { id, address, purpose, piece: 0, is_started: false, repeats: 0 };
+        self.outbox.insert(recorded.seq, outgoing);
+    }
+
+    fn evolve(&mut self, recorded: &Recorded, event: &Event) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is of other streams")]
+        match event {
+            Event::UpdateReceived(received) => {
+                let updates = self.updates.entry(received.account.clone()).or_default();
+                updates.insert(received.update, recorded.time.0);
+                forget(updates, UPDATES_KEPT, |update, seen| (*seen, *update));
+                let pending = Pending { id: recorded.id, address: received.address.clone(), turn: None };
+                self.pending.insert(recorded.seq, pending);
+            }
+            Event::UpdateSettled(settled) => self.pending.retain(|_, pending| pending.id != settled.update),
+            Event::ButtonPressed(pressed) if pressed.outcome == Press::Accepted.name() => {
+                let consent = self.consents.values_mut().find(|consent| Some(consent.id) == pressed.message);
+                if let Some(consent) = consent {
+                    consent.pressed.clone_from(&pressed.button);
+                }
+            }
+            Event::MessageQueued(queued) => self.queued(recorded, queued),
+            Event::DeliveryStarted(started) => {
+                if let Some((_, message)) = self.on_its_way(started.message) {
+                    message.is_started = true;
+                }
+            }
+            Event::MessageMaybeSent(maybe) => {
+                if let Some((_, message)) = self.on_its_way(maybe.message) {
+                    message.is_started = false;
+                    message.repeats += 1;
+                }
+            }
+            Event::MessageSent(sent) => {
+                if let Some(consent) = self.consents.values_mut().find(|consent| consent.id == sent.message) {
+                    consent.receipts.push(sent.receipt);
+                }
+                let Some((seq, message)) = self.on_its_way(sent.message) else { return };
+                (message.piece, message.is_started, message.repeats) = (sent.piece + 1, false, 0);
+                if message.piece >= sent.pieces {
+                    self.outbox.remove(&seq);
+                }
+                self.failed = None;
+            }
+            Event::DeliveryFailed(failed) => {
+                if let Some((seq, _)) = self.on_its_way(failed.message) {
+                    self.outbox.remove(&seq);
+                }
+                self.failed = Some(failed.class.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// What a turn's own events say about what waits for it here.
+    fn evolve_by_turn(&mut self, turn: TurnId, recorded: &Recorded, event: &Event) {
+        if let Some(cause) = recorded.cause {
+            for pending in self.pending.values_mut().filter(|pending| pending.id == cause) {
+                pending.turn = Some(turn);
+            }
+        }
+        #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else ends a question")]
+        let digest = match event {
+            Event::ConsentGiven(given) => Some(given.digest.as_str()),
+            Event::ConsentDenied(denied) => Some(denied.digest.as_str()),
+            Event::ConsentExpired(expired) => Some(expired.digest.as_str()),
+            Event::TurnClosed(_) => None,
+            _ => return,
+        };
+        let of_turn = self.consents.values_mut().filter(|consent| consent.bound.turn == turn);
+        for consent in of_turn.filter(|consent| digest.is_none_or(|digest| consent.bound.digest == digest)) {
+            consent.is_over = true;
+        }
+    }
+}
+
+/// Lets go of the oldest beyond so many.
+fn forget<K: Ord + Clone, V, O: Ord>(map: &mut BTreeMap<K, V>, most: usize, age: impl Fn(&K, &V) -> O) {
+    while map.len() > most {
+        let oldest = map.iter().min_by_key(|(key, value)| age(key, value)).map(|(key, _)| key.clone());
+        let Some(oldest) = oldest else { return };
+        map.remove(&oldest);
+    }
+}
+
+impl Projection for Channels {
+    const NAME: &'static str = "channels";
+    const VERSION: u32 = 1;
+
+    fn evolve(&mut self, recorded: &Recorded) {
+        let Some(event) = recorded.event() else { return };
+        if let Some(channel) = recorded.stream.strip_prefix("channel/") {
+            self.channels.entry(channel.to_owned()).or_default().evolve(recorded, event);
+        } else if let Some(turn) = recorded.turn {
+            for channel in self.channels.values_mut() {
+                channel.evolve_by_turn(turn, recorded, event);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metnos_log::Kept;
+    use metnos_log::envelope::Body;
+    use metnos_log::event::channel::{
+        Button, ButtonPressed, DeliveryFailed, DeliveryStarted, MessageMaybeSent, MessageSent, UpdateReceived,
+        UpdateSettled,
+    };
+    use metnos_log::event::turn::{ConsentExpired, TurnClosed};
+
+    use super::*;
+
+    const TURN: TurnId = TurnId([7; 16]);
+    const DAY: i64 = 24 * 3600 * 1_000_000;
+
+    fn id(number: u64) -> EventId {
+        EventId::derived(Micros(0), "test", &[&number.to_be_bytes()])
+    }
+
+    #[derive(Default)]
+    struct Given {
+        channels: Channels,
+        seq: u64,
+    }
+
+    impl Given {
+        fn at(&mut self, time: i64, stream: &str, event: Event) -> &mut Self {
+            self.seq += 1;
+            let turn = stream.starts_with("turn/").then_some(TURN);
+            self.channels.evolve(&Recorded {
+                seq: self.seq,
+                id: id(self.seq),
+                time: Micros(time),
+                stream: stream.to_owned(),
+                version: self.seq,
+                kind: event.label().to_owned(),
+                schema: event.schema(),
+                actor: "owner".to_owned(),
+                turn,
+                cause: turn.map(|_| id(1)),
+                flags: 0,
+                body: Body::Known(event),
+                leaf: [0; 32],
+            });
+            let restored = Channels::restore(&self.channels.snapshot());
+            assert_eq!(restored.as_ref(), Some(&self.channels), "a checkpoint says the same");
+            self
+        }
+
+        fn then(&mut self, event: impl Into<Event>) -> &mut Self {
+            self.at(0, "channel/telegram", event.into())
+        }
+
+        fn telegram(&self) -> &Channel {
+            self.channels.get("telegram")
+        }
+    }
+
+    fn update(number: i64) -> Event {
+        let text = str::to_owned;
+        let (channel, account, kind) = (text("telegram"), text("99"), text("message"));
+        UpdateReceived { channel, account, update: number, kind, address: Some(text("7")), raw: Kept::text("{}") }
+            .into()
+    }
+
+    fn queued(purpose: &str, bound: Option<Bound>) -> Event {
+        let button = |id: &str| Button { id: id.to_owned(), label: id.to_owned() };
+        MessageQueued {
+            channel: "telegram".to_owned(),
+            address: "7".to_owned(),
+            purpose: purpose.to_owned(),
+            text: Kept::text("text"),
+            is_fixed: false,
+            buttons: if bound.is_some() { vec![button("yes"), button("no")] } else { Vec::new() },
+            bound,
+            reply_to: None,
+            for_event: None,
+        }
+        .into()
+    }
+
+    fn asked() -> Event {
+        let bound = Bound { turn: TURN, digest: "d".to_owned(), approver: "owner".to_owned(), until: 100 };
+        queued("consent", Some(bound))
+    }
+
+    #[test]
+    fn a_number_is_taken_once_until_a_week_of_silence_gives_it_back() {
+        let mut given = Given::default();
+        given.at(0, "channel/telegram", update(5)).at(0, "channel/telegram", update(3));
+        let telegram = given.telegram();
+        assert!(!telegram.is_new("99", 5, Micros(DAY)) && !telegram.is_new("99", 3, Micros(-DAY)));
+        assert!(telegram.is_new("99", 4, Micros(0)) && telegram.is_new("98", 5, Micros(0)));
+        assert_eq!(telegram.next_update("99", Micros(DAY)), Some(6));
+        assert!(telegram.is_new("99", 5, Micros(8 * DAY)));
+        assert_eq!(telegram.next_update("99", Micros(8 * DAY)), None);
+        // The new series is smaller, and it is the one that counts.
+        given.at(8 * DAY, "channel/telegram", update(2));
+        assert_eq!(given.telegram().next_update("99", Micros(8 * DAY)), Some(3));
+        for number in 0..2000 {
+            given.at(9 * DAY + number, "channel/telegram", update(10_000 + number));
+        }
+        assert_eq!(given.telegram().updates["99"].len(), UPDATES_KEPT);
+    }
+
+    #[test]
+    fn an_update_waits_until_it_is_settled_and_knows_its_turn() {
+        let mut given = Given::default();
+        given.then(update(5));
+        let closed = TurnClosed {
+            final_kind: "answer".to_owned(),
+            class: None,
+            message: Kept::text("a"),
+            counts: BTreeMap::default(),
+        };
+        given.at(0, "turn/x", closed.into());
+        assert_eq!(given.telegram().pending.values().next().and_then(|pending| pending.turn), Some(TURN));
+        given.then(UpdateSettled { update: id(1), outcome: "turn".to_owned() });
+        assert!(given.telegram().pending.is_empty());
+    }
+
+    #[test]
+    fn a_message_is_on_its_way_until_its_last_piece_has_a_receipt() {
+        let mut given = Given::default();
+        given.then(queued("answer", None));
+        let message = id(1);
+        let outgoing = |given: &Given| {
+            given.telegram().outbox.values().map(|out| (out.piece, out.is_started, out.repeats)).collect::<Vec<_>>()
+        };
+        given.then(DeliveryStarted { message, piece: 0 });
+        assert_eq!(outgoing(&given), [(0, true, 0)]);
+        given.then(MessageMaybeSent { message, piece: 0, why: "restart".to_owned() });
+        assert_eq!(outgoing(&given), [(0, false, 1)]);
+        given.then(DeliveryStarted { message, piece: 0 });
+        given.then(MessageSent { message, piece: 0, pieces: 2, receipt: 11 });
+        assert_eq!(outgoing(&given), [(1, false, 0)]);
+        given.then(MessageSent { message, piece: 1, pieces: 2, receipt: 12 });
+        assert_eq!(outgoing(&given), []);
+        given.then(queued("answer", None));
+        let failed = DeliveryFailed { message: id(given.seq), class: "blocked".to_owned(), reason: Kept::text("no") };
+        given.then(failed);
+        assert_eq!((outgoing(&given), given.telegram().failed.as_deref()), (Vec::new(), Some("blocked")));
+    }
+
+    #[test]
+    fn a_button_counts_once_for_its_approver_in_time() {
+        let mut given = Given::default();
+        given.then(asked());
+        let message = Some(id(1));
+        let press = |given: &Given, message, presser, now| given.telegram().press(message, presser, Micros(now));
+        assert_eq!(press(&given, message, Some("owner"), 99), Press::Accepted);
+        assert_eq!(press(&given, message, Some("owner"), 100), Press::Expired);
+        assert_eq!(press(&given, message, Some("guest_1"), 99), Press::Foreign);
+        assert_eq!(press(&given, message, None, 99), Press::Foreign);
+        assert_eq!(press(&given, None, Some("owner"), 99), Press::Forged);
+        assert_eq!(press(&given, Some(id(9)), Some("owner"), 99), Press::Forged);
+        // A press that did not count changes nothing.
+        let pressed = |outcome: Press| {
+            let (outcome, button) = (outcome.name().to_owned(), Some("yes".to_owned()));
+            ButtonPressed { update: id(8), outcome, message, button }
+        };
+        given.then(pressed(Press::Foreign));
+        assert_eq!(press(&given, message, Some("owner"), 99), Press::Accepted);
+        given.then(pressed(Press::Accepted));
+        assert_eq!(press(&given, message, Some("owner"), 99), Press::Used);
+        assert_eq!(press(&given, message, Some("guest_1"), 99), Press::Foreign);
+    }
+
+    #[test]
+    fn a_question_that_its_turn_let_go_of_takes_no_answer() {
+        let mut given = Given::default();
+        given.then(asked());
+        let expired = |digest: &str| ConsentExpired { step: 1, digest: digest.to_owned(), why: "time".to_owned() };
+        given.at(0, "turn/x", expired("other").into());
+        assert_eq!(given.telegram().press(Some(id(1)), Some("owner"), Micros(1)), Press::Accepted);
+        given.at(0, "turn/x", expired("d").into());
+        assert_eq!(given.telegram().press(Some(id(1)), Some("owner"), Micros(1)), Press::Expired);
+    }
+}

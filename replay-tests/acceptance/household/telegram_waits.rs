@@ -1,0 +1,144 @@
+//! Turns over Telegram that wait: for a button, for an answer, for each other; and what a restart does to them.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::bot_api::{BotApi, TOKEN};
+use super::daemon::Daemon;
+use super::telegram::{GUEST, HOST, Talk, home_at};
+
+#[test]
+fn a_question_outlives_the_daemon_and_its_button_still_counts() {
+    let mut talk = Talk::begin();
+    talk.says("/start", "Eccomi");
+    let file = talk.home.file("a.txt", "one\n");
+    let from = talk.api.count();
+    talk.api.writes(HOST, "cancella il file a.txt");
+    let asked = talk.api.asked(from, HOST);
+    // Pressed while nobody serves, after an end that was asked for and after a kill.
+    let stopped = talk.daemon.take().unwrap().stop();
+    assert!(stopped < Duration::from_secs(5), "{stopped:?}");
+    let press = talk.api.presses(HOST, &asked, &asked.keys[0].1);
+    talk.daemon = Some(Daemon::serve(&talk.home));
+    assert_eq!(talk.api.answer_to(&press), "Sì, lo faccio.");
+    talk.api.said(from + 1, HOST, "cestino");
+    assert!(!file.exists());
+    let questions = talk.api.state().sent.iter().filter(|sent| sent.text.contains("Può?")).count();
+    assert_eq!(questions, 1, "it is put once");
+    talk.api.is_drained();
+    talk.ends();
+}
+
+#[test]
+fn a_program_that_is_agreed_to_after_a_restart_is_the_one_that_was_asked_about() {
+    let mut talk = Talk::begin();
+    talk.says("/start", "Eccomi");
+    let from = talk.api.count();
+    talk.api.writes(HOST, "esegui il programma date");
+    let asked = talk.api.asked(from, HOST);
+    assert!(asked.text.contains("code:exec"), "{}", asked.text);
+    talk.daemon.take().unwrap().stop();
+    talk.daemon = Some(Daemon::serve(&talk.home));
+    talk.api.presses(HOST, &asked, &asked.keys[0].1);
+    let answer = talk.api.until("no answer", |state| {
+        let mut after = state.sent.iter().skip(from + 1).map(|sent| sent.text.clone());
+        after.rfind(|text| !text.contains("Ci sto lavorando"))
+    });
+    assert!(answer.contains("202"), "{answer}");
+    talk.ends();
+}
+
+#[test]
+fn people_do_not_wait_for_each_other() {
+    let talk = Talk::begin();
+    let api = &talk.api;
+    talk.says("/start", "Eccomi");
+    assert_eq!(talk.home.run(["--json", "actor", "add", "Anna"]).code, 0);
+    let code = talk.home.run(["--json", "pair", "new", "--actor", "Anna"]).json();
+    api.writes(GUEST, &format!("/pair {}", code["code"].as_str().unwrap()));
+    api.said(0, GUEST, "Siamo collegati");
+    talk.home.file("a.txt", "one\n");
+    let from = api.count();
+    api.writes(HOST, "cancella il file a.txt");
+    let asked = api.asked(from, HOST);
+    api.writes(GUEST, "che ore sono");
+    api.said(from, GUEST, "Ora:");
+    api.presses(HOST, &asked, &asked.keys[1].1);
+    // A guest only looks.
+    api.writes(GUEST, "cancella il file a.txt");
+    api.until("the guest is not answered", |state| {
+        state
+            .sent
+            .iter()
+            .rev()
+            .find(|sent| sent.chat == GUEST && !sent.text.contains("Ora:") && sent.keys.is_empty())
+            .map(drop)
+    });
+    assert!(talk.home.files().join("a.txt").exists());
+    talk.ends();
+}
+
+#[test]
+fn the_next_message_answers_what_was_asked_also_after_a_restart() {
+    let mut talk = Talk::begin();
+    talk.says("/start", "Eccomi");
+    talk.home.file("spesa.txt", "pane\nlatte\n");
+    talk.says("leggi il file", "Quale file");
+    talk.says("spesa.txt", "pane\nlatte");
+    talk.says("leggi il file", "Quale file");
+    talk.daemon.take().unwrap().stop();
+    talk.daemon = Some(Daemon::serve(&talk.home));
+    talk.says("spesa.txt", "pane\nlatte");
+    // A sentence of its own is one, and the question can be dropped.
+    talk.says("leggi il file", "Quale file");
+    talk.says("che ore sono", "Ora:");
+    talk.says("/ferma", "Ho ritirato la domanda");
+    talk.says("/ferma", "non è in corso nulla");
+    talk.says("/perche", "che ore sono");
+    talk.says("/boh", "/boh non esiste");
+    talk.ends();
+}
+
+#[test]
+fn only_a_slow_turn_shows_how_far_it_is() {
+    let api = BotApi::start();
+    let home = home_at(&api.url(), TOKEN).with("METNOS_PAUSE_AT", "before_intent:4000");
+    let daemon = Daemon::serve(&home);
+    api.writes(HOST, "che ore sono");
+    let shown = api.said(0, HOST, "Ci sto lavorando");
+    api.said(0, HOST, "Ora:");
+    api.until("it stays", |state| state.sent.iter().any(|sent| sent.id == shown.id && sent.is_deleted).then_some(()));
+    daemon.stop();
+    let log = home.run(["--json", "log", "tail", "-n", "100"]).out;
+    assert!(!log.contains("Ci sto lavorando"), "nothing of it is on record");
+    home.is_whole();
+}
+
+#[test]
+fn files_are_kept_once_and_asked_about_by_name() {
+    let talk = Talk::begin();
+    let api = &talk.api;
+    talk.says("/start", "Eccomi");
+    let from = api.count();
+    api.sends(HOST, "../../note di casa.txt", b"uno\ndue\ntre\n", None);
+    assert!(api.said(from, HOST, "inbox/note_di_casa.txt").text.starts_with("Tengo il file come"));
+    talk.says("leggi note_di_casa.txt e dimmi l'ultima riga", "tre");
+    // The same file again is the same file; another one of that name is not.
+    let from = api.count();
+    api.sends(HOST, "note di casa.txt", b"uno\ndue\ntre\n", Some("leggi"));
+    api.said(from, HOST, "due");
+    api.sends(HOST, "note di casa.txt", b"altro\n", None);
+    api.said(from, HOST, "note_di_casa-2.txt");
+    api.writes_with(HOST, &json!({ "document": { "file_id": "x", "file_name": "big.iso", "file_size": 21 << 20 } }));
+    api.said(from, HOST, "più di 20 MB");
+    api.writes_with(HOST, &json!({ "document": { "file_id": "gone", "file_name": "gone.txt", "file_size": 2 } }));
+    api.said(from, HOST, "Telegram non mi dà il file");
+    let inbox = talk.home.metnos().join("workspace/inbox");
+    let mut kept: Vec<String> =
+        std::fs::read_dir(inbox).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    kept.sort();
+    assert_eq!(kept, ["note_di_casa-2.txt", "note_di_casa.txt"]);
+    api.is_drained();
+    talk.ends();
+}

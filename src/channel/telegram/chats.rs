@@ -1,0 +1,350 @@
+//! The turns of one chat: one after the other on a thread of their own, each from where its events leave it.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::thread::Scope;
+
+use metnos_log::{EventId, TurnId};
+use metnos_projections::machines::turn::state::Step;
+use metnos_projections::machines::turn::{Phase, Turn};
+use metnos_projections::views::turns::Summary;
+use serde_json::{Map, Value, json};
+
+use super::inbound::{Said, back, turn_of};
+use super::person::{Keyboard, Shown};
+use super::wire::Message;
+use super::{Bot, CHANNEL, STACK_BYTES};
+use crate::channel::outbox;
+use crate::conversation::{self, Fit, Line, line};
+use crate::engine::{self, EngineError, Reply, Request};
+use crate::instance::{Instance, InstanceError, now};
+use crate::sandbox::CancelFlag;
+
+/// After how many events checkpoints are written.
+const CHECKPOINT_EVERY: u64 = 1000;
+
+/// A message that leads to a turn.
+pub(super) struct Work {
+    /// The event of its update.
+    pub update: EventId,
+    /// The message.
+    pub message: Box<Message>,
+    /// Whose it is.
+    pub actor: String,
+    /// The turn that an earlier process began for it.
+    pub turn: Option<TurnId>,
+}
+
+/// One chat.
+#[derive(Default)]
+pub(super) struct Chat {
+    work: VecDeque<Work>,
+    /// Whether a thread carries its work out.
+    is_busy: bool,
+    /// What stops the turn that runs.
+    running: Option<CancelFlag>,
+    /// Whether that turn waits for a button.
+    pub is_asking: bool,
+}
+
+impl Chat {
+    /// Ends what runs, so that its thread comes back.
+    pub(super) fn leave(&self) {
+        if let Some(running) = &self.running {
+            running.cancel();
+        }
+    }
+
+    /// Stops the turn that runs; whether there was one.
+    pub(super) fn stop(&self) -> bool {
+        self.leave();
+        self.running.is_some()
+    }
+}
+
+/// How far a turn came.
+enum Came {
+    /// To its end or to a question: this is said.
+    To(Box<Turn>, String),
+    /// Nowhere yet: another process goes on with it.
+    Nowhere,
+    /// There is no turn: this is said.
+    Said(String),
+}
+
+impl Bot {
+    /// Gives work to its chat, whose thread begins when it has none.
+    pub(super) fn hand_over<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, work: Work) {
+        let id = work.message.chat.id;
+        let mut chats = self.chats();
+        let chat = chats.entry(id).or_default();
+        let instance = self.of(&work.actor, work.message.from.as_ref());
+        let (is_asking, update) = (chat.is_asking, work.update);
+        chat.work.push_back(work);
+        if !chat.is_busy {
+            let thread = std::thread::Builder::new().name(format!("telegram{id}")).stack_size(STACK_BYTES);
+            chat.is_busy = thread.spawn_scoped(scope, move || self.work(id)).is_ok();
+        }
+        drop(chats);
+        if is_asking {
+            self.say_what_waits(&instance, id, update);
+        }
+    }
+
+    /// A sentence after a question with buttons waits until they are pressed; the person is told so.
+    fn say_what_waits(&self, instance: &Instance, chat: i64, update: EventId) {
+        let text = self.told(instance, "telegram.answer_first", &json!({}));
+        let message = outbox::Message {
+            address: chat.to_string(),
+            purpose: "notice",
+            text,
+            for_event: Some(update),
+            key: "waits".to_owned(),
+            ..outbox::Message::default()
+        };
+        if let Err(error) = outbox::record(instance, vec![message.draft(instance, CHANNEL)]) {
+            tracing::warn!(%error, "a notice is not said");
+        }
+    }
+
+    /// Carries out what a chat has to do until there is nothing left.
+    fn work(&self, id: i64) {
+        loop {
+            let work = {
+                let mut chats = self.chats();
+                let Some(chat) = chats.get_mut(&id) else { return };
+                let Some(work) = chat.work.pop_front().filter(|_| !self.is_leaving()) else {
+                    chats.remove(&id);
+                    return;
+                };
+                work
+            };
+            if let Err(error) = self.carry_out(&work) {
+                // It stays on record as not settled: the next start tries it again.
+                tracing::error!(%error, "a message is not answered");
+            }
+            if let Some(chat) = self.chats().get_mut(&id) {
+                (chat.running, chat.is_asking) = (None, false);
+            }
+        }
+    }
+
+    fn carry_out(&self, work: &Work) -> Result<(), EngineError> {
+        let instance = self.of(&work.actor, work.message.from.as_ref());
+        let text = self.addressed(&work.message).unwrap_or_default();
+        let said = Said { update: work.update, message: &work.message, text };
+        let came = match work.turn {
+            Some(turn) => self.again(&instance, work, turn),
+            None => self.begun(&instance, work, &said),
+        };
+        let came = match came {
+            Ok(came) => came,
+            Err(error @ (EngineError::Append(_) | EngineError::Settle(_) | EngineError::Read(_))) => return Err(error),
+            Err(error) => {
+                tracing::error!(%error, "a turn failed");
+                Came::Said(self.told(&instance, "telegram.failed", &json!({ "reason": error.to_string() })))
+            }
+        };
+        instance.catch_up().map_err(InstanceError::from)?;
+        crate::faults::reach("turn_to_outbox");
+        let (message, outcome) = match came {
+            Came::Nowhere => return Ok(()),
+            Came::Said(text) => (back(&said, "notice", text), "command"),
+            Came::To(turn, text) => {
+                let is_question = turn.phase == Phase::Waiting;
+                if is_question {
+                    self.withdraw_older(&instance, &turn, &work.message.chat.id.to_string())?;
+                }
+                let is_fixed = !is_question && is_fixed(&turn);
+                let purpose = if is_question { "question" } else { "answer" };
+                (outbox::Message { is_fixed, ..back(&said, purpose, text) }, "turn")
+            }
+        };
+        self.answer(work.update, outcome, message)?;
+        follow(&instance);
+        Ok(())
+    }
+
+    /// Goes on with a turn that an earlier process began.
+    fn again(&self, instance: &Instance, work: &Work, id: TurnId) -> Result<Came, EngineError> {
+        let turn = engine::folded(instance, id)?;
+        if matches!(turn.phase, Phase::Closed | Phase::Waiting) {
+            return Ok(ended(turn));
+        }
+        let (cancel, person) = self.person(instance, work)?;
+        let turn = engine::go_on(instance, &person, cancel.clone(), (id, turn))?;
+        drop(person);
+        if turn.final_class.as_deref() == Some("cancelled") && !cancel.is_raised() {
+            return Ok(Came::Said(self.told(instance, "telegram.interrupted", &json!({}))));
+        }
+        Ok(ended(turn))
+    }
+
+    /// Begins what a message asks for: the answer to a question that is open, or a turn.
+    fn begun(&self, instance: &Instance, work: &Work, said: &Said<'_>) -> Result<Came, EngineError> {
+        let mut text = said.text.trim().to_owned();
+        if work.message.file().is_some() {
+            match self.received(instance, said)? {
+                Some(Ok(path)) if text.is_empty() => {
+                    return Ok(Came::Said(self.told(instance, "telegram.file_kept", &json!({ "path": path }))));
+                }
+                Some(Ok(path)) => text = format!("{text} {path}"),
+                Some(Err(told)) => return Ok(Came::Said(told)),
+                None => return Ok(Came::Nowhere),
+            }
+        }
+        let folder = instance.dirs.user_home.clone();
+        let text = self.with_paths(&text, &folder);
+        let (cancel, person) = self.person(instance, work)?;
+        let address = work.message.chat.id.to_string();
+        let request = Request {
+            id: Some(turn_of(work.update)),
+            cause: Some(work.update),
+            address: Some(address.clone()),
+            text: text.clone(),
+            approve: "none".to_owned(),
+            folder: folder.clone(),
+            channel: CHANNEL.to_owned(),
+            given: None,
+            dialogs: true,
+        };
+        if let Line::Undo(turn) = line(&text) {
+            return engine::run(instance, &person, cancel, &undo(request, turn)).map(ended);
+        }
+        if let Some(waiting) = waiting(instance, &address)?
+            && let Some(id) = waiting.id
+        {
+            match conversation::fit(instance, &folder, &waiting, &text)? {
+                Fit::Answer | Fit::Completes(_) => {
+                    let reply = Reply::Answered { answer: text, channel: CHANNEL.to_owned() };
+                    let reply = (&reply, Some(work.update));
+                    return engine::reply(instance, &person, cancel, (id, waiting), reply).map(ended);
+                }
+                Fit::Sentence => {}
+            }
+        }
+        engine::run(instance, &person, cancel, &request).map(ended)
+    }
+
+    /// The person of a turn, and what stops it.
+    fn person<'a>(&'a self, instance: &'a Instance, work: &'a Work) -> Result<(CancelFlag, Keyboard<'a>), EngineError> {
+        let cancel = CancelFlag::new().map_err(EngineError::Settle)?;
+        let chat = work.message.chat.id;
+        if let Some(chat) = self.chats().get_mut(&chat) {
+            chat.running = Some(cancel.clone());
+        }
+        let shown = Shown::begin(self, chat, instance.language());
+        let turn = work.turn.unwrap_or_else(|| turn_of(work.update));
+        Ok((cancel.clone(), Keyboard { bot: self, instance, chat, turn, cancel, shown }))
+    }
+
+    /// One question at a time in a chat: those that a newer one took the place of are withdrawn.
+    fn withdraw_older(&self, instance: &Instance, newer: &Turn, address: &str) -> Result<(), EngineError> {
+        for id in open_questions(instance).into_iter().filter(|id| Some(*id) != newer.id) {
+            let turn = engine::folded(instance, id)?;
+            if turn.phase == Phase::Waiting && is_of(&turn, address) {
+                self.end_question(id, turn, &Reply::Withdrawn("question"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a question that gets no answer; the turn as it ended.
+    pub(super) fn end_question(&self, id: TurnId, turn: Turn, reply: &Reply) -> Result<Turn, EngineError> {
+        let instance = self.instance.as_actor(&self.instance.actor_of(id));
+        let cancel = CancelFlag::new().map_err(EngineError::Settle)?;
+        let turn = engine::reply(&instance, &engine::Absent, cancel, (id, turn), (reply, None))?;
+        instance.catch_up().map_err(InstanceError::from)?;
+        Ok(turn)
+    }
+
+    /// Ends questions that nobody answered in time, and says so where they were put.
+    pub(super) fn lapse(&self) {
+        let turns = self.instance.turns();
+        let late = turns.open().filter(|(_, turn)| waits_here(turn).is_some_and(|until| until <= now().0));
+        let late: Vec<TurnId> = late.filter_map(|(id, _)| id.parse().ok()).collect();
+        for id in late {
+            if let Err(error) = self.lapse_one(id) {
+                tracing::warn!(%error, turn = %id, "a question does not lapse");
+            }
+        }
+    }
+
+    fn lapse_one(&self, id: TurnId) -> Result<(), EngineError> {
+        let turn = engine::folded(&self.instance, id)?;
+        let address = turn.opened.as_ref().and_then(|opened| opened.address.clone());
+        let (Phase::Waiting, Some(address)) = (turn.phase, address) else { return Ok(()) };
+        let instance = self.instance.as_actor(&self.instance.actor_of(id));
+        let asked: String = turn.text().chars().take(60).collect();
+        let text = self.told(&instance, "telegram.lapsed", &json!({ "text": asked }));
+        self.end_question(id, turn, &Reply::Lapsed)?;
+        let message = outbox::Message { address, purpose: "notice", text, ..outbox::Message::default() };
+        outbox::record(&instance, vec![message.draft(&instance, CHANNEL)])?;
+        Ok(())
+    }
+}
+
+/// The turn that waits for an answer in a chat.
+pub(super) fn waiting(instance: &Instance, address: &str) -> Result<Option<Turn>, EngineError> {
+    for id in open_questions(instance).into_iter().rev() {
+        let turn = engine::folded(instance, id)?;
+        if turn.phase == Phase::Waiting && is_of(&turn, address) && instance.actor_of(id) == instance.actor {
+            return Ok(Some(turn));
+        }
+    }
+    Ok(None)
+}
+
+/// The question that waits on this channel: until when.
+fn waits_here(turn: &Summary) -> Option<i64> {
+    turn.waits.as_ref().filter(|waits| waits.channel == CHANNEL).map(|waits| waits.until)
+}
+
+fn open_questions(instance: &Instance) -> Vec<TurnId> {
+    let turns = instance.turns();
+    turns.open().filter(|(_, turn)| waits_here(turn).is_some()).filter_map(|(id, _)| id.parse().ok()).collect()
+}
+
+fn is_of(turn: &Turn, address: &str) -> bool {
+    turn.opened.as_ref().and_then(|opened| opened.address.as_deref()) == Some(address)
+}
+
+fn undo(request: Request, turn: Option<&str>) -> Request {
+    let mut args = Map::new();
+    args.extend(turn.map(|turn| ("turn".to_owned(), Value::from(turn))));
+    let text = turn.map_or_else(|| "undo".to_owned(), |turn| format!("undo {turn}"));
+    Request { text, given: Some(json!({ "tool": "undo_last_turn", "args": args })), ..request }
+}
+
+fn ended(turn: Turn) -> Came {
+    match turn.phase {
+        Phase::Closed | Phase::Waiting => {
+            let text = turn.message.clone().unwrap_or_default();
+            Came::To(Box::new(turn), text)
+        }
+        _ => Came::Nowhere,
+    }
+}
+
+/// Whether an answer is a table or somebody's text, whose lines mean something.
+fn is_fixed(turn: &Turn) -> bool {
+    let is_list = |step: &Step| step.result.as_ref().is_some_and(|result| result["entries"].is_array());
+    let is_answer = turn.final_kind.as_deref() == Some("answer");
+    let message = turn.message.as_deref().unwrap_or_default();
+    is_answer && message.trim().contains('\n') && turn.step().is_some_and(is_list)
+}
+
+/// Brings checkpoints and audit files up to date. They are projections: a failure here loses nothing and is only logged.
+fn follow(instance: &Instance) {
+    if let Err(error) = instance.alone(|| instance.save_projections(CHECKPOINT_EVERY)) {
+        tracing::info!(%error, "checkpoints were not written");
+    }
+    if let Err(error) = instance.follow_audit() {
+        tracing::warn!(%error, "the audit files cannot be written");
+    }
+}
+
+/// Where the files that people send are kept.
+pub(super) fn inbox(instance: &Instance) -> PathBuf {
+    instance.dirs.workspace.join("inbox")
+}

@@ -1,0 +1,89 @@
+//! What is said without a turn: which commands there are, how things stand, what the last turn did; and stopping one.
+
+use metnos_projections::messages::Language;
+use serde_json::json;
+
+use super::chats::waiting;
+use super::inbound::Said;
+use super::{Bot, CHANNEL};
+use crate::engine::{self, EngineError, Reply};
+use crate::instance::Instance;
+use crate::why;
+
+/// The commands that Telegram shows, by language.
+const COMMANDS: [(&str, &str); 5] =
+    [("help", "aiuto"), ("status", "stato"), ("undo", "annulla"), ("why", "perche"), ("stop", "ferma")];
+/// How many turns are looked at for the last one of a chat.
+const LOOKED_AT_MAX: usize = 50;
+
+impl Bot {
+    /// Tells Telegram which commands there are, when it does not know yet.
+    pub(super) fn tell_commands(&self) {
+        let named = |language: Language| {
+            let name = |(en, it)| if language == Language::It { it } else { en };
+            COMMANDS.map(|command| {
+                (name(command), self.say(language, &format!("telegram.command_{}", command.0), &json!({})))
+            })
+        };
+        let (en, it) = (named(Language::En), named(Language::It));
+        let digest = blake3::hash(format!("{} {en:?} {it:?}", self.client.account()).as_bytes()).to_hex().to_string();
+        let note = self.instance.dirs.data.join("telegram-commands");
+        if std::fs::read_to_string(&note).is_ok_and(|told| told == digest) {
+            return;
+        }
+        for (list, language) in [(&en, None), (&it, Some("it"))] {
+            match self.until_leaving(self.client.set_my_commands(list, language)) {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "Telegram does not show the commands");
+                    return;
+                }
+                None => return,
+            }
+        }
+        if let Err(error) = std::fs::write(&note, digest) {
+            tracing::debug!(%error, "the commands are told again next time");
+        }
+    }
+
+    /// How things stand.
+    pub(super) fn status(&self, instance: &Instance, chat: i64) -> String {
+        let projected = instance.projected();
+        let is_running = self.chats().contains_key(&chat);
+        let question = waiting(instance, &chat.to_string()).ok().flatten().and_then(|turn| turn.message);
+        let values = json!({
+            "running": is_running, "question": question, "autonomy": instance.autonomy(),
+            "turns": projected.turns.turns.len(), "version": env!("CARGO_PKG_VERSION"),
+        });
+        self.told(instance, "telegram.status", &values)
+    }
+
+    /// What the last turn of a chat did.
+    pub(super) fn why(&self, instance: &Instance, chat: i64) -> String {
+        let address = chat.to_string();
+        let turns = instance.turns();
+        let here = turns.turns.iter().rev().filter(|(_, turn)| turn.channel == CHANNEL && turn.final_kind.is_some());
+        let folded = here.take(LOOKED_AT_MAX).filter_map(|(id, _)| engine::folded(instance, id.parse().ok()?).ok());
+        let mut of_chat =
+            folded.filter(|turn| turn.opened.as_ref().and_then(|opened| opened.address.as_ref()) == Some(&address));
+        match of_chat.next() {
+            Some(turn) => why::told(instance, &turn, turn.language),
+            None => self.told(instance, "chat.why_nothing", &json!({})),
+        }
+    }
+
+    /// Stops the turn that runs in a chat, which says so itself; else drops the question that is open there.
+    pub(super) fn stop(&self, instance: &Instance, said: &Said<'_>) -> Result<Option<String>, EngineError> {
+        let chat = said.message.chat.id;
+        if self.chats().get(&chat).is_some_and(super::chats::Chat::stop) {
+            return Ok(None);
+        }
+        if let Some(turn) = waiting(instance, &chat.to_string())?
+            && let Some(id) = turn.id
+        {
+            self.end_question(id, turn, &Reply::Withdrawn("person"))?;
+            return Ok(Some(self.told(instance, "telegram.dropped", &json!({}))));
+        }
+        Ok(Some(self.told(instance, "telegram.nothing_runs", &json!({}))))
+    }
+}

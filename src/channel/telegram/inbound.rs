@@ -1,0 +1,237 @@
+//! What an update means: whose it is, before a word of it is read; then what is done about it, at once or by its chat.
+
+use std::thread::Scope;
+
+use metnos_log::{Event, EventId, TurnId};
+use metnos_projections::machines::actors::{self, HOST, Rejection};
+use metnos_projections::machines::channels::Pending;
+use metnos_projections::messages::Language;
+use serde_json::{Value, json};
+
+use super::chats::Work;
+use super::wire::{Message, Update};
+use super::{Bot, CHANNEL};
+use crate::channel::outbox;
+use crate::conversation::{Line, line};
+use crate::engine::EngineError;
+use crate::instance::{Instance, InstanceError};
+use crate::pairing::{self, PairingError};
+
+/// A message and whose it is.
+pub(super) struct Said<'a> {
+    /// The event of its update.
+    pub update: EventId,
+    /// The message.
+    pub message: &'a Message,
+    /// What is written in it, without the bot's own name.
+    pub text: String,
+}
+
+impl Bot {
+    /// Begins what is on record and not begun by this process.
+    pub(super) fn dispatch<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        let projected = self.instance.projected();
+        let pending = &projected.channels.get(CHANNEL).pending;
+        self.taken().retain(|seq| pending.contains_key(seq));
+        for (seq, pending) in pending {
+            if self.is_leaving() || !self.taken().insert(*seq) {
+                continue;
+            }
+            if let Err(error) = self.begin(scope, *seq, pending) {
+                tracing::warn!(%error, "an update is tried again later");
+                self.taken().remove(seq);
+            }
+        }
+    }
+
+    fn begin<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        seq: u64,
+        pending: &Pending,
+    ) -> Result<(), EngineError> {
+        let id = pending.id;
+        let Some(raw) = self.raw(seq)? else { return Ok(self.settle(id, "ignored")?) };
+        let message = match Update::read(&raw) {
+            Update::Press(press) => return Ok(self.pressed(id, &press)?),
+            Update::Other(_) => return Ok(self.settle(id, "ignored")?),
+            Update::Message(message) => message,
+        };
+        if let Some(turn) = pending.turn {
+            // It was begun by an earlier process.
+            let actor = self.instance.actor_of(turn);
+            self.hand_over(scope, Work { update: id, message, actor, turn: Some(turn) });
+            return Ok(());
+        }
+        let Some(text) = self.addressed(&message) else { return Ok(self.settle(id, "ignored")?) };
+        let said = Said { update: id, message: &message, text };
+        if self.is_pairing(&said)? {
+            return Ok(());
+        }
+        let Some(actor) = self.known(&said)? else { return Ok(self.stranger(&said)?) };
+        if self.is_command(&said, &actor)? {
+            return Ok(());
+        }
+        if said.text.trim().is_empty() && message.file().is_none() {
+            return Ok(self.settle(id, "ignored")?);
+        }
+        self.hand_over(scope, Work { update: id, message, actor, turn: None });
+        Ok(())
+    }
+
+    /// An update as it came; `None` where its text was erased.
+    fn raw(&self, seq: u64) -> Result<Option<Value>, InstanceError> {
+        let reader = self.instance.log.reader();
+        let Some(recorded) = reader.event(seq)? else { return Ok(None) };
+        let recorded = reader.rehydrated(recorded)?;
+        Ok(match recorded.event() {
+            Some(Event::UpdateReceived(received)) => received.raw.value(),
+            _ => None,
+        })
+    }
+
+    pub(super) fn settle(&self, update: EventId, outcome: &str) -> Result<(), InstanceError> {
+        outbox::record(&self.instance, vec![self.settled(update, outcome)])
+    }
+
+    /// What is said to the bot: everything where nobody else is; elsewhere what names it, answers it or is a command.
+    pub(super) fn addressed(&self, message: &Message) -> Option<String> {
+        let text = message.text.as_ref().or(message.caption.as_ref()).cloned().unwrap_or_default();
+        let name = self.me.username.as_deref().map(|name| format!("@{name}")).unwrap_or_default();
+        let lower = text.to_lowercase();
+        let at = lower.find(&name.to_lowercase()).filter(|_| name.len() > 1 && lower.len() == text.len());
+        if let Some(at) = at {
+            let without = format!("{}{}", &text[..at], text.get(at + name.len()..).unwrap_or_default());
+            return Some(without.trim().to_owned());
+        }
+        let first = text.split_whitespace().next().unwrap_or_default();
+        if first.starts_with('/') && first.contains('@') {
+            return None; // It is another bot's.
+        }
+        let answers = message.reply_to_message.as_ref().is_some_and(|to| to.sender() == self.me.id);
+        (message.chat.is_private() || answers || first.starts_with('/')).then_some(text)
+    }
+
+    /// Whose message it is. The first one of the chat that the settings name makes it the host's.
+    fn known(&self, said: &Said<'_>) -> Result<Option<String>, InstanceError> {
+        let sender = said.message.sender();
+        if let Some(actor) = self.actor(sender) {
+            return Ok(Some(actor));
+        }
+        let is_default = self.instance.settings.telegram.default_chat == Some(said.message.chat.id);
+        if !is_default || !said.message.chat.is_private() {
+            return Ok(None);
+        }
+        let first = actors::Command::Bootstrap { channel: CHANNEL.to_owned(), address: sender.to_string() };
+        if self.instance.change_actors(first)?.is_err() {
+            return Ok(None);
+        }
+        self.learn_language(HOST, said.message)?;
+        Ok(Some(HOST.to_owned()))
+    }
+
+    /// Takes the language of a person's app for theirs, where none was set.
+    fn learn_language(&self, actor: &str, message: &Message) -> Result<(), InstanceError> {
+        let is_set = self.instance.actors().get(actor).is_none_or(|actor| actor.language.is_some());
+        let code = message.from.as_ref().and_then(|from| from.language_code.as_deref());
+        let Some(language) = code.and_then(Language::parse).filter(|_| !is_set) else { return Ok(()) };
+        let (actor, language) = (actor.to_owned(), language.code().to_owned());
+        let set = actors::Command::SetLanguage { actor: actor.clone(), language };
+        // Someone who is gone meanwhile has no language.
+        self.instance.as_actor(&actor).change_actors(set).map(drop)
+    }
+
+    /// A stranger gets one line, and no second one.
+    fn stranger(&self, said: &Said<'_>) -> Result<(), InstanceError> {
+        let address = said.message.chat.id.to_string();
+        if self.instance.projected().channels.get(CHANNEL).strangers.contains_key(&address) {
+            return self.settle(said.update, "stranger");
+        }
+        let text = self.say(self.guessed(said.message), "telegram.stranger", &json!({}));
+        self.answer(said.update, "stranger", back(said, "stranger", text))
+    }
+
+    /// The language of someone who may not be known yet.
+    fn guessed(&self, message: &Message) -> Language {
+        let code = message.from.as_ref().and_then(|from| from.language_code.as_deref());
+        code.and_then(Language::parse).or(self.instance.settings.language).unwrap_or_default()
+    }
+
+    /// Whether a message brings a code, which is redeemed: only in a chat with nobody else in it.
+    fn is_pairing(&self, said: &Said<'_>) -> Result<bool, InstanceError> {
+        let mut words = said.text.split_whitespace();
+        let (first, second) = (words.next().unwrap_or_default(), words.next());
+        let code = match (first, second) {
+            ("/start" | "/pair" | "/abbina", Some(code)) => code,
+            (code, None) if pairing::is_code(code) => code,
+            _ => return Ok(false),
+        };
+        let language = self.guessed(said.message);
+        if !said.message.chat.is_private() {
+            let text = self.say(language, "telegram.pair_alone", &json!({}));
+            self.answer(said.update, "command", back(said, "notice", text))?;
+            return Ok(true);
+        }
+        let address = said.message.sender().to_string();
+        let (key, values, outcome) = match pairing::redeem(&self.instance, code, CHANNEL, &address) {
+            Ok(actor) => {
+                self.learn_language(&actor, said.message)?;
+                ("telegram.paired", json!({}), "paired")
+            }
+            Err(PairingError::Foreign) => ("telegram.pair_foreign", json!({}), "command"),
+            // Redeemed before the process ended, or by someone who is known anyway.
+            Err(PairingError::Rejected(Rejection::Spent)) if self.actor(said.message.sender()).is_some() => {
+                ("telegram.paired", json!({}), "paired")
+            }
+            Err(PairingError::Rejected(Rejection::Bound(_))) => ("telegram.pair_bound", json!({}), "command"),
+            Err(PairingError::Rejected(Rejection::Expired(_))) => ("telegram.pair_expired", json!({}), "command"),
+            Err(PairingError::Rejected(_)) => ("telegram.pair_spent", json!({}), "command"),
+            Err(PairingError::Instance(error)) => return Err(error),
+        };
+        let actor = self.actor(said.message.sender());
+        let language = actor.map_or(language, |actor| self.of(&actor, said.message.from.as_ref()).language());
+        self.answer(said.update, outcome, back(said, "notice", self.say(language, key, &values)))?;
+        Ok(true)
+    }
+
+    /// Whether a message is a command that needs no turn; it is carried out.
+    fn is_command(&self, said: &Said<'_>, actor: &str) -> Result<bool, EngineError> {
+        let instance = self.of(actor, said.message.from.as_ref());
+        let text = said.text.trim();
+        let reply = match text.split_whitespace().next().unwrap_or_default() {
+            "/start" | "/avvia" => Some(self.told(&instance, "telegram.welcome", &json!({}))),
+            "/status" | "/stato" => Some(self.status(&instance, said.message.chat.id)),
+            "/whoami" | "/chisono" => Some(self.told(&instance, "telegram.whoami", &json!({ "actor": actor }))),
+            "/stop" | "/ferma" => self.stop(&instance, said)?,
+            _ => match line(text) {
+                Line::Help => Some(self.told(&instance, "telegram.help", &json!({}))),
+                Line::Quit => Some(self.told(&instance, "telegram.quit", &json!({}))),
+                Line::Why => Some(self.why(&instance, said.message.chat.id)),
+                Line::Unknown(word) => Some(self.told(&instance, "telegram.unknown", &json!({ "word": word }))),
+                Line::Undo(_) | Line::Sentence(_) => return Ok(false),
+            },
+        };
+        match reply {
+            Some(text) => self.answer(said.update, "command", back(said, "notice", text))?,
+            None => self.settle(said.update, "command")?,
+        }
+        Ok(true)
+    }
+
+    pub(super) fn told(&self, instance: &Instance, key: &str, values: &Value) -> String {
+        self.say(instance.language(), key, values)
+    }
+}
+
+/// Where something is said because of a message, and to whom.
+pub(super) fn back(said: &Said<'_>, purpose: &'static str, text: String) -> outbox::Message {
+    let message = said.message;
+    let reply_to = (!message.chat.is_private()).then_some(message.message_id);
+    let address = message.chat.id.to_string();
+    outbox::Message { address, purpose, text, reply_to, ..outbox::Message::default() }
+}
+
+/// The id of the turn that an update leads to: however often it is begun, it is one.
+pub(super) fn turn_of(update: EventId) -> TurnId {
+    TurnId(outbox::derived(update.0, &[b"turn"]).0)
+}

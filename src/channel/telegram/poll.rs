@@ -1,0 +1,117 @@
+//! Asks for updates and puts each on record before it asks for more, which is what confirms them.
+
+use std::collections::BTreeSet;
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use metnos_log::event::channel::UpdateReceived;
+use metnos_log::{EventId, Kept};
+use serde_json::Value;
+
+use super::wire::Update;
+use super::{Bot, CHANNEL, Link, Pause, TelegramError, link};
+use crate::channel::outbox;
+use crate::instance::{InstanceError, now};
+
+/// An answer without an update that comes sooner is followed by a pause.
+const HURRY: Duration = Duration::from_millis(200);
+
+impl Bot {
+    /// Asks until this bot is left.
+    pub(super) fn poll<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        let mut pause = Pause::default();
+        let wait = self.instance.settings.telegram.poll_s;
+        while !self.is_leaving() {
+            self.dispatch(scope);
+            self.lapse();
+            let account = self.client.account();
+            let offset = self.instance.projected().channels.get(CHANNEL).next_update(&account, now());
+            let asked = Instant::now();
+            let error = match self.until_leaving(self.client.get_updates(offset, wait)) {
+                None => return,
+                Some(Ok(updates)) => match self.take(&updates) {
+                    Ok(()) => {
+                        pause.over();
+                        link::set(Link::Connected);
+                        // Not every server waits as long as it is asked to.
+                        if updates.iter().all(|raw| Update::number(raw).is_none())
+                            && asked.elapsed() < HURRY
+                            && self.wait(HURRY)
+                        {
+                            return;
+                        }
+                        continue;
+                    }
+                    Err(error) => TelegramError::Broken(error.to_string()),
+                },
+                Some(Err(error)) => error,
+            };
+            Self::tell(&error);
+            match error {
+                TelegramError::Token => return,
+                // The owner wants this program to have the updates: it has the token.
+                TelegramError::Conflict { is_webhook: true } if self.takes_webhook_away() => {}
+                error if self.wait(pause.next(&error)) => return,
+                _ => {}
+            }
+        }
+    }
+
+    /// Says what is wrong, once.
+    fn tell(error: &TelegramError) {
+        let (before, now) = (link::link(), Link::failing(error));
+        if before != now {
+            tracing::warn!(%error, "no updates from Telegram");
+        }
+        link::set(now);
+    }
+
+    fn takes_webhook_away(&self) -> bool {
+        match self.until_leaving(self.client.delete_webhook()) {
+            Some(Ok(())) => true,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the webhook stays");
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Puts updates on record that are not there yet, in the order in which they came.
+    fn take(&self, updates: &[Value]) -> Result<(), InstanceError> {
+        if updates.is_empty() {
+            return Ok(());
+        }
+        self.instance.refuse_full_disk()?;
+        let account = self.client.account();
+        let taken = self.instance.append_decided(|projected| {
+            let channel = projected.channels.get(CHANNEL);
+            let (mut numbers, mut drafts) = (BTreeSet::new(), Vec::new());
+            for raw in updates {
+                let Some(number) = Update::number(raw) else { continue };
+                if !channel.is_new(&account, number, now()) || !numbers.insert(number) {
+                    continue;
+                }
+                let update = Update::read(raw);
+                let id = EventId::derived(now(), "metnos update v1", &[account.as_bytes(), &number.to_be_bytes()]);
+                let received = UpdateReceived {
+                    channel: CHANNEL.to_owned(),
+                    account: account.clone(),
+                    update: number,
+                    kind: update.kind(),
+                    address: update.chat().map(|chat| chat.to_string()),
+                    raw: Kept::text(raw.to_string()),
+                };
+                drafts.push(outbox::draft(&self.instance, CHANNEL, id, received));
+            }
+            Ok::<_, std::convert::Infallible>(drafts)
+        })?;
+        match taken {
+            Ok(()) => {
+                crate::faults::reach("update_to_turn");
+                Ok(())
+            }
+            Err(never) => match never {},
+        }
+    }
+}

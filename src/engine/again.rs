@@ -1,0 +1,101 @@
+//! Turns that a process left open, taken up by the next one (design 5-turn, «Recovery»).
+
+use std::sync::Arc;
+
+use metnos_log::TurnId;
+use metnos_projections::machines::turn::command::Command;
+use metnos_projections::machines::turn::{Effect, Phase, Turn, forms, react};
+use metnos_projections::messages::Language;
+
+use super::{Answer, EngineError, Person, Run};
+use crate::gateway::Caller;
+use crate::gateway::Loaded;
+use crate::gateway::call::PreparedCall;
+use crate::instance::Instance;
+use crate::sandbox::{CallFailure, CancelFlag, Progress};
+
+/// What an executor may use and still be called twice: it changes nothing but what the core changes for it.
+const REPEATABLE: [&str; 5] = ["compute:pure", "fs:read", "parse:local", "system:read", "time:read"];
+
+/// Nobody, at this process: what a turn asks is left to the process that the person talks with.
+pub struct Absent;
+
+impl Person for Absent {
+    fn consent(&self, _about: &str, _text: &str, _language: Language) -> Answer {
+        Answer::Later
+    }
+
+    fn progress(&self, _progress: &Progress) {}
+}
+
+/// Carries on a turn that a crash interrupted, from where its events leave it.
+pub fn resume(
+    instance: &Instance,
+    person: &dyn Person,
+    cancel: CancelFlag,
+    (id, turn): (TurnId, Turn),
+) -> Result<Turn, EngineError> {
+    let mut run = Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new() };
+    let interrupted = !matches!(react(&run.turn), Some(Effect::Commit { .. } | Effect::Reply));
+    if interrupted {
+        // Nothing was changed and the one who asked is gone: the record says so and ends.
+        run.take(Command::Cancel { by: "restart".to_owned() }, Vec::new())?;
+    }
+    run.until_closed()
+}
+
+/// Carries on a turn whose person is still there, though its process is not: what only reads runs again, what was asked is
+/// asked again, planned changes are finished. A call that may have changed something by itself ends the turn.
+pub fn go_on(
+    instance: &Instance,
+    person: &dyn Person,
+    cancel: CancelFlag,
+    (id, turn): (TurnId, Turn),
+) -> Result<Turn, EngineError> {
+    let in_doubt = turn.phase == Phase::Calling && !is_repeatable(instance, &turn);
+    let mut run = Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new() };
+    if in_doubt {
+        run.take(Command::Cancel { by: "restart".to_owned() }, Vec::new())?;
+    }
+    run.until_closed()
+}
+
+/// Whether the call that is open may run again.
+fn is_repeatable(instance: &Instance, turn: &Turn) -> bool {
+    let Some(step) = turn.step() else { return false };
+    let catalog = instance.catalog();
+    let Some(manifest) = catalog.active(&step.tool).and_then(|(_, _, version)| version.manifest()) else {
+        return false;
+    };
+    let contract = &manifest.contract;
+    if contract.idempotent || !contract.side_effects {
+        return true;
+    }
+    let is_builtin = crate::builtins::ALL.iter().any(|builtin| builtin.name == step.tool);
+    !is_builtin && manifest.capabilities.iter().all(|capability| REPEATABLE.contains(&capability.name.as_str()))
+}
+
+impl Run<'_> {
+    /// The call of the step that is up, prepared by this process because another one, or an earlier answer, had begun it.
+    /// What was judged then must be what is there now.
+    pub(super) fn prepared_again(&self, caller: &Caller) -> Result<PreparedCall, CallFailure> {
+        let refused = |class, message: &str| CallFailure { class, message: message.to_owned() };
+        let Some(step) = self.turn.step() else {
+            return Err(refused("internal_error", "the call was never prepared"));
+        };
+        let loaded = Loaded::from_catalog(&self.instance.catalog(), &self.instance.log.reader(), &step.tool);
+        let prepared = PreparedCall::new(step.number, loaded, Arc::clone(&step.args), caller);
+        let facts = &prepared.facts;
+        let is_same = facts.version == step.version
+            && facts.plan_digest == step.plan_digest
+            && facts.targets.len() == step.targets.len()
+            && facts.targets.iter().zip(&step.targets).all(|(now, then)| {
+                (&now.pointer, &now.canonical, &now.kind) == (&then.pointer, &then.canonical, &then.kind)
+            });
+        // The questions of a form stand where its call does; it looks nothing up.
+        if is_same || forms::is_dialog(&step.tool) {
+            return Ok(prepared);
+        }
+        Err(refused("target_changed", "what it was to work on is not what it was when that was checked"))
+    }
+}
