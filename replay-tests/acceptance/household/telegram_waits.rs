@@ -43,7 +43,7 @@ fn a_program_that_is_agreed_to_after_a_restart_is_the_one_that_was_asked_about()
     talk.api.presses(HOST, &asked, &asked.keys[0].1);
     let answer = talk.api.until("no answer", |state| {
         let after = state.sent.iter().skip(from + 1).map(|sent| sent.text.clone());
-        after.filter(|text| !text.contains("Ci sto lavorando")).last()
+        after.rev().find(|text| !text.contains("Ci sto lavorando"))
     });
     assert!(answer.contains("202"), "{answer}");
     talk.ends();
@@ -141,4 +141,29 @@ fn files_are_kept_once_and_asked_about_by_name() {
     assert_eq!(kept, ["note_di_casa-2.txt", "note_di_casa.txt"]);
     api.is_drained();
     talk.ends();
+}
+
+#[test]
+fn what_is_due_later_is_said_where_it_was_asked_for() {
+    let api = BotApi::start();
+    let home = home_at(&api.url(), TOKEN);
+    let clock = home.file("clock", "2026-11-22T20:00:00Z");
+    let home = home.with("METNOS_CLOCK", clock.to_str().unwrap());
+    let daemon = Daemon::serve(&home);
+    api.writes(HOST, "tra 20 minuti ricordami di spegnere il forno");
+    let asked = api.asked(0, HOST);
+    api.presses(HOST, &asked, &asked.keys[0].1);
+    let from = api.count();
+    api.said(from, HOST, "21:20");
+    api.is_drained();
+    // The daemon is not there when it is due, and its kill right after hides nothing.
+    daemon.stop();
+    std::fs::write(&clock, "2026-11-22T20:20:01Z").unwrap();
+    let daemon = Daemon::serve(&home);
+    api.said(from, HOST, "Promemoria (dom 2026-11-22 21:20): spegnere il forno");
+    daemon.stop();
+    Daemon::serve(&home).stop();
+    let told = api.state().sent.iter().filter(|sent| sent.text.contains("Promemoria")).count();
+    assert_eq!(told, 1);
+    home.is_whole();
 }
