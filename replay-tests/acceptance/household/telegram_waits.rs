@@ -167,3 +167,32 @@ fn what_is_due_later_is_said_where_it_was_asked_for() {
     assert_eq!(told, 1);
     home.is_whole();
 }
+
+#[test]
+fn what_nobody_answers_in_time_is_left_and_said() {
+    let api = BotApi::start();
+    let home = home_at(&api.url(), TOKEN);
+    let clock = home.file("clock", "2026-11-22T20:00:00Z");
+    let file = home.file("a.txt", "one\n");
+    let home = home.with("METNOS_CLOCK", clock.to_str().unwrap());
+    let daemon = Daemon::serve(&home);
+    api.writes(HOST, "cancella il file a.txt");
+    let asked = api.asked(0, HOST);
+    let from = api.count();
+    std::fs::write(&clock, "2026-11-22T20:10:01Z").unwrap();
+    let left = api.until("nothing is said", |state| state.sent.get(from).map(|sent| sent.text.clone()));
+    assert!(left.contains("non c'era nessuno a dire di sì"), "{left}");
+    api.until("the buttons stay", |state| {
+        state.sent.iter().any(|sent| sent.id == asked.id && sent.keys.is_empty()).then_some(())
+    });
+    let press = api.presses(HOST, &asked, &asked.keys[0].1);
+    assert!(api.answer_to(&press).contains("troppo tardi"));
+    let from = api.count();
+    api.writes(HOST, "leggi il file");
+    api.said(from, HOST, "Quale file");
+    std::fs::write(&clock, "2026-11-22T20:20:02Z").unwrap();
+    api.said(from, HOST, "Non ho avuto risposta in tempo, quindi lascio perdere: «leggi il file».");
+    assert!(file.exists());
+    daemon.stop();
+    home.is_whole();
+}
