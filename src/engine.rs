@@ -6,6 +6,7 @@
 
 mod again;
 mod changes;
+mod thinking;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -91,6 +92,10 @@ pub trait Person: Sync {
     fn progress(&self, progress: &Progress);
     /// Told that this executor begins.
     fn starting(&self, _tool: &str) {}
+    /// Told that this model is asked.
+    fn thinking(&self, _model: &str) {}
+    /// Told the next piece of what a model says; the answer comes whole later.
+    fn said(&self, _words: &str) {}
 }
 
 /// A sentence and how it came.
@@ -157,6 +162,8 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
         given: request.given.clone().map(Into::into),
         dialogs: request.dialogs,
         address: request.address.clone(),
+        proposer: thinking::proposer(instance),
+        history: thinking::history(instance, request),
     }
 }
 
@@ -288,6 +295,7 @@ impl Run<'_> {
                     }
                 }
                 Some(Effect::Call { step, trace_id, .. }) => self.call(step, &trace_id)?,
+                Some(Effect::Think { ask, tier, body }) => self.think(ask, &tier, &body)?,
                 Some(Effect::Commit { step, ops, open }) => self.commit(step, &ops, &open)?,
             }
         }
@@ -295,7 +303,10 @@ impl Run<'_> {
 
     /// Whether the person has stopped the turn while something of it was still to be done.
     fn is_unwanted(&self) -> bool {
-        let is_up = matches!(self.turn.phase, Phase::Preparing | Phase::Asking | Phase::Calling | Phase::Committing);
+        let is_up = matches!(
+            self.turn.phase,
+            Phase::Preparing | Phase::Asking | Phase::Calling | Phase::Committing | Phase::Thinking
+        );
         is_up && self.cancel.is_raised()
     }
 

@@ -27,6 +27,7 @@ use crate::config::dirs::DirsError;
 use crate::config::{ConfigError, Dirs, Flags, Settings, Variables};
 use crate::effects::trash::Trash;
 use crate::export::audit::{ExportError, Follower};
+use crate::llm::Models;
 use crate::projector::{self, Projected};
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::scheduler::Scheduler;
@@ -37,6 +38,9 @@ pub use crate::clock::now;
 
 /// Below this many free bytes no new event is taken: redb must never meet a full disk.
 const FREE_BYTES_MIN: u64 = 16 << 20;
+
+/// What is recorded of the models.
+const RUNTIME: &str = "runtime";
 
 /// Why an instance cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +100,8 @@ pub struct Core {
     pub log: Log,
     /// The rules that it decides by.
     pub rules: Rules,
+    /// The way to the models.
+    pub models: Models,
     credentials: RwLock<Credentials>,
     /// Written by whoever changes the catalog, read by whoever decides by it: what a turn decided stands in the log behind
     /// the catalog that it was decided by, and before the next one.
@@ -180,6 +186,7 @@ impl Instance {
             keys,
             log,
             rules: Rules::embedded(),
+            models: Models::default(),
             credentials: RwLock::new(credentials),
             standing: RwLock::default(),
             upkeep: Mutex::default(),
@@ -267,13 +274,17 @@ impl Instance {
 
     /// Records settings that shape decisions when they differ from what the log knows, so that replay sees them.
     pub fn record_settings(&self) -> Result<(), InstanceError> {
-        let now = [
+        let mut now = vec![
             ("autonomy", json!(self.settings.autonomy)),
             ("engine", json!(self.settings.engine)),
             ("network.allow", json!(self.settings.network_allow)),
         ];
         let mut events: Vec<Event> = Vec::new();
         let recorded = self.recorded_settings();
+        // Where no model ever was bound, there is nothing to say about models.
+        if self.settings.llm.all().next().is_some() || recorded.values.contains_key(RUNTIME) {
+            now.push((RUNTIME, self.settings.llm.recorded()));
+        }
         for (key, value) in now {
             let old = recorded.values.get(key).cloned();
             if old.as_ref() != Some(&value) {
@@ -538,7 +549,10 @@ pub fn random<const N: usize>() -> [u8; N] {
 
 /// What a new instance still lacks, in a person's words: key and value for the texts.
 pub fn missing(instance: &Instance) -> Vec<(&'static str, Value)> {
-    let mut missing = vec![("first_run.no_model", json!({})), ("first_run.no_telegram", json!({}))];
+    let mut missing = vec![("first_run.no_telegram", json!({}))];
+    if instance.settings.llm.all().next().is_none() {
+        missing.insert(0, ("first_run.no_model", json!({})));
+    }
     if let Ok(sandbox) = instance.sandbox() {
         let report = sandbox.capabilities();
         if report.level != sandbox::Level::Full {

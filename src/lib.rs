@@ -16,6 +16,7 @@ pub mod export;
 pub mod faults;
 pub mod gateway;
 pub mod instance;
+pub mod llm;
 pub mod loader;
 pub mod located;
 pub mod manifest;

@@ -130,7 +130,8 @@ impl<'r> Checker<'r> {
                 self.report.by_other_rules += 1;
             }
         }
-        if Command::recorded(event).is_some() && !course.released && flags & REDACTED != 0 {
+        // Of a decision too: what was decided is not what is there to be compared.
+        if !course.released && flags & REDACTED != 0 {
             course.released = true;
             self.report.not_decidable += 1;
         }
@@ -218,10 +219,10 @@ impl<'r> Checker<'r> {
 /// Whether an event can happen where a turn stands, whatever the rules were.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the rest may stand anywhere in an open turn")]
 fn is_legal(phase: Phase, event: &Event) -> bool {
-    use Phase::{Asking, Calling, Closed, Committing, New, Planning, Preparing, Returned, Waiting};
+    use Phase::{Asking, Calling, Closed, Committing, New, Planning, Preparing, Returned, Thinking, Waiting};
     let allowed: &[Phase] = match event {
         Event::TurnOpened(_) => &[New],
-        Event::CandidatesRanked(_) | Event::PlanProposed(_) => &[Planning],
+        Event::CandidatesRanked(_) | Event::PlanProposed(_) | Event::ModelAsked(_) => &[Planning],
         // Of a step, they come in place of its call.
         Event::DialogOpened(_) | Event::TurnSuspended(_) => &[Planning, Preparing, Asking],
         Event::StepProposed(_) => &[Planning, Returned],
@@ -235,8 +236,10 @@ fn is_legal(phase: Phase, event: &Event) -> bool {
         Event::InvocationFinished(_) => &[Calling],
         Event::EffectsPlanned(_) => &[Returned, Asking],
         Event::EffectCommitted(_) | Event::EffectsCommitted(_) => &[Committing],
-        Event::TurnCancelled(_) => &[Preparing, Asking, Calling, Committing],
-        _ => &[Planning, Waiting, Preparing, Asking, Calling, Returned, Committing],
+        Event::ModelAnswered(_) | Event::ModelFailed(_) => &[Thinking],
+        Event::ObservationKept(_) => &[Planning, Preparing, Asking, Returned],
+        Event::TurnCancelled(_) => &[Preparing, Asking, Calling, Committing, Thinking],
+        _ => &[Planning, Thinking, Waiting, Preparing, Asking, Calling, Returned, Committing],
     };
     debug_assert!(!allowed.contains(&Closed), "nothing follows a closing");
     allowed.contains(&phase)

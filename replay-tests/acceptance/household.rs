@@ -26,6 +26,8 @@ mod dialogs;
 mod home;
 #[path = "household/kills.rs"]
 mod kills;
+#[path = "household/models.rs"]
+mod models;
 #[path = "household/months.rs"]
 mod months;
 #[path = "household/odd_asks.rs"]

@@ -22,7 +22,7 @@ pub(super) const CONSOLE: &str = "console";
 pub(super) struct Ask {
     /// The sentence, in English or Italian.
     text: OsString,
-    /// Which planner: auto or simple.
+    /// Which planner: auto, simple or metis.
     #[arg(long, value_name = "ENGINE")]
     engine: Option<String>,
     /// What is approved in advance.
@@ -164,10 +164,12 @@ pub(super) fn tell(context: &Context, instance: &Instance, turn: &Turn) -> Resul
 /// Prints an answer. What was read out of a file or a page is somebody's text, and a pipe gets it as it is.
 pub(super) fn answer(turn: &Turn) {
     let message = turn.message.as_deref().unwrap_or_default();
-    let is_content = turn.step().is_some_and(|step| {
-        (step.tool.starts_with("read_") || step.tool == "get_urls")
-            && step.result.as_ref().is_some_and(|result| result["content"].is_string())
-    });
+    // A model's own words are no file's.
+    let is_content = !turn.is_model_planned()
+        && turn.step().is_some_and(|step| {
+            (step.tool.starts_with("read_") || step.tool == "get_urls")
+                && step.result.as_ref().is_some_and(|result| result["content"].is_string())
+        });
     if is_content { output::content(message) } else { output::answer(message, lines(turn)) }
 }
 
@@ -186,7 +188,7 @@ pub(super) fn hint(context: &Context, turn: &Turn) {
 pub(super) fn lines(turn: &Turn) -> Lines {
     let is_list = |step: &Step| step.result.as_ref().is_some_and(|result| result["entries"].is_array());
     match turn.step() {
-        Some(step) if is_list(step) && !step.tool.starts_with("read_") => Lines::Entries,
+        Some(step) if !turn.is_model_planned() && is_list(step) && !step.tool.starts_with("read_") => Lines::Entries,
         _ => Lines::Text,
     }
 }
@@ -256,6 +258,8 @@ const FAILURES: &[&str] = &[
     "dependency_unavailable",
     "network",
     "dns_error",
+    "rate_limited",
+    "no_credentials",
 ];
 
 /// Settles turns that a crash interrupted: planned changes are finished, everything else ends with a plain record.

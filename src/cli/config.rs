@@ -69,13 +69,13 @@ fn show(context: &Context, path: &std::path::Path) -> Result<u8, Failure> {
     if context.global.json {
         let values: Value = listed
             .iter()
-            .map(|(key, value, source)| ((*key).to_owned(), json!({ "value": value, "from": source })))
+            .map(|(key, value, source)| (key.clone(), json!({ "value": value, "from": source })))
             .collect();
         output::result_json(&values);
         return Ok(0);
     }
     let rows: Vec<Vec<String>> =
-        listed.into_iter().map(|(key, value, source)| vec![key.to_owned(), value, source.to_string()]).collect();
+        listed.into_iter().map(|(key, value, source)| vec![key, value, source.to_string()]).collect();
     output::result(&output::table(&["setting", "value", "from"], &rows));
     Ok(0)
 }

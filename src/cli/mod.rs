@@ -23,6 +23,7 @@ mod log;
 mod man;
 mod mistyped;
 mod mnest;
+mod model;
 mod output;
 mod pair;
 mod plan;
@@ -132,6 +133,9 @@ enum Command {
     /// Show, check or change settings.
     #[command(subcommand)]
     Config(config::Config),
+    /// Look at the models and try them.
+    #[command(subcommand)]
+    Model(model::Model),
     /// Keep credentials for executors that name them.
     #[command(subcommand)]
     Credential(credential::Credential),
@@ -184,6 +188,7 @@ impl Command {
             | Self::Undo(_)
             | Self::Status
             | Self::Doctor
+            | Self::Model(_)
             | Self::Credential(_)
             | Self::Actor(_)
             | Self::Pair(_)
@@ -284,6 +289,7 @@ impl Context {
             Command::Doctor => doctor::run(self),
             Command::Demo => demo::run(self),
             Command::Config(command) => config::run(self, command),
+            Command::Model(command) => model::run(self, command),
             Command::Credential(command) => credential::run(self, command),
             Command::Actor(command) => actor::run(self, command),
             Command::Pair(command) => pair::run(self, command),

@@ -259,8 +259,51 @@ fn told(event: &Event) -> (String, String) {
             let class = closed.class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();
             (format!("closed     {}{class}", closed.final_kind), closed.message.get().unwrap_or_default().to_owned())
         }
-        other => (other.label().to_owned(), String::new()),
+        other => of_model(other).unwrap_or_else(|| (other.label().to_owned(), String::new())),
     }
+}
+
+/// What a model was asked and said, in words.
+fn of_model(event: &Event) -> Option<(String, String)> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others are told by the caller")]
+    let told = match event {
+        Event::ModelAsked(asked) => {
+            let size = asked.body.len();
+            (
+                format!("asked {}    {} {} ({}), {size} bytes", asked.ask, asked.provider, asked.model, asked.tier),
+                String::new(),
+            )
+        }
+        Event::ModelAnswered(answered) => {
+            let usage = |name: &str| answered.usage.0.get(name).and_then(Value::as_u64).unwrap_or_default();
+            let (prompt, completion) = (usage("prompt_tokens"), usage("completion_tokens"));
+            let took = answered.duration_us / 1000;
+            let said = answered.parsed.get().unwrap_or("(in a blob)");
+            (
+                format!("answered {} in {took} ms, {prompt} + {completion} tokens", answered.ask),
+                output::short(said, 300),
+            )
+        }
+        Event::ModelFailed(failed) => {
+            let tried = failed.failed.len();
+            (format!("no answer  {}: {} ({tried} attempts failed)", failed.class, failed.reason), String::new())
+        }
+        Event::ObservationKept(kept) => {
+            let whole = if kept.scratchpad.is_some() { "by a handle" } else { "whole" };
+            let shown = output::short(kept.shown.get().unwrap_or("(in a blob)"), 200);
+            (format!("shown      {} bytes of {} {whole}", kept.size, kept.tool), shown)
+        }
+        Event::StepRemediated(remedied) => {
+            let first = remedied.prerequisite.as_deref().unwrap_or("nothing");
+            (format!("mended     {} {}: {first} first", remedied.tool, remedied.class), String::new())
+        }
+        Event::AnswerCorrected(corrected) => {
+            ("corrected".to_owned(), format!("{}\n{}", corrected.claim, corrected.correction))
+        }
+        Event::WishObserved(wish) => (format!("wish       {}", wish.dst), wish.desired.inputs.join(", ")),
+        _ => return None,
+    };
+    Some(told)
 }
 
 fn committed_many(committed: &metnos_log::event::turn::EffectsCommitted) -> String {

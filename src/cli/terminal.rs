@@ -68,6 +68,10 @@ impl Person for Terminal<'_> {
             line.say(tool.to_owned());
         }
     }
+
+    fn thinking(&self, model: &str) {
+        self.starting(&super::output::short(model, 70));
+    }
 }
 
 /// What came instead of a line, or the line.

@@ -124,6 +124,18 @@ pub(super) fn record(id: TurnId, events: &[Recorded]) -> Value {
                 record["final_message"] = json!(closed.message.get());
                 record["counts"] = json!(closed.counts);
             }
+            Event::ModelAnswered(answered) => {
+                let asked = json!({
+                    "ask": answered.ask, "usage": answered.usage, "latency_ms": answered.duration_us / 1000,
+                    "attempt": answered.attempt,
+                });
+                add(&mut record, "model", asked);
+            }
+            Event::ModelFailed(failed) => {
+                let asked = json!({ "ask": failed.ask, "class": failed.class, "reason": failed.reason });
+                add(&mut record, "model", asked);
+            }
+            Event::AnswerCorrected(corrected) => add(&mut record, "corrected", json!(corrected)),
             other => step_part(&mut record, other),
         }
     }
@@ -147,11 +159,7 @@ fn step_part(record: &mut Value, event: &Event) {
             step["checks"] = json!(resolved.checks);
         }
         Event::VerdictGiven(verdict) => {
-            let verdict = json!(verdict);
-            match step.get_mut("verdicts").and_then(Value::as_array_mut) {
-                Some(verdicts) => verdicts.push(verdict),
-                None => step["verdicts"] = json!([verdict]),
-            }
+            add(step, "verdicts", json!(verdict));
         }
         Event::StepRefused(refused) => step["refused"] = json!(refused),
         Event::InvocationFinished(finished) => {
@@ -166,17 +174,19 @@ fn step_part(record: &mut Value, event: &Event) {
         Event::EffectCommitted(committed) => {
             let outcome =
                 json!({ "index": committed.index, "outcome": committed.outcome, "failure": committed.failure });
-            add_outcome(step, outcome);
+            add(step, "outcomes", outcome);
         }
-        Event::EffectsCommitted(committed) => add_outcome(step, json!(committed)),
+        Event::EffectsCommitted(committed) => add(step, "outcomes", json!(committed)),
+        Event::ObservationKept(kept) if kept.scratchpad.is_some() => step["scratchpad_id"] = json!(kept.scratchpad),
         _ => {}
     }
 }
 
-fn add_outcome(step: &mut Value, outcome: Value) {
-    match step.get_mut("outcomes").and_then(Value::as_array_mut) {
-        Some(outcomes) => outcomes.push(outcome),
-        None => step["outcomes"] = json!([outcome]),
+/// One more in a list of the record.
+fn add(record: &mut Value, name: &str, value: Value) {
+    match record.get_mut(name).and_then(Value::as_array_mut) {
+        Some(values) => values.push(value),
+        None => record[name] = json!([value]),
     }
 }
 

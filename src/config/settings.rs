@@ -9,6 +9,7 @@ use metnos_projections::messages::Language;
 use serde::{Deserialize, Serialize};
 
 use super::Variables;
+use super::llm::{self, Llm, Runtime};
 use crate::located::Located;
 
 /// What the command line says.
@@ -94,6 +95,8 @@ struct File {
     #[serde(default)]
     http: Http,
     #[serde(default)]
+    runtime: Runtime,
+    #[serde(default)]
     telegram: TelegramFile,
 }
 
@@ -146,7 +149,7 @@ pub struct Settings {
     pub zone: String,
     /// `read_only`, `supervised`, `full`.
     pub autonomy: String,
-    /// `auto` or `simple`.
+    /// `auto`, `simple` or `metis`.
     pub engine: String,
     /// Of the program's own messages.
     pub log_level: String,
@@ -154,6 +157,8 @@ pub struct Settings {
     pub network_allow: Vec<String>,
     /// Where the daemon's pages are: an address of this machine; `None`: nowhere.
     pub http_listen: Option<SocketAddr>,
+    /// The models.
+    pub llm: Llm,
     /// How Telegram is reached.
     pub telegram: Telegram,
     sources: BTreeMap<&'static str, Source>,
@@ -164,7 +169,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("language", "en or it: the language where a sentence does not tell"),
     ("zone", "IANA name of the time zone, for example Europe/Rome"),
     ("autonomy", "read_only, supervised or full"),
-    ("engine", "auto or simple"),
+    ("engine", "auto, simple or metis: who plans"),
     ("log_level", "error, warn, info, debug or trace"),
     ("network.allow", "hosts that pages may be fetched from; * is any"),
     ("http.listen", "where metnos serve shows /health and /metrics: an address of this machine, or off"),
@@ -210,6 +215,7 @@ impl Settings {
             engine,
             log_level,
             http_listen: http_listen(&http)?,
+            llm: Llm::of(file.runtime)?,
             telegram: self::telegram(&telegram)?,
             network_allow: file.network.allow.unwrap_or_else(|| vec!["*".to_owned()]),
             sources,
@@ -230,7 +236,7 @@ impl Settings {
         };
         one_of("language", language, &["en", "it"])?;
         one_of("autonomy", &self.autonomy, &["read_only", "supervised", "full"])?;
-        one_of("engine", &self.engine, &["auto", "simple"])?;
+        one_of("engine", &self.engine, &["auto", "simple", "metis"])?;
         one_of("log_level", &self.log_level, &["error", "warn", "info", "debug", "trace"])?;
         if jiff::tz::TimeZone::get(&self.zone).is_err() {
             let allowed = "it is an IANA name such as Europe/Rome".to_owned();
@@ -240,7 +246,7 @@ impl Settings {
     }
 
     /// Every setting as text, with where it came from.
-    pub fn listed(&self) -> Vec<(&'static str, String, Source)> {
+    pub fn listed(&self) -> Vec<(String, String, Source)> {
         let value = |key: &str| match key {
             "language" => self.language.unwrap_or_default().code().to_owned(),
             "zone" => self.zone.clone(),
@@ -255,9 +261,11 @@ impl Settings {
             }
             _ => self.network_allow.join(", "),
         };
-        KEYS.iter()
-            .map(|(key, _)| (*key, value(key), self.sources.get(key).copied().unwrap_or(Source::Default)))
-            .collect()
+        let source = |key: &str| self.sources.get(key).copied().unwrap_or(Source::Default);
+        let known = KEYS.iter().map(|(key, _)| ((*key).to_owned(), value(key), source(key)));
+        // What is not configured of models is none: there is nothing to show.
+        let of_models = self.llm.listed().iter().map(|(key, value)| (key.clone(), value.clone(), Source::File));
+        known.chain(of_models).collect()
     }
 }
 
@@ -322,8 +330,13 @@ fn parse(file: &str, text: &str) -> Result<File, ConfigError> {
 
 /// Writes one setting into the file, keeping its comments and order. The file is checked before it is replaced.
 pub fn set(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
-    if !KEYS.iter().any(|(known, _)| *known == key) {
-        let there = KEYS.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
+    if !KEYS.iter().any(|(known, _)| *known == key) && !llm::is_key(key) {
+        let tiers = format!(
+            "runtime.simple_first, runtime.turn_timeout_s, runtime.llm.({}).({})",
+            llm::TIERS.join("|"),
+            llm::FIELDS.map(|(name, _)| name).join("|")
+        );
+        let there = KEYS.iter().map(|(known, _)| *known).chain([tiers.as_str()]).collect::<Vec<_>>().join(", ");
         return Err(ConfigError::Unknown { key: key.to_owned(), there });
     }
     let io = |source| ConfigError::Io { path: path.to_owned(), source };
@@ -336,6 +349,8 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
     if let Some(name) = key.strip_prefix("network.") {
         let list: toml_edit::Array = value.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
         document["network"].or_insert(toml_edit::table())[name] = toml_edit::value(list);
+    } else if llm::is_key(key) {
+        llm::set(&mut document, key, value);
     } else if let Some((table, name)) = key.split_once('.') {
         document[table].or_insert(toml_edit::table())[name] = toml_edit::value(value);
     } else {

@@ -20,6 +20,9 @@ use super::instance::{
     StateSnapshotTaken,
 };
 use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, PassingObserved, WishObserved};
+use super::model::{
+    AnswerCorrected, ModelAnswered, ModelAsked, ModelFailed, ObservationKept, Proposer, StepRemediated,
+};
 use super::schedule::{
     Contract, ScheduleCancelled, ScheduleCompleted, ScheduleCreated, ScheduleModified, SchedulePaused, ScheduleResumed,
     SlotClaimed, SlotDelivered, SlotMissed, SlotSettled,
@@ -36,8 +39,23 @@ use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
 /// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
-    let parts = [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), channels()];
-    parts.into_iter().chain([mnestome(), states(), schedules()]).flatten().collect()
+    let kinds = [
+        instance(),
+        executor(),
+        decisions(),
+        consents(),
+        calls(),
+        courses(),
+        dialogs(),
+        actors(),
+        channels(),
+        mnestome(),
+        states(),
+        schedules(),
+        models(),
+        mended(),
+    ];
+    kinds.into_iter().flatten().collect()
 }
 
 fn text(text: &str) -> String {
@@ -189,7 +207,15 @@ fn mnestome() -> Vec<Event> {
     };
     let (src, src_version) = (text("read_files"), text("1.0.0"));
     vec![
-        WishObserved { src, src_version, dst: text("extract_invoices"), desired, turn: TurnId([5; 16]) }.into(),
+        WishObserved {
+            src,
+            src_version,
+            dst: text("extract_invoices"),
+            desired,
+            purpose: Some(text("find the number of each invoice")),
+            turn: TurnId([5; 16]),
+        }
+        .into(),
         MnestsSeeded { pairs: vec![["find_files", "1.0.0", "sort_entries", "1.1.0"].map(text)] }.into(),
         MnestRetagged { mnest: text("01ARZ3NDEKTSV4RRFFQ69G5FAV"), tags: vec![text("invoice")] }.into(),
         AgerRun {
@@ -311,6 +337,8 @@ fn decisions() -> Vec<Event> {
             given: None,
             dialogs: false,
             address: None,
+            proposer: None,
+            history: Vec::new(),
         }
         .into(),
         CandidatesRanked {
@@ -320,14 +348,8 @@ fn decisions() -> Vec<Event> {
             catalog_digest: text("0b"),
         }
         .into(),
-        PlanProposed {
-            source: text("L3"),
-            engine: text("simple"),
-            language: text("it"),
-            plan: Kept::json(&json!({ "steps": [] })),
-        }
-        .into(),
-        StepProposed { step: 1, tool: text("get_now"), args: Kept::json(&json!({ "timezone": "UTC" })) }.into(),
+        plan_proposed().into(),
+        step_proposed().into(),
         ArgumentsResolved {
             step: 1,
             args: away(),
@@ -485,6 +507,88 @@ fn dialogs() -> Vec<Event> {
     ]
 }
 
+fn models() -> Vec<Event> {
+    vec![
+        ModelAsked {
+            ask: 1,
+            role: text("proposer"),
+            tier: text("wise"),
+            provider: text("llamacpp"),
+            model: text("m"),
+            template: text("0a"),
+            tools: text("0b"),
+            parameters: Json(json!({ "max_tokens": 1024, "tool_choice": "auto" })),
+            body: Kept::text("{\"messages\":[]}"),
+        }
+        .into(),
+        ModelAnswered {
+            ask: 1,
+            raw: Kept::text("data: [DONE]"),
+            parsed: Kept::json(&json!({ "content": "done", "calls": [], "finish": "stop" })),
+            usage: Json(json!({ "prompt_tokens": 9 })),
+            timings: Json(json!({ "prompt_ms": 1.5 })),
+            attempt: 2,
+            failed: vec![(503, text("resource_unavailable"))],
+            headers: Json(json!({ "status": 200 })),
+            duration_us: 1_000,
+        }
+        .into(),
+        ModelFailed {
+            ask: 2,
+            class: text("network"),
+            status: 0,
+            reason: text("connection refused"),
+            raw: Kept::text("data: {"),
+            failed: vec![(429, text("rate_limited")), (0, text("network"))],
+            waited_ms: 500,
+            duration_us: 600_000,
+        }
+        .into(),
+        ObservationKept {
+            call: text("call_1"),
+            step: Some(1),
+            tool: text("read_files"),
+            class: Some(text("not_found")),
+            scratchpad: Some(text("s1")),
+            size: 5_000,
+            shown: Kept::json(&json!({ "ok": false })),
+            fault: Some(text("model")),
+        }
+        .into(),
+    ]
+}
+
+fn plan_proposed() -> PlanProposed {
+    let plan = Kept::json(&json!({ "steps": [] }));
+    PlanProposed { source: text("L3"), engine: text("simple"), language: text("it"), plan }
+}
+
+fn step_proposed() -> StepProposed {
+    let args = Kept::json(&json!({ "timezone": "UTC" }));
+    StepProposed { step: 1, tool: text("get_now"), args, provenance: None, call: None }
+}
+
+fn mended() -> Vec<Event> {
+    vec![
+        StepRemediated {
+            call: text("call_1"),
+            tool: text("sort_entries"),
+            class: text("needs_data_source"),
+            prerequisite: Some(text("find_files")),
+            args: Kept::json(&json!({ "base_path": "~/inbox" })),
+            provenance: Json(json!({ "/base_path": { "from": "words", "start": 0, "end": 7 } })),
+            retried: true,
+        }
+        .into(),
+        AnswerCorrected {
+            claim: text("I deleted 3 files"),
+            evidence: Json(json!({ "changes": 0 })),
+            correction: text("Nothing was changed."),
+        }
+        .into(),
+    ]
+}
+
 /// Payloads with the optional fields that were added to a schema after it landed.
 pub(super) fn grown() -> Vec<Event> {
     let before = BeforeImage {
@@ -517,7 +621,13 @@ pub(super) fn grown() -> Vec<Event> {
                 let given = Some(Json(json!({ "tool": "undo_last_turn", "args": {} })));
                 events.push(TurnOpened { given, ..opened.clone() }.into());
                 later.push(TurnOpened { dialogs: true, ..opened.clone() }.into());
-                later.push(TurnOpened { address: Some(text("42")), ..opened }.into());
+                later.push(TurnOpened { address: Some(text("42")), ..opened.clone() }.into());
+                later.push(TurnOpened { proposer: Some(proposer()), ..opened.clone() }.into());
+                later.push(TurnOpened { history: vec![(text("hi"), text("hello"))], ..opened }.into());
+            }
+            Event::StepProposed(proposed) => {
+                let provenance = Some(Json(json!({ "/path": { "from": "model" } })));
+                later.push(StepProposed { provenance, call: Some(text("call_1")), ..proposed }.into());
             }
             Event::InvocationFinished(finished) => {
                 let changes = Kept::json(&serde_json::to_value([&op]).expect("plain data"));
@@ -529,6 +639,20 @@ pub(super) fn grown() -> Vec<Event> {
     events.extend(later);
     events.extend(grown_dialogs());
     events
+}
+
+fn proposer() -> Proposer {
+    Proposer {
+        tier: text("wise"),
+        provider: text("llamacpp"),
+        server: text("http://127.0.0.1:8080"),
+        model: text("m"),
+        think: Some(true),
+        max_tokens: 1024,
+        context: Some(32_768),
+        simple_first: true,
+        turn_timeout_s: 600,
+    }
 }
 
 fn grown_dialogs() -> Vec<Event> {

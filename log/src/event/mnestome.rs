@@ -24,7 +24,7 @@ pub struct PassingObserved {
 /// An executor that does not exist was to get an output. Written when the turn closes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WishObserved {
-    /// Whose output.
+    /// Whose output; empty where it was wished for by itself, which leaves no trace in the graph.
     pub src: String,
     /// In which version.
     pub src_version: String,
@@ -32,6 +32,9 @@ pub struct WishObserved {
     pub dst: String,
     /// What it would have to be like.
     pub desired: DesiredSignature,
+    /// What it was for, in the words of who wished for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
     /// The turn in which it happened.
     pub turn: TurnId,
 }

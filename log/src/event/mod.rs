@@ -11,6 +11,7 @@ mod examples;
 pub mod executor;
 pub mod instance;
 pub mod mnestome;
+pub mod model;
 pub mod schedule;
 #[cfg(test)]
 mod tests;
@@ -311,4 +312,18 @@ events! {
     "mnest_retagged" v 1 => MnestRetagged(mnestome::MnestRetagged);
     /// The night looked at the graph. Written by the ager, once a day.
     "ager_run" v 1 => AgerRun(mnestome::AgerRun);
+
+    /// A model is asked for the next step. Written by the turn, like all of this block; legal while it plans or a step of a
+    /// model ended; becomes one of the next two.
+    "model_asked" v 1 => ModelAsked(model::ModelAsked) keeps body;
+    /// A model answered.
+    "model_answered" v 1 => ModelAnswered(model::ModelAnswered) keeps raw, parsed;
+    /// A model gave no answer that can be used.
+    "model_failed" v 1 => ModelFailed(model::ModelFailed) keeps raw;
+    /// What a model is shown of one of its calls.
+    "observation_kept" v 1 => ObservationKept(model::ObservationKept) keeps shown;
+    /// What a step lacks is got first.
+    "step_remediated" v 1 => StepRemediated(model::StepRemediated) keeps args;
+    /// The final text claimed what no event backs.
+    "answer_corrected" v 1 => AnswerCorrected(model::AnswerCorrected);
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::model::Proposer;
 use crate::canonical::Json;
 use crate::kept::{BlobHash, Kept};
 
@@ -21,7 +22,7 @@ pub struct TurnOpened {
     pub fallback_language: String,
     /// `console` or another channel.
     pub channel: String,
-    /// The planner that was asked for: `auto` or `simple`.
+    /// The planner that was asked for: `auto`, `simple` or `metis`.
     pub engine: String,
     /// Which models may be used: `local`.
     pub mode: String,
@@ -50,6 +51,13 @@ pub struct TurnOpened {
     /// Where on the channel the answer goes, where the channel has several places: a chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// The model that may propose steps, where one is bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposer: Option<Proposer>,
+    /// What was said in the same place shortly before, oldest first: a request and the answer to it. Only where a model may
+    /// be asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<(String, String)>,
 }
 
 /// The catalog was ranked for a sentence.
@@ -70,7 +78,7 @@ pub struct CandidatesRanked {
 pub struct PlanProposed {
     /// The layer that decided: `L3`.
     pub source: String,
-    /// The engine: `simple`.
+    /// The engine: `simple`, `metis` or `command`.
     pub engine: String,
     /// The language of the answer, resolved from the text.
     pub language: String,
@@ -87,6 +95,12 @@ pub struct StepProposed {
     pub tool: String,
     /// Arguments as proposed, references unresolved.
     pub args: Kept,
+    /// Where its values came from, as JSON by pointer, where no plan says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Json>,
+    /// The model's call that it was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
 }
 
 /// What a target argument turned out to be. Fact.

@@ -6,6 +6,7 @@ pub mod core_paths;
 pub mod markup;
 pub mod policy;
 pub mod prefilter;
+pub mod proposer;
 pub mod references;
 pub mod shape;
 #[expect(
@@ -20,6 +21,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use crate::messages::Messages;
+use proposer::Prompts;
 use simple::Lexicons;
 use vaglio::Laws;
 
@@ -50,6 +52,8 @@ pub struct Rules {
     pub messages: Messages,
     /// What is forbidden.
     pub laws: Laws,
+    /// What a model is asked with.
+    pub prompts: Prompts,
     digest: String,
 }
 
@@ -60,6 +64,7 @@ impl Rules {
             lexicons: Words::default(),
             messages: Messages::embedded(),
             laws: Laws::embedded(),
+            prompts: Prompts::embedded(),
             digest: env!("METNOS_RULES_DIGEST").to_owned(),
         }
     }

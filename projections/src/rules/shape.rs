@@ -140,10 +140,15 @@ impl Violation {
     }
 }
 
+/// Whether an executor only works on what it is given.
+pub fn consumes(tool: &str) -> bool {
+    category(tool) == Some(Category::Present) || CONSUMERS.contains(&verb(tool))
+}
+
 /// The state after a step, or why it does not fit.
 pub fn next(state: State, tool: &str, args: &Value) -> Result<State, Violation> {
     let category = category(tool).ok_or(Violation::ToolUnknown)?;
-    let consumes = category == Category::Present || CONSUMERS.contains(&verb(tool));
+    let consumes = consumes(tool);
     match (state, category) {
         (state, Category::Meta) => Ok(state),
         (State::Terminal, _) => Err(Violation::PipelineAlreadyClosed),

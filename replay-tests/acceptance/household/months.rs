@@ -79,7 +79,15 @@ fn live(instance: &Instance) -> (Observed, Vec<String>) {
             let event: Event = if is_wish {
                 let desired =
                     DesiredSignature { summary: "extract invoices".to_owned(), ..DesiredSignature::default() };
-                WishObserved { src: src.clone(), src_version, dst: "extract_invoices".to_owned(), desired, turn }.into()
+                WishObserved {
+                    src: src.clone(),
+                    src_version,
+                    dst: "extract_invoices".to_owned(),
+                    desired,
+                    purpose: None,
+                    turn,
+                }
+                .into()
             } else {
                 let dst_version = version(&dst);
                 PassingObserved { src: src.clone(), src_version, dst: dst.clone(), dst_version, turn }.into()

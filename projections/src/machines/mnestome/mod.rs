@@ -234,7 +234,8 @@ impl Projection for Mnestome {
                 observe(mnest, law, recorded);
                 mnest.state = State::Active;
             }
-            Some(Event::WishObserved(wish)) => {
+            // Without an output to be passed on there is no mnest.
+            Some(Event::WishObserved(wish)) if !wish.src.is_empty() => {
                 let mnest = self.between((&wish.src, &wish.src_version), (&wish.dst, None));
                 observe(mnest, law, recorded);
                 mnest.state = State::Proto;

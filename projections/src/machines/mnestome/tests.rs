@@ -42,7 +42,7 @@ fn passing(src: &str, dst: &str) -> Event {
 fn wish(src: &str, dst: &str) -> Event {
     let desired = DesiredSignature { summary: text("extract invoice number"), ..DesiredSignature::default() };
     let turn = TurnId::new(Micros(0), [1; 10]);
-    WishObserved { src: text(src), src_version: text("1.0.0"), dst: text(dst), desired, turn }.into()
+    WishObserved { src: text(src), src_version: text("1.0.0"), dst: text(dst), desired, purpose: None, turn }.into()
 }
 
 fn folded(events: impl IntoIterator<Item = (i64, Event)>) -> Mnestome {

@@ -63,6 +63,9 @@ impl Decider<'_> {
     /// The step that is up has its result: goes on with the next, or closes.
     fn step_ended(&mut self) {
         let Some(step) = self.turn.step().cloned() else { return };
+        if self.turn.is_model_planned() {
+            return self.model_step_ended(&step);
+        }
         if step.ok {
             // Whatever comes after the question was to wait for a yes.
             let goes_on = self.turn.plan.as_ref().is_some_and(|plan| plan.steps.len() > step.number as usize);

@@ -1,6 +1,7 @@
 //! What can arrive at a turn, and how a recorded event says that it did.
 
 use metnos_log::Event;
+use metnos_log::event::model::{ModelAnswered, ModelFailed};
 use metnos_log::event::turn::{Check, EffectCommitted, EffectsCommitted, InvocationFinished, Target, TurnOpened};
 
 /// Something arrived: a sentence, or an answer of the world.
@@ -66,6 +67,10 @@ pub enum Command {
     Effect(EffectCommitted),
     /// Many planned changes were made or failed.
     Effects(EffectsCommitted),
+    /// A model answered.
+    Thought(Box<ModelAnswered>),
+    /// A model gave no answer that can be used.
+    Unanswered(Box<ModelFailed>),
     /// The turn is to stop.
     Cancel {
         /// `person`, `deadline` or `restart`.
@@ -123,6 +128,8 @@ impl Command {
             Event::InvocationFinished(finished) => Some(Self::Returned(Box::new(finished.clone()))),
             Event::EffectCommitted(committed) => Some(Self::Effect(committed.clone())),
             Event::EffectsCommitted(committed) => Some(Self::Effects(committed.clone())),
+            Event::ModelAnswered(answered) => Some(Self::Thought(Box::new(answered.clone()))),
+            Event::ModelFailed(failed) => Some(Self::Unanswered(Box::new(failed.clone()))),
             Event::TurnCancelled(cancelled) => Some(Self::Cancel { by: cancelled.by.clone() }),
             _ => None,
         }
@@ -142,6 +149,8 @@ impl Command {
             Self::Returned(_) => "call returned",
             Self::Effect(_) => "effect done",
             Self::Effects(_) => "effects done",
+            Self::Thought(_) => "model answered",
+            Self::Unanswered(_) => "model failed",
             Self::Cancel { .. } => "cancel",
         }
     }

@@ -31,11 +31,19 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: Opti
         let capabilities: Vec<&str> = manifest
             .map(|manifest| manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect())
             .unwrap_or_default();
-        return messages.say(
+        let asked = messages.say(
             language,
             "consent.call",
             json!({ "tool": step.tool, "targets": targets, "arguments": arguments(step), "capabilities": capabilities }),
         );
+        if !turn.is_model_planned() {
+            return asked;
+        }
+        // What a model named is seen as such.
+        let asking =
+            Asking { messages, language, home: turn.opened.as_ref().map_or("", |opened| opened.home.as_str()) };
+        let sources = asking.sources(turn, step);
+        return sources.into_iter().chain([asked]).collect::<Vec<_>>().join("\n");
     }
     let open: Vec<&PlannedOp> = step.ops.iter().filter(|op| op.trouble.is_none()).collect();
     let asking = Asking { messages, language, home: turn.opened.as_ref().map_or("", |opened| opened.home.as_str()) };

@@ -17,6 +17,7 @@ use super::absent;
 use super::command::{Command, Prepared};
 use super::react::with_targets;
 use super::state::{Phase, Step, Turn};
+use super::thinking::METIS;
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
@@ -30,9 +31,10 @@ use crate::rules::{Rules, shape};
 
 /// The most steps of a turn (design 5-turn, «Caps and guards»).
 pub const STEPS_MAX: usize = 30;
-/// The most calls of one executor in a turn; of one that takes many targets at once, two.
+/// The most calls of one executor in a turn.
 pub const CALLS_MAX: usize = 10;
-const VECTORIAL_CALLS_MAX: usize = 2;
+/// The same of one that takes many targets at once.
+pub const VECTORIAL_CALLS_MAX: usize = 2;
 
 /// What decisions are made with.
 #[derive(Clone, Copy)]
@@ -113,9 +115,18 @@ pub fn decide_and_apply(
             decider.push(DialogWithdrawn { dialog, by });
             decider.close_question();
         }
-        (Phase::Preparing | Phase::Asking | Phase::Calling | Phase::Committing, Command::Cancel { by }) => {
-            decider.cancelled(by);
+        (Phase::Thinking, Command::Thought(answered)) => {
+            decider.is_asked(answered.ask)?;
+            decider.thought(*answered);
         }
+        (Phase::Thinking, Command::Unanswered(failed)) => {
+            decider.is_asked(failed.ask)?;
+            decider.unanswered(*failed);
+        }
+        (
+            Phase::Preparing | Phase::Asking | Phase::Calling | Phase::Committing | Phase::Thinking,
+            Command::Cancel { by },
+        ) => decider.cancelled(by),
         (phase, _) => return Err(Rejection::OutOfPlace { command: name, phase }),
     }
     Ok((decider.out, decider.turn))
@@ -143,6 +154,11 @@ impl Decider<'_> {
     fn answers(&self, digest: &str) -> Result<(), Rejection> {
         let asked = self.turn.asked.as_ref().is_some_and(|asked| asked.digest == digest);
         if asked { Ok(()) } else { Err(Rejection::OtherQuestion) }
+    }
+
+    fn is_asked(&self, ask: u32) -> Result<(), Rejection> {
+        let asked = self.turn.talk.as_ref().and_then(|talk| talk.asked.as_ref());
+        if asked.is_some_and(|(number, _)| *number == ask) { Ok(()) } else { Err(Rejection::OtherQuestion) }
     }
 
     fn open(&mut self, opened: TurnOpened) {
@@ -195,9 +211,18 @@ impl Decider<'_> {
             language: proposal.language.code().to_owned(),
             plan: Kept::json(&plan),
         });
+        if self.is_for_model(proposal) {
+            return self.begin_thinking();
+        }
         match &proposal.plan.abstention {
             Some(abstention) if abstention.kind == AbstentionKind::Ask => self.question(abstention),
-            Some(abstention) => self.close("error", Some("not_applicable"), abstention.message.clone()),
+            Some(abstention) => {
+                let mut message = abstention.message.clone();
+                if self.turn.opened.as_ref().is_some_and(|opened| opened.engine == METIS && opened.proposer.is_none()) {
+                    message = format!("{message}\n{}", self.say("model.none_bound", &json!({})));
+                }
+                self.close("error", Some("not_applicable"), message);
+            }
             None => self.begin(&proposal.plan),
         }
     }
@@ -230,7 +255,7 @@ impl Decider<'_> {
     }
 
     /// The first step of a plan that holds together.
-    fn begin(&mut self, plan: &Plan) {
+    pub(super) fn begin(&mut self, plan: &Plan) {
         match self.fault_of(plan) {
             None => self.propose(1),
             Some((step, by, class)) => {
@@ -273,19 +298,26 @@ impl Decider<'_> {
         let planned = self.turn.plan.as_ref().and_then(|plan| plan.steps.get(number as usize - 1));
         match planned.cloned() {
             Some(planned) => {
-                self.push(StepProposed { step: number, tool: planned.tool, args: Kept::json(&planned.args) });
+                let (tool, args) = (planned.tool, Kept::json(&planned.args));
+                self.push(StepProposed { step: number, tool, args, provenance: None, call: None });
+                self.refuse_unresolved();
             }
             None => self.answer(),
         }
     }
 
+    /// References that cannot be replaced are refused at once: nothing is looked up for such a step, so no fact would lead on
+    /// from it.
+    pub(super) fn refuse_unresolved(&mut self) {
+        let resolved = self.turn.step().and_then(|step| step.resolved.clone());
+        if let Some(Err(error)) = resolved {
+            self.refuse("reference", "invalid_args", Some(error.to_string()));
+        }
+    }
+
     fn prepared(&mut self, prepared: Prepared) {
         let Some(step) = self.turn.step().cloned() else { return };
-        let resolved = match step.resolved.clone() {
-            Some(Ok(resolved)) => resolved,
-            None => return,
-            Some(Err(error)) => return self.refuse("reference", "invalid_args", Some(error.to_string())),
-        };
+        let Some(Ok(resolved)) = step.resolved.clone() else { return };
         let args = with_targets(resolved.args, &prepared.targets);
         let mut origins = self.planned_origins(step.number);
         origins.extend(resolved.origins);
@@ -357,7 +389,8 @@ impl Decider<'_> {
 
     fn planned_origins(&self, number: u32) -> BTreeMap<String, Origin> {
         let planned = self.turn.plan.as_ref().and_then(|plan| plan.steps.get(number as usize - 1));
-        planned.map(|planned| planned.provenance.clone()).unwrap_or_default()
+        let by_model = self.turn.step().map(|step| step.proposed_from.clone()).unwrap_or_default();
+        planned.map_or(by_model, |planned| planned.provenance.clone())
     }
 
     pub(super) fn manifest(&self, tool: &str) -> Option<Manifest> {

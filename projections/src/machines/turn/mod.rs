@@ -6,6 +6,7 @@
 mod absent;
 mod acts;
 pub mod answers;
+mod calls;
 pub mod command;
 mod consent;
 pub mod decide;
@@ -15,10 +16,18 @@ mod dialog_tests;
 pub mod forms;
 mod outcome;
 pub mod react;
+mod remedies;
 pub mod state;
+pub mod talk;
 #[cfg(test)]
 mod tests;
+pub mod thinking;
+#[cfg(test)]
+mod thinking_tests;
 mod verdicts;
+#[cfg(test)]
+mod wild_tests;
+mod wishes;
 
 pub use answers::Around;
 pub use command::Command;
@@ -31,7 +40,7 @@ pub fn stream_of(id: metnos_log::TurnId, event: &metnos_log::Event) -> String {
     use metnos_log::Event;
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is the turn's own, or stands in no turn")]
     match event {
-        Event::PassingObserved(_) => "mnestome".to_owned(),
+        Event::PassingObserved(_) | Event::WishObserved(_) => "mnestome".to_owned(),
         Event::DialogOpened(dialog) => format!("dialog/{}", dialog.dialog),
         Event::DialogAnswered(dialog) => format!("dialog/{}", dialog.dialog),
         Event::DialogExpired(dialog) => format!("dialog/{}", dialog.dialog),

@@ -42,6 +42,15 @@ pub enum Effect {
         /// Its arguments.
         args: Arc<Value>,
     },
+    /// Ask a model for the next step.
+    Think {
+        /// The number of the ask.
+        ask: u32,
+        /// The tier that is asked.
+        tier: String,
+        /// The whole body of the request.
+        body: Arc<str>,
+    },
     /// Make the planned changes that are not made yet.
     Commit {
         /// The step.
@@ -103,6 +112,10 @@ pub fn react(turn: &Turn) -> Option<Effect> {
     if matches!(turn.phase, Phase::Closed | Phase::Waiting) {
         return Some(Effect::Reply);
     }
+    if turn.phase == Phase::Thinking {
+        let (ask, body) = turn.talk.as_ref()?.asked.clone()?;
+        return Some(Effect::Think { ask, tier: turn.proposer()?.tier.clone(), body });
+    }
     let step = turn.step()?;
     match turn.phase {
         Phase::Preparing => {
@@ -123,7 +136,7 @@ pub fn react(turn: &Turn) -> Option<Effect> {
             let open = all.filter(|index| !step.committed.contains_key(index)).collect();
             Some(Effect::Commit { step: step.number, ops: Arc::clone(&step.ops), open })
         }
-        Phase::New | Phase::Planning | Phase::Waiting | Phase::Returned | Phase::Closed => None,
+        Phase::New | Phase::Planning | Phase::Thinking | Phase::Waiting | Phase::Returned | Phase::Closed => None,
     }
 }
 

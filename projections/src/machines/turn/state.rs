@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use super::forms::{self, Question};
 use super::outcome;
+use super::talk::Talk;
+use super::thinking::METIS;
 use crate::messages::Language;
 use crate::plan::{Origin, Plan};
 use crate::rules::core_paths;
@@ -22,6 +24,8 @@ pub enum Phase {
     New,
     /// Opened; the planner has not spoken. Only seen between the events of one decision.
     Planning,
+    /// A model is asked for the next step; its answer is not there.
+    Thinking,
     /// A step is up; the edge is to look up what it names.
     Preparing,
     /// A question about the request is open; the turn is suspended until it is answered, withdrawn or expired.
@@ -59,6 +63,17 @@ pub struct Turn {
     pub language: Language,
     /// The plan.
     pub plan: Option<Plan>,
+    /// The executors that the pre-filter offers.
+    pub candidates: Vec<String>,
+    /// The conversation with a model that plans the turn.
+    pub talk: Option<Talk>,
+    /// What the built-in engine would do, while a model plans.
+    pub aside: Option<Plan>,
+    /// How often a model was asked.
+    pub asks: u32,
+    /// How long people were waited for, and since when they are, in µs.
+    pub waited_us: i64,
+    waits_since: Option<Micros>,
     /// The steps so far.
     pub steps: Vec<Step>,
     /// Where it stands.
@@ -95,6 +110,10 @@ pub struct Step {
     pub version: String,
     /// Arguments as proposed.
     pub proposed: Value,
+    /// Where these values came from, where no plan says it.
+    pub proposed_from: BTreeMap<String, Origin>,
+    /// The model's call that it was made of.
+    pub call: Option<String>,
     /// The same without references, until they are settled; what makes that impossible.
     pub resolved: Option<Result<Resolved, ReferenceError>>,
     /// Arguments as the executor gets them.
@@ -179,6 +198,7 @@ impl Turn {
             return; // It happened in this turn, but belongs to another stream.
         }
         self.version += 1;
+        self.clock(time, event);
         #[expect(clippy::wildcard_enum_match_arm, reason = "the rest concerns the step that is up, or nothing here")]
         match event {
             Event::TurnOpened(opened) => {
@@ -187,10 +207,7 @@ impl Turn {
                 self.opened = Some(opened.clone());
                 self.phase = Phase::Planning;
             }
-            Event::PlanProposed(proposed) => {
-                self.language = Language::parse(&proposed.language).unwrap_or_default();
-                self.plan = proposed.plan.value().and_then(|plan| serde_json::from_value(plan).ok());
-            }
+            Event::CandidatesRanked(_) | Event::PlanProposed(_) => self.apply_plan(event),
             Event::StepProposed(proposed) => {
                 let args = proposed.args.value().unwrap_or(Value::Null);
                 let resolved = references::resolve(&args, &self.results());
@@ -198,6 +215,8 @@ impl Turn {
                     number: proposed.step,
                     tool: proposed.tool.clone(),
                     proposed: args,
+                    proposed_from: origins(proposed.provenance.as_ref().map(|from| &from.0)),
+                    call: proposed.call.clone(),
                     resolved: Some(resolved),
                     ..Step::default()
                 });
@@ -236,7 +255,56 @@ impl Turn {
                 self.message = closed.message.get().map(str::to_owned);
                 self.phase = Phase::Closed;
             }
+            Event::ModelAsked(_)
+            | Event::ModelAnswered(_)
+            | Event::ModelFailed(_)
+            | Event::ObservationKept(_)
+            | Event::StepRemediated(_) => self.apply_to_talk(event),
             other => self.apply_to_step(other),
+        }
+    }
+
+    fn apply_plan(&mut self, event: &Event) {
+        if let Event::CandidatesRanked(ranked) = event {
+            self.candidates = ranked.tools.iter().map(|(tool, _)| tool.clone()).collect();
+        }
+        if let Event::PlanProposed(proposed) = event {
+            self.language = Language::parse(&proposed.language).unwrap_or_default();
+            let is_model = proposed.engine == METIS;
+            self.aside = if is_model { self.plan.take() } else { None };
+            self.talk = is_model.then(Talk::default);
+            self.plan = proposed.plan.value().and_then(|plan| serde_json::from_value(plan).ok());
+        }
+    }
+
+    /// How long people are waited for.
+    fn clock(&mut self, time: Micros, event: &Event) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "nobody is waited for in between")]
+        match event {
+            Event::ConsentAsked(_) | Event::TurnSuspended(_) => self.waits_since = Some(time),
+            Event::ConsentGiven(_) | Event::ConsentDenied(_) | Event::ConsentExpired(_) | Event::TurnResumed(_) => {
+                let since = self.waits_since.take().unwrap_or(time);
+                self.waited_us += time.0.saturating_sub(since.0).max(0);
+            }
+            _ => {}
+        }
+    }
+
+    fn apply_to_talk(&mut self, event: &Event) {
+        let Some(talk) = self.talk.as_mut() else { return };
+        self.phase = Phase::Planning;
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the caller picks these")]
+        match event {
+            Event::ModelAsked(asked) => {
+                talk.ask(asked);
+                self.asks = asked.ask;
+                self.phase = Phase::Thinking;
+            }
+            Event::ModelAnswered(answered) => talk.hear(answered),
+            Event::ModelFailed(failed) => talk.miss(failed),
+            Event::ObservationKept(kept) => talk.observe(kept),
+            Event::StepRemediated(remedied) => talk.remedy = Some(remedied.clone()),
+            _ => {}
         }
     }
 
@@ -294,6 +362,11 @@ impl Turn {
             _ => {}
         }
     }
+}
+
+/// Origins by pointer, as an event carries them.
+fn origins(from: Option<&Value>) -> BTreeMap<String, Origin> {
+    from.and_then(|from| serde_json::from_value(from.clone()).ok()).unwrap_or_default()
 }
 
 impl Step {

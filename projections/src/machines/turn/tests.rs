@@ -64,8 +64,18 @@ fn catalog() -> Catalog {
             include_str!("../../../../src/builtins/request_disambiguation_from_user/schema.json"),
         ),
     ];
+    let further = [
+        (
+            include_str!("../../../../executors/sort_entries/manifest.toml"),
+            include_str!("../../../../executors/sort_entries/schema.json"),
+        ),
+        (
+            include_str!("../../../../executors/read_urls_html/manifest.toml"),
+            include_str!("../../../../executors/read_urls_html/schema.json"),
+        ),
+    ];
     let mut catalog = Catalog::default();
-    for (manifest, schema) in seeds.into_iter().chain(acting).chain(asking) {
+    for (manifest, schema) in seeds.into_iter().chain(acting).chain(asking).chain(further) {
         let manifest: Manifest = toml::from_str(manifest).unwrap();
         let (name, version) = (manifest.executor.name.clone(), manifest.executor.version.clone());
         let installed = ExecutorInstalled {
@@ -129,6 +139,8 @@ pub(super) fn open(text: &str, autonomy: &str) -> Command {
         given: None,
         dialogs: false,
         address: None,
+        proposer: None,
+        history: Vec::new(),
     }))
 }
 
@@ -365,7 +377,14 @@ fn deleting(world: &World, listed_in: &str, ops: Vec<PlannedOp>) -> Turn {
             plan: Kept::json(&plan),
         }
         .into(),
-        StepProposed { step: 1, tool: "find_files".to_owned(), args: Kept::json(&plan["steps"][0]["args"]) }.into(),
+        StepProposed {
+            step: 1,
+            tool: "find_files".to_owned(),
+            args: Kept::json(&plan["steps"][0]["args"]),
+            provenance: None,
+            call: None,
+        }
+        .into(),
     ];
     for event in &events {
         turn.apply(ID, NOW, event);

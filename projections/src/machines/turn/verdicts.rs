@@ -144,6 +144,11 @@ impl Decider<'_> {
         self.push_refusal(number, by, class, reason.to_owned());
         let Context { rules, .. } = self.context;
         let message = answer::failure(&rules.messages, self.turn.language, &tool, args, class, reason);
+        // What a person refused, or was not there to allow, is not tried in another way.
+        if self.turn.is_model_planned() && !class.starts_with("consent_") {
+            let Some(step) = self.turn.step().cloned() else { return };
+            return self.model_step_refused(&step, class, if reason.is_empty() { &message } else { reason });
+        }
         let kind = if class == "consent_expired" { "awaiting" } else { "error" };
         self.close(kind, Some(class), message);
     }

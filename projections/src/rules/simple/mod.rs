@@ -120,6 +120,12 @@ pub fn hints<'a>(lexicons: &'a Lexicons, text: &str) -> Hints<'a> {
     hints::hints(lexicons, &items::items(lexicons, text, &[], language))
 }
 
+/// How many clauses a text has, each of which may be served by a pipeline of its own.
+pub fn clause_count(lexicons: &Lexicons, text: &str) -> usize {
+    let language = items::detect(lexicons, text).unwrap_or_default();
+    clauses::clauses(lexicons, &items::items(lexicons, text, &[], language)).len()
+}
+
 /// What the model of usage sees of a sentence, for the tool that learns it.
 pub fn usage_features(lexicons: &Lexicons, text: &str) -> Vec<String> {
     let language = items::detect(lexicons, text).unwrap_or_default();

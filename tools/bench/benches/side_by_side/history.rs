@@ -33,7 +33,7 @@ pub(crate) fn open(folder: &Path) -> Log {
 pub(crate) fn event(number: u32) -> Event {
     let trace_id = format!("01JDCZ0000000000000000{number:04}");
     match number % TURN {
-        0 => StepProposed { step: 1, tool: "read_files".to_owned(), args: Kept::json(&json!({ "paths": ["notes/today.md"], "tail_lines": 3 })) }.into(),
+        0 => StepProposed { step: 1, tool: "read_files".to_owned(), args: Kept::json(&json!({ "paths": ["notes/today.md"], "tail_lines": 3 })), provenance: None, call: None }.into(),
         1 => ArgumentsResolved {
             step: 1,
             args: Kept::json(&json!({ "paths": ["/home/owner/notes/today.md"], "tail_lines": 3 })),
