@@ -42,8 +42,8 @@ fn a_program_that_is_agreed_to_after_a_restart_is_the_one_that_was_asked_about()
     talk.daemon = Some(Daemon::serve(&talk.home));
     talk.api.presses(HOST, &asked, &asked.keys[0].1);
     let answer = talk.api.until("no answer", |state| {
-        let mut after = state.sent.iter().skip(from + 1).map(|sent| sent.text.clone());
-        after.rfind(|text| !text.contains("Ci sto lavorando"))
+        let after = state.sent.iter().skip(from + 1).map(|sent| sent.text.clone());
+        after.rev().find(|text| !text.contains("Ci sto lavorando"))
     });
     assert!(answer.contains("202"), "{answer}");
     talk.ends();
@@ -141,4 +141,58 @@ fn files_are_kept_once_and_asked_about_by_name() {
     assert_eq!(kept, ["note_di_casa-2.txt", "note_di_casa.txt"]);
     api.is_drained();
     talk.ends();
+}
+
+#[test]
+fn what_is_due_later_is_said_where_it_was_asked_for() {
+    let api = BotApi::start();
+    let home = home_at(&api.url(), TOKEN);
+    let clock = home.file("clock", "2026-11-22T20:00:00Z");
+    let home = home.with("METNOS_CLOCK", clock.to_str().unwrap());
+    let daemon = Daemon::serve(&home);
+    api.writes(HOST, "tra 20 minuti ricordami di spegnere il forno");
+    let asked = api.asked(0, HOST);
+    api.presses(HOST, &asked, &asked.keys[0].1);
+    let from = api.count();
+    api.said(from, HOST, "21:20");
+    api.is_drained();
+    // The daemon is not there when it is due, and its kill right after hides nothing.
+    daemon.stop();
+    std::fs::write(&clock, "2026-11-22T20:20:01Z").unwrap();
+    let daemon = Daemon::serve(&home);
+    api.said(from, HOST, "Promemoria (dom 2026-11-22 21:20): spegnere il forno");
+    daemon.stop();
+    Daemon::serve(&home).stop();
+    let told = api.state().sent.iter().filter(|sent| sent.text.contains("Promemoria")).count();
+    assert_eq!(told, 1);
+    home.is_whole();
+}
+
+#[test]
+fn what_nobody_answers_in_time_is_left_and_said() {
+    let api = BotApi::start();
+    let home = home_at(&api.url(), TOKEN);
+    let clock = home.file("clock", "2026-11-22T20:00:00Z");
+    let file = home.file("a.txt", "one\n");
+    let home = home.with("METNOS_CLOCK", clock.to_str().unwrap());
+    let daemon = Daemon::serve(&home);
+    api.writes(HOST, "cancella il file a.txt");
+    let asked = api.asked(0, HOST);
+    let from = api.count();
+    std::fs::write(&clock, "2026-11-22T20:10:01Z").unwrap();
+    let left = api.until("nothing is said", |state| state.sent.get(from).map(|sent| sent.text.clone()));
+    assert!(left.contains("non c'era nessuno a dire di sì"), "{left}");
+    api.until("the buttons stay", |state| {
+        state.sent.iter().any(|sent| sent.id == asked.id && sent.keys.is_empty()).then_some(())
+    });
+    let press = api.presses(HOST, &asked, &asked.keys[0].1);
+    assert!(api.answer_to(&press).contains("troppo tardi"));
+    let from = api.count();
+    api.writes(HOST, "leggi il file");
+    api.said(from, HOST, "Quale file");
+    std::fs::write(&clock, "2026-11-22T20:20:02Z").unwrap();
+    api.said(from, HOST, "Non ho avuto risposta in tempo, quindi lascio perdere: «leggi il file».");
+    assert!(file.exists());
+    daemon.stop();
+    home.is_whole();
 }

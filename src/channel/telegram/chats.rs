@@ -68,8 +68,8 @@ enum Came {
     To(Box<Turn>, String),
     /// Nowhere yet: another process goes on with it.
     Nowhere,
-    /// There is no turn: this is said.
-    Said(String),
+    /// There is no turn: this is said, and why.
+    Said(&'static str, String),
 }
 
 impl Bot {
@@ -142,14 +142,14 @@ impl Bot {
             Err(error @ (EngineError::Append(_) | EngineError::Settle(_) | EngineError::Read(_))) => return Err(error),
             Err(error) => {
                 tracing::error!(%error, "a turn failed");
-                Came::Said(self.told(&instance, "telegram.failed", &json!({ "reason": error.to_string() })))
+                Came::Said("failed", self.told(&instance, "telegram.failed", &json!({ "reason": error.to_string() })))
             }
         };
         instance.catch_up().map_err(InstanceError::from)?;
         crate::faults::reach("turn_to_outbox");
         let (message, outcome) = match came {
             Came::Nowhere => return Ok(()),
-            Came::Said(text) => (back(&said, "notice", text), "command"),
+            Came::Said(why, text) => (back(&said, "notice", text), why),
             Came::To(turn, text) => {
                 let is_question = turn.phase == Phase::Waiting;
                 if is_question {
@@ -175,7 +175,7 @@ impl Bot {
         let turn = engine::go_on(instance, &person, cancel.clone(), (id, turn))?;
         drop(person);
         if turn.final_class.as_deref() == Some("cancelled") && !cancel.is_raised() {
-            return Ok(Came::Said(self.told(instance, "telegram.interrupted", &json!({}))));
+            return Ok(Came::Said("failed", self.told(instance, "telegram.interrupted", &json!({}))));
         }
         Ok(ended(turn))
     }
@@ -186,10 +186,11 @@ impl Bot {
         if work.message.file().is_some() {
             match self.received(instance, said)? {
                 Some(Ok(path)) if text.is_empty() => {
-                    return Ok(Came::Said(self.told(instance, "telegram.file_kept", &json!({ "path": path }))));
+                    let told = self.told(instance, "telegram.file_kept", &json!({ "path": path }));
+                    return Ok(Came::Said("document", told));
                 }
                 Some(Ok(path)) => text = format!("{text} {path}"),
-                Some(Err(told)) => return Ok(Came::Said(told)),
+                Some(Err(told)) => return Ok(Came::Said("failed", told)),
                 None => return Ok(Came::Nowhere),
             }
         }
