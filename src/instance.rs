@@ -2,20 +2,21 @@
 //! the same time share one; each has its own settings and its own person's folder.
 
 mod folds;
+mod people;
 mod secrets;
 
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
 use metnos_log::redact::Redactor;
 use metnos_log::store::{LogKeys, Pending, ReadError};
 use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
-use metnos_projections::machines::actors::{self, Actors, HOST, Role};
+use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::catalog::Catalog;
-use metnos_projections::messages::Language;
+use metnos_projections::machines::mnestome;
 use metnos_projections::rules::Rules;
 use metnos_projections::rules::simple::Tools;
 use metnos_projections::views::configuration::{CAGE_DOWNGRADE, Configuration};
@@ -30,8 +31,11 @@ use crate::export::audit::{ExportError, Follower};
 use crate::llm::Models;
 use crate::projector::{self, Projected};
 use crate::sandbox::{self, Sandbox, SandboxError};
+use crate::scheduler::Scheduler;
 use crate::signing::{KeyError, Keys, key_id};
 use folds::Folds;
+
+pub use crate::clock::now;
 
 /// Below this many free bytes no new event is taken: redb must never meet a full disk.
 const FREE_BYTES_MIN: u64 = 16 << 20;
@@ -105,7 +109,9 @@ pub struct Core {
     standing: RwLock<()>,
     /// Held by whoever looks after files that all commands share: exports, checkpoints, the executors' files.
     upkeep: Mutex<()>,
-    audit: Mutex<Follower>,
+    audit: Mutex<Option<Follower>>,
+    /// What the scheduler of this process does just now.
+    pub scheduler: Scheduler,
 }
 
 /// An open instance, as one command has it: cheap to clone, for one thread or many.
@@ -186,6 +192,7 @@ impl Instance {
             standing: RwLock::default(),
             upkeep: Mutex::default(),
             audit: Mutex::default(),
+            scheduler: Scheduler::default(),
         };
         Ok(Self {
             core: Arc::new(core),
@@ -213,46 +220,6 @@ impl Instance {
         Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, actor, asker, variables: variables.clone() })
     }
 
-    /// The same instance for another person.
-    #[must_use]
-    pub fn as_actor(&self, actor: &str) -> Self {
-        Self { actor: actor.to_owned(), ..self.clone() }
-    }
-
-    /// Who asked for a turn.
-    pub fn actor_of(&self, turn: TurnId) -> String {
-        let guest = self.turns().turns.get(&turn.to_string()).and_then(|turn| turn.actor.clone());
-        guest.unwrap_or_else(|| HOST.to_owned())
-    }
-
-    /// How much is done unasked for whoever asks: what was set for them; else the setting for the host, and looking alone
-    /// for a guest.
-    pub fn autonomy(&self) -> String {
-        let actors = self.actors();
-        let set = actors.get(&self.actor).and_then(|actor| actor.autonomy.clone());
-        let is_guest = actors.get(&self.actor).is_some_and(|actor| actor.role == Role::Guest);
-        set.unwrap_or_else(|| if is_guest { "read_only".to_owned() } else { self.settings.autonomy.clone() })
-    }
-
-    /// The language where the words of whoever asks do not tell theirs.
-    pub fn language(&self) -> Language {
-        let actors = self.actors();
-        let set = actors.get(&self.actor).and_then(|actor| actor.language.as_deref().and_then(Language::parse));
-        set.or(self.settings.language).unwrap_or_default()
-    }
-
-    /// The people as they stand now.
-    pub fn actors(&self) -> Arc<Actors> {
-        self.folds.now().actors
-    }
-
-    /// Changes who the people are and which addresses are theirs.
-    pub fn change_actors(&self, command: actors::Command) -> Result<Result<(), actors::Rejection>, InstanceError> {
-        self.decide(|projected| {
-            actors::decide(&projected.actors, command, now()).map(|(actor, events)| (actors::stream(&actor), events))
-        })
-    }
-
     fn load_projections(&mut self) -> Result<(), InstanceError> {
         let reader = self.log.reader();
         let folder = self.dirs.data.join("projections");
@@ -266,7 +233,16 @@ impl Instance {
     /// Writes the projections' checkpoints once `least` events came since the last time. They save time, nothing else: a
     /// failure costs the next start a rebuild.
     pub fn save_projections(&self, least: u64) -> std::io::Result<()> {
-        self.folds.save(&self.log, &self.dirs.data.join("projections"), least)
+        if !self.folds.save(&self.log, &self.dirs.data.join("projections"), least)? {
+            return Ok(());
+        }
+        let audit = self.core.audit.lock().unwrap_or_else(PoisonError::into_inner);
+        audit.as_ref().map_or(Ok(()), |follower| follower.save(&self.audit_checkpoint()))
+    }
+
+    /// Where it stands how far the audit files are.
+    fn audit_checkpoint(&self) -> PathBuf {
+        self.dirs.data.join("projections/audit.json")
     }
 
     /// Folds what was appended since the last time.
@@ -286,14 +262,15 @@ impl Instance {
         self.record("instance", vec![created.into(), admitted.into()])
     }
 
-    /// The host is known before anyone else is.
-    fn record_host(&self) -> Result<(), InstanceError> {
-        if self.actors().get(HOST).is_some() {
+    /// Tells the usual pairs of executors to a log that does not have them.
+    pub fn seed_mnests(&self) -> Result<(), InstanceError> {
+        if self.folds.now().mnestome.is_seeded {
             return Ok(());
         }
-        let host = actors::Command::Add { actor: HOST.to_owned(), role: Role::Host, name: None };
-        // Whoever was faster has done the same.
-        self.change_actors(host).map(|_| ())
+        let seed = |then: &Projected| {
+            Ok::<_, std::convert::Infallible>(("mnestome".to_owned(), mnestome::seed(&then.mnestome, &then.catalog)))
+        };
+        self.decide(seed)?.map_err(|never| match never {})
     }
 
     /// Records settings that shape decisions when they differ from what the log knows, so that replay sees them.
@@ -374,7 +351,8 @@ impl Instance {
     /// Brings the audit files to where the log is.
     pub fn follow_audit(&self) -> Result<(), ExportError> {
         let mut audit = self.core.audit.lock().unwrap_or_else(PoisonError::into_inner);
-        audit.follow(&self.log.reader(), &self.dirs.workspace.join(".audit"))
+        let follower = audit.get_or_insert_with(|| Follower::load(&self.audit_checkpoint()));
+        follower.follow(&self.log, &self.dirs.workspace.join(".audit"))
     }
 
     /// Appends events of one stream by the owner, waits until they are on disk, and folds them.
@@ -455,12 +433,16 @@ impl Instance {
         if let Some(first) = drafts.first_mut() {
             first.blobs = blobs;
         }
-        // A passing may come first; the expectation is about the turn's own stream, so it is only made when that leads.
-        let leads = drafts.first().is_some_and(|draft| draft.stream == own);
-        let expect = match version {
-            _ if !leads => Expect::Any,
-            0 => Expect::NoStream,
-            version => Expect::Exact(version),
+        // What the expectation is about is the stream that leads: the turn's own, or that of a question, which is put once
+        // and ends once, however many would answer it at the same time. A passing may come first too.
+        let expect = match drafts.first().map(|draft| (draft.stream == own, &draft.event)) {
+            Some((true, _)) if version == 0 => Expect::NoStream,
+            Some((true, _)) => Expect::Exact(version),
+            Some((_, Event::DialogOpened(_))) => Expect::NoStream,
+            Some((_, Event::DialogAnswered(_) | Event::DialogExpired(_) | Event::DialogWithdrawn(_))) => {
+                Expect::Exact(1)
+            }
+            _ => Expect::Any,
         };
         self.log.submit(Append { events: drafts, expect })
     }
@@ -561,12 +543,6 @@ fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {
 
 fn redactor(keys: &Keys, credentials: &Credentials) -> Redactor {
     Redactor::new(keys.derived("metnos redaction key v1"), credentials.all())
-}
-
-/// The clock: the one place that reads it for events.
-pub fn now() -> Micros {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
 /// Fresh random bytes.

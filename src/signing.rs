@@ -91,6 +91,17 @@ impl Keys {
         hex(&self.signing.sign(&signed.bytes()).to_bytes())
     }
 
+    /// Signs bytes for one purpose; for another one the signature is none.
+    pub fn sign_for(&self, purpose: &str, bytes: &[u8]) -> [u8; 64] {
+        self.signing.sign(&digest_for(purpose, bytes)).to_bytes()
+    }
+
+    /// Whether this key signed these bytes for that purpose.
+    pub fn has_signed(&self, purpose: &str, bytes: &[u8], signature: &[u8; 64]) -> bool {
+        let signature = Signature::from_bytes(signature);
+        self.signing.verifying_key().verify_strict(&digest_for(purpose, bytes), &signature).is_ok()
+    }
+
     /// A key for one purpose, derived from the instance's key.
     pub fn derived(&self, purpose: &str) -> [u8; 32] {
         blake3::derive_key(purpose, self.signing.as_bytes())
@@ -140,6 +151,11 @@ impl SignedParts<'_> {
         };
         verified().is_some()
     }
+}
+
+/// What is signed for a purpose: never what another purpose signs.
+fn digest_for(purpose: &str, bytes: &[u8]) -> [u8; 32] {
+    blake3::derive_key(purpose, bytes)
 }
 
 /// The name of a public key.

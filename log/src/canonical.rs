@@ -2,9 +2,11 @@
 //!
 //! Digests, comparisons and exports all go through it (design 1-architecture, invariant 6), whatever order a map had.
 
+mod stream;
+
 use std::fmt::{self, Write as _};
 
-use serde::de::Visitor;
+use serde::de::{DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -17,7 +19,9 @@ pub fn to_string(value: &Value) -> String {
 
 /// The canonical text of anything that serialises. `None` when it cannot be JSON (a map with keys that are no text).
 pub fn of(value: &impl Serialize) -> Option<String> {
-    serde_json::to_value(value).ok().map(|value| to_string(&value))
+    let mut writer = stream::Writer::default();
+    value.serialize(&mut writer).ok()?;
+    Some(writer.out)
 }
 
 fn write(value: &Value, out: &mut String) {
@@ -129,6 +133,50 @@ impl Visitor<'_> for CanonicalText {
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
         Self(value)
+    }
+}
+
+/// The same, kept as its canonical text in memory too: for values that are large and seldom looked into. Stored and
+/// exported alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonText(String);
+
+impl JsonText {
+    /// The canonical text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The value.
+    pub fn value(&self) -> Value {
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
+
+    /// The value as a type; `None` when it has another shape.
+    pub fn parse<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_str(&self.0).ok()
+    }
+}
+
+impl From<Value> for JsonText {
+    fn from(value: Value) -> Self {
+        Self(to_string(&value))
+    }
+}
+
+impl Serialize for JsonText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            self.value().serialize(serializer)
+        } else {
+            serializer.serialize_str(&self.0)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Json::deserialize(deserializer).map(|json| json.0.into())
     }
 }
 

@@ -18,7 +18,7 @@ use crate::rules::simple::{Tool, Tools};
 /// The planner's index of a catalog.
 pub fn tools(catalog: &Catalog) -> Tools {
     let tool = |(_, _, version): (&str, &str, &crate::machines::catalog::Version)| {
-        Some(Tool { manifest: version.manifest()?, input: version.definition("Input").cloned().unwrap_or(Value::Null) })
+        Some(Tool { manifest: version.manifest()?, input: version.definition("Input").unwrap_or(Value::Null) })
     };
     Tools::new(catalog.all_active().filter_map(tool).collect())
 }

@@ -26,14 +26,20 @@ mod home;
 mod kills;
 #[path = "household/models.rs"]
 mod models;
+#[path = "household/months.rs"]
+mod months;
 #[path = "household/odd_asks.rs"]
 mod odd_asks;
+#[path = "household/people.rs"]
+mod people;
 #[path = "household/pty.rs"]
 mod pty;
 #[path = "household/readme.rs"]
 mod readme;
 #[path = "household/replayed.rs"]
 mod replayed;
+#[path = "household/schedules.rs"]
+mod schedules;
 #[path = "household/seeds.rs"]
 mod seeds;
 #[path = "household/sentences.rs"]

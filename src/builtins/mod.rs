@@ -11,6 +11,7 @@ mod get_tasks_reason;
 mod later;
 mod list_skills;
 mod past;
+mod recurring;
 mod undo_last_turn;
 
 use metnos_log::event::executor::{ExecutorInstalled, LifeCycle, LifeCycleChanged, VersionPromoted};
@@ -79,25 +80,25 @@ pub const ALL: &[Builtin] = &[
         name: "cancel_recurring",
         manifest: include_str!("cancel_recurring/manifest.toml"),
         schema: include_str!("cancel_recurring/schema.json"),
-        run: later::daemon,
+        run: recurring::cancel,
     },
     Builtin {
         name: "list_recurring",
         manifest: include_str!("list_recurring/manifest.toml"),
         schema: include_str!("list_recurring/schema.json"),
-        run: later::daemon,
+        run: recurring::list,
     },
     Builtin {
         name: "run_now_recurring",
         manifest: include_str!("run_now_recurring/manifest.toml"),
         schema: include_str!("run_now_recurring/schema.json"),
-        run: later::daemon,
+        run: recurring::run_now,
     },
     Builtin {
         name: "schedule_recurring",
         manifest: include_str!("schedule_recurring/manifest.toml"),
         schema: include_str!("schedule_recurring/schema.json"),
-        run: later::daemon,
+        run: recurring::schedule,
     },
     Builtin {
         name: "send_messages",
@@ -109,7 +110,19 @@ pub const ALL: &[Builtin] = &[
         name: "toggle_recurring",
         manifest: include_str!("toggle_recurring/manifest.toml"),
         schema: include_str!("toggle_recurring/schema.json"),
-        run: later::daemon,
+        run: recurring::toggle,
+    },
+    Builtin {
+        name: "show_recurring",
+        manifest: include_str!("show_recurring/manifest.toml"),
+        schema: include_str!("show_recurring/schema.json"),
+        run: recurring::show,
+    },
+    Builtin {
+        name: "history_recurring",
+        manifest: include_str!("history_recurring/manifest.toml"),
+        schema: include_str!("history_recurring/schema.json"),
+        run: recurring::history,
     },
     Builtin {
         name: "list_skills",
@@ -180,7 +193,8 @@ impl Builtin {
     pub fn is_as_built(&self, version: &Version) -> bool {
         let manifest = serde_json::to_value(self.manifest()).expect("a manifest is plain data");
         let installed = version.installed.as_ref();
-        installed.is_some_and(|installed| installed.manifest.0 == manifest && installed.schema.0 == self.schema())
+        installed
+            .is_some_and(|installed| installed.manifest == manifest.into() && installed.schema == self.schema().into())
     }
 
     /// Carries a call out.

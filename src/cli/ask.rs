@@ -9,7 +9,7 @@ use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
 use super::fit::Lines;
-use super::{Context, Failure, console, interrupt, output, terminal};
+use super::{Context, Failure, console, inbox, interrupt, output, terminal};
 use crate::config::Flags;
 use crate::engine::{self, Reply, Request};
 use crate::instance::{Instance, now};
@@ -70,6 +70,7 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
         turn = asked(context, &instance, turn)?;
     }
     let code = tell(context, &instance, &turn)?;
+    inbox::show(context, &instance)?;
     if console::current().is_own() {
         // The process ends with this: the system takes a long result back faster than it could be taken apart.
         std::mem::forget(turn);
@@ -224,11 +225,11 @@ pub(super) fn carry_out(
 
 /// Brings checkpoints and audit files up to date. They are projections: a failure here loses nothing and is only logged.
 pub(super) fn follow(context: &Context, instance: &Instance) {
-    if let Err(error) = instance.alone(|| instance.save_projections(context.checkpoint_every())) {
-        tracing::info!(%error, "checkpoints were not written");
-    }
     if let Err(error) = instance.follow_audit() {
         context.say(&context.text(instance, "notice.no_audit", &json!({ "reason": error.to_string() })));
+    }
+    if let Err(error) = instance.alone(|| instance.save_projections(context.checkpoint_every())) {
+        tracing::info!(%error, "checkpoints were not written");
     }
 }
 

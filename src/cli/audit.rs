@@ -1,6 +1,7 @@
 //! `metnos audit`: exported lines, the same bytes for the same log.
 
 use clap::Subcommand;
+use metnos_projections::views::audit::Line;
 use serde_json::json;
 
 use super::{Context, Failure, output};
@@ -23,17 +24,18 @@ pub(super) fn run(context: &Context, command: &Audit) -> Result<u8, Failure> {
     if let Some(kind) = kind.as_deref().filter(|kind| !matches!(*kind, "executors" | "turns")) {
         return Err(Failure::usage(format!("there is no audit of the kind {kind}"), "use executors or turns"));
     }
-    let reader = instance.log.reader();
     if context.global.json {
-        for line in audit::lines(&reader)? {
+        let print = |line: &Line| {
             if kind.as_deref().is_none_or(|kind| kind == line.kind) {
                 output::json_text(&line.text);
             }
-        }
+            Ok::<(), Failure>(())
+        };
+        audit::each_line(&instance.log.reader(), print)?;
         return Ok(0);
     }
     let folder = instance.dirs.workspace.join(".audit");
-    let count = audit::write(&reader, &folder)?;
+    let count = audit::write(&instance.log, &folder)?;
     output::result(&context.text(&instance, "audit.exported", &json!({ "count": count, "folder": folder })));
     Ok(0)
 }

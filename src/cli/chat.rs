@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::ask::{self, Approve};
 use super::console::{self, Heard, Stream, Wanted};
 use super::editor::{Editor, Typed};
-use super::{Context, Failure, client, fit, interrupt, output, plan};
+use super::{Context, Failure, client, fit, inbox, interrupt, output, plan};
 use crate::config::Dirs;
 use crate::engine::{self, Reply, Request};
 use crate::instance::{Instance, InstanceError, now};
@@ -243,7 +243,7 @@ impl<'a> Talk<'a> {
             self.context.say(&self.context.text(instance, "chat.still_open", &values));
             self.memory.pends(&turn);
         }
-        Ok(())
+        inbox::show(self.context, instance)
     }
 
     fn reply(&mut self, instance: &Instance, line: &Line<'_>) -> Result<(), Failure> {
@@ -254,7 +254,7 @@ impl<'a> Talk<'a> {
             ask::tell(self.context, instance, &turn)?;
             self.memory.ended(&turn);
         }
-        Ok(())
+        inbox::show(self.context, instance)
     }
 
     fn plainly(&mut self) -> Result<u8, Failure> {
@@ -283,6 +283,7 @@ impl<'a> Talk<'a> {
                         }
                         ask::hint(self.context, &turn);
                         self.memory.ended(&turn);
+                        inbox::show(self.context, &instance)?;
                         if turn.final_class.as_deref() == Some("cancelled") || interrupt::is_ending() {
                             return Ok(interrupt::code());
                         }

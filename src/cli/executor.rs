@@ -116,7 +116,8 @@ fn show(context: &Context, name: &str) -> Result<u8, Failure> {
     let signed = version.and_then(|version| version.signed.as_ref());
     let birth = version.and_then(|version| version.birth.as_ref());
     if context.global.json {
-        let manifest = version.and_then(|version| version.installed.as_ref()).map(|installed| &installed.manifest.0);
+        let manifest =
+            version.and_then(|version| version.installed.as_ref()).map(|installed| installed.manifest.value());
         output::result_json(
             &json!({ "name": name, "version": current, "state": entry.life, "reason": entry.reason, "signed": signed, "birth": birth, "manifest": manifest }),
         );

@@ -2,6 +2,7 @@
 //!
 //! Exit: 0 done · 1 refused or not found · 2 failed or wrong usage · 3 needs a person and none is there.
 
+mod actor;
 mod ask;
 mod audit;
 mod chat;
@@ -15,17 +16,23 @@ mod doctor;
 mod editor;
 mod executor;
 mod fit;
+mod inbox;
 mod interrupt;
 mod log;
 mod man;
 mod mistyped;
+mod mnest;
 mod model;
 mod output;
+mod pair;
 mod plan;
 mod prefilter;
 mod progress;
 mod replay;
+mod schedule;
 mod serve;
+mod service;
+mod snapshot;
 mod status;
 mod terminal;
 mod turn;
@@ -111,6 +118,9 @@ enum Command {
     Chat(chat::Chat),
     /// Keep the instance open, and carry out the other commands without their seeing it.
     Serve,
+    /// Have the daemon started by systemd, now and at every login.
+    #[command(subcommand)]
+    Service(service::Service),
     /// Take back what an earlier request changed.
     Undo(undo::Undo),
     /// Say how the instance is.
@@ -128,6 +138,21 @@ enum Command {
     /// Keep credentials for executors that name them.
     #[command(subcommand)]
     Credential(credential::Credential),
+    /// Know people, and say how much is done unasked for each.
+    #[command(subcommand)]
+    Actor(actor::Actor),
+    /// Bind chats to people by one-use codes.
+    #[command(subcommand)]
+    Pair(pair::Pair),
+    /// Look at what went into what.
+    #[command(subcommand)]
+    Mnest(mnest::Mnest),
+    /// Keep and compare what Metnos knew.
+    #[command(subcommand)]
+    Snapshot(snapshot::Snapshot),
+    /// Look at and change what happens at times.
+    #[command(subcommand)]
+    Schedule(schedule::Schedule),
     /// Look at past turns.
     #[command(subcommand)]
     Turn(turn::Turn),
@@ -161,6 +186,11 @@ impl Command {
             | Self::Doctor
             | Self::Model(_)
             | Self::Credential(_)
+            | Self::Actor(_)
+            | Self::Pair(_)
+            | Self::Snapshot(_)
+            | Self::Mnest(_)
+            | Self::Schedule(_)
             | Self::Turn(_)
             | Self::Executor(_)
             | Self::Log(_)
@@ -168,7 +198,7 @@ impl Command {
             Self::Prefilter(prefilter) => prefilter.needs_instance(),
             Self::Config(config) => config.needs_instance(),
             Self::Replay(replay) => replay.needs_instance(),
-            Self::Serve | Self::Demo | Self::Completions(_) | Self::Man(_) => false,
+            Self::Serve | Self::Service(_) | Self::Demo | Self::Completions(_) | Self::Man(_) => false,
         }
     }
 }
@@ -248,6 +278,7 @@ impl Context {
             Command::Prefilter(prefilter) => prefilter::run(self, prefilter),
             Command::Chat(chat) => chat::run(self, chat),
             Command::Serve => serve::run(self),
+            Command::Service(command) => service::run(self, command),
             Command::Undo(undo) => undo::run(self, undo),
             Command::Status => status::run(self),
             Command::Doctor => doctor::run(self),
@@ -255,6 +286,11 @@ impl Context {
             Command::Config(command) => config::run(self, command),
             Command::Model(command) => model::run(self, command),
             Command::Credential(command) => credential::run(self, command),
+            Command::Actor(command) => actor::run(self, command),
+            Command::Pair(command) => pair::run(self, command),
+            Command::Mnest(command) => mnest::run(self, command),
+            Command::Snapshot(command) => snapshot::run(self, command),
+            Command::Schedule(command) => schedule::run(self, command),
             Command::Turn(command) => turn::run(self, command),
             Command::Executor(command) => executor::run(self, command),
             Command::Log(command) => log::run(self, command),
@@ -372,6 +408,7 @@ impl Context {
         }
         let laid = seeds::install_missing(instance);
         crate::builtins::install_missing(instance)?;
+        instance.seed_mnests()?;
         self.tell_seeds(instance, &laid, is_new);
         Ok(())
     }

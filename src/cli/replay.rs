@@ -300,7 +300,7 @@ fn of_model(event: &Event) -> Option<(String, String)> {
         Event::AnswerCorrected(corrected) => {
             ("corrected".to_owned(), format!("{}\n{}", corrected.claim, corrected.correction))
         }
-        Event::WishObserved(wish) => (format!("wish       {}", wish.dst), wish.signature.0.to_string()),
+        Event::WishObserved(wish) => (format!("wish       {}", wish.dst), wish.desired.inputs.join(", ")),
         _ => return None,
     };
     Some(told)

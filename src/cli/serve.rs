@@ -6,6 +6,7 @@
 
 mod carry;
 mod door;
+mod lapses;
 mod pages;
 mod remote;
 
@@ -25,6 +26,7 @@ use tokio::sync::Notify;
 use super::{Context, Failure, client, output, wire};
 use crate::instance::{Instance, now};
 use crate::service::{Service, Services};
+use lapses::Lapses;
 use remote::Remote;
 
 /// How long what runs may take to stop; the rest of the five seconds is for checkpoints.
@@ -143,7 +145,7 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
             tracing::warn!(%error, "the audit files cannot be written");
         }
     });
-    let services = Services::start(instance, &Handle::current(), services(instance))
+    let services = Services::start(instance, &Handle::current(), services())
         .map_err(|error| Failure::internal(format!("the daemon cannot run: {error}")))?;
     let mut head = instance.log.watch();
     let broken = async move { while head.changed().await.is_ok() {} };
@@ -167,8 +169,8 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
 }
 
 /// What the daemon carries beside commands.
-fn services(_instance: &Instance) -> Vec<Arc<dyn Service>> {
-    Vec::new()
+fn services() -> Vec<Arc<dyn Service>> {
+    vec![Arc::new(Lapses), crate::scheduler::service()]
 }
 
 /// Opens the pages. A port that someone else has is no reason not to serve.

@@ -3,7 +3,7 @@
 use metnos_log::event::executor::LifeCycle;
 use serde_json::json;
 
-use super::{Context, Failure, output, serve};
+use super::{Context, Failure, inbox, output, serve};
 use crate::loader::check;
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
@@ -40,5 +40,6 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     for (name, reason) in quarantined {
         output::result(&context.text(&instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
     }
+    inbox::show(context, &instance)?;
     Ok(0)
 }

@@ -27,6 +27,8 @@ pub struct Variables {
     pub http_listen: Option<String>,
     /// `METNOS_PAUSE_AT`: `point:milliseconds`, honoured by debug builds only; see `faults`.
     pub pause_at: Option<String>,
+    /// `METNOS_CLOCK`: a file that holds the time, honoured by debug builds only; see `clock`.
+    pub clock: Option<PathBuf>,
     /// `HOME`.
     pub user_home: Option<PathBuf>,
     /// `XDG_CONFIG_HOME`.
@@ -42,7 +44,7 @@ pub struct Variables {
 }
 
 /// Their names.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "METNOS_HOME",
     "METNOS_USER_DATA",
     "METNOS_ENGINE",
@@ -53,6 +55,7 @@ const NAMES: [&str; 18] = [
     "METNOS_LOG_LEVEL",
     "METNOS_HTTP_LISTEN",
     "METNOS_PAUSE_AT",
+    "METNOS_CLOCK",
     "HOME",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
@@ -95,6 +98,7 @@ impl Variables {
             log_level: text("METNOS_LOG_LEVEL"),
             http_listen: text("METNOS_HTTP_LISTEN"),
             pause_at: text("METNOS_PAUSE_AT"),
+            clock: path("METNOS_CLOCK"),
             user_home: folder("HOME"),
             xdg_config: folder("XDG_CONFIG_HOME"),
             xdg_data: folder("XDG_DATA_HOME"),

@@ -1,16 +1,17 @@
 //! Audit files below `workspace/.audit`: one JSON line a call and a turn, one file a kind and day.
 //!
-//! Exporting again gives the same bytes: a file is rewritten whole when it differs from what the log says.
+//! Exporting again gives the same bytes. Text is written as it comes, so a long log takes no more memory than a short one.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use metnos_log::Reader;
 use metnos_log::store::ReadError;
+use metnos_log::{Log, Reader, chain};
 use metnos_projections::views::audit::{Audit, Line};
+use serde::{Deserialize, Serialize};
 
 use crate::signing::write_private;
 
@@ -31,39 +32,156 @@ pub enum ExportError {
     },
 }
 
-/// All lines of the log, in order.
-pub fn lines(reader: &Reader) -> Result<Vec<Line>, ReadError> {
+/// Hands every line of the log over, in order.
+pub fn each_line<E: From<ReadError>>(reader: &Reader, mut line: impl FnMut(&Line) -> Result<(), E>) -> Result<(), E> {
     let mut audit = Audit::default();
-    let mut lines = Vec::new();
     reader.each(1, |recorded| {
-        lines.extend(audit.take(&recorded));
-        Ok::<bool, ReadError>(true)
-    })?;
-    Ok(lines)
+        audit.take(&recorded).map_or(Ok(()), |made| line(&made))?;
+        Ok::<bool, E>(true)
+    })
 }
 
-/// Writes every audit file that is missing or differs; returns how many lines there are.
-pub fn write(reader: &Reader, folder: &Path) -> Result<usize, ExportError> {
-    let lines = lines(reader)?;
-    rewrite(files(&lines), folder)?;
-    Ok(lines.len())
+/// Writes every audit file anew; returns how many lines there are.
+pub fn write(log: &Log, folder: &Path) -> Result<u64, ExportError> {
+    let mut follower = Follower::default();
+    follower.follow(log, folder)?;
+    Ok(follower.state.lines)
 }
 
 /// Text by kind and day.
-type Files = BTreeMap<(&'static str, String), String>;
+type Files = BTreeMap<(String, String), String>;
 
-fn files(lines: &[Line]) -> Files {
-    let mut files = Files::new();
-    for line in lines {
-        let text = files.entry((line.kind, line.day.clone())).or_default();
-        text.push_str(&line.text);
-        text.push('\n');
-    }
-    files
+/// How much text waits before it is written.
+const WAITING_BYTES_MAX: usize = 1 << 20;
+
+/// How a file was left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Left {
+    bytes: u64,
+    modified_s: i64,
+    modified_ns: i64,
 }
 
-fn path(folder: &Path, (kind, day): &(&'static str, String)) -> PathBuf {
-    folder.join(kind).join(format!("{day}.jsonl"))
+impl Left {
+    /// How a file is; one that is not there is empty.
+    fn of(path: &Path) -> Self {
+        std::fs::symlink_metadata(path).map_or_else(
+            |_| Self::default(),
+            |file| Self { bytes: file.len(), modified_s: file.mtime(), modified_ns: file.mtime_nsec() },
+        )
+    }
+}
+
+/// Keeps the files up to date by what was appended to the log. A file that is not as it was left makes it start anew.
+#[derive(Default)]
+pub struct Follower {
+    state: State,
+    /// Whether every file was looked at, and not only those that are written to.
+    is_checked: bool,
+}
+
+/// What a follower knows; a file saves it the whole log the next time.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct State {
+    audit: Audit,
+    /// The last event that the files tell of, and the chain's head there.
+    position: u64,
+    head: [u8; 32],
+    lines: u64,
+    /// By the path below the folder.
+    files: BTreeMap<String, Left>,
+}
+
+impl Follower {
+    /// A follower as [`Self::save`] left it; one that begins anew where there is none.
+    pub fn load(path: &Path) -> Self {
+        let state = std::fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        Self { state: state.unwrap_or_default(), is_checked: false }
+    }
+
+    /// Keeps what it knows in a file.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        write_private(path, &serde_json::to_vec(&self.state).map_err(io::Error::other)?)
+    }
+
+    /// Brings the files to where the log is.
+    pub fn follow(&mut self, log: &Log, folder: &Path) -> Result<(), ExportError> {
+        // Whatever fails on the way leaves a follower that begins anew the next time.
+        let Self { mut state, is_checked } = std::mem::take(self);
+        let is_as_left = |(name, left): (&String, &Left)| Left::of(&folder.join(name)) == *left;
+        if state.position > 0
+            && (is_checked || state.files.iter().all(is_as_left))
+            && state.follow(log, folder, false)?
+        {
+            *self = Self { state, is_checked: true };
+            return Ok(());
+        }
+        let mut state = State::default();
+        if state.follow(log, folder, true)? {
+            *self = Self { state, is_checked: true };
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// Takes in what was appended; `false` when the files or the log are not what it began with. `anew`: the files are
+    /// written beside those that are there, and take their places in the end.
+    fn follow(&mut self, log: &Log, folder: &Path, anew: bool) -> Result<bool, ExportError> {
+        let head = log.head();
+        let mut waiting = Files::new();
+        let mut waiting_bytes = 0;
+        let mut is_as_left = true;
+        log.reader().each(self.position + 1, |recorded| {
+            if recorded.seq > head.size {
+                return Ok::<bool, ExportError>(false);
+            }
+            if let Some(line) = self.audit.take(&recorded) {
+                waiting_bytes += line.text.len() + 1;
+                let text = waiting.entry((line.kind.to_owned(), line.day)).or_default();
+                text.push_str(&line.text);
+                text.push('\n');
+                self.lines += 1;
+            }
+            self.position = recorded.seq;
+            self.head = chain::advance(&self.head, &recorded.leaf);
+            if waiting_bytes > WAITING_BYTES_MAX {
+                is_as_left = self.write(std::mem::take(&mut waiting), folder, anew)?;
+                waiting_bytes = 0;
+            }
+            Ok(is_as_left)
+        })?;
+        let is_whole = is_as_left && self.write(waiting, folder, anew)?;
+        if anew {
+            for (name, left) in &mut self.files {
+                let path = folder.join(name);
+                std::fs::rename(fresh(&path), &path).map_err(refused(folder))?;
+                *left = Left::of(&path);
+            }
+        }
+        Ok(is_whole && (self.position, self.head) == (head.size, head.head))
+    }
+
+    /// Appends to the files; `false` when one of them is not as it was left.
+    fn write(&mut self, texts: Files, folder: &Path, anew: bool) -> Result<bool, ExportError> {
+        for ((kind, day), text) in texts {
+            let name = format!("{kind}/{day}.jsonl");
+            let path = folder.join(&name);
+            let left = self.files.get(&name).copied();
+            let path = if anew { fresh(&path) } else { path };
+            if !anew && left.unwrap_or_default() != Left::of(&path) {
+                return Ok(false);
+            }
+            append(&path, &text, anew && left.is_none()).map_err(refused(folder))?;
+            self.files.insert(name, Left::of(&path));
+        }
+        Ok(true)
+    }
+}
+
+/// Where a file is written anew before it takes its place.
+fn fresh(path: &Path) -> PathBuf {
+    path.with_extension("jsonl.new")
 }
 
 fn refused(folder: &Path) -> impl FnOnce(io::Error) -> ExportError {
@@ -71,69 +189,16 @@ fn refused(folder: &Path) -> impl FnOnce(io::Error) -> ExportError {
     move |source| ExportError::Io { path, source }
 }
 
-fn rewrite(files: Files, folder: &Path) -> Result<BTreeMap<PathBuf, u64>, ExportError> {
-    let mut lengths = BTreeMap::new();
-    for (name, text) in files {
-        let path = path(folder, &name);
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.join(name.0));
-        let written = made.and_then(|()| {
-            if std::fs::read(&path).ok().as_deref() == Some(text.as_bytes()) {
-                Ok(())
-            } else {
-                write_private(&path, text.as_bytes())
-            }
-        });
-        written.map_err(refused(folder))?;
-        lengths.insert(path, text.len() as u64);
-    }
-    Ok(lengths)
-}
-
-/// Keeps the files up to date for a process that stays: the first time as [`write()`], after that by what was appended to
-/// the log. A file that is not as long as it was left makes it start anew.
-#[derive(Default)]
-pub struct Follower {
-    audit: Audit,
-    /// The last event that the files tell of.
-    position: u64,
-    lengths: BTreeMap<PathBuf, u64>,
-}
-
-impl Follower {
-    /// Brings the files to where the log is.
-    pub fn follow(&mut self, reader: &Reader, folder: &Path) -> Result<(), ExportError> {
-        // Whatever fails on the way leaves a follower that begins anew the next time.
-        let Self { mut audit, mut position, mut lengths } = std::mem::take(self);
-        let mut fresh = Vec::new();
-        reader.each(position + 1, |recorded| {
-            fresh.extend(audit.take(&recorded));
-            position = recorded.seq;
-            Ok::<bool, ReadError>(true)
-        })?;
-        let files = files(&fresh);
-        let is_as_left = |name| {
-            let path = path(folder, name);
-            std::fs::symlink_metadata(&path).map_or(0, |file| file.len()) == lengths.get(&path).copied().unwrap_or(0)
-        };
-        if lengths.is_empty() {
-            lengths = rewrite(files, folder)?;
-        } else if files.keys().all(is_as_left) {
-            for (name, text) in files {
-                let path = path(folder, &name);
-                append(&path, &text).map_err(refused(folder))?;
-                *lengths.entry(path).or_default() += text.len() as u64;
-            }
-        } else {
-            return self.follow(reader, folder);
-        }
-        *self = Self { audit, position, lengths };
-        Ok(())
-    }
-}
-
-fn append(path: &Path, text: &str) -> io::Result<()> {
+/// `begins`: whatever is there already is not kept.
+fn append(path: &Path, text: &str, begins: bool) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    if begins
+        && let Err(error) = std::fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
     }
     let flags = libc::O_NOFOLLOW;
     let mut file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
@@ -180,14 +245,17 @@ mod tests {
         let home = place.path().join("instance");
         let instance = Instance::open(Some(&home), &Flags::default(), &variables, std::time::Duration::ZERO).unwrap();
         let (kept, whole) = (place.path().join("kept"), place.path().join("whole"));
+        let saved = place.path().join("saved.json");
         let mut follower = Follower::default();
         let mut days = 0;
         let mut same = |after: &str| {
             days += 1;
             turn(&instance, 20_000);
             turn(&instance, 20_000 + days);
-            follower.follow(&instance.log.reader(), &kept).unwrap();
-            write(&instance.log.reader(), &whole).unwrap();
+            follower.follow(&instance.log, &kept).unwrap();
+            write(&instance.log, &whole).unwrap();
+            follower.save(&saved).unwrap();
+            follower = Follower::load(&saved);
             let (kept, whole) = (tree(&kept), tree(&whole));
             assert_eq!(kept, whole, "{after}");
             assert_eq!(whole.len(), 1 + usize::try_from(days).unwrap(), "{after}");

@@ -124,7 +124,7 @@ fn verify_signature(catalog: &Catalog, signed: &ExecutorSigned) -> Result<(), &'
 }
 
 fn schema_of(version: &Version) -> Option<Value> {
-    version.installed.as_ref().map(|installed| installed.schema.0.clone())
+    version.installed.as_ref().map(|installed| installed.schema.value())
 }
 
 /// Compiles `schema.json#/definitions/NAME`: 2020-12, no remote references, a regex engine of linear time.

@@ -63,17 +63,17 @@ impl Folds {
         Ok(())
     }
 
-    /// Writes the checkpoints, unless fewer than `least` events came since the last time, or some are not folded yet.
-    pub(super) fn save(&self, log: &Log, folder: &Path, least: u64) -> std::io::Result<()> {
+    /// Writes the checkpoints, unless fewer than `least` events came since the last time, or some are not folded yet; whether it did.
+    pub(super) fn save(&self, log: &Log, folder: &Path, least: u64) -> std::io::Result<bool> {
         let saved = self.read().saved;
         let projected = self.now();
         let head = log.head();
         if head.size != projected.position || projected.position.saturating_sub(saved) < least {
-            return Ok(());
+            return Ok(false);
         }
         projector::save(folder, &head, &projected)?;
         self.write().saved = projected.position;
-        Ok(())
+        Ok(true)
     }
 
     /// All of them, as of one event.

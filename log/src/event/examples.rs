@@ -13,10 +13,15 @@ use super::executor::{
 };
 use super::instance::{
     CageDowngradeAccepted, ConfigurationChanged, CredentialRemoved, CredentialSet, InstanceCreated, KeyAdmitted,
+    StateSnapshotTaken,
 };
-use super::mnestome::{PassingObserved, WishObserved};
+use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, PassingObserved, WishObserved};
 use super::model::{
     AnswerCorrected, ModelAnswered, ModelAsked, ModelFailed, ObservationKept, Proposer, StepRemediated,
+};
+use super::schedule::{
+    Contract, ScheduleCancelled, ScheduleCompleted, ScheduleCreated, ScheduleModified, SchedulePaused, ScheduleResumed,
+    SlotClaimed, SlotDelivered, SlotMissed, SlotSettled,
 };
 use super::turn::{
     ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied,
@@ -30,14 +35,86 @@ use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
 /// One example of every kind, as its schema began.
 pub(super) fn examples() -> Vec<Event> {
-    [instance(), executor(), decisions(), consents(), calls(), courses(), dialogs(), actors(), models(), mended()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let kinds = [
+        instance(),
+        executor(),
+        decisions(),
+        consents(),
+        calls(),
+        courses(),
+        dialogs(),
+        actors(),
+        mnestome(),
+        states(),
+        schedules(),
+        models(),
+        mended(),
+    ];
+    kinds.into_iter().flatten().collect()
 }
 
 fn text(text: &str) -> String {
     text.to_owned()
+}
+
+fn schedules() -> Vec<Event> {
+    let (schedule, fire) = (text("3"), text("a3f1c2d4e5f60718"));
+    let (slot, next) = (1_700_006_400_000_000, Some(1_700_092_800_000_000));
+    let contract = Contract {
+        kind: text("sentence"),
+        cadence: text("0 8 * * *"),
+        anchor: 1_700_000_000_000_000,
+        words: [(text("en"), text("every day at 08:00")), (text("it"), text("ogni giorno alle 08:00"))].into(),
+        zone: text("Europe/Rome"),
+        zone_version: text("2026c"),
+        next: Some(slot),
+        count: Some(5),
+        until: None,
+        on_failure: text("notify"),
+        failures_max: 3,
+        grace_s: 600,
+        timeout_s: 900,
+        channel: text("telegram"),
+        address: Some(text("42")),
+        language: text("en"),
+        folder: text("/home/owner"),
+    };
+    let what = Kept::text("tell me how many files are in ~/inbox");
+    let turn = Some(text("01ARZ3NDEKTSV4RRFFQ69G5FAV"));
+    let created = ScheduleCreated { schedule: schedule.clone(), what: what.clone(), contract: contract.clone(), turn };
+    let settled = SlotSettled {
+        schedule: schedule.clone(),
+        slot,
+        fire: fire.clone(),
+        attempt: 1,
+        outcome: text("failed"),
+        class: Some(text("not_found")),
+        message: Kept::text("There is no ~/inbox."),
+        is_told: true,
+        again: Some(slot + 60_000_000),
+    };
+    let missed = SlotMissed {
+        schedule: schedule.clone(),
+        slot,
+        last: slot,
+        count: 1,
+        is_more: false,
+        verdict: text("skip"),
+        is_told: false,
+        next,
+    };
+    vec![
+        created.into(),
+        ScheduleModified { schedule: schedule.clone(), what, contract }.into(),
+        SchedulePaused { schedule: schedule.clone(), by: text("person") }.into(),
+        ScheduleResumed { schedule: schedule.clone(), next }.into(),
+        ScheduleCancelled { schedule: schedule.clone(), by: text("person") }.into(),
+        ScheduleCompleted { schedule: schedule.clone() }.into(),
+        SlotClaimed { schedule: schedule.clone(), slot, fire, by: text("due"), next }.into(),
+        settled.into(),
+        missed.into(),
+        SlotDelivered { schedule, slot, channel: text("console") }.into(),
+    ]
 }
 
 fn actors() -> Vec<Event> {
@@ -57,6 +134,51 @@ fn actors() -> Vec<Event> {
         AddressRevoked { actor: actor.clone(), channel, address }.into(),
         AutonomySet { actor: actor.clone(), autonomy: text("full") }.into(),
         LanguageSet { actor, language: text("it") }.into(),
+    ]
+}
+
+fn states() -> Vec<Event> {
+    let taken = StateSnapshotTaken {
+        name: text("2026-10"),
+        log: "04".repeat(16),
+        position: 70_000,
+        head: "ab".repeat(32),
+        until: 1_793_487_599_999_999,
+        zone: text("Europe/Rome"),
+        digest: "cd".repeat(32),
+        bytes: 4096,
+    };
+    vec![taken.into()]
+}
+
+fn mnestome() -> Vec<Event> {
+    let desired = DesiredSignature {
+        summary: text("extract invoice number"),
+        inputs: vec![text("paths: array")],
+        outputs: vec![text("entries: array")],
+        errors: vec![text("not_found")],
+    };
+    let (src, src_version) = (text("read_files"), text("1.0.0"));
+    vec![
+        WishObserved {
+            src,
+            src_version,
+            dst: text("extract_invoices"),
+            desired,
+            purpose: Some(text("find the number of each invoice")),
+            turn: TurnId([5; 16]),
+        }
+        .into(),
+        MnestsSeeded { pairs: vec![["find_files", "1.0.0", "sort_entries", "1.1.0"].map(text)] }.into(),
+        MnestRetagged { mnest: text("01ARZ3NDEKTSV4RRFFQ69G5FAV"), tags: vec![text("invoice")] }.into(),
+        AgerRun {
+            day: text("2026-11-22"),
+            now: 1_795_311_600_000_000,
+            decaying: vec![text("a")],
+            purged: vec![text("b")],
+            proposed: vec![text("c")],
+        }
+        .into(),
     ]
 }
 
@@ -119,8 +241,8 @@ fn executor() -> Vec<Event> {
             name: name.clone(),
             version: version.clone(),
             artefacts: vec![Artefact { file: text("main.py"), blob: hash(2), bytes: 70_000 }],
-            manifest: Json(json!({ "name": "get_now" })),
-            schema: Json(json!({ "definitions": {} })),
+            manifest: json!({ "name": "get_now" }).into(),
+            schema: json!({ "definitions": {} }).into(),
         }
         .into(),
         BirthTestsRun {
@@ -415,14 +537,6 @@ fn mended() -> Vec<Event> {
             claim: text("I deleted 3 files"),
             evidence: Json(json!({ "changes": 0 })),
             correction: text("Nothing was changed."),
-        }
-        .into(),
-        WishObserved {
-            src: text("read_files"),
-            src_version: text("1.0.0"),
-            dst: text("compute_entries_mode"),
-            signature: Json(json!({ "arguments": { "key": "string" } })),
-            turn: TurnId([7; 16]),
         }
         .into(),
     ]

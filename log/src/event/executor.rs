@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::canonical::Json;
+use crate::canonical::JsonText;
 use crate::kept::BlobHash;
 
 /// A version was signed.
@@ -38,9 +38,9 @@ pub struct ExecutorInstalled {
     /// File name and blob of each of the six artefacts, sorted by name.
     pub artefacts: Vec<Artefact>,
     /// The manifest as a typed value in JSON, so that no fold parses TOML.
-    pub manifest: Json,
+    pub manifest: JsonText,
     /// `schema.json`.
-    pub schema: Json,
+    pub schema: JsonText,
 }
 
 /// One stored file.

@@ -48,6 +48,27 @@ pub struct CageDowngradeAccepted {
     pub reason: String,
 }
 
+/// What Metnos knew at a moment was written down (design 6-memory, «Monthly state»).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateSnapshotTaken {
+    /// Its name: the month that ended, as `2026-10`, or the moment that it was asked for.
+    pub name: String,
+    /// The log's name.
+    pub log: String,
+    /// The last event that it holds.
+    pub position: u64,
+    /// The chain's head there, hexadecimal.
+    pub head: String,
+    /// The moment that weights are taken at, in µs since 1970: the month's last.
+    pub until: i64,
+    /// IANA name of the zone that the month is of.
+    pub zone: String,
+    /// blake3 of the text, hexadecimal.
+    pub digest: String,
+    /// Bytes of the text.
+    pub bytes: u64,
+}
+
 /// A credential was stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CredentialSet {

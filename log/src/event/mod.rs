@@ -11,6 +11,7 @@ pub mod executor;
 pub mod instance;
 pub mod mnestome;
 pub mod model;
+pub mod schedule;
 #[cfg(test)]
 mod tests;
 pub mod turn;
@@ -172,6 +173,8 @@ events! {
     "key_admitted" v 1 => KeyAdmitted(instance::KeyAdmitted);
     /// The owner accepted that executors run without a full cage. Written by whoever starts the process.
     "cage_downgrade_accepted" v 1 => CageDowngradeAccepted(instance::CageDowngradeAccepted);
+    /// What Metnos knew at a moment was written down. Written by the monthly job and by the owner.
+    "state_snapshot_taken" v 1 => StateSnapshotTaken(instance::StateSnapshotTaken);
     /// A credential was stored; its value is not here.
     "credential_set" v 1 => CredentialSet(instance::CredentialSet);
     /// A credential was removed.
@@ -257,8 +260,37 @@ events! {
     /// A person's language.
     "language_set" v 1 => LanguageSet(actor::LanguageSet);
 
+    /// Something is to happen at times. Written by whoever asks for it, and by the daemon for its own jobs.
+    "schedule_created" v 1 => ScheduleCreated(schedule::ScheduleCreated) keeps what;
+    /// Something else is to happen, or at other times. Legal while it is active or paused, like the three below.
+    "schedule_modified" v 1 => ScheduleModified(schedule::ScheduleModified) keeps what;
+    /// Nothing is due until it is resumed.
+    "schedule_paused" v 1 => SchedulePaused(schedule::SchedulePaused);
+    /// It goes on. Legal while it is paused.
+    "schedule_resumed" v 1 => ScheduleResumed(schedule::ScheduleResumed);
+    /// It is over before its time. Nothing follows but the outcome of what still runs.
+    "schedule_cancelled" v 1 => ScheduleCancelled(schedule::ScheduleCancelled);
+    /// No slot is left.
+    "schedule_completed" v 1 => ScheduleCompleted(schedule::ScheduleCompleted);
+    /// What is due in a slot is about to happen. Written by the scheduler, once for each slot.
+    "slot_claimed" v 1 => SlotClaimed(schedule::SlotClaimed);
+    /// What was due has happened, or will not. Legal after its claim, once for each attempt.
+    "slot_settled" v 1 => SlotSettled(schedule::SlotSettled) keeps message;
+    /// Slots passed in which nothing was begun.
+    "slot_missed" v 1 => SlotMissed(schedule::SlotMissed);
+    /// The person has what a slot had to tell them. Written by whoever showed it, or by the channel that took it.
+    "slot_delivered" v 1 => SlotDelivered(schedule::SlotDelivered);
+
     /// One executor's output was passed to another, which succeeded.
     "passing_observed" v 1 => PassingObserved(mnestome::PassingObserved);
+    /// An executor that does not exist was to get an output. Written by the turn's close.
+    "wish_observed" v 1 => WishObserved(mnestome::WishObserved);
+    /// Pairs that usually follow each other are known. Written by the first run.
+    "mnests_seeded" v 1 => MnestsSeeded(mnestome::MnestsSeeded);
+    /// A mnest has other tags. Written by the owner.
+    "mnest_retagged" v 1 => MnestRetagged(mnestome::MnestRetagged);
+    /// The night looked at the graph. Written by the ager, once a day.
+    "ager_run" v 1 => AgerRun(mnestome::AgerRun);
 
     /// A model is asked for the next step. Written by the turn, like all of this block; legal while it plans or a step of a
     /// model ended; becomes one of the next two.
@@ -273,6 +305,4 @@ events! {
     "step_remediated" v 1 => StepRemediated(model::StepRemediated) keeps args;
     /// The final text claimed what no event backs.
     "answer_corrected" v 1 => AnswerCorrected(model::AnswerCorrected);
-    /// An executor was wanted that does not exist.
-    "wish_observed" v 1 => WishObserved(mnestome::WishObserved);
 }

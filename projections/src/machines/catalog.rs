@@ -53,12 +53,12 @@ pub struct Version {
 impl Version {
     /// The manifest as a typed value; `None` when it was never installed.
     pub fn manifest(&self) -> Option<Manifest> {
-        serde_json::from_value(self.installed.as_ref()?.manifest.0.clone()).ok()
+        self.installed.as_ref()?.manifest.parse()
     }
 
     /// `definitions.<name>` of the schema.
-    pub fn definition(&self, name: &str) -> Option<&Value> {
-        self.installed.as_ref()?.schema.0.get("definitions")?.get(name)
+    pub fn definition(&self, name: &str) -> Option<Value> {
+        self.installed.as_ref()?.schema.value().get_mut("definitions")?.get_mut(name).map(Value::take)
     }
 }
 
@@ -76,13 +76,15 @@ impl Catalog {
         if let Some((name, entry)) = self.executors.get_key_value(name) {
             return Some((name, entry));
         }
-        let named = |entry: &Entry| {
+        let named = |entry: &Entry| -> Option<()> {
             let current = entry.current.as_deref().and_then(|current| entry.versions.get(current));
-            let aliases =
-                current.and_then(|version| version.installed.as_ref()?.manifest.0.pointer("/executor/aliases"));
-            aliases.and_then(Value::as_array).is_some_and(|aliases| aliases.iter().any(|alias| alias == name))
+            let manifest = current.and_then(|version| Some(&version.installed.as_ref()?.manifest));
+            // Most do not hold the name at all, and are not read.
+            let manifest = manifest.filter(|manifest| manifest.text().contains(name))?.value();
+            let aliases = manifest.pointer("/executor/aliases")?.as_array()?;
+            aliases.iter().any(|alias| alias == name).then_some(())
         };
-        self.executors.iter().find(|(_, entry)| named(entry)).map(|(name, entry)| (name.as_str(), entry))
+        self.executors.iter().find(|(_, entry)| named(entry).is_some()).map(|(name, entry)| (name.as_str(), entry))
     }
 
     /// All executors that may be called, by name.

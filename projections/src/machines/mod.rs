@@ -2,4 +2,6 @@
 
 pub mod actors;
 pub mod catalog;
+pub mod mnestome;
+pub mod schedules;
 pub mod turn;

@@ -1,5 +1,6 @@
 //! Decisions as plain functions, and the data that they decide by.
 
+pub mod cadence;
 pub mod cage_plan;
 pub mod core_paths;
 pub mod policy;
@@ -15,16 +16,37 @@ pub mod simple;
 pub mod undo;
 pub mod vaglio;
 
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
 use crate::messages::Messages;
 use proposer::Prompts;
 use simple::Lexicons;
 use vaglio::Laws;
 
+/// What the words mean: read when the first sentence comes, since most of a daemon's time none does.
+#[derive(Clone, Debug, Default)]
+pub struct Words(Arc<OnceLock<Lexicons>>);
+
+impl Deref for Words {
+    type Target = Lexicons;
+
+    fn deref(&self) -> &Lexicons {
+        self.0.get_or_init(Lexicons::embedded)
+    }
+}
+
+impl From<Lexicons> for Words {
+    fn from(lexicons: Lexicons) -> Self {
+        Self(Arc::new(lexicons.into()))
+    }
+}
+
 /// All rule data of one moment. Two equal digests decide the same.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// What the words mean.
-    pub lexicons: Lexicons,
+    pub lexicons: Words,
     /// What Metnos says.
     pub messages: Messages,
     /// What is forbidden.
@@ -38,7 +60,7 @@ impl Rules {
     /// The rules that this binary was built with.
     pub fn embedded() -> Self {
         Self {
-            lexicons: Lexicons::embedded(),
+            lexicons: Words::default(),
             messages: Messages::embedded(),
             laws: Laws::embedded(),
             prompts: Prompts::embedded(),

@@ -33,6 +33,8 @@ const META: &[&str] = &[
     "get_inputs",
     "get_approval",
     "schedule_recurring",
+    "show_recurring",
+    "history_recurring",
     "cancel_recurring",
     "list_recurring",
     "toggle_recurring",

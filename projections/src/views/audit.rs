@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use metnos_log::canonical;
 use metnos_log::event::turn::{ArgumentsResolved, InvocationFinished, InvocationStarted};
 use metnos_log::{Event, Kept, Recorded};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// One line and the file that it belongs to.
@@ -22,12 +23,12 @@ pub struct Line {
 }
 
 /// Builds audit lines from events, given in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Audit {
     pending: BTreeMap<String, Pending>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Pending {
     channel: String,
     opened: Option<(i64, String)>,

@@ -2,4 +2,5 @@
 
 pub mod audit;
 pub mod configuration;
+pub mod state;
 pub mod turns;

@@ -238,7 +238,7 @@ fn a_changed_lexicon_entry_turns_the_replay_red() {
     assert!(english.contains("\"three\""), "the lexicon names numbers in another way");
     let changed = english.replace("\"three\"", "\"threx\"");
     let lexicons = Lexicons::parse(&changed, &italian).unwrap();
-    rules.lexicons = lexicons;
+    rules.lexicons = lexicons.into();
     assert!(differences(&lines, &rules) > 0);
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use metnos_log::Kept;
 use metnos_log::canonical::{self, Json};
-use metnos_log::event::mnestome::WishObserved;
 use metnos_log::event::model::ObservationKept;
 use metnos_log::event::turn::StepProposed;
 use serde_json::{Map, Value, json};
@@ -13,11 +12,11 @@ use serde_json::{Map, Value, json};
 use super::decide::{CALLS_MAX, Decider, STEPS_MAX, VECTORIAL_CALLS_MAX};
 use super::state::Step;
 use super::talk::{self, REPEATED};
+use super::wishes::leaves;
 use crate::manifest::Manifest;
 use crate::rules::proposer::offer::{self, NotTaken};
 use crate::rules::proposer::origin::{self, Said};
 use crate::rules::proposer::{Call, observation};
-use crate::rules::references;
 use crate::rules::shape::{self, Category, State, Violation};
 use crate::rules::simple;
 
@@ -47,7 +46,7 @@ impl Decider<'_> {
         let Some((name, _, version)) = self.context.catalog.active(&call.name) else {
             return self.unknown(call, arguments);
         };
-        let (name, input) = (name.to_owned(), version.definition("Input").cloned().unwrap_or_default());
+        let (name, input) = (name.to_owned(), version.definition("Input").unwrap_or_default());
         let Some(manifest) = version.manifest() else { return self.unknown(call, arguments) };
         let args = match offer::taken(&manifest, &input, arguments) {
             Ok(args) => args,
@@ -175,48 +174,6 @@ impl Decider<'_> {
         }
     }
 
-    /// No such executor. Where an earlier output was to go into it, that is remembered as a wish.
-    fn unknown(&mut self, call: &Call, arguments: &Map<String, Value>) {
-        if let Some(src) = self.source_of(arguments) {
-            let kinds: Map<String, Value> =
-                arguments.iter().map(|(name, value)| (name.clone(), kind(value).into())).collect();
-            self.push_wish(Some(src), &call.name, json!({ "arguments": kinds, "object": shape::object(&call.name) }));
-        }
-        let there: Vec<String> = self.offered().into_iter().collect();
-        self.fault(call, "tool_unknown", "model.unknown_tool", &json!({ "tool": call.name, "there": there }));
-    }
-
-    /// The step whose output a call's arguments refer to.
-    fn source_of(&self, arguments: &Map<String, Value>) -> Option<u32> {
-        let by_number = arguments.get("from_step").and_then(Value::as_u64).and_then(|step| u32::try_from(step).ok());
-        let texts = arguments.values().flat_map(leaves).collect::<Vec<_>>();
-        let by_name = texts.iter().find_map(|text| references::reference(text).map(|(step, _)| step));
-        by_number.or(by_name).filter(|number| self.turn.steps.iter().any(|step| step.number == *number && step.ok))
-    }
-
-    /// The model says that nothing here does it: a wish is remembered, and it is told to go on without.
-    fn wish(&mut self, call: &Call, arguments: &Map<String, Value>) {
-        let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (name, purpose) = (text("name"), text("purpose"));
-        let src = self.turn.steps.iter().rev().find(|step| step.ok).map(|step| step.number);
-        self.push_wish(src, &name, json!({ "purpose": purpose, "object": shape::object(&name) }));
-        let said = self.say("model.wished", &json!({}));
-        self.observe(
-            call,
-            None,
-            None,
-            &json!({ "ok": true, "source": "metnos", "state": "noted", "note": said }),
-            None,
-        );
-    }
-
-    fn push_wish(&mut self, src: Option<u32>, dst: &str, signature: Value) {
-        let source = src.and_then(|number| self.turn.steps.iter().find(|step| step.number == number));
-        let (src, src_version) = source.map(|step| (step.tool.clone(), step.version.clone())).unwrap_or_default();
-        let turn = self.id;
-        self.push(WishObserved { src, src_version, dst: dst.to_owned(), signature: Json(signature), turn });
-    }
-
     /// Reads a part of a long outcome of this turn.
     fn read_pad(&mut self, call: &Call, arguments: &Map<String, Value>) {
         let handle = arguments.get("scratchpad_id").and_then(Value::as_str).unwrap_or_default();
@@ -264,28 +221,6 @@ impl Decider<'_> {
             shown: Kept::text(text),
             fault: fault.map(str::to_owned),
         });
-    }
-}
-
-/// The kind of an argument, as a wish remembers it: never its value.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
-/// Every text in a value.
-fn leaves(value: &Value) -> Vec<String> {
-    match value {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(items) => items.iter().flat_map(leaves).collect(),
-        Value::Object(map) => map.values().flat_map(leaves).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
 

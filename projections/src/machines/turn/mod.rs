@@ -27,6 +27,7 @@ mod thinking_tests;
 mod verdicts;
 #[cfg(test)]
 mod wild_tests;
+mod wishes;
 
 pub use answers::Around;
 pub use command::Command;

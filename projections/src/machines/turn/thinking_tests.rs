@@ -281,7 +281,21 @@ fn a_wish_is_remembered_where_an_output_was_to_go_on() {
         .find_map(|event| if let Event::WishObserved(wish) = event { Some(wish.clone()) } else { None })
         .unwrap();
     assert_eq!((wish.src.as_str(), wish.dst.as_str()), ("read_files", "compute_texts_mood"));
-    assert_eq!(wish.signature.0, json!({ "arguments": { "content": "string", "depth": "number" }, "object": "texts" }));
+    assert_eq!(wish.desired.inputs, ["content: string", "depth: number"]);
+    assert_eq!(
+        (wish.desired.summary.as_str(), &wish.desired.outputs),
+        ("compute texts mood", &vec!["texts".to_owned()])
+    );
+    for event in &events {
+        turn.apply(ID, NOW, event);
+    }
+    assert_eq!(shown(&turn)["synt"]["state"], "abandoned");
+    let command = calls(&turn, &[("extract_columns", json!({ "content": "{{step1.content}}" }))]);
+    world.take(&mut turn, command);
+    assert_eq!(
+        (&shown(&turn)["synt"]["state"], &shown(&turn)["synt"]["first_hop"]),
+        (&json!("composed"), &json!("extract_entries"))
+    );
     let command = calls(&turn, &[("request_new_executor", json!({ "purpose": "tell the mood" }))]);
     assert_eq!(world.take(&mut turn, command), ["model_answered", "wish_observed", "observation_kept", "model_asked"]);
 }

@@ -6,6 +6,7 @@
 //! target that the words do not hold.
 
 mod about;
+pub mod again;
 pub mod answer;
 mod attempt;
 mod build;
@@ -18,6 +19,7 @@ mod items;
 mod lexicon;
 mod lift;
 mod narrowed;
+mod once;
 mod recurring;
 mod shell;
 pub mod skills;
@@ -37,12 +39,12 @@ pub use self::narrowed::propose_only;
 pub use self::template::{TemplateError, check_template};
 pub use self::tools::{Tool, Tools};
 
-use self::attempt::{Attempt, DOUBT_PERMILLE, OVERRULED_PERMILLE, by_usage, has_unknown, is_function, of_acts};
+use self::attempt::{Attempt, by_usage, has_unknown, is_function, of_acts};
 use self::build::Trouble;
 use self::items::{Item, What};
 use crate::manifest::Role;
 use crate::messages::{Language, Messages};
-use crate::plan::{Abstention, AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
+use crate::plan::{Abstention, AbstentionKind, AnswerSpec, Plan};
 use crate::rules::prefilter::{Candidate, Hints, Ranking};
 
 /// The longest sentence that is planned, in bytes; a longer one is refused with a plain message.
@@ -168,7 +170,7 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
     }
     let ranking = tools.prefilter().rank(text, &hints::hints(lexicons, &items));
     let usual = usage::Usage::embedded().rank(&usage::features(lexicons, text, &items));
-    if let Some(plan) = again(lexicons, tools, messages, facts, language, (text, &items), &usual) {
+    if let Some(plan) = again::again(lexicons, tools, messages, facts, language, (text, &items), &usual) {
         let Ranking { candidates, k, confidence_permille, .. } = ranking;
         return Proposal { language, plan, candidates, k, confidence_permille };
     }
@@ -205,94 +207,6 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
     };
     let Ranking { candidates, k, confidence_permille, .. } = ranking;
     Proposal { language, plan, candidates, k, confidence_permille }
-}
-
-/// What is asked to happen again and again: the request that is left must itself be one that can be planned.
-fn again(
-    lexicons: &Lexicons,
-    tools: &Tools,
-    messages: &Messages,
-    facts: &Facts<'_>,
-    language: Language,
-    (text, items): (&str, &[Item]),
-    usual: &[usage::Likely],
-) -> Option<Plan> {
-    let tool = tools.by_grammar("schedule", "recurring")?;
-    // «stop the weekly check» ends what comes round; it does not begin it.
-    let ends = |i: &Item| {
-        i.verb().is_some_and(|v| matches!(lexicons.verbs[v].verbs[0].as_str(), "cancel" | "pause" | "resume"))
-    };
-    if items.iter().find(|i| i.verb().is_some()).is_some_and(ends) {
-        return None;
-    }
-    if usual.first().is_some_and(|l| {
-        l.permille >= OVERRULED_PERMILLE && l.frame != "schedule_recurring" && l.frame.ends_with("_recurring")
-    }) {
-        return None;
-    }
-    // «for each year» need not recur.
-    let other = usual
-        .first()
-        .is_some_and(|l| l.permille >= DOUBT_PERMILLE && l.frame != "none" && !l.frame.ends_with("_recurring"));
-    let other = other && !usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 150);
-    let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);
-    let reminds = items.iter().any(|i| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule"));
-    let recurring = match recurring::recurring(lexicons, language, items, likely) {
-        recurring::Found::Unclear if likely || reminds => {
-            let message = messages.say(language, "planner.ask_time", json!({}));
-            return Some(abstain(0, AbstentionKind::Ask, message, Vec::new()));
-        }
-        recurring::Found::Nothing | recurring::Found::Unclear => return None,
-        recurring::Found::Time(recurring) if other && !recurring.timed => return None,
-        recurring::Found::Time(recurring) => recurring,
-    };
-    let spans: Vec<(usize, usize)> =
-        recurring.spans.iter().map(|span| (items[span.start].start, items[span.end - 1].end)).collect();
-    let (rest, asked) = left_of(text, &spans);
-    let inner = Facts { existing: &[], language: Some(language), ..*facts };
-    let planned = propose(lexicons, tools, messages, &inner, &rest).plan;
-    let grammar = |i: &Item| i.is_noise() || i.is_punctuation() || i.is(lexicon::Cue::Listener);
-    let about = items.iter().enumerate().any(|(at, i)| {
-        !recurring.spans.iter().any(|span| span.contains(&at))
-            && !grammar(i)
-            && i.verb().is_none_or(|v| lexicons.verbs[v].verbs[0] != "schedule")
-    });
-    if reminds && !about {
-        let message = messages.say(language, "planner.ask_reminder", json!({}));
-        return Some(abstain(planned.confidence_permille, AbstentionKind::Ask, message, Vec::new()));
-    }
-    if planned.abstention.is_some() && !reminds {
-        return Some(planned);
-    }
-    let words = |(start, end): (usize, usize)| Origin::Words { start: lift::byte(start), end: lift::byte(end) };
-    // The days, where the time stands apart from them.
-    let said = spans.iter().copied().max_by_key(|(start, end)| end - start)?;
-    let provenance = [("/schedule".to_owned(), words(said)), ("/query".to_owned(), words(asked))];
-    let step = PlannedStep {
-        tool: tool.name().to_owned(),
-        args: json!({ "schedule": recurring.cron, "query": rest }),
-        provenance: provenance.into_iter().collect(),
-    };
-    Some(Plan { steps: vec![step], abstention: None, answer: AnswerSpec::Result, ..planned })
-}
-
-/// What is left of the text without these spans, and from where to where it reaches.
-fn left_of(text: &str, spans: &[(usize, usize)]) -> (String, (usize, usize)) {
-    let outer = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '.');
-    let mut pieces = Vec::new();
-    let mut from = 0;
-    for &(start, end) in spans.iter().chain([&(text.len(), text.len())]) {
-        let piece = &text[from..start.max(from)];
-        let kept = piece.trim_matches(outer);
-        if !kept.is_empty() {
-            let first = from + (piece.len() - piece.trim_start_matches(outer).len());
-            pieces.push((first, first + kept.len()));
-        }
-        from = end;
-    }
-    let words: Vec<&str> = pieces.iter().map(|&(start, end)| &text[start..end]).collect();
-    let reach = pieces.first().map_or((0, 0), |first| (first.0, pieces.last().map_or(first.1, |last| last.1)));
-    (words.join(" "), reach)
 }
 
 /// Characters that no keyboard writes and that a terminal may obey; inside of a name that exists they are the name's.

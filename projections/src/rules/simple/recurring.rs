@@ -1,6 +1,6 @@
 //! Recurring times: «every weekday at 8:30», «alle 22:15 di ogni sera», as five fields of cron, and the request that is left.
 //!
-//! It reads a cadence and a time beside it. What has no cadence («tomorrow at 8») is none of its business.
+//! It reads a cadence and a time beside it. What has no cadence («tomorrow at 8») is read in `once`.
 
 use super::items::{Item, What};
 use super::lexicon::{Cue, Lexicons, Period, Recurrence, Sense};
@@ -9,8 +9,8 @@ use crate::messages::Language;
 /// A recurring time, and the items that say it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recurring {
-    /// Minute, hour, day of the month, month, day of the week.
-    pub(crate) cron: String,
+    /// As a cadence is written: five fields of cron, `every_90_minutes`, `at:2026-11-23T08:00`.
+    pub(crate) when: String,
     /// The items that say it: first and one past the last, in their order. Two where the time stands apart from the days.
     pub(crate) spans: Vec<std::ops::Range<usize>>,
     /// A time of day was said too.
@@ -41,7 +41,7 @@ enum Cadence {
 }
 
 /// A word and the item that it belongs to. What is no word is a bar that nothing reads across.
-type Token = (String, usize);
+pub(super) type Token = (String, usize);
 
 /// Reads the recurring time of a sentence.
 ///
@@ -57,7 +57,7 @@ pub(crate) fn recurring(lexicons: &Lexicons, language: Language, items: &[Item],
     tables.into_iter().map(read).find(|found| *found != Found::Nothing).unwrap_or(Found::Nothing)
 }
 
-fn tokens(items: &[Item]) -> Vec<Token> {
+pub(super) fn tokens(items: &[Item]) -> Vec<Token> {
     let mut tokens = Vec::new();
     for (at, item) in items.iter().enumerate() {
         match &item.what {
@@ -71,17 +71,17 @@ fn tokens(items: &[Item]) -> Vec<Token> {
     tokens
 }
 
-struct Reader<'a> {
-    lexicons: &'a Lexicons,
-    language: Language,
-    words: &'a Recurrence,
-    items: &'a [Item],
-    tokens: &'a [Token],
-    likely: bool,
+pub(super) struct Reader<'a> {
+    pub(super) lexicons: &'a Lexicons,
+    pub(super) language: Language,
+    pub(super) words: &'a Recurrence,
+    pub(super) items: &'a [Item],
+    pub(super) tokens: &'a [Token],
+    pub(super) likely: bool,
 }
 
 /// Minutes since midnight, and one past the last token.
-type Time = (i64, usize);
+pub(super) type Time = (i64, usize);
 
 impl Reader<'_> {
     fn read(&self) -> Found {
@@ -102,16 +102,17 @@ impl Reader<'_> {
             let minutes = self.at_part(time, late.or(part.as_deref()));
             let within = |at: usize| (from..to).contains(&at) || apart.as_ref().is_some_and(|s| s.contains(&at));
             // A time of day that went into nothing would make it another one.
-            let left = (0..self.tokens.len()).any(|at| !within(at) && self.is_clock(at));
+            let left = (0..self.tokens.len())
+                .any(|at| !within(at) && (self.is_clock(at) || (self.likely && self.weekday(at).is_some())));
             // «every other day… no, every day»: which one is meant is for the person to say.
             let again = (to..self.tokens.len()).any(|at| !within(at) && self.cadence(at).is_some());
             let cron = cron(&cadence, minutes, day).filter(|_| !left && !again);
-            let Some(cron) = cron else { return Found::Unclear };
+            let Some(when) = cron else { return Found::Unclear };
             let mut spans: Vec<_> = std::iter::once(from..to).chain(apart).collect();
             spans.sort_by_key(|s| s.start);
             let items = |s: std::ops::Range<usize>| self.tokens[s.start].1..self.tokens[s.end - 1].1 + 1;
             let spans = spans.into_iter().map(items).collect();
-            return Found::Time(Recurring { cron, spans, timed: time.is_some() });
+            return Found::Time(Recurring { when, spans, timed: time.is_some() });
         }
         Found::Nothing
     }
@@ -160,12 +161,12 @@ impl Reader<'_> {
         figure || at_hour || spoken
     }
 
-    fn word(&self, at: usize) -> &str {
+    pub(super) fn word(&self, at: usize) -> &str {
         self.tokens.get(at).map_or("", |(word, _)| word)
     }
 
     /// One past the phrase of `phrases` that starts at `at`, the longest first.
-    fn phrase<'p>(&self, phrases: impl IntoIterator<Item = &'p String>, at: usize) -> Option<usize> {
+    pub(super) fn phrase<'p>(&self, phrases: impl IntoIterator<Item = &'p String>, at: usize) -> Option<usize> {
         let reads = |phrase: &String| {
             let mut to = at;
             for word in super::words::fold(phrase).split([' ', '\'']).filter(|w| !w.is_empty()) {
@@ -183,18 +184,18 @@ impl Reader<'_> {
         self.lexicons.senses_of(self.word(at), self.language).iter().find_map(read)
     }
 
-    fn number(&self, at: usize) -> Option<i64> {
+    pub(super) fn number(&self, at: usize) -> Option<i64> {
         self.word(at)
             .parse()
             .ok()
             .or_else(|| self.sense(at, |s| if let Sense::Number(n) = s { Some(*n) } else { None }))
     }
 
-    fn period(&self, at: usize) -> Option<Period> {
+    pub(super) fn period(&self, at: usize) -> Option<Period> {
         self.sense(at, |s| if let Sense::Period(p) = s { Some(*p) } else { None })
     }
 
-    fn weekday(&self, at: usize) -> Option<i8> {
+    pub(super) fn weekday(&self, at: usize) -> Option<i8> {
         let plain = |at: usize| self.sense(at, |s| if let Sense::Weekday(n) = s { Some(*n % 7) } else { None });
         plain(at).or_else(|| {
             let singular = self.word(at).strip_suffix('s')?;
@@ -203,8 +204,18 @@ impl Reader<'_> {
         })
     }
 
+    /// The month that is named at `at`, from 1.
+    pub(super) fn month(&self, at: usize) -> Option<i8> {
+        self.sense(at, |s| if let Sense::Month(n) = s { Some(*n) } else { None })
+    }
+
+    /// «third», as a number.
+    pub(super) fn ordinal(&self, at: usize) -> Option<i64> {
+        self.sense(at, |s| if let Sense::Ordinal(n) = s { Some(*n) } else { None })
+    }
+
     /// The part of the day that is named at `at`.
-    fn part(&self, at: usize) -> Option<&str> {
+    pub(super) fn part(&self, at: usize) -> Option<&str> {
         self.words.parts.contains_key(self.word(at)).then(|| self.word(at))
     }
 
@@ -333,7 +344,7 @@ impl Reader<'_> {
             (None, Some(n)) => (n, from + 1),
             (None, None) => (1, from),
         };
-        if !(1..=59).contains(&count) {
+        if count < 0 {
             return None;
         }
         let cadence = match self.period(unit)? {
@@ -370,14 +381,14 @@ impl Reader<'_> {
         }
     }
 
-    fn skip_links(&self, at: usize) -> usize {
+    pub(super) fn skip_links(&self, at: usize) -> usize {
         let linking = |at: usize| self.word(at) == "," || self.words.on.iter().any(|w| w == self.word(at));
         let next = at + usize::from(linking(at));
         if self.clock(next).is_some() || self.phrase(&self.words.at, next).is_some() { next } else { at }
     }
 
     /// A time of day that starts at `at`: «at 8», «alle 22:15», «at noon», «8:30».
-    fn time(&self, at: usize) -> Option<Time> {
+    pub(super) fn time(&self, at: usize) -> Option<Time> {
         let led = self.phrase(&self.words.at, at);
         let from = led.unwrap_or(at);
         let from = self.phrase(&self.words.at, from).unwrap_or(from);
@@ -450,7 +461,7 @@ impl Reader<'_> {
     }
 
     /// A time of day that ends right before `at`, and its first token.
-    fn time_before(&self, at: usize) -> Option<(i64, usize)> {
+    pub(super) fn time_before(&self, at: usize) -> Option<(i64, usize)> {
         let ends = |to: usize| {
             to == at || (to + 1 == at && (self.word(to) == "," || self.words.on.iter().any(|w| w == self.word(to))))
         };
@@ -479,7 +490,7 @@ impl Reader<'_> {
     }
 
     /// «in the evening», «di sera»: a part of the day right after a time.
-    fn part_after(&self, to: usize) -> (Option<&str>, usize) {
+    pub(super) fn part_after(&self, to: usize) -> (Option<&str>, usize) {
         for skip in 0..3 {
             let between = (to..to + skip)
                 .all(|i| matches!(self.word(i), "in" | "the" | "di" | "del" | "della" | "at" | "of" | "nel"));
@@ -491,7 +502,7 @@ impl Reader<'_> {
     }
 
     /// The time with what the part of the day makes of it; eight in the morning when nothing is said.
-    fn at_part(&self, time: Option<i64>, part: Option<&str>) -> i64 {
+    pub(super) fn at_part(&self, time: Option<i64>, part: Option<&str>) -> i64 {
         let usual = part.and_then(|part| self.words.parts.get(part)).map_or(8, |hour| i64::from(*hour));
         let Some(minutes) = time else { return usual * 60 };
         let Some(part) = part else { return minutes };
@@ -506,10 +517,13 @@ fn cron(cadence: &Cadence, minutes: i64, day: Option<i64>) -> Option<String> {
     let (minute, hour) = (minutes % 60, minutes / 60);
     let every = |n: i64| if n == 1 { "*".to_owned() } else { format!("*/{n}") };
     Some(match cadence {
-        Cadence::Minutes(n) => format!("{} * * * *", every(*n)),
-        Cadence::Hours(n) if *n < 24 => format!("0 {} * * *", every(*n)),
-        Cadence::Days(n) if *n < 29 => format!("{minute} {hour} {} * *", every(*n)),
-        Cadence::Hours(_) | Cadence::Days(_) => return None,
+        // What does not divide an hour or a day is no line of cron: its steps would be of two lengths.
+        Cadence::Minutes(n) if *n > 0 && *n < 60 && 60 % *n == 0 => format!("{} * * * *", every(*n)),
+        Cadence::Hours(n) if *n > 0 && *n < 24 && 24 % *n == 0 => format!("0 {} * * *", every(*n)),
+        Cadence::Minutes(n) if *n <= 366 * 24 * 60 => format!("every_{n}_minutes"),
+        Cadence::Hours(n) if *n <= 366 * 24 => format!("every_{n}_hours"),
+        Cadence::Days(n) if *n > 0 && *n < 29 => format!("{minute} {hour} {} * *", every(*n)),
+        Cadence::Minutes(_) | Cadence::Hours(_) | Cadence::Days(_) => return None,
         Cadence::Weekly(days) => {
             let days: Vec<String> = days.iter().map(i8::to_string).collect();
             format!("{minute} {hour} * * {}", days.join(","))

@@ -8,11 +8,13 @@ mod append;
 mod bursts;
 mod cage;
 mod cold_call;
+mod daemon;
 mod group;
 mod history;
 mod planner;
 mod prefilter;
 mod replay;
+mod schedules;
 mod sqlite;
 mod steps;
 mod table;
@@ -31,6 +33,8 @@ const SECTIONS: &[Section] = &[
     ("prefilter", prefilter::run),
     ("cold_call", cold_call::run),
     ("turn", turn::run),
+    ("daemon", daemon::run),
+    ("schedules", schedules::run),
 ];
 
 fn main() {

@@ -237,7 +237,10 @@ impl Builder<'_> {
         if noun.is_none() && !implied {
             return Ok(false);
         }
-        if self.items.iter().any(|i| matches!(i.what, What::Path { .. } | What::Globs { .. } | What::Url(_))) {
+        // «stop the inbox task» speaks of a task, even where something on the disk is called so.
+        let plain = |i: &Item| self.text[i.start..i.end].chars().all(char::is_alphanumeric);
+        let spans = |i: &Item| matches!(i.what, What::Path { .. } | What::Globs { .. } | What::Url(_)) && !plain(i);
+        if self.items.iter().any(spans) {
             return Ok(false);
         }
         let class = |name: &[&str]| {

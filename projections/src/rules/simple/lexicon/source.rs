@@ -217,8 +217,27 @@ pub(crate) struct Recurrence {
     pub(crate) fractions: BTreeMap<String, u8>,
     /// «to», between two days of the week.
     pub(crate) through: Vec<String>,
+    /// «in», before a stretch of time: that long from now.
+    pub(crate) after: Vec<String>,
+    /// «an», before a unit of time.
+    pub(crate) one: Vec<String>,
+    /// «next», beside a day of the week: the one to come.
+    pub(crate) next: Vec<String>,
+    /// «tomorrow», «tonight».
+    pub(crate) days: BTreeMap<String, Day>,
     /// «say», «like»: stand between days and a time and say nothing.
     pub(crate) fillers: Vec<String>,
+}
+
+/// A day that is named from today on.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Day {
+    /// How many days from now.
+    pub(crate) after: i8,
+    /// The part of the day that it names too.
+    #[serde(default)]
+    pub(crate) part: Option<String>,
 }
 
 impl Request {

@@ -1,0 +1,170 @@
+//! What is asked to happen at times: again and again, or once later. The request that is left must itself be one that can be
+//! planned, or words to be reminded of.
+
+use serde_json::json;
+
+use super::attempt::{DOUBT_PERMILLE, OVERRULED_PERMILLE};
+use super::items::{self, Item};
+use super::{Facts, Lexicons, Tools, abstain, lexicon, lift, once, propose, recurring, usage};
+use crate::messages::{Language, Messages};
+use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
+use crate::rules::cadence::{Cadence, Zone};
+
+/// What is asked to happen again and again: the request that is left must itself be one that can be planned.
+pub(super) fn again(
+    lexicons: &Lexicons,
+    tools: &Tools,
+    messages: &Messages,
+    facts: &Facts<'_>,
+    language: Language,
+    (text, items): (&str, &[Item]),
+    usual: &[usage::Likely],
+) -> Option<Plan> {
+    let tool = tools.by_grammar("schedule", "recurring")?;
+    // «stop the weekly check» ends what comes round; it does not begin it.
+    let ends = |i: &Item| {
+        i.verb().is_some_and(|v| matches!(lexicons.verbs[v].verbs[0].as_str(), "cancel" | "pause" | "resume"))
+    };
+    if items.iter().find(|i| i.verb().is_some()).is_some_and(ends) {
+        return None;
+    }
+    if usual.first().is_some_and(|l| {
+        l.permille >= OVERRULED_PERMILLE && l.frame != "schedule_recurring" && l.frame.ends_with("_recurring")
+    }) {
+        return None;
+    }
+    // «for each year» need not recur.
+    let other = usual
+        .first()
+        .is_some_and(|l| l.permille >= DOUBT_PERMILLE && l.frame != "none" && !l.frame.ends_with("_recurring"));
+    let other = other && !usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 150);
+    let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);
+    let reminds = items.iter().any(|i| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule"));
+    // «next Monday at 9» is one Monday, though «Monday at 9» may be each.
+    let found = match recurring::recurring(lexicons, language, items, likely) {
+        _ if once::names_a_day(lexicons, language, items) => once::once(lexicons, language, items, facts, reminds),
+        recurring::Found::Nothing => once::once(lexicons, language, items, facts, reminds),
+        found => found,
+    };
+    let recurring = match found {
+        recurring::Found::Unclear if likely || reminds => {
+            let message = messages.say(language, "planner.ask_time", json!({}));
+            return Some(abstain(0, AbstentionKind::Ask, message, Vec::new()));
+        }
+        recurring::Found::Nothing | recurring::Found::Unclear => return None,
+        recurring::Found::Time(recurring) if other && !recurring.timed => return None,
+        recurring::Found::Time(recurring) => recurring,
+    };
+    // «every 0 minutes» is read and means nothing.
+    if let Err(error) = Zone::named(facts.zone).and_then(|zone| Cadence::read(&recurring.when, &zone)) {
+        let (key, values) = error.told();
+        return Some(abstain(0, AbstentionKind::Ask, messages.say(language, key, values), Vec::new()));
+    }
+    let spans: Vec<(usize, usize)> =
+        recurring.spans.iter().map(|span| (items[span.start].start, items[span.end - 1].end)).collect();
+    let (rest, asked) = left_of(text, &spans);
+    let inner = Facts { existing: &[], language: Some(language), ..*facts };
+    let planned = propose(lexicons, tools, messages, &inner, &rest).plan;
+    let grammar = |i: &Item| i.is_noise() || i.is_punctuation() || i.is(lexicon::Cue::Listener);
+    let about = items.iter().enumerate().any(|(at, i)| {
+        !recurring.spans.iter().any(|span| span.contains(&at))
+            && !grammar(i)
+            && i.verb().is_none_or(|v| lexicons.verbs[v].verbs[0] != "schedule")
+    });
+    if reminds && !about {
+        let message = messages.say(language, "planner.ask_reminder", json!({}));
+        return Some(abstain(planned.confidence_permille, AbstentionKind::Ask, message, Vec::new()));
+    }
+    if planned.abstention.is_some() && !reminds {
+        return Some(planned);
+    }
+    let words = |(start, end): (usize, usize)| Origin::Words { start: lift::byte(start), end: lift::byte(end) };
+    // The days, where the time stands apart from them.
+    let said = spans.iter().copied().max_by_key(|(start, end)| end - start)?;
+    let provenance = [("/schedule".to_owned(), words(said)), ("/query".to_owned(), words(asked))];
+    let step = PlannedStep {
+        tool: tool.name().to_owned(),
+        args: json!({ "schedule": recurring.when, "query": rest }),
+        provenance: provenance.into_iter().collect(),
+    };
+    Some(Plan { steps: vec![step], abstention: None, answer: AnswerSpec::Result, ..planned })
+}
+
+/// What is left of the text without these spans, and from where to where it reaches.
+fn left_of(text: &str, spans: &[(usize, usize)]) -> (String, (usize, usize)) {
+    let outer = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '.');
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for &(start, end) in spans.iter().chain([&(text.len(), text.len())]) {
+        let piece = &text[from..start.max(from)];
+        let kept = piece.trim_matches(outer);
+        if !kept.is_empty() {
+            let first = from + (piece.len() - piece.trim_start_matches(outer).len());
+            pieces.push((first, first + kept.len()));
+        }
+        from = end;
+    }
+    let words: Vec<&str> = pieces.iter().map(|&(start, end)| &text[start..end]).collect();
+    let reach = pieces.first().map_or((0, 0), |first| (first.0, pieces.last().map_or(first.1, |last| last.1)));
+    (words.join(" "), reach)
+}
+
+/// A time in words, all of them, as a cadence is written: «every Monday at 9», «tra 20 minuti». None where they say
+/// anything else.
+pub fn cadence(lexicons: &Lexicons, facts: &Facts<'_>, text: &str) -> Option<String> {
+    let told = facts.language.or_else(|| items::detect(lexicons, text)).unwrap_or(facts.fallback);
+    let others = Language::ALL.into_iter().filter(|language| *language != told);
+    std::iter::once(told).chain(others).find_map(|language| {
+        let items = super::sentence(lexicons, facts, language, text);
+        let found = match recurring::recurring(lexicons, language, &items, true) {
+            _ if once::names_a_day(lexicons, language, &items) => once::once(lexicons, language, &items, facts, true),
+            recurring::Found::Nothing => once::once(lexicons, language, &items, facts, true),
+            found => found,
+        };
+        let recurring::Found::Time(time) = found else { return None };
+        let within = |at: usize| time.spans.iter().any(|span| span.contains(&at));
+        let said = |(at, item): (usize, &Item)| within(at) || item.is_punctuation();
+        items.iter().enumerate().all(said).then_some(time.when)
+    })
+}
+
+/// What a person wants to be reminded of: «remind me to call Anna» is «call Anna». None where the words ask for something
+/// else.
+pub fn reminder(lexicons: &Lexicons, facts: &Facts<'_>, text: &str) -> Option<String> {
+    let language = facts.language.or_else(|| items::detect(lexicons, text)).unwrap_or(facts.fallback);
+    let items = items::items(lexicons, text, facts.existing, language);
+    let reminds = |i: &Item| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule");
+    let verb = items.iter().position(reminds)?;
+    if !items[..verb].iter().all(|i| i.is_noise() || i.is_punctuation() || i.is(lexicon::Cue::Listener)) {
+        return None;
+    }
+    let small = |i: &&Item| {
+        i.is(lexicon::Cue::Listener)
+            || i.is_punctuation()
+            || matches!(
+                i.folded.as_str(),
+                "to" | "that" | "of" | "about" | "di" | "che" | "del" | "della" | "me" | "mi"
+            )
+    };
+    let first = items[verb + 1..].iter().find(|i| !small(i))?;
+    let words = text.get(first.start..)?.trim().trim_end_matches(['.', '!', ' ']);
+    (!words.is_empty()).then(|| words.to_owned())
+}
+
+/// Whether a text is one of the written forms of a cadence, or words that mean one.
+pub fn read_cadence(
+    lexicons: &Lexicons,
+    facts: &Facts<'_>,
+    text: &str,
+) -> Result<(Cadence, Zone), crate::rules::cadence::CadenceError> {
+    use crate::rules::cadence::CadenceError;
+    let zone = Zone::named(facts.zone)?;
+    let read = match Cadence::read(text, &zone) {
+        Err(CadenceError::Form(form)) => match cadence(lexicons, facts, text) {
+            Some(written) => Cadence::read(&written, &zone),
+            None => Err(CadenceError::Form(form)),
+        },
+        read => read,
+    };
+    read.map(|cadence| (cadence, zone))
+}

@@ -1,0 +1,201 @@
+//! `metnos actor`: who the people are, and how much is done unasked for each.
+
+use clap::{Subcommand, ValueEnum};
+use metnos_projections::machines::actors::{Actor as Person, Command, Rejection, Role};
+use metnos_projections::messages::Language;
+use serde_json::{Value, json};
+
+use super::{Context, Failure, output};
+use crate::instance::{Instance, random};
+
+/// Letters and digits of a guest's id that are not taken for one another.
+const ID_DIGITS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+
+/// Know people.
+#[derive(Subcommand, Debug)]
+pub(super) enum Actor {
+    /// Who is known, with their addresses.
+    List,
+    /// Know a guest.
+    Add {
+        /// What you call them.
+        name: String,
+        /// Their language.
+        #[arg(long, value_name = "LANG", value_parser = super::language)]
+        language: Option<Language>,
+    },
+    /// Say how much is done unasked for someone.
+    Autonomy {
+        /// Who: an id or a name.
+        actor: String,
+        /// How much.
+        #[arg(value_enum)]
+        autonomy: Level,
+    },
+    /// Say which language someone is answered in where their words do not tell.
+    Language {
+        /// Who: an id or a name.
+        actor: String,
+        /// en or it.
+        #[arg(value_parser = super::language)]
+        language: Language,
+    },
+    /// Forget every address of someone: from their next message on they reach nothing.
+    Revoke {
+        /// Who: an id or a name.
+        actor: String,
+    },
+}
+
+/// How much is done unasked.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(super) enum Level {
+    /// Looking alone.
+    ReadOnly,
+    /// Acting after a yes.
+    Supervised,
+    /// Acting, but for what is critical.
+    Full,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read_only",
+            Self::Supervised => "supervised",
+            Self::Full => "full",
+        }
+    }
+}
+
+pub(super) fn run(context: &Context, command: &Actor) -> Result<u8, Failure> {
+    let instance = context.instance()?;
+    match command {
+        Actor::List => list(context, &instance),
+        Actor::Add { name, language } => return add(context, &instance, name, *language),
+        Actor::Autonomy { actor, autonomy } => {
+            let actor = known(&instance, actor)?;
+            let autonomy = autonomy.name().to_owned();
+            change(&instance, Command::SetAutonomy { actor: actor.clone(), autonomy: autonomy.clone() })?;
+            done(context, &instance, "actor.autonomy", &json!({ "actor": actor, "autonomy": autonomy }));
+        }
+        Actor::Language { actor, language } => {
+            let actor = known(&instance, actor)?;
+            let language = language.code().to_owned();
+            change(&instance, Command::SetLanguage { actor: actor.clone(), language: language.clone() })?;
+            done(context, &instance, "actor.language", &json!({ "actor": actor, "language": language }));
+        }
+        Actor::Revoke { actor } => {
+            let actor = known(&instance, actor)?;
+            let count = revoke(&instance, &actor)?;
+            done(context, &instance, "actor.revoked", &json!({ "actor": actor, "count": count }));
+        }
+    }
+    Ok(0)
+}
+
+/// The id of someone who was named by id or by name.
+pub(super) fn known(instance: &Instance, named: &str) -> Result<String, Failure> {
+    let actors = instance.actors();
+    let of_name = |actor: &Person| actor.name.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(named));
+    let mut found: Vec<&String> =
+        actors.actors.iter().filter(|(id, actor)| *id == named || of_name(actor)).map(|(id, _)| id).collect();
+    match (found.pop(), found.is_empty()) {
+        (Some(id), true) => Ok(id.clone()),
+        (Some(_), false) => {
+            Err(Failure::refused(format!("several people are called {named}"), "say the id: metnos actor list"))
+        }
+        (None, _) => Err(Failure::refused(format!("there is nobody called {named}"), "metnos actor list")),
+    }
+}
+
+/// Changes who the people are; a refusal says what to do instead.
+pub(super) fn change(instance: &Instance, command: Command) -> Result<(), Failure> {
+    instance.change_actors(command)?.map_err(|rejection| refused(&rejection))
+}
+
+pub(super) fn refused(rejection: &Rejection) -> Failure {
+    let hint = match rejection {
+        Rejection::TooManyCodes(_) | Rejection::Spent | Rejection::Expired(_) => "metnos pair list",
+        Rejection::NobodySuch(_)
+        | Rejection::Taken(_)
+        | Rejection::Full
+        | Rejection::Bound(_)
+        | Rejection::Unbound
+        | Rejection::NotTheFirst => "metnos actor list",
+    };
+    Failure::refused(rejection.to_string(), hint)
+}
+
+fn list(context: &Context, instance: &Instance) {
+    let actors = instance.actors();
+    if context.global.json {
+        let shown: Vec<Value> = actors
+            .actors
+            .iter()
+            .map(|(id, actor)| {
+                let addresses: Vec<Value> =
+                    actor.addresses.iter().map(|(on, at)| json!({ "channel": on, "address": at })).collect();
+                json!({
+                    "actor": id, "role": actor.role, "name": actor.name, "language": actor.language,
+                    "autonomy": instance.as_actor(id).autonomy(), "addresses": addresses,
+                })
+            })
+            .collect();
+        return output::result_json(&json!({ "actors": shown }));
+    }
+    let rows: Vec<Vec<String>> = actors
+        .actors
+        .iter()
+        .map(|(id, actor)| {
+            let addresses: Vec<String> = actor.addresses.iter().map(|(on, at)| format!("{on} {at}")).collect();
+            let language = instance.as_actor(id).language().code().to_owned();
+            let name = actor.name.clone().unwrap_or_default();
+            vec![id.clone(), name, instance.as_actor(id).autonomy(), language, addresses.join(", ")]
+        })
+        .collect();
+    let heading = |key: &str| context.text(instance, &format!("actor.heading_{key}"), &json!({}));
+    let headings = ["actor", "name", "autonomy", "language", "addresses"].map(heading);
+    output::result(&output::table(&headings.each_ref().map(String::as_str), &rows));
+}
+
+fn add(context: &Context, instance: &Instance, name: &str, language: Option<Language>) -> Result<u8, Failure> {
+    let name = name.trim();
+    let is_plain = !name.is_empty() && name.len() <= 64 && !name.chars().any(char::is_control);
+    if !is_plain || instance.actors().actors.values().any(|actor| actor.name.as_deref() == Some(name)) {
+        return Err(Failure::usage("a name is a short text that nobody else has", "metnos actor list"));
+    }
+    let digit = |byte: u8| char::from(ID_DIGITS[usize::from(byte % 32)]);
+    let actor = format!("guest_{}", random::<6>().map(digit).iter().collect::<String>());
+    change(instance, Command::Add { actor: actor.clone(), role: Role::Guest, name: Some(name.to_owned()) })?;
+    if let Some(language) = language {
+        change(instance, Command::SetLanguage { actor: actor.clone(), language: language.code().to_owned() })?;
+    }
+    done(context, instance, "actor.added", &json!({ "actor": actor, "name": name }));
+    Ok(0)
+}
+
+/// Forgets the addresses and the open codes of someone; how many addresses there were.
+fn revoke(instance: &Instance, actor: &str) -> Result<usize, Failure> {
+    let actors = instance.actors();
+    for (pairing, _) in actors.pairings.iter().filter(|(_, code)| code.actor == actor && !code.is_spent) {
+        change(instance, Command::Withdraw { pairing: pairing.clone() })?;
+    }
+    let addresses = actors.get(actor).map(|actor| actor.addresses.clone()).unwrap_or_default();
+    for (channel, address) in addresses.clone() {
+        change(instance, Command::Unbind { channel, address })?;
+    }
+    Ok(addresses.len())
+}
+
+/// Says what was done; in JSON, what it was done with.
+pub(super) fn done(context: &Context, instance: &Instance, key: &str, values: &Value) {
+    if context.global.json {
+        let mut shown = values.clone();
+        shown["ok"] = true.into();
+        output::result_json(&shown);
+    } else {
+        output::result(&context.text(instance, key, values));
+    }
+}

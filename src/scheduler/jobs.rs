@@ -1,0 +1,119 @@
+//! What the program does by itself at night: a table of jobs, each a schedule of its own with history and pause.
+//!
+//! A job is run again the next night whatever became of it, so it must do no harm twice.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use metnos_log::Micros;
+use metnos_log::event::schedule::Contract;
+use metnos_projections::machines::actors::SYSTEM;
+use metnos_projections::machines::mnestome;
+use metnos_projections::machines::schedules::{Command, Rejection};
+use metnos_projections::messages::Language;
+use metnos_projections::rules::cadence::{self, Cadence, CadenceError, Zone};
+
+use super::change;
+use crate::instance::{Instance, InstanceError, now};
+use crate::projector::Projected;
+use crate::snapshots;
+
+/// Something that the program does by itself.
+pub struct Job {
+    /// Names it, and its schedule.
+    pub name: &'static str,
+    /// When, in the owner's local time, as a cadence is written.
+    pub cadence: &'static str,
+    /// Does it; the error is said to the owner.
+    pub run: fn(&Instance, Micros) -> Result<(), String>,
+}
+
+/// All of them.
+pub fn jobs() -> &'static [Job] {
+    const JOBS: &[Job] = &[
+        Job { name: "monthly-state", cadence: "daily@00:01", run: monthly_state },
+        Job { name: "checkpoints", cadence: "daily@03:00", run: checkpoints },
+        Job { name: "ager-mnests", cadence: "daily@04:00", run: age_mnests },
+    ];
+    JOBS
+}
+
+/// The job of that name.
+pub fn find(name: &str) -> Option<&'static Job> {
+    jobs().iter().find(|job| job.name == name)
+}
+
+/// Writes the projections' checkpoints, so that the next start folds one day at the most.
+fn checkpoints(instance: &Instance, _now: Micros) -> Result<(), String> {
+    instance.catch_up().map_err(|error| error.to_string())?;
+    instance.alone(|| instance.save_projections(0)).map_err(|error| error.to_string())
+}
+
+/// Takes the state of each month that has ended and has none: the first night of a month does, and the first after a while
+/// without a daemon.
+fn monthly_state(instance: &Instance, now: Micros) -> Result<(), String> {
+    snapshots::take_months(instance, now).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Looks at what fades, once a day.
+fn age_mnests(instance: &Instance, now: Micros) -> Result<(), String> {
+    let zone = TimeZone::get(&instance.settings.zone).map_err(|error| error.to_string())?;
+    let moment = Timestamp::from_microsecond(now.0).map_err(|error| error.to_string())?;
+    let day = moment.to_zoned(zone).strftime("%Y-%m-%d").to_string();
+    let age = |then: &Projected| mnestome::age(&then.mnestome, &day, now).map(|events| ("mnestome".to_owned(), events));
+    match instance.decide(age).map_err(|error| error.to_string())? {
+        // Run by hand as well, the night has nothing left to do.
+        Ok(()) | Err(mnestome::Rejection::AlreadyAged(_)) => Ok(()),
+        Err(refused) => Err(refused.to_string()),
+    }
+}
+
+/// Makes a schedule of each job that has none. What was paused or cancelled stays so.
+pub fn install_missing(instance: &Instance) -> Result<(), InstanceError> {
+    let instance = &instance.as_actor(SYSTEM);
+    for job in jobs().iter().filter(|job| instance.schedules().get(job.name).is_none()) {
+        let contract = match contract(instance, job) {
+            Ok(contract) => contract,
+            Err(error) => {
+                tracing::error!(job = job.name, %error, "a job cannot be scheduled");
+                continue;
+            }
+        };
+        let (actor, name) = (SYSTEM.to_owned(), job.name.to_owned());
+        let create =
+            Command::Create { actor, job: Some(name.clone()), what: name, contract: Box::new(contract), turn: None };
+        match change(instance, &create)? {
+            Ok(_) | Err(Rejection::Taken(_)) => {}
+            Err(error) => tracing::error!(job = job.name, %error, "a job cannot be scheduled"),
+        }
+    }
+    Ok(())
+}
+
+fn contract(instance: &Instance, job: &Job) -> Result<Contract, CadenceError> {
+    let zone = Zone::named(&instance.settings.zone)?;
+    let cadence = Cadence::read(job.cadence, &zone)?;
+    Ok(Contract {
+        kind: "job".to_owned(),
+        cadence: cadence.to_string(),
+        anchor: now().0,
+        words: words(instance, &cadence, &zone),
+        zone: zone.name().to_owned(),
+        zone_version: cadence::database_version().to_owned(),
+        on_failure: "notify".to_owned(),
+        // A night that failed is no reason to leave the next one out.
+        failures_max: u32::MAX,
+        timeout_s: 3600,
+        channel: "console".to_owned(),
+        language: instance.language().code().to_owned(),
+        folder: instance.dirs.user_home.to_string_lossy().into_owned(),
+        ..Contract::default()
+    })
+}
+
+/// A cadence in the words of every language.
+pub(super) fn words(instance: &Instance, cadence: &Cadence, zone: &Zone) -> BTreeMap<String, String> {
+    let said = |language: Language| cadence::said(&instance.rules.messages, language, cadence, zone);
+    Language::ALL.into_iter().map(|language| (language.code().to_owned(), said(language))).collect()
+}
