@@ -382,7 +382,9 @@ fn is_understood(instance: &Instance, text: &str) -> Result<bool, Failure> {
     let (approve, channel) = ("none".to_owned(), "console".to_owned());
     let request = Request { text: text.to_owned(), approve, folder, channel, ..Request::default() };
     let turn = plan::rehearse(instance, &request)?;
-    Ok(turn.plan.is_some_and(|plan| plan.abstention.is_none() && !plan.steps.is_empty()))
+    // What a model would make of it is not known before it is asked.
+    let plan = if turn.is_model_planned() { turn.aside } else { turn.plan };
+    Ok(plan.is_some_and(|plan| plan.abstention.is_none() && !plan.steps.is_empty()))
 }
 
 /// A line that begins with a slash is a command, unless it begins with a path.
