@@ -64,7 +64,9 @@ fn is_understood(instance: &Instance, folder: &Path, text: &str) -> Result<bool,
     let (approve, channel) = ("none".to_owned(), "console".to_owned());
     let (text, folder) = (text.to_owned(), folder.to_owned());
     let turn = rehearse(instance, &Request { text, approve, folder, channel, ..Request::default() })?;
-    Ok(turn.plan.is_some_and(|plan| plan.abstention.is_none() && !plan.steps.is_empty()))
+    // What a model would make of it is not known before it is asked.
+    let plan = if turn.is_model_planned() { turn.aside } else { turn.plan };
+    Ok(plan.is_some_and(|plan| plan.abstention.is_none() && !plan.steps.is_empty()))
 }
 
 /// Decides the opening and the first step without running anything.

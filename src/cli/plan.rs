@@ -40,6 +40,10 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<u8, Failure> {
 /// `{"engine","confidence","steps","abstained","question"?}`; what guard or policy forbid counts as abstained.
 fn shown(turn: &Turn) -> Value {
     let Some(plan) = &turn.plan else { return json!({ "steps": [], "abstained": true }) };
+    if let Some(proposer) = turn.proposer().filter(|_| turn.is_model_planned()) {
+        let tools = json!(turn.candidates);
+        return json!({ "engine": plan.engine, "model": proposer.model, "tools": tools, "steps": [], "abstained": false });
+    }
     let forbidden = matches!(turn.final_class.as_deref(), Some("vaglio_guard" | "vaglio_judge" | "policy_violation"));
     let steps: Vec<Value> = plan.steps.iter().map(|step| json!({ "tool": step.tool, "args": step.args })).collect();
     let mut shown = json!({
@@ -66,6 +70,9 @@ fn for_people(context: &Context, instance: &Instance, turn: &Turn, shown: &Value
         && shown["steps"].as_array().is_none_or(Vec::is_empty)
     {
         return text.to_owned();
+    }
+    if let Some(model) = shown.get("model") {
+        return context.text(instance, "plan.by_model", &json!({ "model": model, "tools": shown["tools"] }));
     }
     let mut lines = Vec::new();
     for (number, step) in (1..).zip(turn.plan.iter().flat_map(|plan| &plan.steps)) {

@@ -269,7 +269,7 @@ fn a_turn_that_is_stopped_asks_no_more() {
         arrived.recv().unwrap();
         raised.cancel();
     });
-    let asked = Models::default().ask(&binding(&server.url, 600), None, BODY, &cancel, &|_| {});
+    let asked = Models::default().ask(&binding(&server.url, 30), None, BODY, &cancel, &|_| {});
     stopper.join().unwrap();
     assert!(asked.outcome.is_none());
 }

@@ -356,6 +356,9 @@ fn without_its_server_a_turn_ends_plainly_or_as_the_built_in_engine_has_it() {
     assert_ne!(ran.code, 0);
     let said = format!("{}{}", ran.out, ran.err);
     assert!(said.contains(&format!("127.0.0.1:{port}")) && said.contains("metnos model test wise"), "{said}");
+    // Nothing is sent to say what would be done.
+    let planned = home.run(["plan", "gioca a briscola con me, per favore, e fammi vincere"]);
+    assert!(planned.code == 0 && planned.out.contains("The model scripted"), "{} {}", planned.out, planned.err);
     let tested = home.run(["model", "test"]);
     assert!(tested.code == 2 && tested.err.contains("hint:"), "{}", tested.err);
     home.is_whole();
