@@ -1,5 +1,6 @@
 //! One example of every kind, with every optional field filled: what the pinned bytes are made of. Tests only.
 
+mod channels;
 mod schedules;
 
 use std::collections::BTreeMap;
@@ -8,10 +9,6 @@ use serde_json::json;
 
 use super::Event;
 use super::actor::{ActorAdded, AddressBound, AddressRevoked, AutonomySet, LanguageSet, PairingIssued, PairingRevoked};
-use super::channel::{
-    Bound, Button, ButtonPressed, DeliveryFailed, DeliveryStarted, DocumentReceived, MessageMaybeSent, MessageQueued,
-    MessageSent, UpdateReceived, UpdateSettled,
-};
 use super::dialog::{Choice, DialogAnswered, DialogExpired, DialogOpened, DialogWithdrawn};
 use super::executor::{
     Artefact, BirthTestsRun, CaseVerdict, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged,
@@ -32,7 +29,7 @@ use super::turn::{
     TurnCancelled, TurnClosed, TurnOpened, TurnResumed, TurnSuspended, VerdictGiven,
 };
 use crate::canonical::Json;
-use crate::id::{EventId, TurnId};
+use crate::id::TurnId;
 use crate::kept::{BlobHash, INLINE_BYTES_MAX, Kept};
 
 /// One example of every kind, as its schema began.
@@ -46,7 +43,7 @@ pub(super) fn examples() -> Vec<Event> {
         courses(),
         dialogs(),
         actors(),
-        channels(),
+        channels::examples(),
         mnestome(),
         states(),
         schedules::examples(),
@@ -77,48 +74,6 @@ fn actors() -> Vec<Event> {
         AddressRevoked { actor: actor.clone(), channel, address }.into(),
         AutonomySet { actor: actor.clone(), autonomy: text("full") }.into(),
         LanguageSet { actor, language: text("it") }.into(),
-    ]
-}
-
-fn channels() -> Vec<Event> {
-    let (channel, address) = (text("telegram"), text("42"));
-    let (update, message) = (EventId([5; 16]), EventId([6; 16]));
-    vec![
-        UpdateReceived {
-            channel: channel.clone(),
-            account: text("1234567"),
-            update: 700_000_001,
-            kind: text("message"),
-            address: Some(address.clone()),
-            raw: Kept::text("{\"update_id\":700000001}"),
-        }
-        .into(),
-        UpdateSettled { update, outcome: text("turn") }.into(),
-        ButtonPressed { update, outcome: text("accepted"), message: Some(message), button: Some(text("yes")) }.into(),
-        DocumentReceived { update, path: Kept::text("/home/owner/metnos/inbox/a.csv"), bytes: 12, content: hash(9) }
-            .into(),
-        MessageQueued {
-            channel,
-            address,
-            purpose: text("consent"),
-            text: Kept::text("May it?"),
-            is_fixed: true,
-            buttons: vec![Button { id: text("yes"), label: text("Yes") }],
-            bound: Some(Bound {
-                turn: TurnId([7; 16]),
-                digest: "cd".repeat(32),
-                approver: text("owner"),
-                until: 1_700_000_600_000_000,
-            }),
-            reply_to: Some(11),
-            for_event: Some(update),
-        }
-        .into(),
-        DeliveryStarted { message, piece: 0 }.into(),
-        MessageSent { message, piece: 0, pieces: 2, receipt: 12 }.into(),
-        MessageMaybeSent { message, piece: 1, why: text("restart") }.into(),
-        DeliveryFailed { message, class: text("blocked"), reason: Kept::text("the bot was blocked by the user") }
-            .into(),
     ]
 }
 
