@@ -100,15 +100,8 @@ fn mnestome() -> Vec<Event> {
     };
     let (src, src_version) = (text("read_files"), text("1.0.0"));
     vec![
-        WishObserved {
-            src,
-            src_version,
-            dst: text("extract_invoices"),
-            desired,
-            purpose: Some(text("find the number of each invoice")),
-            turn: TurnId([5; 16]),
-        }
-        .into(),
+        WishObserved { src, src_version, dst: text("extract_invoices"), desired, purpose: None, turn: TurnId([5; 16]) }
+            .into(),
         MnestsSeeded { pairs: vec![["find_files", "1.0.0", "sort_entries", "1.1.0"].map(text)] }.into(),
         MnestRetagged { mnest: text("01ARZ3NDEKTSV4RRFFQ69G5FAV"), tags: vec![text("invoice")] }.into(),
         AgerRun {
@@ -531,6 +524,12 @@ pub(super) fn grown() -> Vec<Event> {
     }
     events.extend(later);
     events.extend(grown_dialogs());
+    events.extend(mnestome().into_iter().filter_map(|event| match event {
+        Event::WishObserved(wish) => {
+            Some(WishObserved { purpose: Some(text("find the number of each invoice")), ..wish }.into())
+        }
+        _ => None,
+    }));
     events
 }
 
