@@ -25,7 +25,8 @@ fn take(instance: &Instance, untold: &Untold, said_by: &Recorded, text: &str) ->
     let actors = instance.actors();
     let whose = schedules.get(&untold.schedule).map(|schedule| schedule.actor.as_str());
     let actor = whose.and_then(|actor| actors.get(if actor == SYSTEM { HOST } else { actor }));
-    if !actor.is_some_and(|actor| actor.addresses.iter().any(|(channel, _)| *channel == untold.channel)) {
+    // Nor is anyone at an address that was taken from them, though they have another.
+    if !actor.is_some_and(|actor| actor.addresses.contains(&(untold.channel.clone(), address.clone()))) {
         return false;
     }
     match outbox::queue(instance, &untold.channel, address, text, Some(said_by.id)) {
