@@ -11,6 +11,8 @@ pub mod executor;
 pub mod instance;
 pub mod mnestome;
 pub mod model;
+#[cfg(test)]
+mod model_examples;
 pub mod schedule;
 #[cfg(test)]
 mod tests;
