@@ -32,6 +32,8 @@ mod models;
 mod months;
 #[path = "household/odd_asks.rs"]
 mod odd_asks;
+#[path = "household/peers.rs"]
+mod peers;
 #[path = "household/people.rs"]
 mod people;
 #[path = "household/pty.rs"]

@@ -13,22 +13,15 @@ use metnos_projections::rules::vaglio::Laws;
 use serde_json::{Value, json};
 
 use super::home::{Home, Ran};
+use super::peers;
 use super::pty::Pty;
 use super::server::{Server, UUID_BODY};
 
-/// The folder of the packages that `.ci/run` installs; none where this machine lacks them, which is said aloud.
+/// The folder of the public stand-in and of the official types; none where this machine lacks them.
 fn packages() -> Option<PathBuf> {
-    let is_there = |folder: &PathBuf| folder.join("npm").is_dir() && folder.join("py").is_dir();
-    if let Some(named) = std::env::var_os("METNOS_TEST_PACKAGES").map(PathBuf::from) {
-        assert!(is_there(&named), "{} lacks the packages", named.display());
-        return Some(named);
-    }
-    let cache = std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache/metnos-tests"));
-    let folder = cache.filter(is_there);
-    if folder.is_none() {
-        eprintln!("SKIPPED: the model server's stand-in is not installed; .ci/run installs it");
-    }
-    folder
+    peers::installed("npm/node_modules/@copilotkit/aimock")?;
+    peers::installed("openai/openai")?;
+    Some(peers::folder())
 }
 
 /// The stand-in: answers by a script, in the order of the conversation.
@@ -125,10 +118,10 @@ fn history(home: &Home) -> Vec<String> {
 
 /// Holds bodies against the types of the official client.
 fn faults_of(packages: &Path, bodies: &[Value]) -> String {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/replay-tests/acceptance/household/chat_bodies.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/replay-tests/peers/chat_bodies.py");
     let mut checker = Command::new("python3")
         .arg(script)
-        .env("PYTHONPATH", packages.join("py"))
+        .env("PYTHONPATH", packages.join("openai"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

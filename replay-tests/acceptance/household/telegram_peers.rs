@@ -10,26 +10,13 @@ use serde_json::{Value, json};
 
 use super::bot_api::{BotApi, Fault, NAME, TOKEN, refusal};
 use super::daemon::Daemon;
+use super::peers::installed;
 use super::telegram::{HOST, Talk, home_at};
 
 const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/replay-tests/peers");
 
-/// A file of what `.ci/run` installed for tests; without it the test says so, except in `.ci/run`.
-fn installed(file: &str) -> Option<PathBuf> {
-    let named = std::env::var_os("METNOS_TEST_PEERS").map(PathBuf::from);
-    let is_wanted = named.is_some();
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let path = named.unwrap_or_else(|| home.join(".cache/metnos-test-peers")).join(file);
-    if path.exists() {
-        return Some(path);
-    }
-    assert!(!is_wanted, "{} is not there", path.display());
-    eprintln!("SKIPPED for lack of {}: .ci/run installs it", path.display());
-    None
-}
-
 fn python() -> Option<PathBuf> {
-    installed("venv/bin/python")
+    installed("aiogram/bin/python")
 }
 
 /// A program that ends with the test.
@@ -178,7 +165,7 @@ fn every_request_is_one_that_the_public_types_take() {
 
 #[test]
 fn a_plain_conversation_over_the_public_mock() {
-    let Some(modules) = installed("node/node_modules") else { return };
+    let Some(modules) = installed("npm/node_modules") else { return };
     let mut mock = Command::new("node");
     mock.arg(Path::new(PEERS).join("telegram_test_api.cjs")).arg(modules).args([TOKEN, &HOST.to_string()]);
     let mut mock = Peer::start(&mut mock);
