@@ -337,11 +337,11 @@ fn is_fixed(turn: &Turn) -> bool {
 
 /// Brings checkpoints and audit files up to date. They are projections: a failure here loses nothing and is only logged.
 fn follow(instance: &Instance) {
-    if let Err(error) = instance.alone(|| instance.save_projections(CHECKPOINT_EVERY)) {
-        tracing::info!(%error, "checkpoints were not written");
-    }
     if let Err(error) = instance.follow_audit() {
         tracing::warn!(%error, "the audit files cannot be written");
+    }
+    if let Err(error) = instance.alone(|| instance.save_projections(CHECKPOINT_EVERY)) {
+        tracing::info!(%error, "checkpoints were not written");
     }
 }
 
