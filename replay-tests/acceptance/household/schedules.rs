@@ -129,25 +129,28 @@ fn a_kill_between_a_claim_and_its_outcome_fires_nothing_twice() {
     let kills = std::env::var("METNOS_TEST_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
     let home = home("2026-01-01T06:00:00Z");
     add(&home, &["how many files are in ~/inbox", "--when", "daily@08:00"]);
-    let noon = jiff::civil::date(2026, 1, 1).at(7, 0, 0, 0);
+    let first = jiff::civil::date(2026, 1, 1).at(8, 0, 0, 0);
+    // The wall clock says eight in summer too.
+    let rome = jiff::tz::TimeZone::get("Europe/Rome").unwrap();
+    let moment = |local: jiff::civil::DateTime| local.to_zoned(rome.clone()).unwrap().timestamp().to_string();
     for kill in 0..kills {
         let point = ["claim_to_turn", "turn_to_settled", "before_intent", "outcome_to_answer"][kill % 4];
         let mut daemon = serve_until(&home, point);
-        let day = noon.checked_add(jiff::Span::new().days(i64::try_from(kill).unwrap())).unwrap();
-        set(&home, &format!("{day}Z"));
+        let day = first.checked_add(jiff::Span::new().days(i64::try_from(kill).unwrap())).unwrap();
+        set(&home, &moment(day));
         daemon.says(&format!("waiting at {point}"));
         daemon.send(Signal::KILL);
         assert_eq!(daemon.ends(), None);
         // Its successor comes ten minutes later; where the turn was cut off, it tries once more after one.
         let later = day.checked_add(jiff::Span::new().minutes(10)).unwrap();
-        set(&home, &format!("{later}Z"));
+        set(&home, &moment(later));
         let daemon = serve(&home);
         let deadline = Instant::now() + PATIENCE;
         let mut minutes = 10;
         while history(&home, "1").len() <= kill {
             assert!(Instant::now() < deadline, "{point} is never settled");
             minutes += 1;
-            set(&home, &format!("{}Z", day.checked_add(jiff::Span::new().minutes(minutes)).unwrap()));
+            set(&home, &moment(day.checked_add(jiff::Span::new().minutes(minutes)).unwrap()));
         }
         let history = comes(&home, "1", kill + 1);
         let last = history.last().unwrap();
