@@ -71,6 +71,9 @@ impl Level {
 
 pub(super) fn run(context: &Context, command: &Actor) -> Result<u8, Failure> {
     let instance = context.instance()?;
+    if !matches!(command, Actor::List) {
+        context.refuse_past()?;
+    }
     match command {
         Actor::List => list(context, &instance),
         Actor::Add { name, language } => return add(context, &instance, name, *language),
@@ -163,7 +166,7 @@ fn list(context: &Context, instance: &Instance) {
 fn add(context: &Context, instance: &Instance, name: &str, language: Option<Language>) -> Result<u8, Failure> {
     let name = name.trim();
     let is_plain = !name.is_empty() && name.len() <= 64 && !name.chars().any(char::is_control);
-    if !is_plain || instance.actors().actors.values().any(|actor| actor.name.as_deref() == Some(name)) {
+    if !is_plain || instance.actors().is_named(name) {
         return Err(Failure::usage("a name is a short text that nobody else has", "metnos actor list"));
     }
     let digit = |byte: u8| char::from(ID_DIGITS[usize::from(byte % 32)]);

@@ -112,6 +112,7 @@ pub(super) fn run(context: &Context, command: &Mnest) -> Result<u8, Failure> {
         Mnest::Graph { svg: true, .. } => output::content(&svg(&mnestome, now)),
         Mnest::Graph { .. } => graph(context, &instance, &mnestome, now),
         Mnest::Tag { id, tags } => {
+            context.refuse_past()?;
             let events = |then: &crate::projector::Projected| {
                 retag(&then.mnestome, id, tags).map(|events| ("mnestome".to_owned(), events))
             };

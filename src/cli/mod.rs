@@ -381,12 +381,7 @@ impl Context {
 
     /// Opens the instance ready to run executors: seeds laid out, files compared, interrupted turns settled.
     fn ready(&self, flags: &Flags) -> Result<Instance, Failure> {
-        if self.global.at.is_some() {
-            return Err(Failure::usage(
-                "--at looks back; nothing can be done at another moment than now",
-                "leave --at out",
-            ));
-        }
+        self.refuse_past()?;
         let instance = self.opened(flags)?;
         instance.refuse_full_disk()?;
         if self.served.is_none() {
@@ -480,6 +475,16 @@ impl Context {
 
     fn language(&self, instance: &Instance) -> Language {
         self.global.lang.or(instance.settings.language).unwrap_or_default()
+    }
+
+    /// What changes something does so now: there is no changing how things stood.
+    fn refuse_past(&self) -> Result<(), Failure> {
+        match self.global.at {
+            None => Ok(()),
+            Some(_) => {
+                Err(Failure::usage("--at looks back; nothing can be done at another moment than now", "leave --at out"))
+            }
+        }
     }
 
     /// The flag that Ctrl-C raises until the turn is over.

@@ -36,6 +36,9 @@ pub(super) enum Pair {
 
 pub(super) fn run(context: &Context, command: &Pair) -> Result<u8, Failure> {
     let instance = context.instance()?;
+    if !matches!(command, Pair::List) {
+        context.refuse_past()?;
+    }
     match command {
         Pair::New { actor, minutes } => new(context, &instance, actor.as_deref(), *minutes)?,
         Pair::List => list(context, &instance),

@@ -50,6 +50,7 @@ pub(super) fn run(context: &Context, command: &Snapshot) -> Result<u8, Failure> 
     let instance = context.instance()?;
     match command {
         Snapshot::Take => {
+            context.refuse_past()?;
             let name = snapshots::take_now(&instance, now())?;
             actor::done(context, &instance, "snapshot.taken", &json!({ "name": name }));
         }

@@ -105,6 +105,8 @@ fn contract(instance: &Instance, job: &Job) -> Result<Contract, CadenceError> {
         // A night that failed is no reason to leave the next one out.
         failures_max: u32::MAX,
         timeout_s: 3600,
+        // A machine that sleeps at night does in the morning what it missed.
+        grace_s: 24 * 3600,
         channel: "console".to_owned(),
         language: instance.language().code().to_owned(),
         folder: instance.dirs.user_home.to_string_lossy().into_owned(),

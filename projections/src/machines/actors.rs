@@ -180,6 +180,13 @@ impl Actors {
         self.actors.get(actor)
     }
 
+    /// Whether a text is somebody's id, or what somebody is called.
+    pub fn is_named(&self, text: &str) -> bool {
+        let called = |actor: &Actor| actor.name.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(text));
+        let ids = self.actors.keys().map(String::as_str).chain([HOST, SYSTEM]);
+        ids.into_iter().any(|id| id.eq_ignore_ascii_case(text)) || self.actors.values().any(called)
+    }
+
     /// Whether the host has an address on a channel.
     pub fn is_connected(&self, channel: &str) -> bool {
         self.actors.get(HOST).is_some_and(|host| host.addresses.iter().any(|(on, _)| on == channel))
@@ -201,6 +208,10 @@ pub fn decide(actors: &Actors, command: Command, now: Micros) -> Result<(String,
             let is_host = actor == HOST;
             if actors.actors.contains_key(&actor) || is_host != (role == Role::Host) || actor == SYSTEM {
                 return Err(Rejection::Taken(actor));
+            }
+            // Whoever is named must be one person, by id or by name.
+            if name.as_deref().is_some_and(|name| actors.is_named(name)) {
+                return Err(Rejection::Taken(name.unwrap_or_default()));
             }
             if actors.actors.len() > GUESTS_MAX {
                 return Err(Rejection::Full);
@@ -405,6 +416,11 @@ mod tests {
         check(&[add(HOST)], 0, add(HOST), &Err(Rejection::Taken(text(HOST))));
         let second = Command::Add { actor: text("guest_1"), role: Role::Host, name: None };
         check(&[add(HOST)], 0, second, &Err(Rejection::Taken(text("guest_1"))));
+        for name in ["OWNER", "metnos", "guest_1", "Anna"] {
+            let anna = Command::Add { actor: text("guest_1"), role: Role::Guest, name: Some(text("anna")) };
+            let second = Command::Add { actor: text("guest_2"), role: Role::Guest, name: Some(text(name)) };
+            check(&[add(HOST), anna], 0, second, &Err(Rejection::Taken(text(name))));
+        }
         check(&[], 0, add(SYSTEM), &Err(Rejection::Taken(text(SYSTEM))));
         let given = [add(HOST), issue("a", HOST), issue("b", HOST), issue("c", HOST)];
         check(&given, 0, issue("d", HOST), &Err(Rejection::TooManyCodes(text(HOST))));
