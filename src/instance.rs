@@ -305,7 +305,7 @@ impl Instance {
 
     /// Puts the projections back to a moment, for this command alone: it asks how things stood then.
     pub fn rewind(&mut self, until: projector::Until) -> Result<(), ReadError> {
-        self.folds = Arc::new(projector::at(&self.log.reader(), until)?.into());
+        self.folds = Arc::new(projector::at(&self.log.reader(), until)?.0.into());
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 
 pub mod broker;
 pub mod builtins;
+mod cause;
 pub mod channel;
 pub mod cli;
 pub mod clock;

@@ -152,9 +152,10 @@ pub enum Until {
     Time(i64),
 }
 
-/// The projections as they were at a moment, folded from event 1.
-pub fn at(reader: &Reader, until: Until) -> Result<Projected, ReadError> {
+/// The projections as they were at a moment, folded from event 1, and the chain's head there.
+pub fn at(reader: &Reader, until: Until) -> Result<(Projected, [u8; 32]), ReadError> {
     let mut then = Projected::default();
+    let mut head = [0; 32];
     reader.each(1, |recorded| {
         let is_later = match until {
             Until::Seq(seq) => recorded.seq > seq,
@@ -164,7 +165,8 @@ pub fn at(reader: &Reader, until: Until) -> Result<Projected, ReadError> {
             return Ok::<bool, ReadError>(false);
         }
         then.evolve(&recorded);
+        head = chain::advance(&head, &recorded.leaf);
         Ok(true)
     })?;
-    Ok(then)
+    Ok((then, head))
 }

@@ -74,7 +74,7 @@ pub fn take_months(instance: &Instance, now: Micros) -> Result<Vec<String>, Snap
         }
         let name = begun.strftime("%Y-%m").to_string();
         if !states.taken.contains_key(&name) {
-            take(instance, &name, Until::Time(next.timestamp().as_microsecond() - 1))?;
+            take(instance, &name, next.timestamp().as_microsecond() - 1)?;
             taken.push(name);
         }
         month = Some(next);
@@ -87,7 +87,7 @@ pub fn take_months(instance: &Instance, now: Micros) -> Result<Vec<String>, Snap
 pub fn take_now(instance: &Instance, now: Micros) -> Result<String, SnapshotError> {
     let moment = Timestamp::from_microsecond(now.0).unwrap_or_default().to_zoned(zone(instance));
     let name = moment.strftime("%Y-%m-%dT%H-%M-%S").to_string();
-    take(instance, &name, Until::Time(now.0))?;
+    take(instance, &name, now.0)?;
     Ok(name)
 }
 
@@ -100,16 +100,15 @@ fn first_of_month(micros: i64, zone: &TimeZone) -> Option<Zoned> {
     moment.first_of_month().ok()?.start_of_day().ok()
 }
 
-fn take(instance: &Instance, name: &str, until: Until) -> Result<(), SnapshotError> {
-    let Until::Time(time) = until else { return Ok(()) };
-    let reader = instance.log.reader();
-    let then = projector::at(&reader, until)?;
+/// Takes the state after every event up to `until`, µs.
+fn take(instance: &Instance, name: &str, until: i64) -> Result<(), SnapshotError> {
+    let (then, head) = projector::at(&instance.log.reader(), Until::Time(until))?;
     let head = Head {
         name: name.to_owned(),
         log: instance.log.id().to_owned(),
         position: then.position,
-        head: head_at(instance, then.position)?,
-        until: time,
+        head: hex(&head),
+        until,
     };
     let text = state::text(&head, &then.catalog, &then.mnestome, &then.schedules);
     write(&file(instance, name), text.as_bytes())?;
@@ -127,22 +126,10 @@ fn take(instance: &Instance, name: &str, until: Until) -> Result<(), SnapshotErr
     Ok(())
 }
 
-/// The chain's head after an event.
-fn head_at(instance: &Instance, position: u64) -> Result<String, ReadError> {
-    let mut head = [0; 32];
-    instance.log.reader().each(1, |recorded| {
-        if recorded.seq <= position {
-            head = metnos_log::chain::advance(&head, &recorded.leaf);
-        }
-        Ok::<bool, ReadError>(recorded.seq < position)
-    })?;
-    Ok(hex(&head))
-}
-
 /// The text of a state as the log gives it now.
 pub fn computed(instance: &Instance, taken: &Taken) -> Result<String, SnapshotError> {
-    let then = projector::at(&instance.log.reader(), Until::Seq(taken.head.position))?;
-    let head = Head { head: head_at(instance, taken.head.position)?, ..taken.head.clone() };
+    let (then, head) = projector::at(&instance.log.reader(), Until::Seq(taken.head.position))?;
+    let head = Head { head: hex(&head), ..taken.head.clone() };
     Ok(state::text(&head, &then.catalog, &then.mnestome, &then.schedules))
 }
 

@@ -24,6 +24,18 @@ pub fn of(value: &impl Serialize) -> Option<String> {
     Some(writer.out)
 }
 
+/// The kind of a value, as JSON Schema names it.
+pub fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 fn write(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),

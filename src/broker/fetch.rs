@@ -13,6 +13,7 @@ use super::address::{Kind, kind};
 use super::frames::Request;
 use super::target::{Refusal, Target, judge, matching};
 use super::{Canned, Connection, Grants, Record};
+use crate::cause;
 
 const HOPS: usize = 10;
 /// Headers that frame a message or speak to proxies: they are not the executor's to set.
@@ -284,13 +285,6 @@ async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, Refusal> {
 }
 
 fn failed(error: &reqwest::Error) -> Refusal {
-    let mut message = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        message = cause.to_string();
-        source = cause.source();
-    }
-    // The number of an error means nothing to whoever reads the answer.
-    message.truncate(message.find(" (os error ").unwrap_or(message.len()));
+    let message = cause::innermost(error).unwrap_or_else(|| error.to_string());
     Refusal::new(if error.is_timeout() { "timeout" } else { "network" }, message)
 }

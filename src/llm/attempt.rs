@@ -13,6 +13,7 @@ use super::decode::Building;
 use super::retry::{self, Again};
 use super::stream::{self, Line, Lines};
 use super::{Failure, Props, Reply};
+use crate::cause;
 use crate::config::llm::Binding;
 
 /// The longest answer that is read, in bytes as they come.
@@ -216,15 +217,7 @@ fn kept_headers(response: &Response) -> Value {
     Value::Object(kept)
 }
 
-/// The innermost cause: what the system said.
+/// What the system said.
 fn innermost(error: &reqwest::Error) -> String {
-    let mut message = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        message = cause.to_string();
-        source = cause.source();
-    }
-    // The number of an error means nothing to whoever reads it.
-    message.truncate(message.find(" (os error ").unwrap_or(message.len()));
-    message
+    cause::innermost(error).unwrap_or_else(|| error.to_string())
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use metnos_log::BlobHash;
+use metnos_log::canonical;
 use metnos_log::event::executor::{BirthTestsRun, CaseVerdict};
 use metnos_log::store::plain_blob_hash;
 use metnos_projections::machines::catalog::{Command, decide};
@@ -301,7 +302,7 @@ fn contains(expected: &Value, found: &Value, at: &str) -> Result<(), String> {
         }
         Value::Object(map) if map.len() == 1 && map.contains_key("$type") => {
             let integer = map["$type"] == "integer" && (found.is_i64() || found.is_u64());
-            if integer || map["$type"] == type_name(found) { Ok(()) } else { differs() }
+            if integer || map["$type"] == canonical::kind(found) { Ok(()) } else { differs() }
         }
         Value::Object(map) if map.len() == 1 && map.contains_key("$match") => {
             let pattern = map["$match"].as_str().and_then(|pattern| Regex::new(pattern).ok());
@@ -322,17 +323,6 @@ fn contains(expected: &Value, found: &Value, at: &str) -> Result<(), String> {
         Value::Number(number) if number.as_f64() == found.as_f64() => Ok(()),
         other if other == found => Ok(()),
         _ => differs(),
-    }
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

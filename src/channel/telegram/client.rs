@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::wire::{Envelope, File, Me, Message};
+use crate::cause;
 use crate::instance::random;
 
 /// The largest file that the Bot API gives out, and that is taken.
@@ -351,17 +352,9 @@ fn broken(error: &reqwest::Error) -> TelegramError {
     TelegramError::Broken(if error.is_timeout() { "time ran out".to_owned() } else { cause(error) })
 }
 
-/// The innermost cause. The error's own text names the address, which holds the token.
+/// What the system said. The error's own text names the address, which holds the token.
 fn cause(error: &reqwest::Error) -> String {
-    let mut message = "the request failed".to_owned();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        message = cause.to_string();
-        source = cause.source();
-    }
-    // The number of an error means nothing to whoever reads it.
-    message.truncate(message.find(" (os error ").unwrap_or(message.len()));
-    message
+    cause::innermost(error).unwrap_or_else(|| "the request failed".to_owned())
 }
 
 #[cfg(test)]

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use crate::cli::ask::CONSOLE;
-use crate::engine::{self, Answer, EngineError, Person, Reply};
+use crate::engine::{self, Absent, EngineError, Reply};
 use crate::instance::{Instance, now};
-use crate::sandbox::{CancelFlag, Progress};
+use crate::sandbox::CancelFlag;
 use crate::service::{Around, Service};
 use metnos_projections::machines::turn::Phase;
-use metnos_projections::messages::Language;
 
 /// How often it looks: a question waits for minutes.
 const EVERY: Duration = Duration::from_secs(10);
@@ -30,17 +29,6 @@ impl Service for Lapses {
     }
 }
 
-/// A turn that lapses asks for nothing.
-struct Nobody;
-
-impl Person for Nobody {
-    fn consent(&self, _: &str, _: &str, _: Language) -> Answer {
-        Answer::Nobody
-    }
-
-    fn progress(&self, _: &Progress) {}
-}
-
 fn settle(instance: &Instance) -> Result<(), EngineError> {
     let turns = instance.turns();
     let lapsed = turns.open().filter(|(_, turn)| {
@@ -54,7 +42,7 @@ fn settle(instance: &Instance) -> Result<(), EngineError> {
         }
         let Ok(cancel) = CancelFlag::new() else { return Ok(()) };
         let instance = instance.as_actor(&instance.actor_of(id));
-        engine::reply(&instance, &Nobody, cancel, (id, turn), (&Reply::Lapsed, None))?;
+        engine::reply(&instance, &Absent, cancel, (id, turn), (&Reply::Lapsed, None))?;
         instance.catch_up()?;
     }
     Ok(())
@@ -103,7 +91,7 @@ mod tests {
         let id: TurnId = asked(&instance, CONSOLE, 601).parse().unwrap();
         let turn = engine::folded(&instance, id).unwrap();
         let lapse =
-            |turn| engine::reply(&instance, &Nobody, CancelFlag::new().unwrap(), (id, turn), (&Reply::Lapsed, None));
+            |turn| engine::reply(&instance, &Absent, CancelFlag::new().unwrap(), (id, turn), (&Reply::Lapsed, None));
         lapse(turn.clone()).unwrap();
         let events = instance.log.head().size;
         assert!(matches!(lapse(turn), Err(EngineError::Append(_))));

@@ -1,6 +1,6 @@
 //! Questions to the graph. Weights are those of the moment that is asked about.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use metnos_log::Micros;
 use serde::Serialize;
@@ -104,7 +104,7 @@ impl Mnestome {
     /// What can be come to from an executor in at most `depth` steps, wishes left out: breadth first, each by the strongest
     /// of its shortest ways, the strongest mean first within a depth.
     pub fn walk(&self, from: &str, depth: usize, now: Micros) -> Vec<Reached> {
-        let mut reached: Vec<(Reached, f64)> = Vec::new();
+        let mut reached = Vec::new();
         let mut seen = BTreeSet::from([from.to_owned()]);
         let mut level = vec![(vec![from.to_owned()], 0.0)];
         for steps in 1..=depth.min(DEPTH_MAX) {
@@ -124,32 +124,9 @@ impl Mnestome {
             level.sort_by(|(one, a), (other, b)| b.total_cmp(a).then_with(|| one.cmp(other)));
             #[expect(clippy::cast_precision_loss, reason = "a walk has few steps")]
             let mean = |total: f64| total / steps as f64;
-            reached.extend(
-                level.iter().map(|(path, total)| (Reached { path: path.clone(), mean_weight: mean(*total) }, *total)),
-            );
+            reached.extend(level.iter().map(|(path, total)| Reached { path: path.clone(), mean_weight: mean(*total) }));
         }
-        reached.into_iter().map(|(reached, _)| reached).collect()
-    }
-
-    /// The shortest chain of real mnests between two executors, both included; at most `hops` of them.
-    pub fn chain(&self, from: &str, to: &str, hops: usize) -> Option<Vec<String>> {
-        let mut waiting = VecDeque::from([vec![from.to_owned()]]);
-        let mut seen = BTreeSet::from([from.to_owned()]);
-        while let Some(path) = waiting.pop_front() {
-            let last = path.last()?;
-            if last == to && path.len() > 1 {
-                return Some(path);
-            }
-            if path.len() > hops {
-                continue;
-            }
-            for edge in self.at(last, Direction::Out, Micros(0)) {
-                if edge.dst == to || seen.insert(edge.dst.to_owned()) {
-                    waiting.push_back(path.iter().cloned().chain([edge.dst.to_owned()]).collect());
-                }
-            }
-        }
-        None
+        reached
     }
 
     /// Wishes, the strongest first: what synthesis would begin with.

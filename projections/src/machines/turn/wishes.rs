@@ -1,6 +1,7 @@
 //! An executor is asked for that does not exist: that is remembered, and a chain of those that do exist is offered instead
 //! (design 6-memory, «Synt: compose first, generate last»). The model decides whether to take it.
 
+use metnos_log::canonical;
 use metnos_log::event::mnestome::{DesiredSignature, WishObserved};
 use serde_json::{Map, Value, json};
 
@@ -16,7 +17,8 @@ impl Decider<'_> {
         let said = self.say("model.unknown_tool", &json!({ "tool": call.name, "there": there }));
         let mut shown = json!({ "ok": false, "source": "metnos", "error_class": "tool_unknown", "error": said });
         if let Some(src) = self.source_of(arguments) {
-            let inputs = arguments.iter().map(|(name, value)| format!("{name}: {}", kind(value))).collect();
+            // Kinds, never values.
+            let inputs = arguments.iter().map(|(name, value)| format!("{name}: {}", canonical::kind(value))).collect();
             self.push_wish(Some(src), &call.name, inputs, None);
             shown["synt"] = self.composed(src, &call.name);
         }
@@ -78,18 +80,6 @@ impl Decider<'_> {
         let texts = arguments.values().flat_map(leaves).collect::<Vec<_>>();
         let by_name = texts.iter().find_map(|text| references::reference(text).map(|(step, _)| step));
         by_number.or(by_name).filter(|number| self.turn.steps.iter().any(|step| step.number == *number && step.ok))
-    }
-}
-
-/// The kind of an argument, as a wish remembers it: never its value.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -81,14 +81,7 @@ fn handle(step: u32, result: &Value, size: usize) -> Map<String, Value> {
 fn list_schema(entries: &[Value]) -> Value {
     let mut kinds: BTreeMap<&str, Vec<&'static str>> = BTreeMap::new();
     for (name, value) in entries.iter().take(LOOKED_AT).filter_map(Value::as_object).flatten() {
-        let kind = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
+        let kind = canonical::kind(value);
         let known = kinds.entry(name).or_default();
         if !known.contains(&kind) {
             known.push(kind);

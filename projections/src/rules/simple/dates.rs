@@ -136,7 +136,8 @@ impl Clock {
     }
 }
 
-fn span(count: i64, period: Period) -> Option<Span> {
+/// So many of a period.
+pub(super) fn span(count: i64, period: Period) -> Option<Span> {
     let span = Span::new();
     match period {
         Period::Minute => span.try_minutes(count),

@@ -7,10 +7,11 @@ use std::ops::Range;
 use jiff::civil::{Date, DateTime, time};
 use jiff::{Span, Timestamp, Zoned};
 
+use super::Facts;
+use super::dates::{self, span};
 use super::items::Item;
-use super::lexicon::{Lexicons, Period, Recurrence};
+use super::lexicon::{Lexicons, Recurrence};
 use super::recurring::{Found, Reader, Recurring, tokens};
-use super::{Facts, dates};
 use crate::messages::Language;
 
 /// What was read: the moment, and its tokens: from one to one past the last, once or twice.
@@ -91,19 +92,10 @@ impl Once<'_> {
         }
         let one = reader.phrase(&self.words.one, from).map(|to| (1, to));
         let (count, unit) = one.or_else(|| Some((reader.number(from)?, from + 1)))?;
-        let span = Span::new();
-        let span = match reader.period(unit)? {
-            Period::Minute => span.try_minutes(count),
-            Period::HalfHour => span.try_minutes(count.checked_mul(30)?),
-            Period::Hour => span.try_hours(count),
-            Period::Day => span.try_days(count),
-            Period::Week => span.try_weeks(count),
-            Period::Month => span.try_months(count),
-            Period::Year => span.try_years(count),
-        };
+        let span = span(count, reader.period(unit)?)?;
         // «in 2 hours and 30 minutes» is more than is read here.
         let joined = matches!(reader.word(unit + 1), "and" | "e") && reader.number(unit + 2).is_some();
-        self.later(span.ok()?, at..unit + 1).filter(|_| count > 0 && !joined)
+        self.later(span, at..unit + 1).filter(|_| count > 0 && !joined)
     }
 
     fn later(&self, by: Span, span: Range<usize>) -> Option<Said> {
