@@ -549,9 +549,12 @@ pub fn random<const N: usize>() -> [u8; N] {
 
 /// What a new instance still lacks, in a person's words: key and value for the texts.
 pub fn missing(instance: &Instance) -> Vec<(&'static str, Value)> {
-    let mut missing = vec![("first_run.no_telegram", json!({}))];
+    let mut missing = Vec::new();
     if instance.settings.llm.all().next().is_none() {
-        missing.insert(0, ("first_run.no_model", json!({})));
+        missing.push(("first_run.no_model", json!({})));
+    }
+    if instance.credential(crate::channel::telegram::CHANNEL).is_none() {
+        missing.push(("first_run.no_telegram", json!({})));
     }
     if let Ok(sandbox) = instance.sandbox() {
         let report = sandbox.capabilities();

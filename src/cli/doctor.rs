@@ -42,8 +42,8 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         let hint = format!("metnos executor show {name}");
         findings.push((false, say("notice.quarantined", json!({ "name": name, "reason": reason })), Some(hint)));
     }
-    findings.push((false, say("first_run.no_model", json!({})), None));
-    findings.push((false, say("first_run.no_telegram", json!({})), None));
+    let lacks = crate::instance::missing(&instance).into_iter().filter(|(key, _)| *key != "first_run.partial_cage");
+    findings.extend(lacks.map(|(key, values)| (false, say(key, values), None)));
     if context.global.json {
         let findings: Vec<Value> =
             findings.iter().map(|(good, text, hint)| json!({ "ok": good, "text": text, "hint": hint })).collect();

@@ -195,7 +195,10 @@ impl Settings {
         let flag_language = flags.language.map(|language| language.code().to_owned());
         let locale = variables.locale.as_deref().and_then(Language::parse).map_or("en", Language::code);
         let language = pick("language", flag_language, variables.language.clone(), file.language, locale);
-        let zone = pick("zone", None, variables.zone.clone(), file.zone, &system_zone());
+        // TZ may hold what is no name of a zone (a path, a rule): then the system's own link says which it is.
+        let named = variables.zone.as_deref().map(|zone| zone.trim_start_matches(':'));
+        let named = named.filter(|zone| jiff::tz::TimeZone::get(zone).is_ok()).map(str::to_owned);
+        let zone = pick("zone", None, named, file.zone, &system_zone());
         let autonomy = pick("autonomy", None, variables.autonomy.clone(), file.autonomy, "supervised");
         let engine = pick("engine", flags.engine.clone(), variables.engine.clone(), file.engine, "auto");
         let log_level = pick("log_level", None, variables.log_level.clone(), file.log_level, "warn");
@@ -384,6 +387,17 @@ mod tests {
         assert_eq!(listed["language"], ("en".to_owned(), Source::Flag));
         assert_eq!(listed["autonomy"], ("read_only".to_owned(), Source::Environment));
         assert_eq!(listed["engine"], ("auto".to_owned(), Source::Default));
+    }
+
+    #[test]
+    fn a_tz_that_names_no_zone_stops_nothing() {
+        let path = Path::new("/nowhere/metnos.toml");
+        for (tz, name) in [(":Europe/Rome", Some("Europe/Rome")), (":/etc/localtime", None), ("CET-1CEST,M3.5.0", None)]
+        {
+            let variables = Variables { zone: Some(tz.to_owned()), ..Variables::default() };
+            let settings = Settings::resolve(path, &Flags::default(), &variables).unwrap();
+            assert_eq!(settings.zone, name.map_or_else(system_zone, str::to_owned), "{tz}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use metnos_log::EventId;
 use metnos_log::event::schedule::{Contract, SlotClaimed};
-use metnos_projections::machines::schedules::{Command, Fire, Outcome, Schedule};
+use metnos_projections::machines::schedules::{Command, Fire, Outcome, Schedule, State};
 use metnos_projections::machines::turn::{Phase, Turn};
 use metnos_projections::messages::Language;
 use serde_json::json;
@@ -58,6 +58,10 @@ pub fn carry_out(instance: &Instance, id: &str, fire: &Fire, stopping: &Stopping
     let what = told::what(instance, &schedule)?;
     faults::reach("claim_to_turn");
     let outcome = match schedule.contract.kind.as_str() {
+        // It was ended before anything of this began.
+        _ if schedule.state == State::Cancelled && !has_begun(instance, fire)? => {
+            failed(instance, &schedule, "cancelled", "schedule.ended_first", json!({}))
+        }
         _ if what.is_empty() => failed(instance, &schedule, "not_found", "schedule.erased", json!({})),
         // Its outcome is all there is of it.
         "reminder" => Outcome::Done { message: what },
@@ -143,6 +147,12 @@ fn turn(
     };
     instance.catch_up()?;
     Ok(outcome(instance, schedule, fire, &ended, stopping))
+}
+
+/// Whether the turn of a fire is on record.
+fn has_begun(instance: &Instance, fire: &Fire) -> Result<bool, InstanceError> {
+    instance.catch_up()?;
+    Ok(instance.turns().turns.contains_key(&fire.turn().to_string()))
 }
 
 /// Whether a process that is gone claimed the slot so long ago that nobody waits for it now.

@@ -153,3 +153,17 @@ fn a_job_that_a_kill_cut_off_is_in_doubt_and_comes_round_again() {
     assert_eq!(schedule.last.as_ref().map(|last| last.outcome.as_str()), Some("done"));
     assert!(folder.path().join("instance/data/projections/schedules.json").exists());
 }
+
+#[test]
+fn what_was_ended_before_it_began_does_not_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let instance = opened(folder.path());
+    let id = reminder(&instance, now().0, "notify");
+    change(&instance, &Command::RunNow(id.clone())).unwrap().unwrap();
+    change(&instance, &Command::Cancel(id.clone())).unwrap().unwrap();
+    carried_out(&instance, &id);
+    let schedules = instance.schedules();
+    let ended = schedules.get(&id).unwrap();
+    assert_eq!((ended.state, &ended.fire), (State::Cancelled, &None));
+    assert_eq!(ended.last.as_ref().map(|last| last.outcome.as_str()), Some("failed"));
+}
