@@ -92,7 +92,10 @@ fn checked(context: &Context, instance: &Instance, runtime: &Runtime) -> Result<
     let is_terminal = console::current().is_terminal(Stream::In);
     let given = match &known {
         Some(_) if is_terminal => None,
-        _ => match credential::read_value("the bot's token (@BotFather gives it)") {
+        _ => match credential::read_value(
+            "the bot's token (@BotFather gives it)",
+            "printf %s TOKEN | metnos connect telegram",
+        ) {
             Ok(given) => Some(given),
             // Nothing was given: the one that is there counts.
             Err(_) if known.is_some() => None,

@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, command: &Credential) -> Result<u8, Failure
             if name.is_empty() || !plain {
                 return Err(Failure::usage("a name has letters, digits, - _ and .", "metnos credential set weather"));
             }
-            let value = read_value(name)?;
+            let value = read_value(name, "printf %s VALUE | metnos credential set NAME")?;
             let redactor = Redactor::new(instance.keys.derived("metnos redaction key v1"), Vec::new());
             let keyed_hash = redactor.keyed_hash(value.expose_secret());
             instance.set_credential(name, value)?;
@@ -73,14 +73,13 @@ fn done(context: &Context, text: &str) {
 }
 
 /// A value from standard input.
-pub(super) fn read_value(name: &str) -> Result<Secret, Failure> {
+/// `how` is the command that hands a value over, for hints.
+pub(super) fn read_value(name: &str, how: &str) -> Result<Secret, Failure> {
     let console = console::current();
     if console.is_terminal(Stream::In) {
         output::aside(&format!("type the value of {name}, then Enter and Ctrl-D (it is shown while you type):"));
     }
-    let unreadable = |error: &dyn std::error::Error| {
-        Failure::usage(format!("the value cannot be read: {error}"), "printf %s VALUE | metnos credential set NAME")
-    };
+    let unreadable = |error: &dyn std::error::Error| Failure::usage(format!("the value cannot be read: {error}"), how);
     let bytes = match console.read(Wanted::All(64 << 10), None).map_err(|error| unreadable(&error))? {
         Heard::Bytes(bytes) => Zeroizing::new(bytes),
         Heard::Ended | Heard::Cancelled => Zeroizing::default(),
@@ -88,7 +87,7 @@ pub(super) fn read_value(name: &str) -> Result<Secret, Failure> {
     let text = std::str::from_utf8(&bytes).map_err(|error| unreadable(&error))?;
     let value = text.trim_end_matches(['\n', '\r']);
     if value.is_empty() {
-        return Err(Failure::usage("the value is empty", "printf %s VALUE | metnos credential set NAME"));
+        return Err(Failure::usage("the value is empty", how));
     }
     Ok(Secret::from(value.to_owned()))
 }
