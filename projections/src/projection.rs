@@ -31,3 +31,25 @@ pub trait Projection: Default + Serialize + DeserializeOwned {
         blake3::hash(self.snapshot().as_bytes()).to_hex().to_string()
     }
 }
+
+/// An event as the log would hold it, for tests of folds: the host's, at that moment, of no stream.
+#[cfg(test)]
+pub(crate) fn recorded(seq: u64, time: i64, event: metnos_log::Event) -> Recorded {
+    use metnos_log::envelope::Body;
+    use metnos_log::{EventId, Micros};
+    Recorded {
+        seq,
+        id: EventId::new(Micros(time), [seq.to_le_bytes()[0]; 10]),
+        time: Micros(time),
+        stream: String::new(),
+        version: seq,
+        kind: event.label().to_owned(),
+        schema: event.schema(),
+        actor: crate::machines::actors::HOST.to_owned(),
+        turn: None,
+        cause: None,
+        flags: 0,
+        body: Body::Known(event),
+        leaf: [0; 32],
+    }
+}

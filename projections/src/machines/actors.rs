@@ -328,10 +328,9 @@ impl Actors {
 
 #[cfg(test)]
 mod tests {
-    use metnos_log::EventId;
-    use metnos_log::envelope::Body;
 
     use super::*;
+    use crate::projection;
 
     const NOW: Micros = Micros(1_000_000);
 
@@ -342,21 +341,7 @@ mod tests {
     fn folded(events: Vec<Event>) -> Actors {
         let mut actors = Actors::default();
         for (seq, event) in (1..).zip(events) {
-            actors.evolve(&Recorded {
-                seq,
-                id: EventId::new(NOW, [0; 10]),
-                time: NOW,
-                stream: String::new(),
-                version: seq,
-                kind: event.label().to_owned(),
-                schema: event.schema(),
-                actor: HOST.to_owned(),
-                turn: None,
-                cause: None,
-                flags: 0,
-                body: Body::Known(event),
-                leaf: [0; 32],
-            });
+            actors.evolve(&projection::recorded(seq, NOW.0, event));
         }
         actors
     }

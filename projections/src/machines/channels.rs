@@ -288,7 +288,6 @@ impl Projection for Channels {
 #[cfg(test)]
 mod tests {
     use metnos_log::Kept;
-    use metnos_log::envelope::Body;
     use metnos_log::event::channel::{
         Button, ButtonPressed, DeliveryFailed, DeliveryStarted, MessageMaybeSent, MessageSent, UpdateReceived,
         UpdateSettled,
@@ -296,6 +295,7 @@ mod tests {
     use metnos_log::event::turn::{ConsentExpired, TurnClosed};
 
     use super::*;
+    use crate::projection;
 
     const TURN: TurnId = TurnId([7; 16]);
     const DAY: i64 = 24 * 3600 * 1_000_000;
@@ -314,21 +314,9 @@ mod tests {
         fn at(&mut self, time: i64, stream: &str, event: Event) -> &mut Self {
             self.seq += 1;
             let turn = stream.starts_with("turn/").then_some(TURN);
-            self.channels.evolve(&Recorded {
-                seq: self.seq,
-                id: id(self.seq),
-                time: Micros(time),
-                stream: stream.to_owned(),
-                version: self.seq,
-                kind: event.label().to_owned(),
-                schema: event.schema(),
-                actor: "owner".to_owned(),
-                turn,
-                cause: turn.map(|_| id(1)),
-                flags: 0,
-                body: Body::Known(event),
-                leaf: [0; 32],
-            });
+            let (stream, cause) = (stream.to_owned(), turn.map(|_| id(1)));
+            let made = projection::recorded(self.seq, time, event);
+            self.channels.evolve(&Recorded { id: id(self.seq), stream, turn, cause, ..made });
             let restored = Channels::restore(&self.channels.snapshot());
             assert_eq!(restored.as_ref(), Some(&self.channels), "a checkpoint says the same");
             self

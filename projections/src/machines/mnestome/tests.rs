@@ -1,13 +1,13 @@
 //! Tests of the graph: given what was observed, what weighs how much.
 
-use metnos_log::envelope::Body;
 use metnos_log::event::executor::VersionPromoted;
 use metnos_log::event::mnestome::{PassingObserved, WishObserved};
-use metnos_log::{EventId, Micros, TurnId};
+use metnos_log::{Micros, TurnId};
 use proptest::prelude::*;
 
 use super::formula::{DECAYING_BELOW, PROTO_MIN};
 use super::*;
+use crate::projection;
 
 const DAY: i64 = 86_400_000_000;
 
@@ -16,21 +16,7 @@ fn text(text: &str) -> String {
 }
 
 fn recorded(seq: u64, time: i64, actor: &str, event: Event) -> Recorded {
-    Recorded {
-        seq,
-        id: EventId::new(Micros(time), [u8::try_from(seq % 251).unwrap(); 10]),
-        time: Micros(time),
-        stream: text("mnestome"),
-        version: seq,
-        kind: event.label().to_owned(),
-        schema: event.schema(),
-        actor: text(actor),
-        turn: None,
-        cause: None,
-        flags: 0,
-        body: Body::Known(event),
-        leaf: [0; 32],
-    }
+    Recorded { actor: text(actor), ..projection::recorded(seq, time, event) }
 }
 
 fn passing(src: &str, dst: &str) -> Event {

@@ -1,8 +1,7 @@
 //! Given, when, then.
 
-use metnos_log::envelope::Body;
-
 use super::*;
+use crate::projection;
 
 const MINUTE: i64 = 60_000_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -11,21 +10,9 @@ const DAY: i64 = 24 * HOUR;
 pub(super) const START: i64 = 1_795_305_600_000_000;
 
 pub(super) fn recorded(seq: u64, time: i64, event: Event) -> Recorded {
-    Recorded {
-        seq,
-        id: id_of(&event).unwrap_or_else(|| EventId::new(Micros(time), [seq.to_le_bytes()[0]; 10])),
-        time: Micros(time),
-        stream: String::new(),
-        version: seq,
-        kind: event.label().to_owned(),
-        schema: event.schema(),
-        actor: HOST.to_owned(),
-        turn: None,
-        cause: None,
-        flags: 0,
-        body: Body::Known(event),
-        leaf: [0; 32],
-    }
+    let id = id_of(&event);
+    let made = projection::recorded(seq, time, event);
+    Recorded { id: id.unwrap_or(made.id), ..made }
 }
 
 pub(super) fn contract(cadence: &str) -> Contract {
