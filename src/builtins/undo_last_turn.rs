@@ -37,12 +37,11 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
 
 /// The turn that is meant, and how many later ones changed nothing.
 fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
-    let own = call.turn.to_string();
-    let turns = &call.instance.turns().turns;
+    let turns = call.instance.turns();
     let no_such = |named: &str| ("not_found", format!("no_such_turn: {named}"));
     if let Some(named) = call.args.get("turn").and_then(Value::as_str) {
         let upper = named.trim().to_uppercase();
-        let mut fitting = turns.iter().filter(|(id, _)| **id != own && id.ends_with(&upper));
+        let mut fitting = turns.iter().filter(|(id, _)| *id != call.turn && id.to_string().ends_with(&upper));
         let (Some((id, turn)), None) = (fitting.next(), fitting.next()) else { return Err(no_such(named)) };
         if turn.final_kind.is_none() {
             return Err(("invalid_args", format!("turn_is_open: {named}")));
@@ -50,12 +49,12 @@ fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
         if turn.changes == 0 {
             return Err(("not_reversible", format!("turn_changed_nothing: {named}")));
         }
-        return id.parse().map(|id| (id, 0)).map_err(|_| no_such(named));
+        return Ok((id, 0));
     }
-    let ended = turns.iter().rev().filter(|(id, turn)| **id != own && turn.final_kind.is_some());
+    let ended = turns.iter().rev().filter(|(id, turn)| *id != call.turn && turn.final_kind.is_some());
     for (skipped, (id, turn)) in ended.enumerate() {
         if turn.changes > 0 {
-            return id.parse().map(|id| (id, skipped)).map_err(|_| no_such(id));
+            return Ok((id, skipped));
         }
     }
     Err(("not_found", "nothing_changed_yet".to_owned()))
@@ -141,12 +140,11 @@ struct Later {
 
 impl Later {
     fn of(instance: &Instance, own: TurnId, undone: TurnId) -> Result<Self, ReadError> {
-        let (undone, own) = (undone.to_string(), own.to_string());
         let mut later = Self { by_path: BTreeMap::new(), undid: false };
         let turns = instance.turns();
-        let after = turns.turns.range(undone.clone()..).filter(|(id, turn)| **id > undone && turn.changes > 0);
-        for (id, _) in after.filter(|(id, _)| **id != own) {
-            let Ok(id) = id.parse() else { continue };
+        let after = turns.after(undone).filter(|(id, turn)| *id != own && turn.changes > 0);
+        let undone = undone.to_string();
+        for (id, _) in after {
             let turn = folded(instance, id)?;
             let text = turn.opened.as_ref().map(|opened| opened.text.chars().take(QUOTED_MAX).collect::<String>());
             for op in turn.steps.iter().flat_map(|step| step.ops.iter()) {

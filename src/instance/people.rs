@@ -17,8 +17,8 @@ impl Instance {
 
     /// Who asked for a turn.
     pub fn actor_of(&self, turn: TurnId) -> String {
-        let guest = self.turns().turns.get(&turn.to_string()).and_then(|turn| turn.actor.clone());
-        guest.unwrap_or_else(|| HOST.to_owned())
+        let turns = self.turns();
+        turns.get(turn).and_then(|turn| turn.actor).unwrap_or(HOST).to_owned()
     }
 
     /// How much is done unasked for whoever asks: what was set for them; else the setting for the host, and looking alone

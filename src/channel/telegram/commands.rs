@@ -53,7 +53,7 @@ impl Bot {
         let question = waiting(instance, &chat.to_string()).ok().flatten().and_then(|turn| turn.message);
         let values = json!({
             "running": is_running, "question": question, "autonomy": instance.autonomy(),
-            "turns": projected.turns.turns.len(), "version": env!("CARGO_PKG_VERSION"),
+            "turns": projected.turns.len(), "version": env!("CARGO_PKG_VERSION"),
         });
         self.told(instance, "telegram.status", &values)
     }
@@ -62,8 +62,8 @@ impl Bot {
     pub(super) fn why(&self, instance: &Instance, chat: i64) -> String {
         let address = chat.to_string();
         let turns = instance.turns();
-        let here = turns.turns.iter().rev().filter(|(_, turn)| turn.channel == CHANNEL && turn.final_kind.is_some());
-        let folded = here.take(LOOKED_AT_MAX).filter_map(|(id, _)| engine::folded(instance, id.parse().ok()?).ok());
+        let here = turns.iter().rev().filter(|(_, turn)| turn.channel == CHANNEL && turn.final_kind.is_some());
+        let folded = here.take(LOOKED_AT_MAX).filter_map(|(id, _)| engine::folded(instance, id).ok());
         let mut of_chat =
             folded.filter(|turn| turn.opened.as_ref().and_then(|opened| opened.address.as_ref()) == Some(&address));
         match of_chat.next() {
