@@ -8,6 +8,7 @@ use metnos_log::envelope::Body;
 use metnos_log::store::Damage;
 use serde_json::{Value, json};
 
+use super::output::by;
 use super::{Context, Failure, console, output};
 use crate::instance::Instance;
 use crate::signing::hex;
@@ -149,8 +150,8 @@ fn show(context: &Context, instance: &Instance, seq: u64) -> Result<u8, Failure>
     let reader = instance.log.reader();
     let found = reader.event(seq)?.ok_or_else(|| {
         Failure::refused(
-            format!("there is no event {seq}"),
-            format!("the log has events 1 to {}", instance.log.head().size),
+            ("error.no_event", json!({ "seq": seq })),
+            ("next.events", json!({ "last": instance.log.head().size })),
         )
     })?;
     let recorded = reader.rehydrated(found)?;
@@ -202,10 +203,7 @@ fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
                 output::result_json(&json!({ "ok": false, "seq": seq, "error": damage.to_string() }));
                 return Ok(1);
             }
-            Err(Failure::refused(
-                format!("the log is damaged: {damage}"),
-                "keep the file as it is and copy it before anything else",
-            ))
+            Err(Failure::refused(("error.log_damaged", json!({ "reason": damage.to_string() })), by("next.keep_file")))
         }
     }
 }

@@ -7,6 +7,7 @@ use metnos_log::{Event, Recorded};
 use metnos_projections::replay::{Checker, Difference, Report};
 use serde_json::{Value, json};
 
+use super::output::by;
 use super::{Context, Failure, output};
 use crate::instance::Instance;
 use crate::projector::Projected;
@@ -85,24 +86,22 @@ fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
 fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::usage(
-            format!("{} cannot be read: {error}", file.display()),
-            "metnos log export > FILE writes a history",
+            ("error.file_unreadable", json!({ "file": file, "reason": error.to_string() })),
+            by("next.history"),
         )
     })?;
     let rules = metnos_projections::rules::Rules::embedded();
     let mut checker = Checker::new(&rules, strict);
     let mut rebuilt = Projected::default();
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        let recorded = crate::export::history::read_line(line).map_err(|error| {
-            Failure::usage(format!("{}:{number}: {error}", file.display()), "metnos log export > FILE writes a history")
-        })?;
+        let recorded = crate::export::history::read_line(line)
+            .map_err(|error| Failure::usage(format!("{}:{number}: {error}", file.display()), by("next.history")))?;
         rebuilt.evolve(&recorded);
         checker.take(&recorded);
     }
     let (report, _) = checker.finish();
     if report.events == 0 {
-        let hint = "metnos log export > FILE writes a history";
-        return Err(Failure::usage(format!("{} holds no event", file.display()), hint));
+        return Err(Failure::usage(("error.no_event_in", json!({ "file": file })), by("next.history")));
     }
     let lines: Vec<Value> = rebuilt
         .digests()
