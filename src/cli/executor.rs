@@ -101,7 +101,9 @@ fn list(context: &Context) -> Result<u8, Failure> {
         rows.push(vec![name.clone(), current, state(entry.life), output::short(&description.unwrap_or_default(), 70)]);
     }
     if !context.global.json {
-        output::result(&output::table(&["executor", "version", "state", "what it does"], &rows));
+        let heading = |name: &str| context.text(&instance, &format!("executor.heading_{name}"), &json!({}));
+        let headings = ["executor", "version", "state", "does"].map(heading);
+        output::result(&output::table(&headings.each_ref().map(String::as_str), &rows));
     }
     Ok(0)
 }
@@ -348,7 +350,8 @@ fn verify(context: &Context) -> Result<u8, Failure> {
         for (name, reason) in &bad {
             output::result(&context.text(&instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
         }
-        output::result(&format!("{} active, each as it was signed; {} quarantined", active.len(), bad.len()));
+        let values = json!({ "count": active.len(), "bad": bad.len() });
+        output::result(&context.text(&instance, "executor.verified", &values));
     }
     Ok(u8::from(!bad.is_empty()))
 }

@@ -59,7 +59,7 @@ fn list(context: &Context, instance: &Instance) {
         })
         .collect();
     if rows.is_empty() {
-        output::result(&context.text(instance, "error.no_model", &json!({})));
+        output::result(&context.text(instance, "error.no_model", &json!({ "tier": null })));
         let hint = context.text(instance, "next.bind_model", &json!({ "tier": "wise" }));
         return context.say(&format!("hint: {hint}"));
     }
