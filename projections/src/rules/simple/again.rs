@@ -1,11 +1,14 @@
 //! What is asked to happen at times: again and again, or once later. The request that is left must itself be one that can be
 //! planned, or words to be reminded of.
 
+use std::ops::Range;
+
 use serde_json::json;
 
 use super::attempt::{DOUBT_PERMILLE, OVERRULED_PERMILLE};
 use super::items::{self, Item};
-use super::{Facts, Lexicons, Tools, abstain, lexicon, lift, once, propose, recurring, usage};
+use super::recurring::Found;
+use super::{Facts, Lexicons, Tools, abstain, lexicon, lift, propose, usage, when};
 use crate::messages::{Language, Messages};
 use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
 use crate::rules::cadence::{Cadence, Zone};
@@ -40,34 +43,42 @@ pub(super) fn again(
     let other = other && !usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 150);
     let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);
     let reminds = items.iter().any(|i| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule"));
-    // «next Monday at 9» is one Monday, though «Monday at 9» may be each.
-    let found = match recurring::recurring(lexicons, language, items, likely) {
-        _ if once::names_a_day(lexicons, language, items) => once::once(lexicons, language, items, facts, reminds),
-        recurring::Found::Nothing => once::once(lexicons, language, items, facts, reminds),
-        found => found,
-    };
-    let recurring = match found {
-        recurring::Found::Unclear if likely || reminds => {
-            let message = messages.say(language, "planner.ask_time", json!({}));
-            return Some(abstain(0, AbstentionKind::Ask, message, Vec::new()));
+    let sentence = when::Sentence { lexicons, language, text, items };
+    let recurring = match when::when(sentence, facts, likely, reminds) {
+        Found::Unclear(doubt) if likely || reminds || doubt.is_plain() => {
+            let (key, values) = sentence.told(&doubt);
+            return Some(abstain(0, AbstentionKind::Ask, messages.say(language, key, values), Vec::new()));
         }
-        recurring::Found::Nothing | recurring::Found::Unclear => return None,
-        recurring::Found::Time(recurring) if other && !recurring.timed => return None,
-        recurring::Found::Time(recurring) => recurring,
+        Found::Nothing | Found::Unclear(_) => return None,
+        Found::Time(recurring) if other && !recurring.timed && !recurring.leads => return None,
+        Found::Time(recurring) => recurring,
     };
-    // «every 0 minutes» is read and means nothing.
-    if let Err(error) = Zone::named(facts.zone).and_then(|zone| Cadence::read(&recurring.when, &zone)) {
-        let (key, values) = error.told();
+    let zone = Zone::named(facts.zone).ok()?;
+    let cadence = match Cadence::read(&recurring.when, &zone) {
+        Ok(cadence) => cadence,
+        Err(error) => {
+            let (key, values) = error.told();
+            return Some(abstain(0, AbstentionKind::Ask, messages.say(language, key, values), Vec::new()));
+        }
+    };
+    if let Some(doubt) = when::unkept(&recurring, &cadence, &zone, facts.now_us) {
+        let (key, values) = sentence.told_of_items(&doubt);
         return Some(abstain(0, AbstentionKind::Ask, messages.say(language, key, values), Vec::new()));
     }
-    let spans: Vec<(usize, usize)> =
-        recurring.spans.iter().map(|span| (items[span.start].start, items[span.end - 1].end)).collect();
+    let bytes = |span: &Range<usize>| (items[span.start].start, items[span.end - 1].end);
+    let times: Vec<(usize, usize)> = recurring.spans.iter().map(bytes).collect();
+    let mut spans: Vec<(usize, usize)> = recurring.limits.spans().map(bytes).chain(times.iter().copied()).collect();
+    spans.sort_unstable();
     let (rest, asked) = left_of(text, &spans);
     let inner = Facts { existing: &[], language: Some(language), ..*facts };
     let planned = propose(lexicons, tools, messages, &inner, &rest).plan;
     let grammar = |i: &Item| i.is_noise() || i.is_punctuation() || i.is(lexicon::Cue::Listener);
+    // What looks at tasks or ends them is never to recur itself.
+    if planned.steps.iter().any(|step| step.tool.ends_with("_recurring")) {
+        return None;
+    }
     let about = items.iter().enumerate().any(|(at, i)| {
-        !recurring.spans.iter().any(|span| span.contains(&at))
+        !recurring.spans.iter().chain(recurring.limits.spans()).any(|span| span.contains(&at))
             && !grammar(i)
             && i.verb().is_none_or(|v| lexicons.verbs[v].verbs[0] != "schedule")
     });
@@ -76,17 +87,22 @@ pub(super) fn again(
         return Some(abstain(planned.confidence_permille, AbstentionKind::Ask, message, Vec::new()));
     }
     if planned.abstention.is_some() && !reminds {
-        return Some(planned);
+        return (recurring.timed || !other).then_some(planned);
     }
     let words = |(start, end): (usize, usize)| Origin::Words { start: lift::byte(start), end: lift::byte(end) };
     // The days, where the time stands apart from them.
-    let said = spans.iter().copied().max_by_key(|(start, end)| end - start)?;
-    let provenance = [("/schedule".to_owned(), words(said)), ("/query".to_owned(), words(asked))];
-    let step = PlannedStep {
-        tool: tool.name().to_owned(),
-        args: json!({ "schedule": recurring.when, "query": rest }),
-        provenance: provenance.into_iter().collect(),
-    };
+    let said = times.iter().copied().max_by_key(|(start, end)| end - start)?;
+    let mut provenance = vec![("/schedule".to_owned(), words(said)), ("/query".to_owned(), words(asked))];
+    let mut args = json!({ "schedule": recurring.when, "query": rest });
+    if let Some((until, span)) = &recurring.limits.until {
+        args["until"] = json!(until);
+        provenance.push(("/until".to_owned(), words(bytes(span))));
+    }
+    if let Some((times, span)) = &recurring.limits.times {
+        args["times"] = json!(times);
+        provenance.push(("/times".to_owned(), words(bytes(span))));
+    }
+    let step = PlannedStep { tool: tool.name().to_owned(), args, provenance: provenance.into_iter().collect() };
     Some(Plan { steps: vec![step], abstention: None, answer: AnswerSpec::Result, ..planned })
 }
 
@@ -116,12 +132,8 @@ pub fn cadence(lexicons: &Lexicons, facts: &Facts<'_>, text: &str) -> Option<Str
     let others = Language::ALL.into_iter().filter(|language| *language != told);
     std::iter::once(told).chain(others).find_map(|language| {
         let items = super::sentence(lexicons, facts, language, text);
-        let found = match recurring::recurring(lexicons, language, &items, true) {
-            _ if once::names_a_day(lexicons, language, &items) => once::once(lexicons, language, &items, facts, true),
-            recurring::Found::Nothing => once::once(lexicons, language, &items, facts, true),
-            found => found,
-        };
-        let recurring::Found::Time(time) = found else { return None };
+        let sentence = when::Sentence { lexicons, language, text, items: &items };
+        let Found::Time(time) = when::when(sentence, facts, true, true) else { return None };
         let within = |at: usize| time.spans.iter().any(|span| span.contains(&at));
         let said = |(at, item): (usize, &Item)| within(at) || item.is_punctuation();
         items.iter().enumerate().all(said).then_some(time.when)

@@ -15,17 +15,21 @@ mod compose;
 mod dates;
 mod fill;
 mod hints;
+mod hours;
 mod items;
 mod lexicon;
 mod lift;
+mod limits;
 mod narrowed;
 mod once;
 mod recurring;
+mod rounds;
 mod shell;
 pub mod skills;
 mod template;
 mod tools;
 mod usage;
+mod when;
 mod words;
 
 #[cfg(test)]
