@@ -50,7 +50,7 @@ pub(super) fn again(
             return Some(abstain(0, AbstentionKind::Ask, messages.say(language, key, values), Vec::new()));
         }
         Found::Nothing | Found::Unclear(_) => return None,
-        Found::Time(recurring) if other && !recurring.timed && !recurring.leads => return None,
+        Found::Time(recurring) if other && !recurring.timed && !recurring.outside => return None,
         Found::Time(recurring) => recurring,
     };
     let zone = Zone::named(facts.zone).ok()?;
@@ -113,9 +113,11 @@ fn left_of(text: &str, spans: &[(usize, usize)]) -> (String, (usize, usize)) {
     let mut from = 0;
     for &(start, end) in spans.iter().chain([&(text.len(), text.len())]) {
         let piece = &text[from..start.max(from)];
-        let kept = piece.trim_matches(outer);
+        // «Sundays, 9pm: show …»
+        let before = |c: char| outer(c) || (c == ':' && pieces.is_empty());
+        let kept = piece.trim_start_matches(before).trim_end_matches(outer);
         if !kept.is_empty() {
-            let first = from + (piece.len() - piece.trim_start_matches(outer).len());
+            let first = from + (piece.len() - piece.trim_start_matches(before).len());
             pieces.push((first, first + kept.len()));
         }
         from = end;

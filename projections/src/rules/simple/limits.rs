@@ -98,6 +98,20 @@ impl Once<'_> {
         self.kept(&mut limits.from, doubt, date, at..to)
     }
 
+    /// Whether «until» or «for two weeks» begins there.
+    pub(super) fn is_bound(&self, at: usize) -> bool {
+        self.is_plain(at) && self.until(at).is_some()
+    }
+
+    /// One past «until Christmas», «for two weeks».
+    pub(super) fn until(&self, at: usize) -> Option<usize> {
+        if let Some((_, to)) = self.as_long(at) {
+            return Some(to);
+        }
+        let from = self.reader.phrase(&self.words.until, at).filter(|_| !self.is_range(at))?;
+        self.last_day(from).map(|(_, to)| to)
+    }
+
     fn kept<T>(
         &self,
         limit: &mut Option<(T, Range<usize>)>,

@@ -313,12 +313,16 @@ fn troubled(messages: &Messages, language: Language, trouble: &Trouble, ranking:
     let (kind, key, values) = match trouble {
         Trouble::Missing { role, argument, tool } => {
             // What is deleted, moved or packed is named; only what is written is written somewhere.
-            let key =
-                if *role == Role::TargetPath && argument == "paths" { "planner.ask_path" } else { missing_key(*role) };
+            let key = match role {
+                Role::TargetPath if argument == "paths" => "planner.ask_path",
+                Role::Id if tool.ends_with("_recurring") => "planner.ask_task",
+                _ => missing_key(*role),
+            };
             (AbstentionKind::Ask, key, json!({ "argument": argument, "tool": tool }))
         }
         Trouble::NoAntecedent => (AbstentionKind::Ask, "planner.no_antecedent", json!({})),
         Trouble::Unclear { words } => (AbstentionKind::Ask, "planner.unclear", json!({ "words": words })),
+        Trouble::Time { words } => (AbstentionKind::Ask, "planner.ask_if_time", json!({ "words": words })),
         Trouble::NoTool { words } => (AbstentionKind::Cannot, "planner.no_tool", json!({ "words": words })),
         Trouble::OnlyNegated => (AbstentionKind::Ask, "planner.only_negated", json!({})),
         Trouble::NoSuchLines { words } => (AbstentionKind::Ask, "planner.ask_lines", json!({ "words": words })),

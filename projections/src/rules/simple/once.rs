@@ -5,12 +5,13 @@
 use std::ops::Range;
 
 use jiff::civil::{Date, DateTime, time};
+use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
 
 use super::Facts;
 use super::dates::{self, span};
 use super::items::{Item, What};
-use super::lexicon::{Cue, Lexicons, Period, Recurrence};
+use super::lexicon::{Cue, Day, Lexicons, Period, Recurrence};
 use super::limits::Limits;
 use super::recurring::{Doubt, Found, Reader, Recurring, Token};
 use crate::messages::Language;
@@ -64,6 +65,52 @@ impl<'a> Once<'a> {
         Some(Self { reader: Reader { lexicons, language, words, items, tokens, likely: false }, words, now })
     }
 
+    /// The same where it does not matter which moment is meant.
+    pub(super) fn undated(
+        lexicons: &'a Lexicons,
+        language: Language,
+        items: &'a [Item],
+        tokens: &'a [Token],
+    ) -> Option<Self> {
+        let (_, words) = lexicons.recurrence.iter().find(|(of, _)| *of == language)?;
+        let now = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
+        Some(Self { reader: Reader { lexicons, language, words, items, tokens, likely: false }, words, now })
+    }
+
+    /// One past words that say when something is to be done and cannot well say anything else: «every hour», «at noon»,
+    /// «in 20 minutes», «tomorrow», «until Christmas», «nel weekend». Days of the week and dates may be those of files.
+    pub(super) fn to_come(&self, at: usize) -> Option<usize> {
+        let reader = &self.reader;
+        let clock = || Some(self.clock(at).filter(|_| !self.counts(at))?.1);
+        let tomorrow = || {
+            let named = |(phrase, day): (&String, &Day)| {
+                (day.after > 0 || day.part.is_some()).then(|| reader.phrase([phrase], at)).flatten()
+            };
+            self.words.days.iter().filter_map(named).max()
+        };
+        let days = || reader.phrase(self.words.weekdays.iter().chain(&self.words.weekend), at);
+        let cadence = || reader.cadence(at).map(|(_, _, to)| to).filter(|_| !reader.describes(at));
+        cadence()
+            .or_else(|| Some(self.stretch(at)?.spans[0].end))
+            .or_else(clock)
+            .or_else(tomorrow)
+            .or_else(days)
+            .or_else(|| self.led_feast(at))
+            .or_else(|| self.is_bound(at).then(|| self.until(at)).flatten())
+    }
+
+    /// «at Christmas», «a natale»; not «the Christmas photos».
+    fn led_feast(&self, at: usize) -> Option<usize> {
+        let led = self.reader.word(at) == "on" || self.words.at.iter().any(|word| word == self.reader.word(at));
+        Some(self.feast(at + 1).filter(|_| led)?.span.end)
+    }
+
+    /// «at 8 files», «alle 3 righe»: a number of things.
+    fn counts(&self, at: usize) -> bool {
+        let Some((_, to)) = self.clock(at) else { return false };
+        self.reader.tokens.get(to).is_some_and(|(_, item)| self.reader.items[*item].object().is_some())
+    }
+
     /// Reads the moment that the sentence names. A time of day alone («at 18:30») is one where the sentence asks to be
     /// reminded, or begins or ends with it; a day, where it asks to be reminded or begins or ends with it too.
     pub(super) fn read(&self, reminds: bool) -> Found {
@@ -94,7 +141,7 @@ impl<'a> Once<'a> {
             return if reminds || leads { Found::Unclear(Doubt::More(more)) } else { Found::Nothing };
         }
         let spans = spans.into_iter().map(|span| self.reader.items_of(span)).collect();
-        Found::Time(Recurring { when: when.unwrap_or_default(), spans, timed: true, leads, limits: Limits::default() })
+        Found::Time(Recurring { when: when.unwrap_or_default(), spans, timed: true, outside: true, limits: Limits::default() })
     }
 
     /// «tell Anna that dinner is tomorrow at 8»: words that a message holds.
@@ -286,8 +333,14 @@ impl Once<'_> {
     /// «at 18:30», «at 5 in the afternoon».
     fn clock(&self, at: usize) -> Option<(i64, usize)> {
         let reader = &self.reader;
-        reader.phrase(&self.words.at, at)?;
+        let from = reader.phrase(&self.words.at, at)?;
         let (minutes, to) = reader.time(at)?;
+        // «a una cartella», «at one file»: an article, unless nothing follows that it may belong to.
+        let elided = reader.word(from - 1).ends_with('\'') || reader.word(from - 1) == "all";
+        let is_one = !elided && self.words.one.iter().any(|word| word == reader.word(from));
+        if is_one && !(reader.opens_at(to) || reader.part_after(to).0.is_some()) {
+            return None;
+        }
         let (part, to) = reader.part_after(to);
         Some((reader.at_part(Some(minutes), part), to))
     }

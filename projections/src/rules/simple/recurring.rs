@@ -18,8 +18,8 @@ pub(crate) struct Recurring {
     pub(crate) spans: Vec<Range<usize>>,
     /// A time of day was said too.
     pub(crate) timed: bool,
-    /// The sentence begins with it.
-    pub(crate) leads: bool,
+    /// The sentence begins or ends with it, and it belongs to no thing.
+    pub(crate) outside: bool,
     /// Until when, and how many times, where that is said.
     pub(crate) limits: Limits,
 }
@@ -197,9 +197,11 @@ impl Reader<'_> {
         };
         let mut spans: Vec<_> = std::iter::once(from..to).chain(apart).collect();
         spans.sort_by_key(|s| s.start);
-        let leads = self.is_silent_before(spans[0].start);
+        let (first, last) = (spans[0].start, spans[spans.len() - 1].end);
+        let ends = self.tokens[last..].iter().all(|(_, item)| self.items[*item].is_punctuation());
+        let outside = self.is_silent_before(first) || (ends && !self.describes(first));
         let spans = spans.into_iter().map(|span| self.items_of(span)).collect();
-        Found::Time(Recurring { when, spans, timed: !times.is_empty(), leads, limits: Limits::default() })
+        Found::Time(Recurring { when, spans, timed: !times.is_empty(), outside, limits: Limits::default() })
     }
 
     /// The items of these tokens.
@@ -210,6 +212,18 @@ impl Reader<'_> {
     /// Whether nothing but grammar stands before a token.
     pub(super) fn is_silent_before(&self, at: usize) -> bool {
         self.tokens[..at].iter().all(|(_, item)| self.items[*item].is_punctuation() || self.items[*item].is_noise())
+    }
+
+    /// «for each month», «per ogni anno», «the daily report»: what things are grouped by, or are like.
+    pub(super) fn describes(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|before| &self.items[self.tokens[before].1]);
+        let grouped = before.is_some_and(|i| {
+            [Cue::By, Cue::Grouped, Cue::Inside, Cue::From].iter().any(|&cue| i.is(cue)) && !i.is(Cue::Connector)
+        });
+        let adverb = self.words.adverbs.contains_key(self.word(at));
+        let after = self.tokens.get(at + 1).map(|(_, item)| &self.items[*item]);
+        let beside = after.is_some_and(|i| !i.is_punctuation() && i.verb().is_none()) || before.is_some_and(|i| i.is(Cue::Determiner));
+        grouped || (adverb && beside)
     }
 
     /// «the report of Friday», «pack for tomorrow»: words that say of what a thing is, not when something is done.
@@ -340,9 +354,10 @@ impl Reader<'_> {
         }
         // «on weekdays», «on mondays»: the plural says it.
         let on = self.phrase(&self.words.on, at).filter(|&to| {
-            let plural = self.word(to).ends_with('s') && self.language == Language::En;
-            (plural && self.weekday(to).is_some())
-                || self.phrase(self.words.weekdays.iter().chain(&self.words.weekend), to).is_some()
+            let plural = |end: usize| self.word(end - 1).ends_with('s');
+            let english = self.language == Language::En;
+            let some = self.phrase(self.words.weekdays.iter().chain(&self.words.weekend), to);
+            (english && plural(to + 1) && self.weekday(to).is_some()) || some.is_some_and(|end| !english || plural(end))
         });
         if let Some(from) = every.or(on) {
             return self.round(from);

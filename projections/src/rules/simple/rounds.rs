@@ -68,7 +68,7 @@ impl Reader<'_> {
     }
 
     /// Whether an act, a mark or the end stands at a token.
-    fn opens_at(&self, at: usize) -> bool {
+    pub(super) fn opens_at(&self, at: usize) -> bool {
         self.tokens.get(at).is_none_or(|(_, item)| self.items[*item].is_punctuation() || self.items[*item].verb().is_some())
     }
 

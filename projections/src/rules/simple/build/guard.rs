@@ -37,11 +37,19 @@ impl Builder<'_> {
             // «could they be deleted?»: to show them is not what was asked.
             let takes = |v: usize| matches!(self.class(v).verbs[0].as_str(), "delete" | "move" | "compress");
             let done = |i: &Item| i.past().is_some_and(takes) && i.verb().is_none() && !i.is_noise();
-            return match (0..self.items.len()).find(|&at| done(&self.items[at]) && !self.used[at]) {
-                Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
+            if let Some(at) = (0..self.items.len()).find(|&at| done(&self.items[at]) && !self.used[at]) {
+                return Err(Trouble::Unclear { words: self.said(at..at + 1) });
+            }
+            return match self.reading_timed() {
+                Some(span) => Err(Trouble::Time { words: self.said(span) }),
                 None => Ok(()),
             };
         };
+        match self.act_timed(tool) {
+            Some((span, true)) => return Err(Trouble::Time { words: self.said(span) }),
+            Some((span, false)) => return Err(Trouble::Unclear { words: self.said(span) }),
+            None => {}
+        }
         let found = [
             self.no_request(tool),
             self.unasked(tool),

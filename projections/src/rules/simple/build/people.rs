@@ -261,6 +261,9 @@ impl Builder<'_> {
             },
         };
         let Some(tool) = self.tools.indexed(name) else { return Ok(false) };
+        if let Some(span) = self.task_timed() {
+            return Err(Trouble::Time { words: self.said(span) });
+        }
         let looks = matches!(name, "history_recurring" | "show_recurring");
         let about = |at: &usize| {
             let item = &self.items[*at];

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 pub(crate) use self::cue::Cue;
-pub(crate) use self::source::Request;
+pub(crate) use self::source::{Day, Request};
 pub(crate) use self::source::{About, Aggregate, FieldName, Globs, Measure, Order, Recurrence, Setting, VerbClass};
 use self::source::{Enclitic, Source, Valued};
 use self::spelling::{deletions, is_likely_misspelling, root};
