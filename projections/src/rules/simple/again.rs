@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::attempt::{DOUBT_PERMILLE, OVERRULED_PERMILLE};
 use super::items::{self, Item};
-use super::recurring::Found;
+use super::recurring::{Doubt, Found};
 use super::{Facts, Lexicons, Tools, abstain, lexicon, lift, propose, usage, when};
 use crate::messages::{Language, Messages};
 use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
-use crate::rules::cadence::{Cadence, Zone};
+use crate::rules::cadence::{Cadence, CadenceError, Zone};
 
 /// What is asked to happen again and again: the request that is left must itself be one that can be planned.
 pub(super) fn again(
@@ -42,7 +42,15 @@ pub(super) fn again(
         .is_some_and(|l| l.permille >= DOUBT_PERMILLE && l.frame != "none" && !l.frame.ends_with("_recurring"));
     let other = other && !usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 150);
     let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);
-    let reminds = items.iter().any(|i| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule"));
+    let reminding = |i: &Item| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule");
+    let reminds = items.iter().any(reminding);
+    // «do not remind me tomorrow»
+    let refused = items.iter().position(reminding).is_some_and(|verb| {
+        items[..verb].iter().rev().take(2).any(|i| i.is(lexicon::Cue::Not))
+    });
+    if refused {
+        return None;
+    }
     let sentence = when::Sentence { lexicons, language, text, items };
     let recurring = match when::when(sentence, facts, likely, reminds) {
         Found::Unclear(doubt) if likely || reminds || doubt.is_plain() => {
@@ -57,7 +65,11 @@ pub(super) fn again(
     let cadence = match Cadence::read(&recurring.when, &zone) {
         Ok(cadence) => cadence,
         Err(error) => {
-            let (key, values) = error.told();
+            // «30 February» is said back as it was said.
+            let (key, values) = match (error, recurring.spans.first()) {
+                (CadenceError::Never(_), Some(span)) => sentence.told_of_items(&Doubt::Strange(span.clone())),
+                (error, _) => error.told(),
+            };
             return Some(abstain(0, AbstentionKind::Ask, messages.say(language, key, values), Vec::new()));
         }
     };
@@ -73,8 +85,9 @@ pub(super) fn again(
     let inner = Facts { existing: &[], language: Some(language), ..*facts };
     let planned = propose(lexicons, tools, messages, &inner, &rest).plan;
     let grammar = |i: &Item| i.is_noise() || i.is_punctuation() || i.is(lexicon::Cue::Listener);
-    // What looks at tasks or ends them is never to recur itself.
-    if planned.steps.iter().any(|step| step.tool.ends_with("_recurring")) {
+    // What looks at tasks or ends them is never to recur itself; «what did you do this evening» is not of a time to come.
+    let of_tasks = |tool: &str| tool.ends_with("_recurring") || (tool == "find_tasks_done" && !cadence.recurs());
+    if planned.steps.iter().any(|step| of_tasks(&step.tool)) {
         return None;
     }
     let about = items.iter().enumerate().any(|(at, i)| {
@@ -104,6 +117,28 @@ pub(super) fn again(
     }
     let step = PlannedStep { tool: tool.name().to_owned(), args, provenance: provenance.into_iter().collect() };
     Some(Plan { steps: vec![step], abstention: None, answer: AnswerSpec::Result, ..planned })
+}
+
+/// Asks when, where a sentence begins with the wish to be reminded and nothing else is known of it.
+pub(super) fn asked_when(
+    lexicons: &Lexicons,
+    messages: &Messages,
+    language: Language,
+    items: &[Item],
+    plan: Plan,
+) -> Plan {
+    let reminds = |i: &Item| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule");
+    let verb = items.iter().position(|i| i.verb().is_some());
+    let wished = verb.is_some_and(|at| {
+        let listens = items.get(at + 1).is_some_and(|i| i.is(lexicon::Cue::Listener)) || items[at].folded.ends_with("mi");
+        let whole = items[at].folded.ends_with(" me");
+        reminds(&items[at]) && (listens || whole) && !items[..at].iter().any(|i| i.is(lexicon::Cue::Not))
+    });
+    if !wished || plan.abstention.as_ref().is_none_or(|a| a.kind != AbstentionKind::Cannot) {
+        return plan;
+    }
+    let message = messages.say(language, "planner.ask_remind_when", json!({}));
+    abstain(plan.confidence_permille, AbstentionKind::Ask, message, Vec::new())
 }
 
 /// What is left of the text without these spans, and from where to where it reaches.
@@ -160,8 +195,9 @@ pub fn reminder(lexicons: &Lexicons, facts: &Facts<'_>, text: &str) -> Option<St
                 "to" | "that" | "of" | "about" | "di" | "che" | "del" | "della" | "me" | "mi"
             )
     };
-    let first = items[verb + 1..].iter().find(|i| !small(i))?;
-    let words = text.get(first.start..)?.trim().trim_end_matches(['.', '!', ' ']);
+    // From the end of the last small word: signs before the first word belong to it.
+    let lead = items[verb + 1..].iter().take_while(small).last().map_or(items[verb].end, |i| i.end);
+    let words = text.get(lead..)?.trim().trim_end_matches(['.', '!', ' ']);
     (!words.is_empty()).then(|| words.to_owned())
 }
 
@@ -171,7 +207,6 @@ pub fn read_cadence(
     facts: &Facts<'_>,
     text: &str,
 ) -> Result<(Cadence, Zone), crate::rules::cadence::CadenceError> {
-    use crate::rules::cadence::CadenceError;
     let zone = Zone::named(facts.zone)?;
     let read = match Cadence::read(text, &zone) {
         Err(CadenceError::Form(form)) => match cadence(lexicons, facts, text) {

@@ -130,13 +130,16 @@ impl Once<'_> {
     /// Whether a bound may begin here: with the first word of what is a word, or a day by itself.
     fn is_plain(&self, at: usize) -> bool {
         let item = self.reader.tokens[at].1;
-        let first = at == 0 || self.reader.tokens[at - 1].1 != item;
+        // «Monday until …» may be one item.
+        let day = self.reader.tokens.iter().position(|(_, of)| *of == item).is_some_and(|at| self.reader.weekday(at).is_some());
+        let first = at == 0 || self.reader.tokens[at - 1].1 != item || day;
         first && matches!(self.reader.items[item].what, What::Word(_) | What::Window { .. } | What::Number(_))
     }
 
     /// «Monday to Friday»: the word stands between two days.
     fn is_range(&self, at: usize) -> bool {
-        at > 0 && self.reader.weekday(at - 1).is_some()
+        let to = self.reader.phrase(&self.words.until, at).unwrap_or(at + 1);
+        at > 0 && self.reader.weekday(at - 1).is_some() && self.reader.weekday(to).is_some()
     }
 
     fn skip_on(&self, at: usize) -> usize {

@@ -209,6 +209,7 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
         }
         Err(trouble) => troubled(messages, language, &trouble, &ranking, confidence),
     };
+    let plan = again::asked_when(lexicons, messages, language, &items, plan);
     let Ranking { candidates, k, confidence_permille, .. } = ranking;
     Proposal { language, plan, candidates, k, confidence_permille }
 }

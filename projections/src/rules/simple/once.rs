@@ -11,7 +11,7 @@ use jiff::{Span, Timestamp, Zoned};
 use super::Facts;
 use super::dates::{self, span};
 use super::items::{Item, What};
-use super::lexicon::{Cue, Day, Lexicons, Period, Recurrence};
+use super::lexicon::{Cue, Day, Lexicons, Period, Recurrence, Sense};
 use super::limits::Limits;
 use super::recurring::{Doubt, Found, Reader, Recurring, Token};
 use crate::messages::Language;
@@ -28,6 +28,10 @@ struct Said {
 enum Missing {
     Hour,
     Over,
+    /// There is no such day.
+    Never,
+    /// More than one time of day.
+    Hours,
 }
 
 /// Whether a sentence names one day by its name, and not every one: «next Monday», «on Friday», «venerdì prossimo».
@@ -81,7 +85,14 @@ impl<'a> Once<'a> {
     /// «in 20 minutes», «tomorrow», «until Christmas», «nel weekend». Days of the week and dates may be those of files.
     pub(super) fn to_come(&self, at: usize) -> Option<usize> {
         let reader = &self.reader;
-        let clock = || Some(self.clock(at).filter(|_| !self.counts(at))?.1);
+        // «equal to zero», «by a dozen»: a number by itself is one of hours only behind «at».
+        let hour = |at: usize| {
+            let led = reader.lexicons.request.iter().any(|r| r.hours.iter().any(|word| word == reader.word(at)));
+            let from = reader.phrase(&self.words.at, at).unwrap_or(at);
+            let sure = reader.clock(from).is_none_or(|(_, _, sure)| sure) || reader.part_after(from + 1).0.is_some();
+            led || sure || reader.word(at).ends_with('\'')
+        };
+        let clock = || Some(self.clock(at).filter(|_| hour(at) && !self.counts(at))?.1);
         let tomorrow = || {
             let named = |(phrase, day): (&String, &Day)| {
                 (day.after > 0 || day.part.is_some()).then(|| reader.phrase([phrase], at)).flatten()
@@ -96,13 +107,15 @@ impl<'a> Once<'a> {
             .or_else(tomorrow)
             .or_else(days)
             .or_else(|| self.led_feast(at))
+            .or_else(|| reader.strange_at_end(at))
             .or_else(|| self.is_bound(at).then(|| self.until(at)).flatten())
     }
 
     /// «at Christmas», «a natale»; not «the Christmas photos».
     fn led_feast(&self, at: usize) -> Option<usize> {
         let led = self.reader.word(at) == "on" || self.words.at.iter().any(|word| word == self.reader.word(at));
-        Some(self.feast(at + 1).filter(|_| led)?.span.end)
+        let feast = |phrase: &String| self.reader.phrase([phrase], at + 1);
+        self.words.feasts.keys().filter_map(feast).max().filter(|_| led)
     }
 
     /// «at 8 files», «alle 3 righe»: a number of things.
@@ -130,10 +143,16 @@ impl<'a> Once<'a> {
         let leads = begins(&spans);
         let whole = spans[0].start..spans[spans.len() - 1].end;
         let said = if spans.len() == 1 { whole } else { spans[0].clone() };
+        // «the day before Christmas at 9»
+        if let Some(from) = self.relative(spans[0].start).filter(|_| reminds || leads) {
+            return Found::Unclear(Doubt::Strange(from..spans[0].end));
+        }
         match when {
             _ if !reminds && !leads && when.is_err() => return Found::Nothing,
             Err(Missing::Hour) => return Found::Unclear(Doubt::Hour(said)),
             Err(Missing::Over) => return Found::Unclear(Doubt::Over(said)),
+            Err(Missing::Never) => return Found::Unclear(Doubt::Strange(said)),
+            Err(Missing::Hours) => return Found::Unclear(Doubt::Time),
             Ok(_) => {}
         }
         // «in 20 minutes or in an hour», «on Friday … at 5 … or Monday»: what is left must not be of time.
@@ -154,6 +173,16 @@ impl<'a> Once<'a> {
         before.iter().any(sends) && !before.iter().any(|i| matches!(i.what, What::Quoted(_)))
     }
 
+    /// The word that makes a time before or after it of the one that begins there.
+    fn relative(&self, at: usize) -> Option<usize> {
+        let before = (0..at).rev().find(|&before| {
+            let item = &self.reader.items[self.reader.tokens[before].1];
+            !item.is(Cue::Determiner)
+        })?;
+        let item = &self.reader.items[self.reader.tokens[before].1];
+        (item.is(Cue::Until) || item.is(Cue::Since)).then_some(before)
+    }
+
     /// Words of time outside of these tokens, none of which are said of a thing.
     pub(super) fn more(&self, spans: &[Range<usize>]) -> Option<Range<usize>> {
         let within = |at: usize| spans.iter().any(|span| span.contains(&at));
@@ -161,7 +190,8 @@ impl<'a> Once<'a> {
             let to = self.of_time(at).filter(|_| !within(at))?;
             (!self.reader.is_about(at)).then_some(at..to)
         };
-        (0..self.reader.tokens.len()).find_map(more)
+        let told = spans.iter().map(|span| span.end).max().unwrap_or(0).max(self.reader.told_from());
+        (0..told).find_map(more).or_else(|| self.reader.left_open(within))
     }
 }
 
@@ -195,8 +225,12 @@ impl Once<'_> {
         if let Some((to, minutes)) = self.words.fractions.iter().filter_map(fraction).max() {
             return Some((Span::new().try_minutes(minutes).ok()?, to));
         }
-        let one = reader.phrase(&self.words.one, from).map(|to| (1, to));
-        let (count, to) = one.or_else(|| Some((reader.number(from)?, from + 1))).filter(|(count, _)| *count > 0)?;
+        let one = reader.phrase(&self.words.one, from);
+        let counted = |at: usize| Some((reader.number(at)?, at + 1 + usize::from(reader.word(at + 1) == "of")));
+        let (count, to) = one.and_then(counted).or(one.map(|to| (1, to))).or_else(|| counted(from))?;
+        if count < 1 {
+            return None;
+        }
         let before = reader.halved(to);
         let unit = before.unwrap_or(to);
         let period = reader.period(unit)?;
@@ -232,11 +266,18 @@ impl Once<'_> {
         span.end = to;
         let part = late.or(part.as_deref());
         // «tomorrow … at 8»: the time stands apart.
-        let apart = if minutes.is_none() { self.time_apart(&span) } else { None };
+        let (apart, many) = match self.times_apart(&span).as_slice() {
+            _ if minutes.is_some() => (None, false),
+            [] => (None, false),
+            [one] => (Some(one.clone()), false),
+            _ => (None, true),
+        };
         let minutes = minutes.map(|minutes| reader.at_part(Some(minutes), part));
         let minutes = minutes.or(apart.as_ref().map(|(minutes, _)| *minutes));
         let minutes = minutes.or_else(|| part.map(|part| reader.at_part(None, Some(part))));
         let when = match minutes {
+            _ if dates.is_empty() => Err(Missing::Never),
+            None if many => Err(Missing::Hours),
             None => Err(Missing::Hour),
             Some(minutes) => dates.into_iter().find_map(|date| self.on(date, minutes)).ok_or(Missing::Over),
         };
@@ -247,38 +288,21 @@ impl Once<'_> {
 
     /// A day that is named at a token.
     pub(super) fn named(&self, at: usize) -> Option<Named> {
-        self.tomorrow(at).or_else(|| self.weekday(at)).or_else(|| self.date(at)).or_else(|| self.feast(at))
+        self.tomorrow(at).or_else(|| self.weekday(at)).or_else(|| self.date(at))
     }
 
-    /// «Christmas», «a capodanno»: the next one.
-    fn feast(&self, at: usize) -> Option<Named> {
-        let named = |(phrase, day): (&String, &String)| {
-            let (month, day) = day.split_once('-')?;
-            Some((self.reader.phrase([phrase], at)?, month.parse().ok()?, day.parse().ok()?))
-        };
-        let (to, month, day): (usize, i8, i8) = self.words.feasts.iter().filter_map(named).max_by_key(|(to, ..)| *to)?;
-        let links = |at: usize| [&self.words.on, &self.words.at].iter().any(|list| list.iter().any(|w| w == self.reader.word(at)));
-        let from = (0..at).rev().take_while(|&before| links(before) || self.reader.word(before) == "on").last().unwrap_or(at);
-        let dates = [0, 1].into_iter().filter_map(|more| Date::new(self.now.year() + more, month, day).ok()).collect();
-        Some(Named { dates, part: None, span: from..to })
-    }
-
-    /// The one time of day outside of a span.
-    fn time_apart(&self, day: &Range<usize>) -> Option<(i64, Range<usize>)> {
-        let reader = &self.reader;
-        let mut found = None;
+    /// The times of day outside of a span.
+    fn times_apart(&self, day: &Range<usize>) -> Vec<(i64, Range<usize>)> {
+        let mut found = Vec::new();
         let mut at = 0;
-        while at < reader.tokens.len() {
-            let read = self.clock(at).filter(|(_, to)| !day.contains(&at) && !day.contains(&(to - 1)));
-            let Some((minutes, to)) = read else {
-                at += 1;
-                continue;
-            };
-            if found.is_some() {
-                return None;
+        while at < self.reader.tokens.len() {
+            match self.clock(at).filter(|(_, to)| !day.contains(&at) && !day.contains(&(to - 1))) {
+                Some((minutes, to)) => {
+                    found.push((minutes, at..to));
+                    at = to;
+                }
+                None => at += 1,
             }
-            found = Some((minutes, at..to));
-            at = to;
         }
         found
     }
@@ -307,27 +331,40 @@ impl Once<'_> {
         Some(Named { dates, part: None, span: from..to })
     }
 
-    /// «24 December», «il 24 dicembre», «December 24th».
+    /// «24 December», «il 24 dicembre», «December 24th», «Christmas»; «il 15», «on the 15th»: the next of it.
     fn date(&self, at: usize) -> Option<Named> {
         let reader = &self.reader;
-        let figure = |at: usize| {
-            let digits = reader.word(at).trim_end_matches(|c: char| c.is_ascii_alphabetic());
-            let said =
-                reader.ordinal(at).or_else(|| self.words.first.iter().any(|w| w == reader.word(at)).then_some(1));
-            digits.parse::<i8>().ok().or(said.and_then(|n| i8::try_from(n).ok())).filter(|n| (1..=31).contains(n))
+        let links = |at: usize| {
+            let word = reader.word(at);
+            word == "on" || word == "a" || self.words.on.iter().any(|w| w == word)
         };
-        let of = |at: usize| at + usize::from(reader.word(at) == "of");
-        let (day, month, to) = match (figure(at), reader.month(of(at + 1))) {
-            (Some(day), Some(month)) => (day, month, of(at + 1) + 1),
-            _ => (figure(at + 1)?, reader.month(at)?, at + 2),
-        };
+        let Some((day, month, to)) = reader.day_and_month(at) else { return self.day_alone(at) };
         let year = reader.word(to).parse::<i16>().ok().filter(|year| (1970..3000).contains(year));
         let to = to + usize::from(year.is_some());
-        let links = |at: usize| self.words.on.iter().any(|word| word == reader.word(at));
         let from = (0..at).rev().take_while(|&before| links(before)).last().unwrap_or(at);
         let years = year.map_or_else(|| vec![self.now.year(), self.now.year() + 1], |year| vec![year]);
+        let (day, month) = (i8::try_from(day).ok()?, i8::try_from(month).ok()?);
         let dates: Vec<Date> = years.into_iter().filter_map(|year| Date::new(year, month, day).ok()).collect();
         Some(Named { dates, part: None, span: from..to })
+    }
+
+    /// «il 15», «on the 15th».
+    fn day_alone(&self, at: usize) -> Option<Named> {
+        let reader = &self.reader;
+        let from = reader.phrase(&self.words.that_day, at)?;
+        let day = i8::try_from(reader.day_figure(from)?).ok()?;
+        let ordinal = reader.word(from).parse::<i64>().is_err();
+        let english = reader.language == Language::En;
+        let next = reader.tokens.get(from + 1).map(|(_, item)| &reader.items[*item]);
+        let thing = next.is_some_and(|i| i.object().is_some() || i.is_unknown() || !(i.is_word() || i.is_punctuation()));
+        let of_month = reader.phrase(&self.words.of, from + 1).is_some() && !reader.words.at.iter().any(|w| w == reader.word(from + 1));
+        if thing || of_month || reader.period(from + 1).is_some() || (english && !ordinal) {
+            return None;
+        }
+        let first = self.now.date().first_of_month();
+        let months = (0..12).filter_map(|n| first.checked_add(Span::new().months(n)).ok());
+        let dates = months.filter_map(|month| Date::new(month.year(), month.month(), day).ok()).collect();
+        Some(Named { dates, part: None, span: at..from + 1 })
     }
 
     /// «at 18:30», «at 5 in the afternoon».
@@ -360,6 +397,10 @@ impl Once<'_> {
             .map(|said| said.spans[0].end)
             .or_else(|| Some(self.clock(at)?.1))
             .or_else(|| Some(self.named(at)?.span.end))
+            .or_else(|| {
+                let senses = self.reader.lexicons.senses_of(self.reader.word(at), self.reader.language);
+                senses.contains(&Sense::Cue(Cue::Yesterday)).then_some(at + 1)
+            })
     }
 
     /// That time of that day; none when it is over.

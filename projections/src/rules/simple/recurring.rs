@@ -77,7 +77,8 @@ pub(super) enum Cadence {
     MonthEnd,
     /// «the second Monday of the month»; its number, 0 for the last, and its day.
     WeekdayOfMonth(i64, i8),
-    Yearly,
+    /// On that day and month.
+    Yearly(i64, i64),
     /// So many times a day, at times that must be said.
     Often(i64),
     /// No interval: «every -5 minutes».
@@ -148,7 +149,7 @@ pub(super) type Time = (i64, usize);
 
 impl Reader<'_> {
     fn read(&self) -> Found {
-        for start in 0..self.tokens.len() {
+        for start in 0..self.told_from() {
             if let Some(round) = self.cadence(start) {
                 return self.timed(start, round);
             }
@@ -161,6 +162,7 @@ impl Reader<'_> {
 
     /// A cadence with the times of day that stand around it.
     fn timed(&self, start: usize, (cadence, part, end): Round) -> Found {
+        let (cadence, end, day) = self.on_day(cadence, end);
         let said = start..end;
         let after = self.times(self.skip_links(end)).or_else(|| self.time_soon(end).map(|(at, to)| (vec![at], to)));
         let (times, from, to) = match after {
@@ -170,7 +172,8 @@ impl Reader<'_> {
                 None => (Vec::new(), start, end),
             },
         };
-        let (day, from) = self.day_of_month_before(from);
+        let (before, from) = if day.is_some() { (None, from) } else { self.day_of_month_before(from) };
+        let day = day.or(before);
         let (late, to) = self.part_after(to);
         let apart = if times.is_empty() { self.time_of_act(from..to) } else { None };
         let (times, apart) = apart.map_or((times, None), |(minutes, span)| (vec![minutes], Some(span)));
@@ -184,11 +187,12 @@ impl Reader<'_> {
         // A time of day that went into nothing would make it another one.
         let left = |&at: &usize| {
             let weekday = self.likely && self.weekday(at).is_some();
-            !within(at) && (self.is_clock(at) || weekday) && !self.is_about(at)
+            !within(at) && (self.is_clock(at) || weekday || self.is_span_of_day(at)) && !self.is_about(at)
         };
+        let told = self.told_from().max(to);
         // «every other day… no, every day»: which one is meant is for the person to say.
-        let again = (to..self.tokens.len()).any(|at| !within(at) && self.cadence(at).is_some());
-        if again || (0..self.tokens.len()).any(|at| left(&at)) {
+        let again = (to..told).any(|at| !within(at) && self.cadence(at).is_some());
+        if again || (0..told).any(|at| left(&at)) {
             return Found::Unclear(Doubt::Time);
         }
         let when = match cron(&cadence, (times.len(), &minutes), day) {
@@ -209,9 +213,28 @@ impl Reader<'_> {
         self.tokens[span.start].1..self.tokens[span.end - 1].1 + 1
     }
 
-    /// Whether nothing but grammar stands before a token.
+    /// Whether nothing but grammar and «tell me» stands before a token.
     pub(super) fn is_silent_before(&self, at: usize) -> bool {
-        self.tokens[..at].iter().all(|(_, item)| self.items[*item].is_punctuation() || self.items[*item].is_noise())
+        let weak = |i: &Item| i.verb().is_some_and(|v| self.lexicons.verbs[v].weak && !self.lexicons.verbs[v].counts);
+        self.tokens[..at].iter().all(|(_, item)| {
+            let item = &self.items[*item];
+            item.is_punctuation() || item.is_noise() || item.is(Cue::Listener) || weak(item)
+        })
+    }
+
+    /// The first token of what a message tells somebody: «… that dinner is at 8».
+    pub(super) fn told_from(&self) -> usize {
+        let sends = |at: usize| {
+            let item = &self.items[at];
+            let says = item.is(Cue::Tells) || item.verb().is_some_and(|v| self.lexicons.verbs[v].verbs[0] == "send");
+            says && !item.pronoun && !self.items.get(at + 1).is_some_and(|next| next.is(Cue::Listener))
+        };
+        let opens = |at: usize| self.items[at].is(Cue::Saying) || self.items[at].what == What::Punctuation(':');
+        let told = (0..self.items.len()).find(|&at| sends(at)).and_then(|sends| {
+            (sends + 2..self.items.len()).find(|&at| opens(at))
+        });
+        let is_quoted = self.items.iter().any(|i| matches!(i.what, What::Quoted(_)));
+        told.filter(|_| !is_quoted).map_or(self.tokens.len(), |told| self.tokens.partition_point(|(_, item)| *item < told))
     }
 
     /// «for each month», «per ogni anno», «the daily report»: what things are grouped by, or are like.
@@ -262,6 +285,18 @@ impl Reader<'_> {
         self.time(from)
     }
 
+    /// «from 8 to 18», «tra le 8 e le 18»: a part of each day.
+    fn is_span_of_day(&self, at: usize) -> bool {
+        let plain = |at: usize| {
+            self.tokens.get(at).is_some_and(|(_, item)| matches!(self.items[*item].what, What::Word(_) | What::Number(_)))
+        };
+        let first = self.phrase(&self.words.between, at).filter(|_| plain(at));
+        first.and_then(|at| self.clock(at)).is_some_and(|(_, to, _)| {
+            let next = to + usize::from(self.part_after(to).0.is_some());
+            self.phrase(self.words.through.iter().chain(&self.words.and).chain(&self.words.at), next).is_some()
+        })
+    }
+
     pub(super) fn is_filler(&self, at: usize) -> bool {
         self.words.fillers.iter().any(|w| w == self.word(at)) || self.word(at) == ","
     }
@@ -276,7 +311,8 @@ impl Reader<'_> {
         });
         let at_hour = matches!(self.word(at), "at" | "alle") && self.number(at + 1).is_some();
         let spoken = self.minutes(at).is_some_and(|(_, to)| self.language == Language::En && self.number(to).is_some());
-        figure || at_hour || spoken
+        let past = self.phrase(&self.words.at, at).is_some_and(|to| self.minutes(to).is_some());
+        figure || at_hour || spoken || past
     }
 
     pub(super) fn word(&self, at: usize) -> &str {
@@ -481,7 +517,8 @@ impl Reader<'_> {
         let ordinal = self.sense(day_at, |s| if let Sense::Ordinal(n) = s { Some(*n) } else { None });
         let day = if first { Some(1) } else { figure.or(ordinal) };
         let Some(day) = day.filter(|d| (1..=31).contains(d)) else { return (None, from) };
-        let start = (0..day_at).rev().take_while(|&i| link(i)).last().unwrap_or(day_at);
+        let links = |i: &usize| link(*i) || self.words.every.iter().any(|w| w == self.word(*i));
+        let start = (0..day_at).rev().take_while(links).last().unwrap_or(day_at);
         (Some(day), start)
     }
 }
@@ -522,6 +559,6 @@ fn cron(cadence: &Cadence, (timed, minutes): (usize, &[i64]), day: Option<i64>) 
         Cadence::MonthEnd => format!("{at} L * *"),
         Cadence::WeekdayOfMonth(0, weekday) => format!("{at} * * {weekday}#L"),
         Cadence::WeekdayOfMonth(nth, weekday) => format!("{at} * * {weekday}#{nth}"),
-        Cadence::Yearly => format!("{at} {} 1 *", day.unwrap_or(1)),
+        Cadence::Yearly(first, month) => format!("{at} {} {month} *", day.unwrap_or(*first)),
     })
 }

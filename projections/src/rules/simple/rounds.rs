@@ -2,8 +2,8 @@
 //!
 //! What no schedule keeps is read as such, so that nothing nearby is taken for it.
 
-use super::lexicon::Period;
-use super::recurring::{Cadence, Reader, Round};
+use super::lexicon::{Cue, Period};
+use super::recurring::{BAR, Cadence, Reader, Round};
 
 /// A number before a unit, as it is written.
 enum Amount {
@@ -36,8 +36,51 @@ impl Reader<'_> {
         self.counted(from)
     }
 
+    /// «… every month on the 15th», «ogni anno il 3 maggio»: the day that stands behind, and one past it.
+    pub(super) fn on_day(&self, cadence: Cadence, end: usize) -> (Cadence, usize, Option<i64>) {
+        let links = |at: &usize| self.words.on.iter().any(|w| w == self.word(*at)) || self.word(*at) == "on";
+        let from = (end..end + 3).take_while(links).last().map_or(end, |last| last + 1);
+        match cadence {
+            Cadence::Yearly(..) => match self.day_and_month(from) {
+                Some((day, month, to)) => (Cadence::Yearly(day, month), to, None),
+                None => (cadence, end, None),
+            },
+            Cadence::Monthly(_) if from > end => match self.day_figure(from) {
+                Some(day) if self.month(from + 1).is_none() => (cadence, from + 1, Some(day)),
+                _ => (cadence, end, None),
+            },
+            other => (other, end, None),
+        }
+    }
+
+    /// «15», «15th», «third», «first»: a day of the month.
+    pub(super) fn day_figure(&self, at: usize) -> Option<i64> {
+        let first = || self.words.first.iter().any(|w| w == self.word(at)).then_some(1);
+        let figure = self.word(at).trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok();
+        figure.or_else(|| self.ordinal(at)).or_else(first).filter(|day| (1..=31).contains(day))
+    }
+
+    /// «3 May», «May 3rd», «il 3 maggio», «Christmas»: day, month, one past it.
+    pub(super) fn day_and_month(&self, at: usize) -> Option<(i64, i64, usize)> {
+        let feast = |(phrase, date): (&String, &String)| {
+            let (month, day) = date.split_once('-')?;
+            Some((day.parse().ok()?, month.parse().ok()?, self.phrase([phrase], at)?))
+        };
+        if let Some(found) = self.words.feasts.iter().filter_map(feast).max_by_key(|(.., to)| *to) {
+            return Some(found);
+        }
+        let of = |at: usize| at + usize::from(self.word(at) == "of");
+        match (self.day_figure(at), self.month(of(at + 1))) {
+            (Some(day), Some(month)) => Some((day, i64::from(month), of(at + 1) + 1)),
+            _ => Some((self.day_figure(at + 1)?, i64::from(self.month(at)?), at + 2)),
+        }
+    }
+
     /// «other day», «2 hours», «hour and a half», «second Monday».
     fn counted(&self, from: usize) -> Option<Round> {
+        if let Some((day, month, to)) = self.day_and_month(from) {
+            return Some((Cadence::Yearly(day, month), None, to));
+        }
         let other = self.phrase(&self.words.other, from);
         let ordinal = self.ordinal(from).filter(|n| *n > 1).map(|n| (n, from + 1));
         let (amount, unit) = match (other.map(|to| (2, to)).or(ordinal), self.amount(from)) {
@@ -162,6 +205,36 @@ impl Reader<'_> {
         let opens = self.is_silent_before(at) && to < self.tokens.len() && self.opens_at(to);
         (unknown && opens).then_some(to)
     }
+
+    /// «read ~/a.txt every blue moon»: the same behind what is to be done, up to the end.
+    pub(super) fn strange_at_end(&self, at: usize) -> Option<usize> {
+        let from = self.phrase(&self.words.every, at)?;
+        let named = self.tokens[..at].iter().any(|(word, _)| word == BAR);
+        let is_end = |at: usize| self.tokens.get(at).is_none_or(|(_, item)| self.items[*item].is_punctuation());
+        let to = (from..).find(|&at| is_end(at)).filter(|to| *to > from)?;
+        let unknown = |at: usize| self.items[self.tokens[at].1].is_unknown();
+        (named && (from..to).all(unknown) && !self.describes(at)).then_some(to)
+    }
+
+    /// «remind me every quarter to …»: words right behind the wish to be reminded that begin a time and are none.
+    pub(super) fn left_open(&self, taken: impl Fn(usize) -> bool) -> Option<std::ops::Range<usize>> {
+        let reminds = |at: &usize| {
+            let verb = self.items[self.tokens[*at].1].verb();
+            verb.is_some_and(|v| self.lexicons.verbs[v].verbs[0] == "schedule")
+        };
+        let verb = (0..self.tokens.len()).rfind(reminds)?;
+        let told = |at: &usize| {
+            let item = &self.items[self.tokens[*at].1];
+            !(taken(*at) || item.is(Cue::Listener) || item.is_punctuation())
+        };
+        let first = (verb + 1..self.tokens.len()).find(told)?;
+        let words = self.words;
+        let opening = [&words.and, &words.at, &words.every, &words.until, &words.between, &words.after];
+        let opens = opening.iter().any(|list| self.phrase(list.iter(), first).is_some());
+        let goes_on = |at: &usize| told(at) && self.word(*at) != BAR && !matches!(self.word(*at), "to" | "di" | "that" | "che");
+        let to = (first + 1..first + 4).take_while(|at| *at < self.tokens.len() && goes_on(at)).last();
+        opens.then(|| first..to.unwrap_or(first) + 1)
+    }
 }
 
 /// So many of a period, and half of one.
@@ -182,7 +255,7 @@ fn of_period(count: i64, period: Period) -> Cadence {
         (Period::Week, 1) => Cadence::Weekly(vec![1]),
         // Others do not come at even distances in a year.
         (Period::Month, n @ (1 | 2 | 3 | 4 | 6)) => Cadence::Monthly(n),
-        (Period::Month, 12) | (Period::Year, 1) => Cadence::Yearly,
+        (Period::Month, 12) | (Period::Year, 1) => Cadence::Yearly(1, 1),
         (Period::Day, 2..=366) | (Period::Week, 2..=52) | (Period::Month, 5..=11) => Cadence::Uneven,
         _ => Cadence::Impossible,
     }

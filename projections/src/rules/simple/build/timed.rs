@@ -9,8 +9,10 @@ use super::super::lexicon::{Cue, Sense};
 use super::super::once::Once;
 use super::super::recurring::tokens;
 use super::super::tools::Indexed;
+use super::super::words::fold;
 use super::Builder;
 use crate::messages::Language;
+use crate::plan::PlannedStep;
 
 impl Builder<'_> {
     /// For an act: any time to come outside of what is quoted or told.
@@ -19,14 +21,18 @@ impl Builder<'_> {
     pub(super) fn act_timed(&self, tool: &Indexed) -> Option<(Range<usize>, bool)> {
         // What is begun, ended or paused has a name that may be one of time, and is looked at where it is planned.
         let named = matches!(tool.verb.as_str(), "run" | "toggle" | "pause" | "resume" | "schedule" | "cancel");
-        if named || self.is_command_line() {
+        if named {
             return None;
         }
         let end = self.body_starts(tool);
         let told = |at: usize| at >= end && !self.after_quote(end).contains(&at);
-        let taken = |at: usize| matches!(self.items[at].what, What::Window { .. } | What::Lines(_)) && self.used[at];
+        let held = self.held();
+        let taken = |at: usize| match self.items[at].what {
+            What::Window { .. } | What::Lines(_) => self.used[at],
+            _ => self.items[at].is_unknown() && held(at),
+        };
         let found = self.time_to_come(|at| told(at) || taken(at));
-        let first = self.later(tool, end);
+        let first = if self.is_command_line() { None } else { self.later(tool, end) };
         found.map(|span| (span, true)).or_else(|| first.map(|at| (at..at + 1, !self.is_day_to_come(at) || self.says_a_day(at))))
     }
 
@@ -41,8 +47,23 @@ impl Builder<'_> {
 
     /// For a reading: a time to come of which no word went into the plan.
     pub(super) fn reading_timed(&self) -> Option<Range<usize>> {
-        let used = |at: usize| self.used[at] && !self.items[at].is_noise();
-        self.time_to_come(used)
+        // «which tasks are scheduled for tomorrow»: all of them are listed with their times.
+        let tasks = |step: &PlannedStep| self.tools.indexed(&step.tool).is_some_and(|tool| tool.object == "recurring");
+        if self.steps.iter().any(tasks) {
+            return None;
+        }
+        let held = self.held();
+        self.time_to_come(|at| held(at) && !self.items[at].is_noise())
+    }
+
+    /// Whether an item is in the plan. What such sentences usually hold is explained by that, and need not be in it.
+    fn held(&self) -> impl Fn(usize) -> bool {
+        let args: Vec<String> = self.steps.iter().map(|step| fold(&step.args.to_string())).collect();
+        move |at| {
+            let item = &self.items[at];
+            let named = || item.verb().is_none() && args.iter().any(|args| args.contains(&item.folded));
+            self.used[at] && (!item.is_word() || named())
+        }
     }
 
     /// For the end or pause of a task: a time that its name does not hold. What recurs is what the task does, except where

@@ -221,6 +221,8 @@ pub(crate) struct Recurrence {
     pub(crate) after: Vec<String>,
     /// «an», before a unit of time.
     pub(crate) one: Vec<String>,
+    /// «number», before that of a task.
+    pub(crate) number: Vec<String>,
     /// «history», of a task.
     pub(crate) history: Vec<String>,
     /// «details», of a task.
@@ -257,6 +259,10 @@ pub(crate) struct Recurrence {
     pub(crate) starting: Vec<String>,
     /// «except», before days that are left out.
     pub(crate) except: Vec<String>,
+    /// «from», before the first hour of a part of each day.
+    pub(crate) between: Vec<String>,
+    /// «on the», before a day of this month or the next.
+    pub(crate) that_day: Vec<String>,
     /// «the end of», before a unit of time.
     pub(crate) ends: Vec<String>,
     /// Days of the year that have a name, as `MM-DD`.
