@@ -3,15 +3,39 @@
 
 use std::ops::Range;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::attempt::{DOUBT_PERMILLE, OVERRULED_PERMILLE};
 use super::items::{self, Item};
-use super::recurring::{Doubt, Found};
+use super::recurring::{Doubt, Found, Recurring};
 use super::{Facts, Lexicons, Tools, abstain, lexicon, lift, propose, usage, when};
 use crate::messages::{Language, Messages};
 use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
 use crate::rules::cadence::{Cadence, CadenceError, Zone};
+
+/// What such sentences usually mean, as far as it tells whether something is to recur.
+#[derive(Clone, Copy)]
+struct Usual {
+    /// Such sentences usually ask for something to recur.
+    likely: bool,
+    /// They usually mean something else: «for each year» need not recur.
+    other: bool,
+}
+
+impl Usual {
+    /// None where they usually look at tasks, or end them.
+    fn of(usual: &[usage::Likely]) -> Option<Self> {
+        let first = usual.first();
+        let of_tasks = |l: &usage::Likely| l.frame != "schedule_recurring" && l.frame.ends_with("_recurring");
+        if first.is_some_and(|l| l.permille >= OVERRULED_PERMILLE && of_tasks(l)) {
+            return None;
+        }
+        let recurs = |least: u32| usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= least);
+        let other = first
+            .is_some_and(|l| l.permille >= DOUBT_PERMILLE && l.frame != "none" && !l.frame.ends_with("_recurring"));
+        Some(Self { likely: recurs(500), other: other && !recurs(150) })
+    }
+}
 
 /// What is asked to happen again and again: the request that is left must itself be one that can be planned.
 pub(super) fn again(
@@ -31,92 +55,106 @@ pub(super) fn again(
     if items.iter().find(|i| i.verb().is_some()).is_some_and(ends) {
         return None;
     }
-    if usual.first().is_some_and(|l| {
-        l.permille >= OVERRULED_PERMILLE && l.frame != "schedule_recurring" && l.frame.ends_with("_recurring")
-    }) {
-        return None;
-    }
-    // «for each year» need not recur.
-    let other = usual
-        .first()
-        .is_some_and(|l| l.permille >= DOUBT_PERMILLE && l.frame != "none" && !l.frame.ends_with("_recurring"));
-    let other = other && !usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 150);
-    let likely = usual.iter().any(|l| l.frame == "schedule_recurring" && l.permille >= 500);
+    let usual = Usual::of(usual)?;
     let reminding = |i: &Item| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule");
-    let reminds = items.iter().any(reminding);
+    let verb = items.iter().position(reminding);
     // «do not remind me tomorrow»
-    let refused = items.iter().position(reminding).is_some_and(|verb| {
-        items[..verb].iter().rev().take(2).any(|i| i.is(lexicon::Cue::Not))
-    });
-    if refused {
+    if verb.is_some_and(|verb| items[..verb].iter().rev().take(2).any(|i| i.is(lexicon::Cue::Not))) {
         return None;
     }
     let sentence = when::Sentence { lexicons, language, text, items };
-    let recurring = match when::when(sentence, facts, likely, reminds) {
-        Found::Unclear(doubt) if likely || reminds || doubt.is_plain() => {
-            let (key, values) = sentence.told(&doubt);
-            return Some(abstain(0, AbstentionKind::Ask, messages.say(language, key, values), Vec::new()));
-        }
-        Found::Nothing | Found::Unclear(_) => return None,
-        Found::Time(recurring) if other && !recurring.timed && !recurring.outside => return None,
-        Found::Time(recurring) => recurring,
-    };
-    let zone = Zone::named(facts.zone).ok()?;
-    let cadence = match Cadence::read(&recurring.when, &zone) {
-        Ok(cadence) => cadence,
-        Err(error) => {
-            // «30 February» is said back as it was said.
-            let (key, values) = match (error, recurring.spans.first()) {
-                (CadenceError::Never(_), Some(span)) => sentence.told_of_items(&Doubt::Strange(span.clone())),
-                (error, _) => error.told(),
-            };
+    let (recurring, cadence) = match time_of(sentence, facts, usual, verb.is_some()) {
+        Ok(found) => found?,
+        Err((key, values)) => {
             return Some(abstain(0, AbstentionKind::Ask, messages.say(language, key, values), Vec::new()));
         }
     };
-    if let Some(doubt) = when::unkept(&recurring, &cadence, &zone, facts.now_us) {
-        let (key, values) = sentence.told_of_items(&doubt);
-        return Some(abstain(0, AbstentionKind::Ask, messages.say(language, key, values), Vec::new()));
-    }
-    let bytes = |span: &Range<usize>| (items[span.start].start, items[span.end - 1].end);
-    let times: Vec<(usize, usize)> = recurring.spans.iter().map(bytes).collect();
-    let mut spans: Vec<(usize, usize)> = recurring.limits.spans().map(bytes).chain(times.iter().copied()).collect();
-    spans.sort_unstable();
+    let spans: Vec<(usize, usize)> = {
+        let all = recurring.spans.iter().chain(recurring.limits.spans());
+        let mut spans: Vec<_> = all.map(|span| bytes(items, span)).collect();
+        spans.sort_unstable();
+        spans
+    };
     let (rest, asked) = left_of(text, &spans);
     let inner = Facts { existing: &[], language: Some(language), ..*facts };
     let planned = propose(lexicons, tools, messages, &inner, &rest).plan;
-    let grammar = |i: &Item| i.is_noise() || i.is_punctuation() || i.is(lexicon::Cue::Listener);
     // What looks at tasks or ends them is never to recur itself; «what did you do this evening» is not of a time to come.
     let of_tasks = |tool: &str| tool.ends_with("_recurring") || (tool == "find_tasks_done" && !cadence.recurs());
     if planned.steps.iter().any(|step| of_tasks(&step.tool)) {
         return None;
     }
+    let grammar = |i: &Item| i.is_noise() || i.is_punctuation() || i.is(lexicon::Cue::Listener) || reminding(i);
     let about = items.iter().enumerate().any(|(at, i)| {
-        !recurring.spans.iter().chain(recurring.limits.spans()).any(|span| span.contains(&at))
-            && !grammar(i)
-            && i.verb().is_none_or(|v| lexicons.verbs[v].verbs[0] != "schedule")
+        let within = recurring.spans.iter().chain(recurring.limits.spans()).any(|span| span.contains(&at));
+        !within && !grammar(i)
     });
-    if reminds && !about {
+    if verb.is_some() && !about {
         let message = messages.say(language, "planner.ask_reminder", json!({}));
         return Some(abstain(planned.confidence_permille, AbstentionKind::Ask, message, Vec::new()));
     }
-    if planned.abstention.is_some() && !reminds {
-        return (recurring.timed || !other).then_some(planned);
+    if planned.abstention.is_some() && verb.is_none() {
+        return (recurring.timed || !usual.other).then_some(planned);
     }
+    let step = scheduled(tool.name(), items, &recurring, (rest, asked));
+    Some(Plan { steps: vec![step], abstention: None, answer: AnswerSpec::Result, ..planned })
+}
+
+/// The time that the sentence names and its cadence; the key and the values of a question where none can be kept.
+fn time_of(
+    sentence: when::Sentence<'_>,
+    facts: &Facts<'_>,
+    usual: Usual,
+    reminds: bool,
+) -> Result<Option<(Recurring, Cadence)>, (&'static str, Value)> {
+    let recurring = match when::when(sentence, facts, usual.likely, reminds) {
+        Found::Unclear(doubt) if usual.likely || reminds || doubt.is_plain() => return Err(sentence.told(&doubt)),
+        Found::Nothing | Found::Unclear(_) => return Ok(None),
+        Found::Time(recurring) if usual.other && !recurring.timed && !recurring.outside => return Ok(None),
+        Found::Time(recurring) => recurring,
+    };
+    let Ok(zone) = Zone::named(facts.zone) else { return Ok(None) };
+    let cadence = match Cadence::read(&recurring.when, &zone) {
+        Ok(cadence) => cadence,
+        // «30 February» is said back as it was said.
+        Err(CadenceError::Never(_)) => {
+            let span = recurring.spans.first().cloned().unwrap_or(0..sentence.items.len());
+            return Err(sentence.told_of_items(&Doubt::Strange(span)));
+        }
+        Err(error) => return Err(error.told()),
+    };
+    match when::unkept(&recurring, &cadence, &zone, facts.now_us) {
+        Some(doubt) => Err(sentence.told_of_items(&doubt)),
+        None => Ok(Some((recurring, cadence))),
+    }
+}
+
+/// The bytes of these items.
+fn bytes(items: &[Item], span: &Range<usize>) -> (usize, usize) {
+    (items[span.start].start, items[span.end - 1].end)
+}
+
+/// The step that keeps the request.
+fn scheduled(
+    tool: &str,
+    items: &[Item],
+    recurring: &Recurring,
+    (query, asked): (String, (usize, usize)),
+) -> PlannedStep {
     let words = |(start, end): (usize, usize)| Origin::Words { start: lift::byte(start), end: lift::byte(end) };
     // The days, where the time stands apart from them.
-    let said = times.iter().copied().max_by_key(|(start, end)| end - start)?;
+    let times = recurring.spans.iter().map(|span| bytes(items, span));
+    let said = times.max_by_key(|(start, end)| end - start).unwrap_or(asked);
     let mut provenance = vec![("/schedule".to_owned(), words(said)), ("/query".to_owned(), words(asked))];
-    let mut args = json!({ "schedule": recurring.when, "query": rest });
+    let mut args = json!({ "schedule": recurring.when, "query": query });
     if let Some((until, span)) = &recurring.limits.until {
         args["until"] = json!(until);
-        provenance.push(("/until".to_owned(), words(bytes(span))));
+        provenance.push(("/until".to_owned(), words(bytes(items, span))));
     }
     if let Some((times, span)) = &recurring.limits.times {
         args["times"] = json!(times);
-        provenance.push(("/times".to_owned(), words(bytes(span))));
+        provenance.push(("/times".to_owned(), words(bytes(items, span))));
     }
-    let step = PlannedStep { tool: tool.name().to_owned(), args, provenance: provenance.into_iter().collect() };
-    Some(Plan { steps: vec![step], abstention: None, answer: AnswerSpec::Result, ..planned })
+    PlannedStep { tool: tool.to_owned(), args, provenance: provenance.into_iter().collect() }
 }
 
 /// Asks when, where a sentence begins with the wish to be reminded and nothing else is known of it.
@@ -130,8 +168,9 @@ pub(super) fn asked_when(
     let reminds = |i: &Item| i.verb().is_some_and(|v| lexicons.verbs[v].verbs[0] == "schedule");
     let verb = items.iter().position(|i| i.verb().is_some());
     let wished = verb.is_some_and(|at| {
-        let listens = items.get(at + 1).is_some_and(|i| i.is(lexicon::Cue::Listener)) || items[at].folded.ends_with("mi");
-        let whole = items[at].folded.ends_with(" me");
+        let listens =
+            items.get(at + 1).is_some_and(|i| i.is(lexicon::Cue::Listener)) || items[at].folded.ends_with("mi");
+        let whole = items[at].folded.contains(" me");
         reminds(&items[at]) && (listens || whole) && !items[..at].iter().any(|i| i.is(lexicon::Cue::Not))
     });
     if !wished || plan.abstention.as_ref().is_none_or(|a| a.kind != AbstentionKind::Cannot) {
@@ -155,7 +194,7 @@ fn left_of(text: &str, spans: &[(usize, usize)]) -> (String, (usize, usize)) {
             let first = from + (piece.len() - piece.trim_start_matches(before).len());
             pieces.push((first, first + kept.len()));
         }
-        from = end;
+        from = from.max(end);
     }
     let words: Vec<&str> = pieces.iter().map(|&(start, end)| &text[start..end]).collect();
     let reach = pieces.first().map_or((0, 0), |first| (first.0, pieces.last().map_or(first.1, |last| last.1)));

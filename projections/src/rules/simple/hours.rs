@@ -43,8 +43,13 @@ impl Reader<'_> {
             let next = (to..to + 2).take_while(|&at| self.is_link(at)).last().map_or(to, |at| at + 1);
             let bare = || {
                 let (minutes, end, _) = self.clock(next).filter(|_| self.language == Language::En)?;
-                let hour = self.number(end).is_none() && self.period(end).is_none() && self.weekday(end).is_none();
-                hour.then_some((minutes, end))
+                let thing = self.tokens.get(end).is_some_and(|(_, item)| {
+                    let item = &self.items[*item];
+                    item.object().is_some() || item.is_unknown()
+                });
+                let counts = self.number(end).is_some() || self.words.times.iter().any(|word| word == self.word(end));
+                let dated = self.period(end).is_some() || self.weekday(end).is_some();
+                (!thing && !counts && !dated).then_some((minutes, end))
             };
             let read = self.time(next).or_else(bare).filter(|_| next > to);
             let Some((minutes, end)) = read.map(with_part) else { return Some((times, to)) };

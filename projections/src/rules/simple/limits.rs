@@ -71,31 +71,29 @@ impl Once<'_> {
         }
         let Bounds { limits, doubt, .. } = bounds;
         if let Some((count, to)) = self.so_often(at) {
-            return self.kept(&mut limits.times, doubt, count, at..to);
+            return Some(self.kept(&mut limits.times, doubt, count, at..to));
         }
         if let Some((moment, to)) = self.as_long(at) {
-            return self.kept(&mut limits.until, doubt, moment, at..to);
+            return Some(self.kept(&mut limits.until, doubt, moment, at..to));
         }
         if let Some(from) = self.reader.phrase(&self.words.until, at).filter(|_| !self.is_range(at)) {
-            return match self.last_day(from) {
-                Some((moment, to)) => self.kept(&mut limits.until, doubt, moment, at..to),
-                None => {
-                    let to = self.unread(from);
-                    *doubt = Some(Doubt::Until(at..to));
-                    Some(to)
-                }
+            let Some((moment, to)) = self.last_day(from) else {
+                let to = self.unread(from);
+                *doubt = Some(Doubt::Until(at..to));
+                return Some(to);
             };
+            return Some(self.kept(&mut limits.until, doubt, moment, at..to));
         }
         if let Some(from) = self.reader.phrase(&self.words.except, at) {
             let (days, to) = self.reader.days(self.skip_on(from))?;
-            return self.kept(&mut limits.except, doubt, days, at..to);
+            return Some(self.kept(&mut limits.except, doubt, days, at..to));
         }
         let from = self.reader.phrase(&self.words.starting, at)?;
         let (date, to) = self.named_day(from)?;
         if self.reader.phrase(&self.words.through, to).is_some() {
             return None;
         }
-        self.kept(&mut limits.from, doubt, date, at..to)
+        Some(self.kept(&mut limits.from, doubt, date, at..to))
     }
 
     /// Whether «until» or «for two weeks» begins there.
@@ -118,20 +116,25 @@ impl Once<'_> {
         doubt: &mut Option<Doubt>,
         value: T,
         span: Range<usize>,
-    ) -> Option<usize> {
+    ) -> usize {
         let to = span.end;
         match limit {
             Some(_) => *doubt = Some(Doubt::More(span)),
             None => *limit = Some((value, self.reader.items_of(span))),
         }
-        Some(to)
+        to
     }
 
     /// Whether a bound may begin here: with the first word of what is a word, or a day by itself.
     fn is_plain(&self, at: usize) -> bool {
         let item = self.reader.tokens[at].1;
         // «Monday until …» may be one item.
-        let day = self.reader.tokens.iter().position(|(_, of)| *of == item).is_some_and(|at| self.reader.weekday(at).is_some());
+        let day = self
+            .reader
+            .tokens
+            .iter()
+            .position(|(_, of)| *of == item)
+            .is_some_and(|at| self.reader.weekday(at).is_some());
         let first = at == 0 || self.reader.tokens[at - 1].1 != item || day;
         first && matches!(self.reader.items[item].what, What::Word(_) | What::Window { .. } | What::Number(_))
     }
@@ -143,7 +146,8 @@ impl Once<'_> {
     }
 
     fn skip_on(&self, at: usize) -> usize {
-        (at..).find(|&at| !self.words.on.iter().any(|word| word == self.reader.word(at))).unwrap_or(at)
+        let is_on = |at: &usize| self.words.on.iter().any(|word| word == self.reader.word(*at));
+        (at..self.reader.tokens.len()).find(|at| !is_on(at)).unwrap_or(at)
     }
 
     /// One past the words that nobody can read as a day: up to a mark, a verb, or three of them.

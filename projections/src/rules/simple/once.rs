@@ -160,16 +160,21 @@ impl<'a> Once<'a> {
             return if reminds || leads { Found::Unclear(Doubt::More(more)) } else { Found::Nothing };
         }
         let spans = spans.into_iter().map(|span| self.reader.items_of(span)).collect();
-        Found::Time(Recurring { when: when.unwrap_or_default(), spans, timed: true, outside: true, limits: Limits::default() })
+        Found::Time(Recurring {
+            when: when.unwrap_or_default(),
+            spans,
+            timed: true,
+            outside: true,
+            limits: Limits::default(),
+        })
     }
 
     /// «tell Anna that dinner is tomorrow at 8»: words that a message holds.
     fn is_told(&self, at: usize) -> bool {
         let item = self.reader.tokens[at].1;
         let before = &self.reader.items[..item];
-        let sends = |i: &Item| {
-            i.is(Cue::Tells) || i.verb().is_some_and(|v| self.reader.lexicons.verbs[v].verbs[0] == "send")
-        };
+        let sends =
+            |i: &Item| i.is(Cue::Tells) || i.verb().is_some_and(|v| self.reader.lexicons.verbs[v].verbs[0] == "send");
         before.iter().any(sends) && !before.iter().any(|i| matches!(i.what, What::Quoted(_)))
     }
 
@@ -356,8 +361,10 @@ impl Once<'_> {
         let ordinal = reader.word(from).parse::<i64>().is_err();
         let english = reader.language == Language::En;
         let next = reader.tokens.get(from + 1).map(|(_, item)| &reader.items[*item]);
-        let thing = next.is_some_and(|i| i.object().is_some() || i.is_unknown() || !(i.is_word() || i.is_punctuation()));
-        let of_month = reader.phrase(&self.words.of, from + 1).is_some() && !reader.words.at.iter().any(|w| w == reader.word(from + 1));
+        let thing =
+            next.is_some_and(|i| i.object().is_some() || i.is_unknown() || !(i.is_word() || i.is_punctuation()));
+        let of_month = reader.phrase(&self.words.of, from + 1).is_some()
+            && !reader.words.at.iter().any(|w| w == reader.word(from + 1));
         if thing || of_month || reader.period(from + 1).is_some() || (english && !ordinal) {
             return None;
         }

@@ -125,7 +125,9 @@ pub(super) fn tokens(text: &str, items: &[Item]) -> Vec<Token> {
         }
         let before = text.get(..item.start).unwrap_or_default();
         let signed = before.strip_suffix(['-', '−', '–']).is_some_and(|b| b.ends_with(char::is_whitespace));
-        if let Some((word, _)) = tokens.last_mut().filter(|(word, _)| signed && word.starts_with(|c: char| c.is_ascii_digit())) {
+        if let Some((word, _)) =
+            tokens.last_mut().filter(|(word, _)| signed && word.starts_with(|c: char| c.is_ascii_digit()))
+        {
             word.insert(0, '-');
         }
     }
@@ -202,7 +204,8 @@ impl Reader<'_> {
         let mut spans: Vec<_> = std::iter::once(from..to).chain(apart).collect();
         spans.sort_by_key(|s| s.start);
         let (first, last) = (spans[0].start, spans[spans.len() - 1].end);
-        let ends = self.tokens[last..].iter().all(|(_, item)| self.items[*item].is_punctuation());
+        let ends =
+            (last..self.tokens.len()).all(|at| self.is_masked(at) || self.items[self.tokens[at].1].is_punctuation());
         let outside = self.is_silent_before(first) || (ends && !self.describes(first));
         let spans = spans.into_iter().map(|span| self.items_of(span)).collect();
         Found::Time(Recurring { when, spans, timed: !times.is_empty(), outside, limits: Limits::default() })
@@ -216,9 +219,17 @@ impl Reader<'_> {
     /// Whether nothing but grammar and «tell me» stands before a token.
     pub(super) fn is_silent_before(&self, at: usize) -> bool {
         let weak = |i: &Item| i.verb().is_some_and(|v| self.lexicons.verbs[v].weak && !self.lexicons.verbs[v].counts);
-        self.tokens[..at].iter().all(|(_, item)| {
-            let item = &self.items[*item];
-            item.is_punctuation() || item.is_noise() || item.is(Cue::Listener) || weak(item)
+        (0..at).all(|at| {
+            let item = &self.items[self.tokens[at].1];
+            self.is_masked(at) || item.is_punctuation() || item.is_noise() || item.is(Cue::Listener) || weak(item)
+        })
+    }
+
+    /// Whether a token was read already, as a bound.
+    pub(super) fn is_masked(&self, at: usize) -> bool {
+        self.tokens.get(at).is_some_and(|(word, item)| {
+            let plain = matches!(self.items[*item].what, What::Word(_) | What::Number(_) | What::Window { .. });
+            word == BAR && plain
         })
     }
 
@@ -230,11 +241,12 @@ impl Reader<'_> {
             says && !item.pronoun && !self.items.get(at + 1).is_some_and(|next| next.is(Cue::Listener))
         };
         let opens = |at: usize| self.items[at].is(Cue::Saying) || self.items[at].what == What::Punctuation(':');
-        let told = (0..self.items.len()).find(|&at| sends(at)).and_then(|sends| {
-            (sends + 2..self.items.len()).find(|&at| opens(at))
-        });
+        let told = (0..self.items.len())
+            .find(|&at| sends(at))
+            .and_then(|sends| (sends + 2..self.items.len()).find(|&at| opens(at)));
         let is_quoted = self.items.iter().any(|i| matches!(i.what, What::Quoted(_)));
-        told.filter(|_| !is_quoted).map_or(self.tokens.len(), |told| self.tokens.partition_point(|(_, item)| *item < told))
+        told.filter(|_| !is_quoted)
+            .map_or(self.tokens.len(), |told| self.tokens.partition_point(|(_, item)| *item < told))
     }
 
     /// «for each month», «per ogni anno», «the daily report»: what things are grouped by, or are like.
@@ -245,7 +257,8 @@ impl Reader<'_> {
         });
         let adverb = self.words.adverbs.contains_key(self.word(at));
         let after = self.tokens.get(at + 1).map(|(_, item)| &self.items[*item]);
-        let beside = after.is_some_and(|i| !i.is_punctuation() && i.verb().is_none()) || before.is_some_and(|i| i.is(Cue::Determiner));
+        let beside = after.is_some_and(|i| !i.is_punctuation() && i.verb().is_none())
+            || before.is_some_and(|i| i.is(Cue::Determiner));
         grouped || (adverb && beside)
     }
 
@@ -288,7 +301,9 @@ impl Reader<'_> {
     /// «from 8 to 18», «tra le 8 e le 18»: a part of each day.
     fn is_span_of_day(&self, at: usize) -> bool {
         let plain = |at: usize| {
-            self.tokens.get(at).is_some_and(|(_, item)| matches!(self.items[*item].what, What::Word(_) | What::Number(_)))
+            self.tokens
+                .get(at)
+                .is_some_and(|(_, item)| matches!(self.items[*item].what, What::Word(_) | What::Number(_)))
         };
         let first = self.phrase(&self.words.between, at).filter(|_| plain(at));
         first.and_then(|at| self.clock(at)).is_some_and(|(_, to, _)| {
@@ -499,6 +514,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn skip_links(&self, at: usize) -> usize {
+        let at = (at..self.tokens.len()).find(|&at| !self.is_masked(at)).unwrap_or(at);
         let linking = |at: usize| self.word(at) == "," || self.words.on.iter().any(|w| w == self.word(at));
         let next = at + usize::from(linking(at));
         if self.clock(next).is_some() || self.phrase(&self.words.at, next).is_some() { next } else { at }

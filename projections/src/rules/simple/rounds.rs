@@ -112,7 +112,9 @@ impl Reader<'_> {
 
     /// Whether an act, a mark or the end stands at a token.
     pub(super) fn opens_at(&self, at: usize) -> bool {
-        self.tokens.get(at).is_none_or(|(_, item)| self.items[*item].is_punctuation() || self.items[*item].verb().is_some())
+        self.tokens
+            .get(at)
+            .is_none_or(|(_, item)| self.items[*item].is_punctuation() || self.items[*item].verb().is_some())
     }
 
     /// A number, and one past it: «3», «-5», «0.5», «1e3», «a hundred».
@@ -167,9 +169,9 @@ impl Reader<'_> {
         }
         let day = self.period(from + 1) == Some(Period::Day);
         let to = of_month(from + 1 + usize::from(day))?;
-        (nth == 0).then_some((Cadence::MonthEnd, None, to)).or_else(|| {
-            (nth == 1 && day).then_some((Cadence::Monthly(1), None, to))
-        })
+        (nth == 0)
+            .then_some((Cadence::MonthEnd, None, to))
+            .or_else(|| (nth == 1 && day).then_some((Cadence::Monthly(1), None, to)))
     }
 
     /// «once an hour», «twice a day», «tre volte al giorno».
@@ -179,7 +181,8 @@ impl Reader<'_> {
             self.words.times.iter().any(|word| word == self.word(at + 1)).then_some((count, at + 2))
         };
         let twice = self.words.twice.get(self.word(at)).map(|&n| (i64::from(n), at + 1));
-        let one = || self.phrase(&self.words.one, at).filter(|_| self.words.times.iter().any(|w| w == self.word(at + 1)));
+        let one =
+            || self.phrase(&self.words.one, at).filter(|_| self.words.times.iter().any(|w| w == self.word(at + 1)));
         let (count, to) = twice.or_else(counted).or_else(|| one().map(|to| (1, to + 1)))?;
         let unit = self.phrase(&self.words.per, to)?;
         if count == 1 {
@@ -211,7 +214,7 @@ impl Reader<'_> {
         let from = self.phrase(&self.words.every, at)?;
         let named = self.tokens[..at].iter().any(|(word, _)| word == BAR);
         let is_end = |at: usize| self.tokens.get(at).is_none_or(|(_, item)| self.items[*item].is_punctuation());
-        let to = (from..).find(|&at| is_end(at)).filter(|to| *to > from)?;
+        let to = (from..=self.tokens.len()).find(|&at| is_end(at)).filter(|to| *to > from)?;
         let unknown = |at: usize| self.items[self.tokens[at].1].is_unknown();
         (named && (from..to).all(unknown) && !self.describes(at)).then_some(to)
     }
@@ -231,7 +234,8 @@ impl Reader<'_> {
         let words = self.words;
         let opening = [&words.and, &words.at, &words.every, &words.until, &words.between, &words.after];
         let opens = opening.iter().any(|list| self.phrase(list.iter(), first).is_some());
-        let goes_on = |at: &usize| told(at) && self.word(*at) != BAR && !matches!(self.word(*at), "to" | "di" | "that" | "che");
+        let goes_on =
+            |at: &usize| told(at) && self.word(*at) != BAR && !matches!(self.word(*at), "to" | "di" | "that" | "che");
         let to = (first + 1..first + 4).take_while(|at| *at < self.tokens.len() && goes_on(at)).last();
         opens.then(|| first..to.unwrap_or(first) + 1)
     }

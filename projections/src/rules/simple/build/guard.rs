@@ -40,16 +40,9 @@ impl Builder<'_> {
             if let Some(at) = (0..self.items.len()).find(|&at| done(&self.items[at]) && !self.used[at]) {
                 return Err(Trouble::Unclear { words: self.said(at..at + 1) });
             }
-            return match self.reading_timed() {
-                Some(span) => Err(Trouble::Time { words: self.said(span) }),
-                None => Ok(()),
-            };
+            return self.reading_timed();
         };
-        match self.act_timed(tool) {
-            Some((span, true)) => return Err(Trouble::Time { words: self.said(span) }),
-            Some((span, false)) => return Err(Trouble::Unclear { words: self.said(span) }),
-            None => {}
-        }
+        self.act_timed(tool)?;
         let found = [
             self.no_request(tool),
             self.unasked(tool),

@@ -270,7 +270,8 @@ impl Builder<'_> {
             let grammar = item.is_noise() || item.is_punctuation() || item.is(Cue::Determiner) || item.is(Cue::From);
             let shows = looks && item.verb().is_some();
             let idle = item.is(Cue::Not) || reminds(item) || item.is(Cue::Superlative) || shows;
-            *at != verb && Some(*at) != noun && !grammar && !idle && !self.names(item, "tasks") && !self.counts_tasks(*at)
+            let task = self.names(item, "tasks") || self.counts_tasks(*at);
+            *at != verb && Some(*at) != noun && !(grammar || idle || task)
         };
         let said: Vec<usize> = (0..self.items.len()).filter(about).collect();
         let (Some(&first), Some(&last)) = (said.first(), said.last()) else {
@@ -326,7 +327,9 @@ impl Builder<'_> {
     fn list_tasks(&mut self) -> Result<bool, Trouble> {
         let asks =
             self.items.iter().filter_map(Item::verb).all(|v| self.class(v).weak || self.class(v).verbs[0] == "list");
-        let plain = self.items.iter().all(|i| i.is_word() || i.is_punctuation());
+        // «which reminders do I have on Friday»: all of them are listed with their times.
+        let timed = |i: &Item| matches!(i.what, What::Window { .. } | What::Number(_));
+        let plain = self.items.iter().all(|i| i.is_word() || i.is_punctuation() || timed(i));
         let unknown = self.items.iter().any(Item::is_unknown);
         let Some(tool) = self.tools.by_grammar("list", "recurring").filter(|_| asks && plain && !unknown) else {
             return Ok(false);
