@@ -202,18 +202,23 @@ fn left_of(text: &str, spans: &[(usize, usize)]) -> (String, (usize, usize)) {
 }
 
 /// A time in words, all of them, as a cadence is written: «every Monday at 9», «tra 20 minuti». None where they say
-/// anything else.
-pub fn cadence(lexicons: &Lexicons, facts: &Facts<'_>, text: &str) -> Option<String> {
+/// anything else; an error where they mean an interval that cannot be kept.
+fn cadence(lexicons: &Lexicons, facts: &Facts<'_>, text: &str) -> Result<Option<String>, CadenceError> {
     let told = facts.language.or_else(|| items::detect(lexicons, text)).unwrap_or(facts.fallback);
     let others = Language::ALL.into_iter().filter(|language| *language != told);
-    std::iter::once(told).chain(others).find_map(|language| {
+    let read = std::iter::once(told).chain(others).find_map(|language| {
         let items = super::sentence(lexicons, facts, language, text);
         let sentence = when::Sentence { lexicons, language, text, items: &items };
-        let Found::Time(time) = when::when(sentence, facts, true, true) else { return None };
+        let time = match when::when(sentence, facts, true, true) {
+            Found::Time(time) => time,
+            Found::Unclear(Doubt::Interval(_)) => return Some(Err(CadenceError::Interval)),
+            Found::Nothing | Found::Unclear(_) => return None,
+        };
         let within = |at: usize| time.spans.iter().any(|span| span.contains(&at));
         let said = |(at, item): (usize, &Item)| within(at) || item.is_punctuation();
-        items.iter().enumerate().all(said).then_some(time.when)
-    })
+        items.iter().enumerate().all(said).then_some(Ok(time.when))
+    });
+    read.transpose()
 }
 
 /// What a person wants to be reminded of: «remind me to call Anna» is «call Anna». None where the words ask for something
@@ -248,7 +253,7 @@ pub fn read_cadence(
 ) -> Result<(Cadence, Zone), crate::rules::cadence::CadenceError> {
     let zone = Zone::named(facts.zone)?;
     let read = match Cadence::read(text, &zone) {
-        Err(CadenceError::Form(form)) => match cadence(lexicons, facts, text) {
+        Err(CadenceError::Form(form)) => match cadence(lexicons, facts, text)? {
             Some(written) => Cadence::read(&written, &zone),
             None => Err(CadenceError::Form(form)),
         },
