@@ -234,6 +234,9 @@ fn what_never_comes_or_cannot_be_done_is_refused_when_it_is_asked() {
         ("61 * * * *", "UTC", "not a cron line"),
         ("0 8 * * *", "Mars/Olympus", "no time zone “Mars/Olympus”"),
         ("every 0 minutes", "UTC", "once a year at the least"),
+        ("every -5 minutes", "UTC", "once a year at the least"),
+        ("every 99999999 years", "UTC", "once a year at the least"),
+        ("every day until christmas", "UTC", "I do not understand “every day until christmas”"),
         ("every blue moon", "UTC", "I do not understand “every blue moon”"),
         ("at:2025-12-31T23:59", "UTC", "is over already"),
     ] {
@@ -245,6 +248,14 @@ fn what_never_comes_or_cannot_be_done_is_refused_when_it_is_asked() {
         ("every 0 minutes tell me how many files are in ~/inbox", "once a year at the least"),
         ("ogni 0 minuti dimmi quanti file ci sono in ~/inbox", "una volta all'anno"),
         ("every blue moon tell me how many files are in ~/inbox", "blue"),
+        ("every -5 minutes tell me how many files are in ~/inbox", "“every -5 minutes”"),
+        ("ogni 0,5 ore dimmi quanti file ci sono in ~/inbox", "«ogni 0,5 ore»"),
+        ("every second monday tell me how many files are in ~/inbox", "“every second monday”"),
+        ("twice a day tell me how many files are in ~/inbox", "at what times of day"),
+        ("every day at 8 tell me how many files are in ~/inbox until the cows come home", "until when"),
+        ("read ~/a.txt at noon", "“at noon”"),
+        ("nel weekend crea la cartella ~/nuova", "weekend"),
+        ("delete ~/a.txt at christmas", "“at christmas”"),
         ("every morning at 8 frobnicate the gizmos", "gizmos"),
         ("ricordami domani di chiamare Anna", "a che ora"),
     ] {
@@ -254,6 +265,9 @@ fn what_never_comes_or_cannot_be_done_is_refused_when_it_is_asked() {
     let listed = home.run(["--json", "schedule", "list", "--all"]).json();
     let all = listed["schedules"].as_array().unwrap();
     assert!(all.iter().all(|schedule| schedule["kind"] == "job"), "{listed}");
+    let ran = home.ask_approved("every day at 8 and at 20 tell me how many files are in ~/inbox until christmas");
+    assert!(ran.code == 0 && ran.out.contains("every day at 08:00 and 20:00"), "{} {}", ran.out, ran.err);
+    assert!(state(&home, "1")["until"].as_str().is_some_and(|until| until.contains("2026-12-25 23:59")));
     let ran = home.run(["schedule", "show", "7"]);
     assert!(ran.code == 1 && ran.err.contains("no task “7”"), "{}", ran.err);
     home.is_whole();

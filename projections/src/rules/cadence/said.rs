@@ -38,7 +38,9 @@ fn fields_said(fields: &str, say: &impl Fn(&str, Value) -> String) -> Option<Str
         let key = if at == 0 { "hours" } else { "hours_past" };
         return (n == 1 || 24 % n == 0).then(|| say(key, json!({ "n": n, "minute": at })));
     }
-    let time = format!("{:02}:{at:02}", figure(hour)?);
+    let times: Vec<String> =
+        hour.split(',').map(|hour| Some(format!("{:02}:{at:02}", figure(hour)?))).collect::<Option<_>>()?;
+    let time = say("times", json!({ "times": times }));
     let with = |key: &str, more: Value| {
         let mut values = json!({ "time": time });
         if let (Some(values), Value::Object(more)) = (values.as_object_mut(), more) {
@@ -50,10 +52,20 @@ fn fields_said(fields: &str, say: &impl Fn(&str, Value) -> String) -> Option<Str
         ("*", "*", "*") => with("daily", json!({})),
         ("*", "*", "1,2,3,4,5" | "1-5") => with("weekdays", json!({})),
         ("*", "*", "6,0" | "0,6" | "6,7") => with("weekend", json!({})),
+        ("*", "*", nth) if nth.contains('#') => {
+            let (day, nth) = nth.split_once('#')?;
+            let nth = if nth == "L" { 0 } else { figure(nth).filter(|nth| (1..=5).contains(nth))? };
+            let day = figure(day)? % 7;
+            with("month_weekday", json!({ "nth": nth, "number": day, "day": say("days", json!({ "day": day })) }))
+        }
         ("*", "*", days) => {
             let days: Vec<u32> = days.split(',').map(figure).collect::<Option<_>>()?;
             let names: Vec<String> = days.iter().map(|day| say("days", json!({ "day": day % 7 }))).collect();
             with("weekly", json!({ "days": names }))
+        }
+        ("L", "*", "*") => with("month_end", json!({})),
+        (day, months, "*") if months.starts_with("*/") => {
+            with("months_step", json!({ "day": figure(day)?, "n": step(months)? }))
         }
         (day, "*", "*") => match (figure(day), step(day)) {
             (Some(day), _) => with("monthly", json!({ "day": day })),

@@ -222,6 +222,20 @@ fn missed_firings_are_counted_no_further_than_needed() {
     assert_eq!(Cadence::Manual.passed((from, to), from, &rome, 10), (0, None));
 }
 
+/// The forms that words of months come to: what croner makes of them.
+#[test]
+fn days_within_months_fire_on_those_days() {
+    let from = "2026-01-15T12:00:00Z";
+    check("UTC", from, "0 8 L * *", &["31 08:00+00:00", "28 08:00+00:00", "31 08:00+00:00", "30 08:00+00:00"]);
+    check("UTC", from, "0 9 * * 1#1", &["02 09:00+00:00", "02 09:00+00:00", "06 09:00+00:00"]);
+    check("UTC", from, "0 9 * * 0#1", &["01 09:00+00:00", "01 09:00+00:00", "05 09:00+00:00"]);
+    check("UTC", from, "0 9 * * 5#L", &["30 09:00+00:00", "27 09:00+00:00", "27 09:00+00:00", "24 09:00+00:00"]);
+    let zone = zone("UTC");
+    let quarters = Cadence::read("0 8 1 */3 *", &zone).unwrap().firings(micros(from), micros(from), &zone, 4);
+    let months: Vec<i8> = quarters.into_iter().map(|at| zone.civil(at).month()).collect();
+    assert_eq!(months, [4, 7, 10, 1]);
+}
+
 #[test]
 fn cadences_are_said_in_both_languages() {
     let (rome, messages) = (zone("Europe/Rome"), Messages::embedded());
@@ -245,6 +259,16 @@ fn cadences_are_said_in_both_languages() {
         ("every_1_hours", "every hour", "ogni ora"),
         ("at:2026-11-23T08:00", "once, Mon 2026-11-23 08:00", "una volta, lun 2026-11-23 08:00"),
         ("manual", "only when you say so", "solo quando lo chiedi"),
+        ("0 8,20 * * *", "every day at 08:00 and 20:00", "ogni giorno alle 08:00 e 20:00"),
+        ("0 8 L * *", "on the last day of every month at 08:00", "l'ultimo giorno di ogni mese alle 08:00"),
+        ("0 9 * * 1#2", "on the second Monday of every month at 09:00", "il secondo lunedì di ogni mese alle 09:00"),
+        ("0 9 * * 0#1", "on the first Sunday of every month at 09:00", "la prima domenica di ogni mese alle 09:00"),
+        ("0 9 * * 5#L", "on the last Friday of every month at 09:00", "l'ultimo venerdì di ogni mese alle 09:00"),
+        (
+            "0 8 1 */3 *",
+            "every 3 months from January, on day 1 at 08:00",
+            "ogni 3 mesi a partire da gennaio, il primo alle 08:00",
+        ),
         ("0-10 8 * * *", "by the cron line “0-10 8 * * *”", "secondo la riga cron «0-10 8 * * *»"),
     ] {
         let cadence = Cadence::read(text, &rome).unwrap();

@@ -15,17 +15,21 @@ mod compose;
 mod dates;
 mod fill;
 mod hints;
+mod hours;
 mod items;
 mod lexicon;
 mod lift;
+mod limits;
 mod narrowed;
 mod once;
 mod recurring;
+mod rounds;
 mod shell;
 pub mod skills;
 mod template;
 mod tools;
 mod usage;
+mod when;
 mod words;
 
 #[cfg(test)]
@@ -205,6 +209,7 @@ pub fn propose(lexicons: &Lexicons, tools: &Tools, messages: &Messages, facts: &
         }
         Err(trouble) => troubled(messages, language, &trouble, &ranking, confidence),
     };
+    let plan = again::asked_when(lexicons, messages, language, &items, plan);
     let Ranking { candidates, k, confidence_permille, .. } = ranking;
     Proposal { language, plan, candidates, k, confidence_permille }
 }
@@ -309,12 +314,16 @@ fn troubled(messages: &Messages, language: Language, trouble: &Trouble, ranking:
     let (kind, key, values) = match trouble {
         Trouble::Missing { role, argument, tool } => {
             // What is deleted, moved or packed is named; only what is written is written somewhere.
-            let key =
-                if *role == Role::TargetPath && argument == "paths" { "planner.ask_path" } else { missing_key(*role) };
+            let key = match role {
+                Role::TargetPath if argument == "paths" => "planner.ask_path",
+                Role::Id if tool.ends_with("_recurring") => "planner.ask_task",
+                _ => missing_key(*role),
+            };
             (AbstentionKind::Ask, key, json!({ "argument": argument, "tool": tool }))
         }
         Trouble::NoAntecedent => (AbstentionKind::Ask, "planner.no_antecedent", json!({})),
         Trouble::Unclear { words } => (AbstentionKind::Ask, "planner.unclear", json!({ "words": words })),
+        Trouble::Time { words } => (AbstentionKind::Ask, "planner.ask_if_time", json!({ "words": words })),
         Trouble::NoTool { words } => (AbstentionKind::Cannot, "planner.no_tool", json!({ "words": words })),
         Trouble::OnlyNegated => (AbstentionKind::Ask, "planner.only_negated", json!({})),
         Trouble::NoSuchLines { words } => (AbstentionKind::Ask, "planner.ask_lines", json!({ "words": words })),

@@ -2,8 +2,11 @@
 //!
 //! It reads a cadence and a time beside it. What has no cadence («tomorrow at 8») is read in `once`.
 
+use std::ops::Range;
+
 use super::items::{Item, What};
 use super::lexicon::{Cue, Lexicons, Period, Recurrence, Sense};
+use super::limits::Limits;
 use crate::messages::Language;
 
 /// A recurring time, and the items that say it.
@@ -12,9 +15,13 @@ pub(crate) struct Recurring {
     /// As a cadence is written: five fields of cron, `every_90_minutes`, `at:2026-11-23T08:00`.
     pub(crate) when: String,
     /// The items that say it: first and one past the last, in their order. Two where the time stands apart from the days.
-    pub(crate) spans: Vec<std::ops::Range<usize>>,
+    pub(crate) spans: Vec<Range<usize>>,
     /// A time of day was said too.
     pub(crate) timed: bool,
+    /// The sentence begins or ends with it, and it belongs to no thing.
+    pub(crate) outside: bool,
+    /// Until when, and how many times, where that is said.
+    pub(crate) limits: Limits,
 }
 
 /// What a sentence says of recurring times.
@@ -24,21 +31,64 @@ pub(crate) enum Found {
     Nothing,
     /// One that recurs.
     Time(Recurring),
-    /// Something recurs, but at what time cannot be told.
-    Unclear,
+    /// A time is meant, but not one that can be kept.
+    Unclear(Doubt),
+}
+
+/// Why words of time are no time that can be kept, with the tokens that say so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// How often, or at what time of day.
+    Time,
+    /// «every blue moon».
+    Strange(Range<usize>),
+    /// «tomorrow», without a time of day.
+    Hour(Range<usize>),
+    /// «every -5 minutes», «every 99999999 years».
+    Interval(Range<usize>),
+    /// «every second Monday»: neither days of the week or the month, nor minutes or hours.
+    Steps(Range<usize>),
+    /// «twice a day»: at what times?
+    Often(Range<usize>),
+    /// «today at 5», after it.
+    Over(Range<usize>),
+    /// «tomorrow at 8 … on Friday».
+    More(Range<usize>),
+    /// «until the cows come home».
+    Until(Range<usize>),
+    /// «starting on Monday».
+    From(Range<usize>),
+    /// «except at Christmas».
+    Except(Range<usize>),
 }
 
 /// How often.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Cadence {
+pub(super) enum Cadence {
     Minutes(i64),
     Hours(i64),
-    Days(i64),
+    /// Every day.
+    Daily,
     /// Days of the week, Sunday is 0; with the hour that is usual, if the words have one.
     Weekly(Vec<i8>),
+    /// Every so many months.
     Monthly(i64),
-    Yearly,
+    /// The last day of the month.
+    MonthEnd,
+    /// «the second Monday of the month»; its number, 0 for the last, and its day.
+    WeekdayOfMonth(i64, i8),
+    /// On that day and month.
+    Yearly(i64, i64),
+    /// So many times a day, at times that must be said.
+    Often(i64),
+    /// No interval: «every -5 minutes».
+    Impossible,
+    /// An interval that no schedule keeps: «every other day».
+    Uneven,
 }
+
+/// A cadence, the part of the day that it names, and one past its last token.
+pub(super) type Round = (Cadence, Option<String>, usize);
 
 /// A word and the item that it belongs to. What is no word is a bar that nothing reads across.
 pub(super) type Token = (String, usize);
@@ -46,30 +96,46 @@ pub(super) type Token = (String, usize);
 /// Reads the recurring time of a sentence.
 ///
 /// `likely`: such sentences usually ask for something to recur, so days with a time of day say so without «every».
-pub(crate) fn recurring(lexicons: &Lexicons, language: Language, items: &[Item], likely: bool) -> Found {
-    let tokens = tokens(items);
+pub(super) fn recurring(
+    lexicons: &Lexicons,
+    language: Language,
+    items: &[Item],
+    tokens: &[Token],
+    likely: bool,
+) -> Found {
     let order = |l: &&(Language, Recurrence)| l.0 != language;
     let mut tables: Vec<&(Language, Recurrence)> = lexicons.recurrence.iter().collect();
     tables.sort_by_key(order);
     let read = |(language, words): &(Language, Recurrence)| {
-        Reader { lexicons, language: *language, words, items, tokens: &tokens, likely }.read()
+        Reader { lexicons, language: *language, words, items, tokens, likely }.read()
     };
     tables.into_iter().map(read).find(|found| *found != Found::Nothing).unwrap_or(Found::Nothing)
 }
 
-pub(super) fn tokens(items: &[Item]) -> Vec<Token> {
+/// The words of a sentence. A number keeps the sign that stands before it.
+pub(super) fn tokens(text: &str, items: &[Item]) -> Vec<Token> {
     let mut tokens = Vec::new();
     for (at, item) in items.iter().enumerate() {
         match &item.what {
             What::Path { .. } | What::Globs { .. } | What::Url(_) | What::Quoted(_) | What::Email(_) => {
-                tokens.push(("\0".to_owned(), at));
+                tokens.push((BAR.to_owned(), at));
             }
             What::Punctuation(mark) => tokens.push((mark.to_string(), at)),
             _ => tokens.extend(item.folded.split(' ').map(|word| (word.to_owned(), at))),
         }
+        let before = text.get(..item.start).unwrap_or_default();
+        let signed = before.strip_suffix(['-', '−', '–']).is_some_and(|b| b.ends_with(char::is_whitespace));
+        if let Some((word, _)) =
+            tokens.last_mut().filter(|(word, _)| signed && word.starts_with(|c: char| c.is_ascii_digit()))
+        {
+            word.insert(0, '-');
+        }
     }
     tokens
 }
+
+/// A word that nothing reads across.
+pub(super) const BAR: &str = "\0";
 
 pub(super) struct Reader<'a> {
     pub(super) lexicons: &'a Lexicons,
@@ -85,40 +151,128 @@ pub(super) type Time = (i64, usize);
 
 impl Reader<'_> {
     fn read(&self) -> Found {
-        for start in 0..self.tokens.len() {
-            let Some((cadence, part, end)) = self.cadence(start) else { continue };
-            let after = self.time(self.skip_links(end)).or_else(|| self.time_soon(end));
-            let (time, from, to) = match after {
-                Some((minutes, to)) => (Some(minutes), start, to),
-                None => match self.time_before(start) {
-                    Some((minutes, from)) => (Some(minutes), from, end),
-                    None => (None, start, end),
-                },
-            };
-            let (day, from) = self.day_of_month_before(from);
-            let (late, to) = self.part_after(to);
-            let apart = if time.is_none() { self.time_of_act(from..to) } else { None };
-            let (time, apart) = apart.map_or((time, None), |(minutes, span)| (Some(minutes), Some(span)));
-            let minutes = self.at_part(time, late.or(part.as_deref()));
-            let within = |at: usize| (from..to).contains(&at) || apart.as_ref().is_some_and(|s| s.contains(&at));
-            // A time of day that went into nothing would make it another one.
-            let left = (0..self.tokens.len())
-                .any(|at| !within(at) && (self.is_clock(at) || (self.likely && self.weekday(at).is_some())));
-            // «every other day… no, every day»: which one is meant is for the person to say.
-            let again = (to..self.tokens.len()).any(|at| !within(at) && self.cadence(at).is_some());
-            let cron = cron(&cadence, minutes, day).filter(|_| !left && !again);
-            let Some(when) = cron else { return Found::Unclear };
-            let mut spans: Vec<_> = std::iter::once(from..to).chain(apart).collect();
-            spans.sort_by_key(|s| s.start);
-            let items = |s: std::ops::Range<usize>| self.tokens[s.start].1..self.tokens[s.end - 1].1 + 1;
-            let spans = spans.into_iter().map(items).collect();
-            return Found::Time(Recurring { when, spans, timed: time.is_some() });
+        for start in 0..self.told_from() {
+            if let Some(round) = self.cadence(start) {
+                return self.timed(start, round);
+            }
+            if let Some(to) = self.strange(start) {
+                return Found::Unclear(Doubt::Strange(start..to));
+            }
         }
         Found::Nothing
     }
 
+    /// A cadence with the times of day that stand around it.
+    fn timed(&self, start: usize, (cadence, part, end): Round) -> Found {
+        let (cadence, end, day) = self.on_day(cadence, end);
+        let said = start..end;
+        let after = self.times(self.skip_links(end)).or_else(|| self.time_soon(end).map(|(at, to)| (vec![at], to)));
+        let (times, from, to) = match after {
+            Some((times, to)) => (times, start, to),
+            None => match self.times_before(start) {
+                Some((times, from)) => (times, from, end),
+                None => (Vec::new(), start, end),
+            },
+        };
+        let (before, from) = if day.is_some() { (None, from) } else { self.day_of_month_before(from) };
+        let day = day.or(before);
+        let (late, to) = self.part_after(to);
+        let apart = if times.is_empty() { self.time_of_act(from..to) } else { None };
+        let (times, apart) = apart.map_or((times, None), |(minutes, span)| (vec![minutes], Some(span)));
+        let part = late.or(part.as_deref());
+        let minutes: Vec<i64> = if times.is_empty() {
+            vec![self.at_part(None, part)]
+        } else {
+            times.iter().map(|&at| self.at_part(Some(at), part)).collect()
+        };
+        let within = |at: usize| (from..to).contains(&at) || apart.as_ref().is_some_and(|s| s.contains(&at));
+        // A time of day that went into nothing would make it another one.
+        let left = |&at: &usize| {
+            let weekday = self.likely && self.weekday(at).is_some();
+            !within(at) && (self.is_clock(at) || weekday || self.is_span_of_day(at)) && !self.is_about(at)
+        };
+        let told = self.told_from().max(to);
+        // «every other day… no, every day»: which one is meant is for the person to say.
+        let again = (to..told).any(|at| !within(at) && self.cadence(at).is_some());
+        if again || (0..told).any(|at| left(&at)) {
+            return Found::Unclear(Doubt::Time);
+        }
+        let when = match cron(&cadence, (times.len(), &minutes), day) {
+            Ok(when) => when,
+            Err(doubt) => return Found::Unclear(doubt(said)),
+        };
+        let mut spans: Vec<_> = std::iter::once(from..to).chain(apart).collect();
+        spans.sort_by_key(|s| s.start);
+        let (first, last) = (spans[0].start, spans[spans.len() - 1].end);
+        let ends =
+            (last..self.tokens.len()).all(|at| self.is_masked(at) || self.items[self.tokens[at].1].is_punctuation());
+        let outside = self.is_silent_before(first) || (ends && !self.describes(first));
+        let spans = spans.into_iter().map(|span| self.items_of(span)).collect();
+        Found::Time(Recurring { when, spans, timed: !times.is_empty(), outside, limits: Limits::default() })
+    }
+
+    /// The items of these tokens.
+    pub(super) fn items_of(&self, span: Range<usize>) -> Range<usize> {
+        self.tokens[span.start].1..self.tokens[span.end - 1].1 + 1
+    }
+
+    /// Whether nothing but grammar and «tell me» stands before a token.
+    pub(super) fn is_silent_before(&self, at: usize) -> bool {
+        let weak = |i: &Item| i.verb().is_some_and(|v| self.lexicons.verbs[v].weak && !self.lexicons.verbs[v].counts);
+        (0..at).all(|at| {
+            let item = &self.items[self.tokens[at].1];
+            self.is_masked(at) || item.is_punctuation() || item.is_noise() || item.is(Cue::Listener) || weak(item)
+        })
+    }
+
+    /// Whether a token was read already, as a bound.
+    pub(super) fn is_masked(&self, at: usize) -> bool {
+        self.tokens.get(at).is_some_and(|(word, item)| {
+            let plain = matches!(self.items[*item].what, What::Word(_) | What::Number(_) | What::Window { .. });
+            word == BAR && plain
+        })
+    }
+
+    /// The first token of what a message tells somebody: «… that dinner is at 8».
+    pub(super) fn told_from(&self) -> usize {
+        let sends = |at: usize| {
+            let item = &self.items[at];
+            let says = item.is(Cue::Tells) || item.verb().is_some_and(|v| self.lexicons.verbs[v].verbs[0] == "send");
+            says && !item.pronoun && !self.items.get(at + 1).is_some_and(|next| next.is(Cue::Listener))
+        };
+        let opens = |at: usize| self.items[at].is(Cue::Saying) || self.items[at].what == What::Punctuation(':');
+        let told = (0..self.items.len())
+            .find(|&at| sends(at))
+            .and_then(|sends| (sends + 2..self.items.len()).find(|&at| opens(at)));
+        let is_quoted = self.items.iter().any(|i| matches!(i.what, What::Quoted(_)));
+        told.filter(|_| !is_quoted)
+            .map_or(self.tokens.len(), |told| self.tokens.partition_point(|(_, item)| *item < told))
+    }
+
+    /// «for each month», «per ogni anno», «the daily report»: what things are grouped by, or are like.
+    pub(super) fn describes(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|before| &self.items[self.tokens[before].1]);
+        let grouped = before.is_some_and(|i| {
+            [Cue::By, Cue::Grouped, Cue::Inside, Cue::From].iter().any(|&cue| i.is(cue)) && !i.is(Cue::Connector)
+        });
+        let adverb = self.words.adverbs.contains_key(self.word(at));
+        let after = self.tokens.get(at + 1).map(|(_, item)| &self.items[*item]);
+        let beside = after.is_some_and(|i| !i.is_punctuation() && i.verb().is_none())
+            || before.is_some_and(|i| i.is(Cue::Determiner));
+        grouped || (adverb && beside)
+    }
+
+    /// «the report of Friday», «pack for tomorrow»: words that say of what a thing is, not when something is done.
+    pub(super) fn is_about(&self, at: usize) -> bool {
+        (1..=3.min(at)).any(|back| {
+            let from = at - back;
+            let leads = self.phrase(&self.words.about, from).is_some_and(|to| to <= at);
+            leads && (from + 1..at).all(|between| self.items[self.tokens[between].1].is_noise())
+        })
+    }
+
     /// «remind me at 8 to …, every day»: a time that stands where the act is named, apart from the days.
-    fn time_of_act(&self, days: std::ops::Range<usize>) -> Option<(i64, std::ops::Range<usize>)> {
+    fn time_of_act(&self, days: Range<usize>) -> Option<(i64, Range<usize>)> {
         let told = |at: usize| {
             let item = &self.items[at];
             item.is(Cue::Listener) || item.is_punctuation() || (item.is_noise() && !item.is(Cue::Inside))
@@ -144,12 +298,26 @@ impl Reader<'_> {
         self.time(from)
     }
 
-    fn is_filler(&self, at: usize) -> bool {
+    /// «from 8 to 18», «tra le 8 e le 18»: a part of each day.
+    fn is_span_of_day(&self, at: usize) -> bool {
+        let plain = |at: usize| {
+            self.tokens
+                .get(at)
+                .is_some_and(|(_, item)| matches!(self.items[*item].what, What::Word(_) | What::Number(_)))
+        };
+        let first = self.phrase(&self.words.between, at).filter(|_| plain(at));
+        first.and_then(|at| self.clock(at)).is_some_and(|(_, to, _)| {
+            let next = to + usize::from(self.part_after(to).0.is_some());
+            self.phrase(self.words.through.iter().chain(&self.words.and).chain(&self.words.at), next).is_some()
+        })
+    }
+
+    pub(super) fn is_filler(&self, at: usize) -> bool {
         self.words.fillers.iter().any(|w| w == self.word(at)) || self.word(at) == ","
     }
 
     /// `22:15`, «at six», «alle 9».
-    fn is_clock(&self, at: usize) -> bool {
+    pub(super) fn is_clock(&self, at: usize) -> bool {
         let figure = self.word(at).split_once(':').is_some_and(|(h, m)| {
             m.len() == 2
                 && h.len() <= 2
@@ -158,7 +326,8 @@ impl Reader<'_> {
         });
         let at_hour = matches!(self.word(at), "at" | "alle") && self.number(at + 1).is_some();
         let spoken = self.minutes(at).is_some_and(|(_, to)| self.language == Language::En && self.number(to).is_some());
-        figure || at_hour || spoken
+        let past = self.phrase(&self.words.at, at).is_some_and(|to| self.minutes(to).is_some());
+        figure || at_hour || spoken || past
     }
 
     pub(super) fn word(&self, at: usize) -> &str {
@@ -219,23 +388,27 @@ impl Reader<'_> {
         self.words.parts.contains_key(self.word(at)).then(|| self.word(at))
     }
 
-    /// A cadence that starts at `at`: how often, the part of the day it names, one past its last token.
-    fn cadence(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+    /// A cadence that starts at `at`.
+    pub(super) fn cadence(&self, at: usize) -> Option<Round> {
         if let Some(&days) = self.words.adverbs.get(self.word(at)) {
             let cadence = match days {
                 0 => Cadence::Hours(1),
-                1 => Cadence::Days(1),
+                1 => Cadence::Daily,
                 7 => Cadence::Weekly(vec![1]),
                 _ => Cadence::Monthly(1),
             };
             return Some((cadence, None, at + 1));
         }
         let every = self.phrase(&self.words.every, at).or_else(|| self.misspelt_every(at));
+        if let Some(round) = self.within_month(at, every) {
+            return Some(round);
+        }
         // «on weekdays», «on mondays»: the plural says it.
         let on = self.phrase(&self.words.on, at).filter(|&to| {
-            let plural = self.word(to).ends_with('s') && self.language == Language::En;
-            (plural && self.weekday(to).is_some())
-                || self.phrase(self.words.weekdays.iter().chain(&self.words.weekend), to).is_some()
+            let plural = |end: usize| self.word(end - 1).ends_with('s');
+            let english = self.language == Language::En;
+            let some = self.phrase(self.words.weekdays.iter().chain(&self.words.weekend), to);
+            (english && plural(to + 1) && self.weekday(to).is_some()) || some.is_some_and(|end| !english || plural(end))
         });
         if let Some(from) = every.or(on) {
             return self.round(from);
@@ -261,32 +434,23 @@ impl Reader<'_> {
     }
 
     /// «tuesday and thursday at 6», without «every».
-    fn bare_days(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+    fn bare_days(&self, at: usize) -> Option<Round> {
         let plural = self.language == Language::En && self.word(at).ends_with("days");
         let (days, to) = self.days(at).filter(|_| self.likely || plural)?;
         let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
-        timed.then_some((Cadence::Weekly(days), None, to))
+        (timed || (plural && self.opens(at, to))).then_some((Cadence::Weekly(days), None, to))
     }
 
     /// «weekdays at 9», without «every».
-    fn bare_weekdays(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+    fn bare_weekdays(&self, at: usize) -> Option<Round> {
         let to =
             self.phrase(&self.words.weekdays, at).filter(|_| self.likely && self.word(at).ends_with(['s', 'i']))?;
         let timed = self.time(self.skip_links(to)).is_some() || self.time_before(at).is_some();
         timed.then(|| (Cadence::Weekly((1..=5).collect()), None, to))
     }
 
-    /// «once an hour», «una volta al giorno».
-    fn once_a(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
-        let once = matches!(
-            (self.word(at), self.word(at + 1)),
-            ("once", "a" | "an" | "every") | ("volta", "al" | "all'" | "alla" | "all")
-        );
-        once.then(|| self.round(at + 2)).flatten()
-    }
-
     /// «from monday to friday», «mon-fri».
-    fn day_range(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+    fn day_range(&self, at: usize) -> Option<Round> {
         let named = |name: &str| {
             let senses = self.lexicons.senses_of(name, self.language);
             senses.iter().find_map(|s| if let Sense::Weekday(n) = s { Some(*n % 7) } else { None })
@@ -304,64 +468,32 @@ impl Reader<'_> {
     }
 
     /// «on the first of the month», «il 15 del mese».
-    fn of_the_month(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+    fn of_the_month(&self, at: usize) -> Option<Round> {
         let month = self.period(at) == Some(Period::Month);
         (month && self.day_of_month_before(at).0.is_some()).then(|| (Cadence::Monthly(1), None, at + 1))
     }
 
     /// «il lunedì alle 9»: the article says that it is so each week, when a time of day follows.
-    fn on_that_day(&self, at: usize) -> Option<(Cadence, Option<String>, usize)> {
+    fn on_that_day(&self, at: usize) -> Option<Round> {
         let article = self.language == Language::It && matches!(self.word(at), "il" | "la" | "di");
         let (days, to) = self.days(at + 1).filter(|_| article)?;
         let timed =
             self.time(self.skip_links(to)).or_else(|| self.time_soon(to)).is_some() || self.time_before(at).is_some();
-        timed.then_some((Cadence::Weekly(days), None, to))
+        (timed || self.opens(at, to)).then_some((Cadence::Weekly(days), None, to))
     }
 
-    /// What comes after «every».
-    fn round(&self, from: usize) -> Option<(Cadence, Option<String>, usize)> {
-        if let Some(to) = self.phrase(&self.words.weekdays, from) {
-            return Some((Cadence::Weekly((1..=5).collect()), None, to));
-        }
-        if let Some(to) = self.phrase(&self.words.weekend, from) {
-            return Some((Cadence::Weekly(vec![6, 0]), None, to));
-        }
-        if let Some(part) = self.part(from) {
-            return Some((Cadence::Days(1), Some(part.to_owned()), from + 1));
-        }
-        if let Some((days, to)) = self.days(from) {
-            let part = self.part(to).map(str::to_owned);
-            let to = to + usize::from(part.is_some());
-            return Some((Cadence::Weekly(days), part, to));
-        }
-        let fraction = |(phrase, minutes): (&String, &u8)| Some((self.phrase([phrase], from)?, *minutes));
-        if let Some((to, minutes)) = self.words.fractions.iter().find_map(fraction) {
-            return Some((Cadence::Minutes(i64::from(minutes)), None, to));
-        }
-        let other = self.phrase(&self.words.other, from);
-        let (count, unit) = match (other, self.number(from)) {
-            (Some(to), _) => (2, to),
-            (None, Some(n)) => (n, from + 1),
-            (None, None) => (1, from),
-        };
-        if count < 0 {
-            return None;
-        }
-        let cadence = match self.period(unit)? {
-            Period::Minute => Cadence::Minutes(count),
-            Period::HalfHour if count == 1 => Cadence::Minutes(30),
-            Period::Hour => Cadence::Hours(count),
-            Period::Day => Cadence::Days(count),
-            Period::Week if count == 1 => Cadence::Weekly(vec![1]),
-            Period::Month if count == 1 => Cadence::Monthly(1),
-            Period::Year if count == 1 => Cadence::Yearly,
-            Period::HalfHour | Period::Week | Period::Month | Period::Year => return None,
-        };
-        Some((cadence, None, unit + 1))
+    /// «di lunedì leggi …»: days before the act that the sentence begins with.
+    fn opens(&self, at: usize, to: usize) -> bool {
+        let next = to + usize::from(self.word(to) == ",");
+        let acts = self.tokens.get(next).is_some_and(|(_, item)| {
+            let item = &self.items[*item];
+            item.verb().is_some() && item.past().is_none()
+        });
+        acts && self.is_silent_before(at)
     }
 
     /// «monday and thursday», «lunedì, mercoledì e venerdì».
-    fn days(&self, from: usize) -> Option<(Vec<i8>, usize)> {
+    pub(super) fn days(&self, from: usize) -> Option<(Vec<i8>, usize)> {
         let mut days = vec![self.weekday(from)?];
         let mut to = from + 1;
         loop {
@@ -382,94 +514,10 @@ impl Reader<'_> {
     }
 
     pub(super) fn skip_links(&self, at: usize) -> usize {
+        let at = (at..self.tokens.len()).find(|&at| !self.is_masked(at)).unwrap_or(at);
         let linking = |at: usize| self.word(at) == "," || self.words.on.iter().any(|w| w == self.word(at));
         let next = at + usize::from(linking(at));
         if self.clock(next).is_some() || self.phrase(&self.words.at, next).is_some() { next } else { at }
-    }
-
-    /// A time of day that starts at `at`: «at 8», «alle 22:15», «at noon», «8:30».
-    pub(super) fn time(&self, at: usize) -> Option<Time> {
-        let led = self.phrase(&self.words.at, at);
-        let from = led.unwrap_or(at);
-        let from = self.phrase(&self.words.at, from).unwrap_or(from);
-        // «at like six»
-        let from = from + usize::from(led.is_some() && self.is_filler(from));
-        if let Some(&hour) = self.words.moments.get(self.word(from)) {
-            return Some((i64::from(hour) * 60, from + 1));
-        }
-        if let Some((minutes, to)) = self.minutes(from) {
-            let hour = self.number(to).filter(|h| (0..24).contains(h) && self.language == Language::En)?;
-            let (hour, to) = match self.word(to + 1) {
-                "pm" | "p.m" => (hour % 12 + 12, to + 2),
-                "am" | "a.m" => (hour % 12, to + 2),
-                _ => (hour, to + 1),
-            };
-            return Some(((hour * 60 + minutes).rem_euclid(24 * 60), to));
-        }
-        let (minutes, to, sure) = self.clock(from)?;
-        (sure || led.is_some()).then_some((minutes, to))
-    }
-
-    /// «half past», «meno un quarto» at `at`: minutes that are added to an hour, the longest phrase.
-    fn minutes(&self, at: usize) -> Option<(i64, usize)> {
-        let read = |(phrase, minutes): (&String, &i8)| Some((i64::from(*minutes), self.phrase([phrase], at)?));
-        self.words.minutes.iter().filter_map(read).max_by_key(|(_, to)| *to)
-    }
-
-    /// Hours and minutes at `at`; whether they can be nothing else.
-    fn clock(&self, at: usize) -> Option<(i64, usize, bool)> {
-        let word = self.word(at);
-        let half = |to: usize| self.minutes(to).filter(|_| self.language == Language::It);
-        let meridian = |hour: i64, word: &str| match word {
-            "am" | "a.m" => Some(hour % 12),
-            "pm" | "p.m" => Some(hour % 12 + 12),
-            _ => None,
-        };
-        let (digits, suffix) = word.split_at(word.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(word.len()));
-        let (hour, minute, written): (i64, i64, bool) = match digits.split_once([':', '.']) {
-            Some((h, m)) if m.len() == 2 => (h.parse().ok()?, m.parse().ok()?, true),
-            Some(_) => return None,
-            None => (digits.parse().ok().or_else(|| self.number(at))?, 0, false),
-        };
-        if !(0..24).contains(&hour) || !(0..60).contains(&minute) {
-            return None;
-        }
-        if let Some(hour) = meridian(hour, suffix) {
-            return Some((hour * 60 + minute, at + 1, true));
-        }
-        if !suffix.is_empty() && self.number(at).is_none() {
-            return None;
-        }
-        if let Some(hour) = meridian(hour, self.word(at + 1)) {
-            return Some((hour * 60 + minute, at + 2, true));
-        }
-        // «7:30 p.m.» and «22 : 15» are cut at their marks.
-        if self.word(at + 1) == ":" && !written {
-            let minute = self.word(at + 2).parse::<i64>().ok().filter(|m| (0..60).contains(m))?;
-            return Some((hour * 60 + minute, at + 3, true));
-        }
-        // «18 e 30»
-        let joined = self.language == Language::It && self.word(at + 1) == "e" && !written && !digits.is_empty();
-        let minute_said = self.word(at + 2).parse::<i64>().ok().filter(|m| joined && (0..60).contains(m));
-        if let Some(minute) = minute_said.filter(|_| self.word(at + 2).len() == 2) {
-            return Some((hour * 60 + minute, at + 3, true));
-        }
-        if let Some((more, to)) = half(at + 1).filter(|_| !written) {
-            return Some(((hour * 60 + more).rem_euclid(24 * 60), to, true));
-        }
-        Some((hour * 60 + minute, at + 1, written))
-    }
-
-    /// A time of day that ends right before `at`, and its first token.
-    pub(super) fn time_before(&self, at: usize) -> Option<(i64, usize)> {
-        let ends = |to: usize| {
-            to == at || (to + 1 == at && (self.word(to) == "," || self.words.on.iter().any(|w| w == self.word(to))))
-        };
-        (at.saturating_sub(9)..at).find_map(|from| {
-            let (minutes, to) = self.time(from)?;
-            let (part, end) = self.part_after(to);
-            ends(end).then(|| (self.at_part(Some(minutes), part), from))
-        })
     }
 
     /// «il 15 di ogni mese», «on the first of every month».
@@ -485,50 +533,48 @@ impl Reader<'_> {
         let ordinal = self.sense(day_at, |s| if let Sense::Ordinal(n) = s { Some(*n) } else { None });
         let day = if first { Some(1) } else { figure.or(ordinal) };
         let Some(day) = day.filter(|d| (1..=31).contains(d)) else { return (None, from) };
-        let start = (0..day_at).rev().take_while(|&i| link(i)).last().unwrap_or(day_at);
+        let links = |i: &usize| link(*i) || self.words.every.iter().any(|w| w == self.word(*i));
+        let start = (0..day_at).rev().take_while(links).last().unwrap_or(day_at);
         (Some(day), start)
-    }
-
-    /// «in the evening», «di sera»: a part of the day right after a time.
-    pub(super) fn part_after(&self, to: usize) -> (Option<&str>, usize) {
-        for skip in 0..3 {
-            let between = (to..to + skip)
-                .all(|i| matches!(self.word(i), "in" | "the" | "di" | "del" | "della" | "at" | "of" | "nel"));
-            if let Some(part) = self.part(to + skip).filter(|_| between) {
-                return (Some(part), to + skip + 1);
-            }
-        }
-        (None, to)
-    }
-
-    /// The time with what the part of the day makes of it; eight in the morning when nothing is said.
-    pub(super) fn at_part(&self, time: Option<i64>, part: Option<&str>) -> i64 {
-        let usual = part.and_then(|part| self.words.parts.get(part)).map_or(8, |hour| i64::from(*hour));
-        let Some(minutes) = time else { return usual * 60 };
-        let Some(part) = part else { return minutes };
-        let late = self.words.afternoon.iter().any(|w| w == part);
-        let night = usual >= 22;
-        let small = minutes < 12 * 60;
-        if small && (late || (night && minutes >= 6 * 60)) { minutes + 12 * 60 } else { minutes }
     }
 }
 
-fn cron(cadence: &Cadence, minutes: i64, day: Option<i64>) -> Option<String> {
-    let (minute, hour) = (minutes % 60, minutes / 60);
+/// A doubt about some tokens.
+type Doubted = fn(Range<usize>) -> Doubt;
+
+/// The cadence as it is written, at these minutes of the day, so many of which were said.
+fn cron(cadence: &Cadence, (timed, minutes): (usize, &[i64]), day: Option<i64>) -> Result<String, Doubted> {
+    const LONGEST_MINUTES: i64 = 366 * 24 * 60;
     let every = |n: i64| if n == 1 { "*".to_owned() } else { format!("*/{n}") };
-    Some(match cadence {
+    let same = minutes.iter().all(|at| at % 60 == minutes[0] % 60);
+    let mut hours: Vec<i64> = minutes.iter().map(|at| at / 60).collect();
+    hours.sort_unstable();
+    hours.dedup();
+    let hours: Vec<String> = hours.iter().map(i64::to_string).collect();
+    let at = format!("{} {}", minutes[0] % 60, hours.join(","));
+    let whole = matches!(cadence, Cadence::Minutes(_) | Cadence::Hours(_));
+    if (whole && (timed > 0 || day.is_some())) || (!whole && !same) {
+        return Err(|_| Doubt::Time);
+    }
+    Ok(match cadence {
         // What does not divide an hour or a day is no line of cron: its steps would be of two lengths.
         Cadence::Minutes(n) if *n > 0 && *n < 60 && 60 % *n == 0 => format!("{} * * * *", every(*n)),
         Cadence::Hours(n) if *n > 0 && *n < 24 && 24 % *n == 0 => format!("0 {} * * *", every(*n)),
-        Cadence::Minutes(n) if *n <= 366 * 24 * 60 => format!("every_{n}_minutes"),
-        Cadence::Hours(n) if *n <= 366 * 24 => format!("every_{n}_hours"),
-        Cadence::Days(n) if *n > 0 && *n < 29 => format!("{minute} {hour} {} * *", every(*n)),
-        Cadence::Minutes(_) | Cadence::Hours(_) | Cadence::Days(_) => return None,
+        Cadence::Minutes(n) if (1..=LONGEST_MINUTES).contains(n) => format!("every_{n}_minutes"),
+        Cadence::Hours(n) if (1..=LONGEST_MINUTES / 60).contains(n) => format!("every_{n}_hours"),
+        Cadence::Minutes(_) | Cadence::Hours(_) | Cadence::Impossible => return Err(Doubt::Interval),
+        Cadence::Often(n) if usize::try_from(*n) == Ok(timed) => format!("{at} * * *"),
+        Cadence::Often(_) => return Err(Doubt::Often),
+        Cadence::Uneven => return Err(Doubt::Steps),
+        Cadence::Daily => format!("{at} * * *"),
         Cadence::Weekly(days) => {
             let days: Vec<String> = days.iter().map(i8::to_string).collect();
-            format!("{minute} {hour} * * {}", days.join(","))
+            format!("{at} * * {}", days.join(","))
         }
-        Cadence::Monthly(first) => format!("{minute} {hour} {} * *", day.unwrap_or(*first)),
-        Cadence::Yearly => format!("{minute} {hour} {} 1 *", day.unwrap_or(1)),
+        Cadence::Monthly(n) => format!("{at} {} {} *", day.unwrap_or(1), every(*n)),
+        Cadence::MonthEnd => format!("{at} L * *"),
+        Cadence::WeekdayOfMonth(0, weekday) => format!("{at} * * {weekday}#L"),
+        Cadence::WeekdayOfMonth(nth, weekday) => format!("{at} * * {weekday}#{nth}"),
+        Cadence::Yearly(first, month) => format!("{at} {} {month} *", day.unwrap_or(*first)),
     })
 }

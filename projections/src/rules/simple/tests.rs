@@ -1,5 +1,7 @@
 //! The engine over a small catalog: sentences of both languages against the plans that are right, and what must not happen.
 
+mod times;
+
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 

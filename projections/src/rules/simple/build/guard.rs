@@ -37,11 +37,12 @@ impl Builder<'_> {
             // «could they be deleted?»: to show them is not what was asked.
             let takes = |v: usize| matches!(self.class(v).verbs[0].as_str(), "delete" | "move" | "compress");
             let done = |i: &Item| i.past().is_some_and(takes) && i.verb().is_none() && !i.is_noise();
-            return match (0..self.items.len()).find(|&at| done(&self.items[at]) && !self.used[at]) {
-                Some(at) => Err(Trouble::Unclear { words: self.said(at..at + 1) }),
-                None => Ok(()),
-            };
+            if let Some(at) = (0..self.items.len()).find(|&at| done(&self.items[at]) && !self.used[at]) {
+                return Err(Trouble::Unclear { words: self.said(at..at + 1) });
+            }
+            return self.reading_timed();
         };
+        self.act_timed(tool)?;
         let found = [
             self.no_request(tool),
             self.unasked(tool),

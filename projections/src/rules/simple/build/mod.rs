@@ -17,6 +17,7 @@ mod records;
 mod request;
 mod selection;
 mod tell;
+mod timed;
 mod totals;
 mod wanted;
 mod writing;
@@ -55,6 +56,8 @@ pub(crate) enum Trouble {
     OneAtATime,
     /// A date that can be either of two days.
     TwoDays { words: String, one: String, other: String },
+    /// A time to come, where the rest would be done at once.
+    Time { words: String },
     /// What is to be told is not in any result.
     NoMeasure { words: String },
 }

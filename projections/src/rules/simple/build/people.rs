@@ -261,13 +261,17 @@ impl Builder<'_> {
             },
         };
         let Some(tool) = self.tools.indexed(name) else { return Ok(false) };
+        if let Some(span) = self.task_timed() {
+            return Err(Trouble::Time { words: self.said(span) });
+        }
         let looks = matches!(name, "history_recurring" | "show_recurring");
         let about = |at: &usize| {
             let item = &self.items[*at];
             let grammar = item.is_noise() || item.is_punctuation() || item.is(Cue::Determiner) || item.is(Cue::From);
             let shows = looks && item.verb().is_some();
             let idle = item.is(Cue::Not) || reminds(item) || item.is(Cue::Superlative) || shows;
-            *at != verb && Some(*at) != noun && !grammar && !idle && !self.names(item, "tasks")
+            let task = self.names(item, "tasks") || self.counts_tasks(*at);
+            *at != verb && Some(*at) != noun && !(grammar || idle || task)
         };
         let said: Vec<usize> = (0..self.items.len()).filter(about).collect();
         let (Some(&first), Some(&last)) = (said.first(), said.last()) else {
@@ -301,13 +305,31 @@ impl Builder<'_> {
                 history.or_else(|| named(&words.details).then_some("show_recurring"))
             })
         };
-        (0..self.items.len()).find_map(|at| Some((words(at)?, at)))
+        if let Some(told) = (0..self.items.len()).find_map(|at| Some((words(at)?, at))) {
+            return Some(told);
+        }
+        // «show task 1»: one that is called by its number.
+        let noun = self.items.iter().position(|i| self.names(i, "tasks"))?;
+        let next = if self.counts_tasks(noun + 1) { noun + 2 } else { noun + 1 };
+        let number = matches!(self.items.get(next)?.what, What::Number(_)) && next + 1 == self.items.len();
+        let shows = self.items[..noun].iter().position(|i| i.verb().is_some_and(|v| self.class(v).weak));
+        Some(("show_recurring", shows.filter(|_| number)?))
+    }
+
+    /// «number», before the number of a task; «all», before tasks.
+    fn counts_tasks(&self, at: usize) -> bool {
+        let Some((item, next)) = self.items.get(at).zip(self.items.get(at + 1)) else { return false };
+        let word = self.lexicons.recurrence.iter().any(|(_, words)| words.number.contains(&item.folded));
+        let all = item.is(Cue::Every) || item.is(Cue::Recurring);
+        (word && matches!(next.what, What::Number(_))) || (all && self.names(next, "tasks"))
     }
 
     fn list_tasks(&mut self) -> Result<bool, Trouble> {
         let asks =
             self.items.iter().filter_map(Item::verb).all(|v| self.class(v).weak || self.class(v).verbs[0] == "list");
-        let plain = self.items.iter().all(|i| i.is_word() || i.is_punctuation());
+        // «which reminders do I have on Friday»: all of them are listed with their times.
+        let timed = |i: &Item| matches!(i.what, What::Window { .. } | What::Number(_));
+        let plain = self.items.iter().all(|i| i.is_word() || i.is_punctuation() || timed(i));
         let unknown = self.items.iter().any(Item::is_unknown);
         let Some(tool) = self.tools.by_grammar("list", "recurring").filter(|_| asks && plain && !unknown) else {
             return Ok(false);

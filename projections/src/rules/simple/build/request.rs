@@ -19,12 +19,6 @@ impl Builder<'_> {
             return None;
         }
         let end = self.body_starts(tool);
-        if tool.verb != "schedule"
-            && tool.verb != "cancel"
-            && let Some(at) = self.later(tool, end)
-        {
-            return Some(at);
-        }
         if tool.verb == "schedule" {
             return None;
         }
@@ -76,7 +70,7 @@ impl Builder<'_> {
     }
 
     /// «rm -rf x», «mv ~/a ~/b»: what is typed as for a shell is a request by its form.
-    fn is_command_line(&self) -> bool {
+    pub(super) fn is_command_line(&self) -> bool {
         const COMMANDS: [&str; 9] = ["rm", "mv", "mkdir", "tar", "zip", "gzip", "touch", "echo", "rmdir"];
         let mut words = self.text.split_whitespace();
         let command = words.next().is_some_and(|w| COMMANDS.contains(&w));
@@ -84,7 +78,7 @@ impl Builder<'_> {
     }
 
     /// Where the text of a message or of a file begins: what it says is none of this.
-    fn body_starts(&self, tool: &Indexed) -> usize {
+    pub(super) fn body_starts(&self, tool: &Indexed) -> usize {
         let step = self.steps.iter().find(|s| self.tools.indexed(&s.tool).is_some_and(|t| t.verb == tool.verb));
         let text = step.and_then(|s| s.args.get("body").or_else(|| s.args.get("content"))).and_then(|v| v.as_str());
         let text = text.filter(|t| !t.contains("{{") && !t.is_empty());
@@ -214,7 +208,7 @@ impl Builder<'_> {
     }
 
     /// A time to come: «tomorrow», «at 5pm», «in ten minutes», «on friday», «every friday».
-    fn later(&self, tool: &Indexed, end: usize) -> Option<usize> {
+    pub(super) fn later(&self, tool: &Indexed, end: usize) -> Option<usize> {
         let quotes = |at: &usize| !matches!(self.items[*at].what, What::Quoted(_));
         let rest: Vec<usize> = (0..end).chain(self.after_quote(end)).filter(quotes).collect();
         let mut tokens = Vec::new();
@@ -286,7 +280,7 @@ impl Builder<'_> {
     }
 
     /// What stands behind a text in quotes.
-    fn after_quote(&self, end: usize) -> std::ops::Range<usize> {
+    pub(super) fn after_quote(&self, end: usize) -> std::ops::Range<usize> {
         match self.items.get(end).map(|i| &i.what) {
             Some(What::Quoted(_)) => end + 1..self.items.len(),
             _ => self.items.len()..self.items.len(),
@@ -294,7 +288,7 @@ impl Builder<'_> {
     }
 
     /// «on friday», «in december», «lunedì»: a day without a word that makes it the time of a file.
-    fn is_day_to_come(&self, at: usize) -> bool {
+    pub(super) fn is_day_to_come(&self, at: usize) -> bool {
         if !matches!(self.items[at].what, What::Window { .. } | What::Word(_)) {
             return false;
         }

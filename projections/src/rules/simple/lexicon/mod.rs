@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 pub(crate) use self::cue::Cue;
-pub(crate) use self::source::Request;
 pub(crate) use self::source::{About, Aggregate, FieldName, Globs, Measure, Order, Recurrence, Setting, VerbClass};
+pub(crate) use self::source::{Day, Request};
 use self::source::{Enclitic, Source, Valued};
 use self::spelling::{deletions, is_likely_misspelling, root};
 use super::about::Questions;

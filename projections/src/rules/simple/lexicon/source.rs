@@ -221,6 +221,8 @@ pub(crate) struct Recurrence {
     pub(crate) after: Vec<String>,
     /// «an», before a unit of time.
     pub(crate) one: Vec<String>,
+    /// «number», before that of a task.
+    pub(crate) number: Vec<String>,
     /// «history», of a task.
     pub(crate) history: Vec<String>,
     /// «details», of a task.
@@ -231,6 +233,42 @@ pub(crate) struct Recurrence {
     pub(crate) days: BTreeMap<String, Day>,
     /// «say», «like»: stand between days and a time and say nothing.
     pub(crate) fillers: Vec<String>,
+    /// «and», between times of day and between units.
+    pub(crate) and: Vec<String>,
+    /// «a half», after a unit of time.
+    pub(crate) halves: Vec<String>,
+    /// «last», of the month.
+    pub(crate) last: Vec<String>,
+    /// «of the», before the month that a day is one of.
+    pub(crate) of: Vec<String>,
+    /// «times», after a number.
+    pub(crate) times: Vec<String>,
+    /// «twice», as a number.
+    pub(crate) twice: BTreeMap<String, u8>,
+    /// «a», between «twice» and a unit of time.
+    pub(crate) per: Vec<String>,
+    /// Units of time that are too short for anything to recur.
+    pub(crate) instants: Vec<String>,
+    /// «every other day», in other words than «every».
+    pub(crate) alternate: Vec<String>,
+    /// «until», before the day that is the last one.
+    pub(crate) until: Vec<String>,
+    /// «for», before how long it goes on.
+    pub(crate) lasting: Vec<String>,
+    /// «starting», before the first day.
+    pub(crate) starting: Vec<String>,
+    /// «except», before days that are left out.
+    pub(crate) except: Vec<String>,
+    /// «from», before the first hour of a part of each day.
+    pub(crate) between: Vec<String>,
+    /// «on the», before a day of this month or the next.
+    pub(crate) that_day: Vec<String>,
+    /// «the end of», before a unit of time.
+    pub(crate) ends: Vec<String>,
+    /// Days of the year that have a name, as `MM-DD`.
+    pub(crate) feasts: BTreeMap<String, String>,
+    /// «for», «of»: what they lead to belongs to a thing («the report of Friday»).
+    pub(crate) about: Vec<String>,
 }
 
 /// A day that is named from today on.

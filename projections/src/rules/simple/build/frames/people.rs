@@ -28,6 +28,9 @@ impl Builder<'_> {
         if self.items.iter().any(spans) {
             return Err(self.not_filled());
         }
+        if let Some(span) = self.task_timed().filter(|span| span.start > 0) {
+            return Err(Trouble::Time { words: self.said(span) });
+        }
         let (first, last) = self.task_named(meant).ok_or_else(|| self.not_filled())?;
         let mut filled = Filled::default();
         let text = self.text[self.items[first].start..self.items[last].end].to_owned();
