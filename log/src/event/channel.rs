@@ -155,3 +155,35 @@ pub struct DeliveryFailed {
     /// What the channel said.
     pub reason: Kept,
 }
+
+/// A message that says that a turn is at work stands in a chat. Its text is on record nowhere: it says nothing that the
+/// answer does not say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProgressShown {
+    /// Where.
+    pub address: String,
+    /// The channel's number of it.
+    pub receipt: i64,
+    /// The turn.
+    pub turn: TurnId,
+}
+
+/// Such a message is gone: taken away, or found gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProgressRemoved {
+    /// Where.
+    pub address: String,
+    /// The channel's number of it.
+    pub receipt: i64,
+}
+
+/// A chat has another address from here on: a group that grew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AddressMoved {
+    /// The channel.
+    pub channel: String,
+    /// Where it was.
+    pub from: String,
+    /// Where it is.
+    pub to: String,
+}
