@@ -53,6 +53,7 @@ fn found(call: &Call<'_>, since: Option<i64>, until: Option<i64>) -> Result<Valu
     let own = call.turn.to_string();
     let fits = |(id, turn): &(&String, &Summary)| {
         **id != own
+            && instance.may_see(turn)
             && since.is_none_or(|since| turn.opened_at >= since)
             && until.is_none_or(|until| turn.opened_at < until)
             && (!changes_only || turn.changes > 0)
@@ -101,7 +102,8 @@ fn undone<'a>(call: &Call<'_>, changed: impl Iterator<Item = &'a str>) -> Result
     let mut undone = BTreeMap::new();
     let Some(first) = changed.min() else { return Ok(undone) };
     let turns = call.instance.turns();
-    let later = turns.turns.range(first.to_owned()..).rev().filter(|(_, turn)| turn.changes > 0);
+    let is_told = |turn: &Summary| turn.changes > 0 && call.instance.may_see(turn);
+    let later = turns.turns.range(first.to_owned()..).rev().filter(|(_, turn)| is_told(turn));
     for (name, _) in later {
         let Ok(id) = name.parse() else { continue };
         let past = Past::read(call.instance, id)?;

@@ -3,6 +3,7 @@
 use metnos_log::TurnId;
 use metnos_log::store::ReadError;
 use metnos_projections::machines::turn::{Phase, forms};
+use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
 use super::past::{Past, moment};
@@ -25,7 +26,8 @@ fn reason(call: &Call<'_>) -> Result<Value, ReadError> {
     let of = call.args.get("of").and_then(Value::as_str);
     let own = call.turn.to_string();
     let turns = call.instance.turns();
-    let earlier = turns.turns.iter().rev().filter(|(id, _)| **id != own).take(LOOKED_AT_MAX);
+    let is_told = |(id, turn): &(&String, &Summary)| **id != own && call.instance.may_see(turn);
+    let earlier = turns.turns.iter().rev().filter(is_told).take(LOOKED_AT_MAX);
     for (id, summary) in earlier {
         let Ok(turn) = id.parse::<TurnId>() else { continue };
         let past = Past::read(call.instance, turn)?;

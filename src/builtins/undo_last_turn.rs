@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use metnos_log::TurnId;
 use metnos_log::event::turn::PlannedOp;
 use metnos_log::store::ReadError;
+use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::turn::{Turn, stream};
 use metnos_projections::rules::undo::reverse;
+use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
 use super::{Answer, Call};
@@ -42,7 +44,8 @@ fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
     let no_such = |named: &str| ("not_found", format!("no_such_turn: {named}"));
     if let Some(named) = call.args.get("turn").and_then(Value::as_str) {
         let upper = named.trim().to_uppercase();
-        let mut fitting = turns.iter().filter(|(id, _)| **id != own && id.ends_with(&upper));
+        let fits = |id: &String, turn: &Summary| *id != own && id.ends_with(&upper) && call.instance.may_see(turn);
+        let mut fitting = turns.iter().filter(|(id, turn)| fits(id, turn));
         let (Some((id, turn)), None) = (fitting.next(), fitting.next()) else { return Err(no_such(named)) };
         if turn.final_kind.is_none() {
             return Err(("invalid_args", format!("turn_is_open: {named}")));
@@ -52,7 +55,10 @@ fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
         }
         return id.parse().map(|id| (id, 0)).map_err(|_| no_such(named));
     }
-    let ended = turns.iter().rev().filter(|(id, turn)| **id != own && turn.final_kind.is_some());
+    // The last one of whoever asks: what others did since is theirs to take back, or is named.
+    let theirs = Some(&call.instance.actor).filter(|actor| *actor != HOST);
+    let is_theirs = |id: &String, turn: &Summary| *id != own && turn.actor.as_ref() == theirs;
+    let ended = turns.iter().rev().filter(|(id, turn)| is_theirs(id, turn) && turn.final_kind.is_some());
     for (skipped, (id, turn)) in ended.enumerate() {
         if turn.changes > 0 {
             return id.parse().map(|id| (id, skipped)).map_err(|_| no_such(id));
@@ -146,9 +152,12 @@ impl Later {
         let turns = instance.turns();
         let after = turns.turns.range(undone.clone()..).filter(|(id, turn)| **id > undone && turn.changes > 0);
         for (id, _) in after.filter(|(id, _)| **id != own) {
-            let Ok(id) = id.parse() else { continue };
+            let Ok(id) = id.parse::<TurnId>() else { continue };
+            let summary = turns.turns.get(&id.to_string());
             let turn = folded(instance, id)?;
-            let text = turn.opened.as_ref().map(|opened| opened.text.chars().take(QUOTED_MAX).collect::<String>());
+            // What somebody else asked for is not told to a guest.
+            let opened = turn.opened.as_ref().filter(|_| summary.is_some_and(|turn| instance.may_see(turn)));
+            let text = opened.map(|opened| opened.text.chars().take(QUOTED_MAX).collect::<String>());
             for op in turn.steps.iter().flat_map(|step| step.ops.iter()) {
                 later.undid |= op.reverses.as_ref().is_some_and(|reversed| reversed.turn == undone);
                 for path in [Some(&op.path), op.dst.as_ref()].into_iter().flatten() {

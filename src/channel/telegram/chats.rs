@@ -10,6 +10,7 @@ use metnos_projections::machines::turn::{Phase, Turn};
 use metnos_projections::views::turns::Summary;
 use serde_json::{Map, Value, json};
 
+use super::documents::with_paths;
 use super::inbound::{Said, back, turn_of};
 use super::person::{Keyboard, Shown};
 use super::wire::Message;
@@ -41,8 +42,8 @@ pub(super) struct Chat {
     work: VecDeque<Work>,
     /// Whether a thread carries its work out.
     is_busy: bool,
-    /// What stops the turn that runs.
-    running: Option<CancelFlag>,
+    /// Whose turn runs, and what stops it.
+    running: Option<(String, CancelFlag)>,
     /// Whether that turn waits for a button.
     pub is_asking: bool,
 }
@@ -50,15 +51,19 @@ pub(super) struct Chat {
 impl Chat {
     /// Ends what runs, so that its thread comes back.
     pub(super) fn leave(&self) {
-        if let Some(running) = &self.running {
+        if let Some((_, running)) = &self.running {
             running.cancel();
         }
     }
 
-    /// Stops the turn that runs; whether there was one.
-    pub(super) fn stop(&self) -> bool {
-        self.leave();
-        self.running.is_some()
+    /// Stops the turn that runs, where it is this person's, or this person is the host; whether there was one.
+    pub(super) fn stop(&self, instance: &Instance) -> bool {
+        let is_theirs = |(whose, _): &(String, CancelFlag)| !instance.is_guest() || *whose == instance.actor;
+        let stops = self.running.as_ref().is_some_and(is_theirs);
+        if stops {
+            self.leave();
+        }
+        stops
     }
 }
 
@@ -194,8 +199,8 @@ impl Bot {
                 None => return Ok(Came::Nowhere),
             }
         }
-        let folder = instance.dirs.user_home.clone();
-        let text = self.with_paths(&text, &folder);
+        let folder = instance.own_folder();
+        let text = with_paths(instance, &text, &folder);
         let (cancel, person) = self.person(instance, work)?;
         let address = work.message.chat.id.to_string();
         let request = Request {
@@ -232,7 +237,7 @@ impl Bot {
         let cancel = CancelFlag::new().map_err(EngineError::Settle)?;
         let chat = work.message.chat.id;
         if let Some(chat) = self.chats().get_mut(&chat) {
-            chat.running = Some(cancel.clone());
+            chat.running = Some((instance.actor.clone(), cancel.clone()));
         }
         let shown = Shown::begin(self, chat, instance.language());
         let turn = work.turn.unwrap_or_else(|| turn_of(work.update));
@@ -243,7 +248,7 @@ impl Bot {
     fn withdraw_older(&self, instance: &Instance, newer: &Turn, address: &str) -> Result<(), EngineError> {
         for id in open_questions(instance).into_iter().filter(|id| Some(*id) != newer.id) {
             let turn = engine::folded(instance, id)?;
-            if turn.phase == Phase::Waiting && is_of(&turn, address) {
+            if turn.phase == Phase::Waiting && is_of(&turn, address) && instance.actor_of(id) == instance.actor {
                 self.end_question(id, turn, &Reply::Withdrawn("question"))?;
             }
         }
@@ -345,7 +350,8 @@ fn follow(instance: &Instance) {
     }
 }
 
-/// Where the files that people send are kept.
+/// Where the files that people send are kept: a guest's in their own folder.
 pub(super) fn inbox(instance: &Instance) -> PathBuf {
-    instance.dirs.workspace.join("inbox")
+    let folder = if instance.is_guest() { instance.own_folder() } else { instance.dirs.workspace.clone() };
+    folder.join("inbox")
 }

@@ -1,6 +1,7 @@
 //! What is said without a turn: which commands there are, how things stand, what the last turn did; and stopping one.
 
 use metnos_projections::messages::Language;
+use metnos_projections::views::turns::Summary;
 use serde_json::json;
 
 use super::chats::waiting;
@@ -50,10 +51,11 @@ impl Bot {
     pub(super) fn status(&self, instance: &Instance, chat: i64) -> String {
         let projected = instance.projected();
         let is_running = self.chats().contains_key(&chat);
+        let turns = projected.turns.turns.values().filter(|turn| instance.may_see(turn)).count();
         let question = waiting(instance, &chat.to_string()).ok().flatten().and_then(|turn| turn.message);
         let values = json!({
             "running": is_running, "question": question, "autonomy": instance.autonomy(),
-            "turns": projected.turns.turns.len(), "version": env!("CARGO_PKG_VERSION"),
+            "turns": turns, "version": env!("CARGO_PKG_VERSION"),
         });
         self.told(instance, "telegram.status", &values)
     }
@@ -62,7 +64,8 @@ impl Bot {
     pub(super) fn why(&self, instance: &Instance, chat: i64) -> String {
         let address = chat.to_string();
         let turns = instance.turns();
-        let here = turns.turns.iter().rev().filter(|(_, turn)| turn.channel == CHANNEL && turn.final_kind.is_some());
+        let is_told = |turn: &Summary| turn.channel == CHANNEL && turn.final_kind.is_some() && instance.may_see(turn);
+        let here = turns.turns.iter().rev().filter(|(_, turn)| is_told(turn));
         let folded = here.take(LOOKED_AT_MAX).filter_map(|(id, _)| engine::folded(instance, id.parse().ok()?).ok());
         let mut of_chat =
             folded.filter(|turn| turn.opened.as_ref().and_then(|opened| opened.address.as_ref()) == Some(&address));
@@ -75,7 +78,7 @@ impl Bot {
     /// Stops the turn that runs in a chat, which says so itself; else drops the question that is open there.
     pub(super) fn stop(&self, instance: &Instance, said: &Said<'_>) -> Result<Option<String>, EngineError> {
         let chat = said.message.chat.id;
-        if self.chats().get(&chat).is_some_and(super::chats::Chat::stop) {
+        if self.chats().get(&chat).is_some_and(|chat| chat.stop(instance)) {
             return Ok(None);
         }
         if let Some(turn) = waiting(instance, &chat.to_string())?
