@@ -22,6 +22,8 @@ mod chat;
 mod daemon;
 #[path = "household/dialogs.rs"]
 mod dialogs;
+#[path = "household/guests.rs"]
+mod guests;
 #[path = "household/home.rs"]
 mod home;
 #[path = "household/kills.rs"]

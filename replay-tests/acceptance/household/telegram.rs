@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::bot_api::{BotApi, Fault, TOKEN, refusal};
+use super::bot_api::{BotApi, Fault, Sent, TOKEN, refusal};
 use super::daemon::Daemon;
 use super::home::{Home, Ran};
 
@@ -59,6 +59,35 @@ impl Talk {
         let from = self.api.count();
         self.api.writes(HOST, text);
         self.api.said(from, HOST, answer).text
+    }
+
+    /// Somebody else of this home, paired by a code of their own; their id.
+    #[track_caller]
+    pub(crate) fn knows(&self, name: &str, person: i64) -> String {
+        let added = self.home.run(["--json", "actor", "add", name]);
+        assert_eq!(added.code, 0, "{}", added.err);
+        let code = self.home.run(["--json", "pair", "new", "--actor", name]).json();
+        let from = self.api.count();
+        self.api.writes(person, &format!("/start {}", code["code"].as_str().unwrap()));
+        self.api.said(from, person, "Siamo collegati");
+        added.json()["actor"].as_str().unwrap().to_owned()
+    }
+
+    /// Says something as anybody; the first thing that is said back, buttons or not.
+    #[track_caller]
+    pub(crate) fn hears(&self, person: i64, text: &str) -> Sent {
+        let from = self.api.count();
+        self.api.writes(person, text);
+        self.answers(from, person)
+    }
+
+    /// The first thing that is said to somebody from that place on, and is not how far something is.
+    #[track_caller]
+    pub(crate) fn answers(&self, from: usize, person: i64) -> Sent {
+        self.api.until(&format!("nothing is said to {person}"), |state| {
+            let late = state.sent.iter().skip(from).filter(|sent| sent.chat == person);
+            late.filter(|sent| !sent.text.contains("Ci sto lavorando")).map(Sent::clone).next()
+        })
     }
 
     /// Stops the daemon, if it runs, and holds its history against itself.
