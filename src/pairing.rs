@@ -78,7 +78,7 @@ pub fn is_code(text: &str) -> bool {
 }
 
 /// The id of a code whose signature is this instance's.
-fn read(instance: &Instance, code: &str) -> Option<String> {
+pub fn read(instance: &Instance, code: &str) -> Option<String> {
     let mut parts = code.trim().split('.');
     let (prefix, payload, signature, rest) = (parts.next()?, parts.next()?, parts.next()?, parts.next());
     let payload: [u8; 24] = URL_SAFE_NO_PAD.decode(payload).ok()?.try_into().ok()?;

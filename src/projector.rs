@@ -85,37 +85,33 @@ projections! {
     schedules: Schedules,
 }
 
-/// One checkpoint file.
+/// The first line of a checkpoint file; the rest of it is the projection's canonical text.
 #[derive(Serialize, Deserialize)]
 struct Checkpoint {
     version: u32,
     position: u64,
     head: String,
     digest: String,
-    state: String,
 }
 
 fn write<P: Projection>(folder: &Path, head: &Head, projection: &P) -> io::Result<()> {
-    let checkpoint = Checkpoint {
-        version: P::VERSION,
-        position: head.size,
-        head: hex(&head.head),
-        digest: projection.digest(),
-        state: projection.snapshot(),
-    };
-    let text = serde_json::to_vec(&checkpoint).map_err(io::Error::other)?;
-    write_private(&folder.join(format!("{}.json", P::NAME)), &text)
+    let state = projection.snapshot();
+    let digest = blake3::hash(state.as_bytes()).to_hex().to_string();
+    let checkpoint = Checkpoint { version: P::VERSION, position: head.size, head: hex(&head.head), digest };
+    let first = serde_json::to_vec(&checkpoint).map_err(io::Error::other)?;
+    write_private(&folder.join(format!("{}.jsonl", P::NAME)), &[&first, b"\n".as_slice(), state.as_bytes()].concat())
 }
 
 fn read<P: Projection>(folder: &Path) -> Option<(u64, String, P)> {
-    let text = std::fs::read(folder.join(format!("{}.json", P::NAME))).ok()?;
-    let checkpoint: Checkpoint = serde_json::from_slice(&text).ok()?;
+    let text = std::fs::read_to_string(folder.join(format!("{}.jsonl", P::NAME))).ok()?;
+    let (first, state) = text.split_once('\n')?;
+    let checkpoint: Checkpoint = serde_json::from_str(first).ok()?;
     // What it was saved with is the digest of just this text.
-    let is_whole = blake3::hash(checkpoint.state.as_bytes()).to_hex().as_str() == checkpoint.digest;
+    let is_whole = blake3::hash(state.as_bytes()).to_hex().as_str() == checkpoint.digest;
     if checkpoint.version != P::VERSION || !is_whole {
         return None;
     }
-    Some((checkpoint.position, checkpoint.head, P::restore(&checkpoint.state)?))
+    Some((checkpoint.position, checkpoint.head, P::restore(state)?))
 }
 
 /// Writes every checkpoint.

@@ -48,7 +48,7 @@ pub struct Verdict {
     pub log_agrees: bool,
     /// Whether the file is there.
     pub is_there: bool,
-    /// Whether the file holds what the log gives.
+    /// Whether the file holds what the log gives. One that cannot be read does not.
     pub file_agrees: bool,
 }
 
@@ -80,6 +80,7 @@ pub fn take_months(instance: &Instance, now: Micros) -> Result<Vec<String>, Snap
         month = Some(next);
     }
     pack_old(instance, current.as_ref())?;
+    write_missing(instance)?;
     Ok(taken)
 }
 
@@ -137,22 +138,33 @@ pub fn computed(instance: &Instance, taken: &Taken) -> Result<String, SnapshotEr
 pub fn verify(instance: &Instance, taken: &Taken) -> Result<Verdict, SnapshotError> {
     let text = computed(instance, taken)?;
     let log_agrees = state::digest(&text) == taken.digest;
-    let found = read(instance, &taken.head.name)?;
-    if found.is_none() && log_agrees {
+    let found = read(instance, &taken.head.name);
+    let is_there = !matches!(found, Ok(None));
+    if !is_there && log_agrees {
         write(&file(instance, &taken.head.name), text.as_bytes())?;
     }
-    Ok(Verdict {
-        log_agrees,
-        is_there: found.is_some(),
-        file_agrees: found.is_none_or(|found| found == text.as_bytes()),
-    })
+    let file_agrees = found.is_ok_and(|found| found.is_none_or(|found| found == text.as_bytes()));
+    Ok(Verdict { log_agrees, is_there, file_agrees })
+}
+
+/// Writes the files that were lost. What the log does not bear out any more is left to whoever verifies.
+fn write_missing(instance: &Instance) -> Result<(), SnapshotError> {
+    let is_lost = |taken: &&Taken| {
+        let name = &taken.head.name;
+        !file(instance, name).exists() && !packed(instance, name).exists()
+    };
+    for taken in instance.projected().states.taken.values().filter(is_lost) {
+        verify(instance, taken)?;
+    }
+    Ok(())
 }
 
 fn folder(instance: &Instance) -> PathBuf {
     instance.dirs.workspace.join(".mnestome/snapshots")
 }
 
-fn file(instance: &Instance, name: &str) -> PathBuf {
+/// Where the file of a state lies, unless it was packed.
+pub fn file(instance: &Instance, name: &str) -> PathBuf {
     folder(instance).join(format!("{name}.jsonl"))
 }
 

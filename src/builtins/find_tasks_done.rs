@@ -50,35 +50,32 @@ fn found(call: &Call<'_>, since: Option<i64>, until: Option<i64>) -> Result<Valu
     let asked = call.args.get("max_results").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
     let unasked = if since.is_none() && until.is_none() { SHOWN_UNASKED } else { SHOWN_MAX };
     let most = asked.unwrap_or(unasked).clamp(1, SHOWN_MAX);
-    let own = call.turn.to_string();
-    let fits = |(id, turn): &(&String, &Summary)| {
-        **id != own
-            && instance.may_see(turn)
+    let fits = |(id, turn): &(TurnId, Summary<'_>)| {
+        *id != call.turn
+            && instance.may_see(*turn)
             && since.is_none_or(|since| turn.opened_at >= since)
             && until.is_none_or(|until| turn.opened_at < until)
             && (!changes_only || turn.changes > 0)
     };
     let turns = instance.turns();
-    let within: Vec<(&String, &Summary)> = turns.turns.iter().filter(fits).collect();
+    let within: Vec<(TurnId, Summary<'_>)> = turns.iter().filter(fits).collect();
     let (mut entries, mut left_out) = (Vec::new(), 0_usize);
     for (id, summary) in within.iter().rev() {
         if entries.len() == most {
             break;
         }
-        let Ok(turn) = id.parse::<TurnId>() else { continue };
-        let past = Past::read(instance, turn)?;
+        let past = Past::read(instance, *id)?;
         if past.is_about_itself() {
             left_out += 1;
         } else {
             entries.push((*id, *summary, past));
         }
     }
-    let undone =
-        undone(call, entries.iter().filter(|(_, summary, _)| summary.changes > 0).map(|(id, ..)| id.as_str()))?;
+    let undone = undone(call, entries.iter().filter(|(_, summary, _)| summary.changes > 0).map(|(id, ..)| *id))?;
     entries.reverse();
     let shown = entries.len();
     let lines: Vec<Value> =
-        entries.iter().map(|(id, summary, past)| line(id, summary, past, undone.get(*id).copied())).collect();
+        entries.iter().map(|(id, summary, past)| line(*id, summary, past, undone.get(id).copied())).collect();
     let named = |name: &str| call.args.get(name).and_then(Value::as_str).unwrap_or_default();
     Ok(json!({
         "ok": true,
@@ -98,32 +95,32 @@ fn found(call: &Call<'_>, since: Option<i64>, until: Option<i64>) -> Result<Valu
 
 /// Those of the turns that a later turn took back, and whether wholly. What an undo took back that was undone itself does
 /// not count.
-fn undone<'a>(call: &Call<'_>, changed: impl Iterator<Item = &'a str>) -> Result<BTreeMap<String, bool>, ReadError> {
+fn undone(call: &Call<'_>, changed: impl Iterator<Item = TurnId>) -> Result<BTreeMap<TurnId, bool>, ReadError> {
     let mut undone = BTreeMap::new();
     let Some(first) = changed.min() else { return Ok(undone) };
     let turns = call.instance.turns();
-    let is_told = |turn: &Summary| turn.changes > 0 && call.instance.may_see(turn);
-    let later = turns.turns.range(first.to_owned()..).rev().filter(|(_, turn)| is_told(turn));
-    for (name, _) in later {
-        let Ok(id) = name.parse() else { continue };
+    let is_told = |turn: Summary<'_>| turn.changes > 0 && call.instance.may_see(turn);
+    let later = turns.after(first).rev().filter(|(_, turn)| is_told(*turn));
+    for (id, _) in later {
         let past = Past::read(call.instance, id)?;
         let undo = past.turn.steps.iter().find(|step| step.tool == "undo_last_turn" && step.result.is_some());
-        let Some(result) = undo.filter(|_| !undone.contains_key(name)).and_then(|step| step.result.as_ref()) else {
+        let Some(result) = undo.filter(|_| !undone.contains_key(&id)).and_then(|step| step.result.as_ref()) else {
             continue;
         };
-        if let Some(meant) = result.pointer("/metadata/turn").and_then(Value::as_str) {
+        let meant = result.pointer("/metadata/turn").and_then(Value::as_str);
+        if let Some(meant) = meant.and_then(|meant| meant.parse().ok()) {
             let refused = result.pointer("/metadata/refused").and_then(Value::as_u64).unwrap_or(0);
             let failed = result.get("fail_count").and_then(Value::as_u64).unwrap_or(0);
-            undone.insert(meant.to_owned(), refused + failed == 0);
+            undone.insert(meant, refused + failed == 0);
         }
     }
     Ok(undone)
 }
 
-fn line(id: &str, summary: &Summary, past: &Past, undone: Option<bool>) -> Value {
+fn line(id: TurnId, summary: &Summary<'_>, past: &Past, undone: Option<bool>) -> Value {
     let turn = &past.turn;
     json!({
-        "turn": id,
+        "turn": id.to_string(),
         "time": moment(summary.opened_at),
         "text": short(past.text(), QUOTED_MAX),
         "kind": match (turn.final_kind.as_deref(), &summary.waits) {

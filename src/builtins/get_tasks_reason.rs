@@ -24,13 +24,11 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
 
 fn reason(call: &Call<'_>) -> Result<Value, ReadError> {
     let of = call.args.get("of").and_then(Value::as_str);
-    let own = call.turn.to_string();
     let turns = call.instance.turns();
-    let is_told = |(id, turn): &(&String, &Summary)| **id != own && call.instance.may_see(turn);
-    let earlier = turns.turns.iter().rev().filter(is_told).take(LOOKED_AT_MAX);
+    let is_told = |(id, turn): &(TurnId, Summary<'_>)| *id != call.turn && call.instance.may_see(*turn);
+    let earlier = turns.iter().rev().filter(is_told).take(LOOKED_AT_MAX);
     for (id, summary) in earlier {
-        let Ok(turn) = id.parse::<TurnId>() else { continue };
-        let past = Past::read(call.instance, turn)?;
+        let past = Past::read(call.instance, id)?;
         if past.is_about_itself() {
             continue;
         }
@@ -45,7 +43,7 @@ fn reason(call: &Call<'_>) -> Result<Value, ReadError> {
             let steps = why::told(call.instance, &past.turn, call.language);
             let content = if told.is_empty() { steps } else { format!("{told}\n{steps}") };
             let kind = if told_is_of_asking(asked, of) { "asked" } else { "did" };
-            let metadata = json!({ "turn": id, "time": moment(summary.opened_at), "of": kind });
+            let metadata = json!({ "turn": id.to_string(), "time": moment(summary.opened_at), "of": kind });
             return Ok(json!({ "ok": true, "content": content, "metadata": metadata }));
         }
     }

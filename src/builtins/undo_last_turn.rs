@@ -39,13 +39,14 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
 
 /// The turn that is meant, and how many later ones changed nothing.
 fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
-    let own = call.turn.to_string();
-    let turns = &call.instance.turns().turns;
+    let turns = call.instance.turns();
     let no_such = |named: &str| ("not_found", format!("no_such_turn: {named}"));
     if let Some(named) = call.args.get("turn").and_then(Value::as_str) {
         let upper = named.trim().to_uppercase();
-        let fits = |id: &String, turn: &Summary| *id != own && id.ends_with(&upper) && call.instance.may_see(turn);
-        let mut fitting = turns.iter().filter(|(id, turn)| fits(id, turn));
+        let fits = |id: TurnId, turn: Summary<'_>| {
+            id != call.turn && call.instance.may_see(turn) && id.to_string().ends_with(&upper)
+        };
+        let mut fitting = turns.iter().filter(|(id, turn)| fits(*id, *turn));
         let (Some((id, turn)), None) = (fitting.next(), fitting.next()) else { return Err(no_such(named)) };
         if turn.final_kind.is_none() {
             return Err(("invalid_args", format!("turn_is_open: {named}")));
@@ -53,15 +54,15 @@ fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
         if turn.changes == 0 {
             return Err(("not_reversible", format!("turn_changed_nothing: {named}")));
         }
-        return id.parse().map(|id| (id, 0)).map_err(|_| no_such(named));
+        return Ok((id, 0));
     }
     // The last one of whoever asks: what others did since is theirs to take back, or is named.
-    let theirs = Some(&call.instance.actor).filter(|actor| *actor != HOST);
-    let is_theirs = |id: &String, turn: &Summary| *id != own && turn.actor.as_ref() == theirs;
-    let ended = turns.iter().rev().filter(|(id, turn)| is_theirs(id, turn) && turn.final_kind.is_some());
+    let theirs = Some(call.instance.actor.as_str()).filter(|actor| *actor != HOST);
+    let is_theirs = |id: TurnId, turn: Summary<'_>| id != call.turn && turn.actor == theirs;
+    let ended = turns.iter().rev().filter(|(id, turn)| is_theirs(*id, *turn) && turn.final_kind.is_some());
     for (skipped, (id, turn)) in ended.enumerate() {
         if turn.changes > 0 {
-            return id.parse().map(|id| (id, skipped)).map_err(|_| no_such(id));
+            return Ok((id, skipped));
         }
     }
     Err(("not_found", "nothing_changed_yet".to_owned()))
@@ -147,16 +148,14 @@ struct Later {
 
 impl Later {
     fn of(instance: &Instance, own: TurnId, undone: TurnId) -> Result<Self, ReadError> {
-        let (undone, own) = (undone.to_string(), own.to_string());
         let mut later = Self { by_path: BTreeMap::new(), undid: false };
         let turns = instance.turns();
-        let after = turns.turns.range(undone.clone()..).filter(|(id, turn)| **id > undone && turn.changes > 0);
-        for (id, _) in after.filter(|(id, _)| **id != own) {
-            let Ok(id) = id.parse::<TurnId>() else { continue };
-            let summary = turns.turns.get(&id.to_string());
+        let after = turns.after(undone).filter(|(id, turn)| *id != own && turn.changes > 0);
+        let undone = undone.to_string();
+        for (id, summary) in after {
             let turn = folded(instance, id)?;
             // What somebody else asked for is not told to a guest.
-            let opened = turn.opened.as_ref().filter(|_| summary.is_some_and(|turn| instance.may_see(turn)));
+            let opened = turn.opened.as_ref().filter(|_| instance.may_see(summary));
             let text = opened.map(|opened| opened.text.chars().take(QUOTED_MAX).collect::<String>());
             for op in turn.steps.iter().flat_map(|step| step.ops.iter()) {
                 later.undid |= op.reverses.as_ref().is_some_and(|reversed| reversed.turn == undone);

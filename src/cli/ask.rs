@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
+use metnos_log::TurnId;
 use metnos_projections::machines::turn::state::Step;
 use metnos_projections::machines::turn::{Phase, Turn, stream};
 use metnos_projections::views::turns::Summary;
@@ -113,24 +114,21 @@ pub(super) fn reply_to(context: &Context, instance: &Instance, turn: Turn, reply
 
 /// The turn that waits for an answer here: the newest whose question has not lapsed.
 pub(super) fn waiting(instance: &Instance) -> Result<Option<Turn>, Failure> {
-    let waits = |turn: &Summary| turn.waits.as_ref().is_some_and(|waits| waits.channel == CONSOLE);
+    let waits = |turn: &Summary<'_>| turn.waits.is_some_and(|waits| waits.channel == CONSOLE);
     let turns = instance.turns();
-    let mut open = turns.turns.iter().rev().filter(|(_, turn)| turn.final_kind.is_none());
-    let Some((id, _)) = open.find(|(_, turn)| waits(turn)) else { return Ok(None) };
-    let Ok(id) = id.parse() else { return Ok(None) };
+    let Some((id, _)) = turns.open().rev().find(|(_, turn)| waits(turn)) else { return Ok(None) };
     Ok(Some(engine::folded(instance, id)?).filter(|turn| turn.phase == Phase::Waiting))
 }
 
 /// One question at a time: those that a newer one took the place of are withdrawn.
 fn withdraw_older(context: &Context, instance: &Instance, newer: &Turn) -> Result<(), Failure> {
-    let newer = newer.id.map(|id| id.to_string());
-    let older: Vec<String> = instance
+    let older: Vec<TurnId> = instance
         .turns()
         .open()
-        .filter(|(id, turn)| Some(*id) != newer.as_deref() && turn.waits.as_ref().is_some_and(|w| w.channel == CONSOLE))
-        .map(|(id, _)| id.to_owned())
+        .filter(|(id, turn)| Some(*id) != newer.id && turn.waits.is_some_and(|w| w.channel == CONSOLE))
+        .map(|(id, _)| id)
         .collect();
-    for id in older.iter().filter_map(|id| id.parse().ok()) {
+    for id in older {
         let turn = engine::folded(instance, id)?;
         if turn.phase == Phase::Waiting {
             reply_to(context, instance, turn, &Reply::Withdrawn("question"))?;
@@ -264,7 +262,7 @@ const FAILURES: &[&str] = &[
 
 /// Settles turns that a crash interrupted: planned changes are finished, everything else ends with a plain record.
 pub(super) fn settle_interrupted(context: &Context, instance: &Instance) -> Result<(), Failure> {
-    let open: Vec<String> = instance.turns().open().map(|(id, _)| id.to_owned()).collect();
+    let open: Vec<TurnId> = instance.turns().open().map(|(id, _)| id).collect();
     let of_a_line = interrupt::is_in_turn();
     let settled = settle_each(context, instance, open);
     if settled.is_ok() && !of_a_line {
@@ -273,14 +271,13 @@ pub(super) fn settle_interrupted(context: &Context, instance: &Instance) -> Resu
     settled
 }
 
-fn settle_each(context: &Context, instance: &Instance, open: Vec<String>) -> Result<(), Failure> {
-    for name in open {
-        let Ok(id) = name.parse() else { continue };
+fn settle_each(context: &Context, instance: &Instance, open: Vec<TurnId>) -> Result<(), Failure> {
+    for id in open {
         let turn = engine::folded(instance, id)?;
         if turn.phase == Phase::Waiting {
             let instance = &instance.as_actor(&instance.actor_of(id));
             let turns = instance.turns();
-            let waits = turns.turns.get(&name).and_then(|turn| turn.waits.as_ref());
+            let waits = turns.get(id).and_then(|turn| turn.waits);
             if waits.is_some_and(|waits| waits.channel != CONSOLE) {
                 continue; // Where it was put, it is told that it lapsed.
             }
@@ -344,7 +341,7 @@ mod tests {
     use crate::instance::random;
 
     /// A turn that put a question at that moment and whose process is gone.
-    fn left_open(instance: &Instance, time: Micros) -> String {
+    fn left_open(instance: &Instance, time: Micros) -> TurnId {
         let request = Request {
             text: "remind me every monday".to_owned(),
             approve: "none".to_owned(),
@@ -360,8 +357,8 @@ mod tests {
         let events = decide(&Turn::default(), id, context, opened).unwrap();
         instance.submit_turn(id, None, (0, time), events, Vec::new()).wait().unwrap();
         instance.catch_up().unwrap();
-        assert!(instance.turns().turns[&id.to_string()].waits.is_some());
-        id.to_string()
+        assert!(instance.turns().get(id).unwrap().waits.is_some());
+        id
     }
 
     #[test]
@@ -378,16 +375,16 @@ mod tests {
         let ago = |seconds: i64| Micros(now().0 - seconds * 1_000_000);
         let (lapsed, fresh) = (left_open(&instance, ago(601)), left_open(&instance, ago(500)));
         settle_interrupted(&context, &instance).unwrap();
-        assert_eq!(instance.turns().turns[&lapsed].final_kind.as_deref(), Some("ask"));
-        assert_eq!(instance.turns().turns[&fresh].final_kind, None);
+        assert_eq!(instance.turns().get(lapsed).unwrap().final_kind, Some("ask"));
+        assert_eq!(instance.turns().get(fresh).unwrap().final_kind, None);
         let open = waiting(&instance).unwrap().unwrap();
-        assert_eq!(open.id.map(|id| id.to_string()), Some(fresh.clone()));
+        assert_eq!(open.id, Some(fresh));
         assert_eq!(open.message.as_deref(), Some("What should I remind you of?"));
         // A newer question takes its place.
         let newest = left_open(&instance, now());
-        let newest = engine::folded(&instance, newest.parse().unwrap()).unwrap();
+        let newest = engine::folded(&instance, newest).unwrap();
         withdraw_older(&context, &instance, &newest).unwrap();
-        assert_eq!(instance.turns().turns[&fresh].final_kind.as_deref(), Some("ask"));
+        assert_eq!(instance.turns().get(fresh).unwrap().final_kind, Some("ask"));
         assert_eq!(waiting(&instance).unwrap().unwrap().id, newest.id);
     }
 }

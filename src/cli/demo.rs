@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         }
     }
     let verified = instance.log.reader().verify(|_, _| {}).map_err(|damage| Failure::internal(damage.to_string()))?;
-    let values = json!({ "events": verified.head.size, "head": crate::signing::hex(&verified.head.head[..8]), "turns": instance.turns().turns.len() });
+    let values = json!({ "events": verified.head.size, "head": crate::signing::hex(&verified.head.head[..8]), "turns": instance.turns().len() });
     if context.global.json {
         output::result_json(&values);
     } else {

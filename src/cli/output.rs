@@ -110,7 +110,7 @@ impl From<InstanceError> for Failure {
             InstanceError::Log(OpenError::Io { .. }) | InstanceError::Dirs(_) => {
                 "choose a folder that you can write to: metnos --home DIR …, or see metnos doctor"
             }
-            InstanceError::Config(_) => "correct the file, then run metnos config check",
+            InstanceError::Config(error) => return Self::of(error, Some(&error.next_step())),
             InstanceError::Key(crate::signing::KeyError::Exposed { .. }) => "make it private: chmod 600 on that file",
             InstanceError::Key(_) => "restore the key from your backup; without it this instance cannot sign",
             InstanceError::Credentials(_) => "restore the file that belongs to this instance's key",
@@ -143,7 +143,7 @@ impl From<ReadError> for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::of(&error, Some("metnos config show lists every setting"))
+        Self::of(&error, Some(&error.next_step()))
     }
 }
 

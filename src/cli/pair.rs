@@ -29,7 +29,7 @@ pub(super) enum Pair {
     List,
     /// Take a code back.
     Revoke {
-        /// Its id.
+        /// The code itself, or its id.
         code: String,
     },
 }
@@ -43,8 +43,9 @@ pub(super) fn run(context: &Context, command: &Pair) -> Result<u8, Failure> {
         Pair::New { actor, minutes } => new(context, &instance, actor.as_deref(), *minutes)?,
         Pair::List => list(context, &instance),
         Pair::Revoke { code } => {
-            actor::change(&instance, Command::Withdraw { pairing: code.clone() })?;
-            actor::done(context, &instance, "pair.revoked", &json!({ "code": code }));
+            let id = pairing::read(&instance, code).unwrap_or_else(|| code.trim().to_uppercase());
+            actor::change(&instance, Command::Withdraw { pairing: id.clone() })?;
+            actor::done(context, &instance, "pair.revoked", &json!({ "code": id }));
         }
     }
     Ok(0)
@@ -66,8 +67,9 @@ fn new(context: &Context, instance: &Instance, whom: Option<&str>, minutes: Opti
     }
     // The code alone is the result, so that it can be handed on.
     output::result(&code.text);
-    let values =
-        json!({ "actor": whom, "until": output::moment(code.until.0, &instance.settings.zone), "host": whom == HOST });
+    let values = json!({
+        "id": code.id, "actor": whom, "until": output::moment(code.until.0, &instance.settings.zone), "host": whom == HOST,
+    });
     context.say(&context.text(instance, "pair.made", &values));
     Ok(())
 }

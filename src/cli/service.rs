@@ -33,7 +33,12 @@ pub(super) fn run(context: &Context, command: &Service) -> Result<u8, Failure> {
     let home = home.map(std::path::absolute).transpose().map_err(|error| Failure::internal(error.to_string()))?;
     match command {
         Service::Install { print: true } => {
-            output::content(&unit(&program()?, home.as_deref())?);
+            let text = unit(&program()?, home.as_deref())?;
+            if context.global.json {
+                output::result_json(&json!({ "ok": true, "unit": place(context)?, "text": text }));
+            } else {
+                output::content(&text);
+            }
             Ok(0)
         }
         Service::Install { print: false } => install(context, home.as_deref()),

@@ -161,6 +161,10 @@ fn verify(context: &Context, instance: &Instance, name: Option<&str>) -> Result<
                 "name": name, "log": verdict.log_agrees, "file": verdict.file_agrees, "there": verdict.is_there,
             });
             output::result(&context.text(instance, "snapshot.verified", &values));
+            if verdict.log_agrees && !verdict.file_agrees {
+                let values = json!({ "name": name, "file": snapshots::file(instance, name) });
+                context.say(&context.text(instance, "snapshot.mend", &values));
+            }
         }
         lines.push(json!({
             "name": name, "log_agrees": verdict.log_agrees, "file_agrees": verdict.file_agrees,

@@ -21,7 +21,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let status = json!({
         "log": { "id": instance.log.id(), "events": head.size, "head": crate::signing::hex(&head.head), "file_bytes": size },
         "executors": { "active": active, "quarantined": quarantined.iter().map(|(name, reason)| json!({ "name": name, "reason": reason })).collect::<Vec<_>>() },
-        "turns": { "all": turns.turns.len(), "open": open },
+        "turns": { "all": turns.len(), "open": open },
         "schedules": {
             "active": schedules.due.len(),
             "running": schedules.running.len(),
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         return Ok(0);
     }
     let values = json!({
-        "events": head.size, "kib": size.div_ceil(1024), "active": active, "turns": turns.turns.len(), "open": open,
+        "events": head.size, "kib": size.div_ceil(1024), "active": active, "turns": turns.len(), "open": open,
         "data": instance.dirs.data, "workspace": instance.dirs.workspace, "autonomy": instance.settings.autonomy,
     });
     output::result(&context.text(&instance, "status.body", &values));

@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context, command: &Turn) -> Result<u8, Failure> {
 /// The events of a turn, blobs fetched.
 pub(super) fn events(instance: &crate::instance::Instance, name: &str) -> Result<(TurnId, Vec<Recorded>), Failure> {
     let name = match name {
-        "last" => instance.turns().turns.keys().next_back().cloned().unwrap_or_default(),
+        "last" => instance.turns().last().map(|id| id.to_string()).unwrap_or_default(),
         other => other.to_owned(),
     };
     let missing = || Failure::refused(format!("there is no turn {name}"), "metnos turn list shows the turns");
@@ -61,9 +61,9 @@ pub(super) fn events(instance: &crate::instance::Instance, name: &str) -> Result
 fn list(context: &Context, instance: &crate::instance::Instance, last: usize) -> Result<u8, Failure> {
     let reader = instance.log.reader();
     let turns = instance.turns();
-    let skipped = turns.turns.len().saturating_sub(last);
+    let skipped = turns.len().saturating_sub(last);
     let mut rows = Vec::new();
-    for (id, turn) in turns.turns.iter().skip(skipped) {
+    for (id, turn) in turns.iter().skip(skipped) {
         let first = reader.event(turn.first_seq)?;
         let text = match first.as_ref().and_then(Recorded::event) {
             Some(Event::TurnOpened(opened)) => opened.text.clone(),
@@ -72,16 +72,16 @@ fn list(context: &Context, instance: &crate::instance::Instance, last: usize) ->
         if context.global.json {
             let mut line = serde_json::to_value(turn).unwrap_or_default();
             if let Some(line) = line.as_object_mut() {
-                line.insert("turn_id".to_owned(), id.clone().into());
+                line.insert("turn_id".to_owned(), id.to_string().into());
                 line.insert("user_query".to_owned(), text.into());
             }
             output::result_json(&line);
             continue;
         }
-        let ended = turn.final_kind.clone().unwrap_or_else(|| "open".to_owned());
-        let ended = turn.class.as_ref().map_or(ended.clone(), |class| format!("{ended}: {class}"));
+        let ended = turn.final_kind.unwrap_or("open");
+        let ended = turn.class.map_or_else(|| ended.to_owned(), |class| format!("{ended}: {class}"));
         rows.push(vec![
-            id.clone(),
+            id.to_string(),
             output::moment(turn.opened_at, &instance.settings.zone),
             ended,
             output::short(&text, 60),

@@ -7,7 +7,7 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ConfigError;
+use super::{ConfigError, settings::Source};
 
 /// The tiers, the one that proposes steps first, then those that stand in for it.
 pub const TIERS: [&str; 4] = ["wise", "middle", "fast", "frontier"];
@@ -219,7 +219,7 @@ fn positive(key: &'static str, given: Option<u32>, default: u32) -> Result<u32, 
 }
 
 fn refused(key: &'static str, value: String, allowed: &str) -> ConfigError {
-    ConfigError::Value { key, value, allowed: allowed.to_owned() }
+    ConfigError::Value { key, value, allowed: allowed.to_owned(), from: Source::File }
 }
 
 /// Whether a setting is one of a tier, or of models at all.

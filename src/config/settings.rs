@@ -70,6 +70,8 @@ pub enum ConfigError {
         value: String,
         /// What may be given.
         allowed: String,
+        /// Where it was given.
+        from: Source,
     },
     /// No such setting.
     #[error("there is no setting {key}; there are {there}")]
@@ -79,6 +81,32 @@ pub enum ConfigError {
         /// What there is.
         there: String,
     },
+}
+
+impl ConfigError {
+    /// The same, where its value came from put right.
+    fn from(self, sources: &BTreeMap<&'static str, Source>) -> Self {
+        match self {
+            Self::Value { key, value, allowed, from } => {
+                Self::Value { key, value, allowed, from: sources.get(key).copied().unwrap_or(from) }
+            }
+            other => other,
+        }
+    }
+
+    /// What to do about it.
+    pub fn next_step(&self) -> String {
+        match self {
+            Self::Value { key, from: Source::Environment, .. } => {
+                let variable = format!("METNOS_{}", key.replace('.', "_").to_uppercase());
+                format!("unset {variable}, or give it a value that is possible")
+            }
+            Self::Value { from: Source::Flag, .. } => "metnos --help shows the flags".to_owned(),
+            Self::Value { key, .. } => format!("metnos config set {key} VALUE, or correct metnos.toml"),
+            Self::File(_) | Self::Io { .. } => "correct the file, then run metnos config check".to_owned(),
+            Self::Unknown { .. } => "metnos config show lists every setting".to_owned(),
+        }
+    }
 }
 
 /// `metnos.toml`.
@@ -217,16 +245,17 @@ impl Settings {
             autonomy,
             engine,
             log_level,
-            http_listen: http_listen(&http)?,
+            http_listen: http_listen(&http).map_err(|error| error.from(&sources))?,
             llm: Llm::of(file.runtime)?,
-            telegram: self::telegram(&telegram)?,
+            telegram: self::telegram(&telegram).map_err(|error| error.from(&sources))?,
             network_allow: file.network.allow.unwrap_or_else(|| vec!["*".to_owned()]),
             sources,
         };
-        settings.checked(&language)
+        settings.checked(&language).map_err(|error| error.from(&settings.sources))?;
+        Ok(settings)
     }
 
-    fn checked(self, language: &str) -> Result<Self, ConfigError> {
+    fn checked(&self, language: &str) -> Result<(), ConfigError> {
         let one_of = |key: &'static str, value: &str, allowed: &[&str]| {
             if allowed.contains(&value) {
                 return Ok(());
@@ -235,6 +264,7 @@ impl Settings {
                 key,
                 value: value.to_owned(),
                 allowed: format!("it is one of {}", allowed.join(", ")),
+                from: Source::File,
             })
         };
         one_of("language", language, &["en", "it"])?;
@@ -243,9 +273,9 @@ impl Settings {
         one_of("log_level", &self.log_level, &["error", "warn", "info", "debug", "trace"])?;
         if jiff::tz::TimeZone::get(&self.zone).is_err() {
             let allowed = "it is an IANA name such as Europe/Rome".to_owned();
-            return Err(ConfigError::Value { key: "zone", value: self.zone, allowed });
+            return Err(ConfigError::Value { key: "zone", value: self.zone.clone(), allowed, from: Source::File });
         }
-        Ok(self)
+        Ok(())
     }
 
     /// Every setting as text, with where it came from.
@@ -282,6 +312,7 @@ fn http_listen(text: &str) -> Result<Option<SocketAddr>, ConfigError> {
         key: "http.listen",
         value: text.to_owned(),
         allowed: format!("it is an address of this machine such as {HTTP_LISTEN}, or off"),
+        from: Source::File,
     })
 }
 
@@ -289,7 +320,7 @@ fn http_listen(text: &str) -> Result<Option<SocketAddr>, ConfigError> {
 fn telegram([base_url, poll, chat]: &[String; 3]) -> Result<Telegram, ConfigError> {
     let refused = |key, value: &str, allowed: &str| {
         let (value, allowed) = (value.to_owned(), allowed.to_owned());
-        ConfigError::Value { key, value, allowed }
+        ConfigError::Value { key, value, allowed, from: Source::File }
     };
     let is_safe = |url: &reqwest::Url| {
         let host = url.host_str().unwrap_or_default();

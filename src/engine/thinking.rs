@@ -1,8 +1,8 @@
 //! Asks a model and brings what it said back to the turn, as a fact.
 
-use metnos_log::Kept;
 use metnos_log::canonical::Json;
 use metnos_log::event::model::{ModelAnswered, ModelFailed, Proposer};
+use metnos_log::{Kept, TurnId};
 use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::rules::proposer::wire::LLAMACPP;
@@ -42,16 +42,13 @@ pub(super) fn history(instance: &Instance, request: &Request) -> Vec<(String, St
         return Vec::new();
     }
     let (turns, since) = (instance.turns(), now().0 - HISTORY_US);
-    let guest = Some(&instance.actor).filter(|actor| *actor != HOST);
-    let is_near = |turn: &&Summary| {
-        turn.channel == request.channel
-            && turn.actor.as_ref() == guest
-            && turn.closed_at.is_some_and(|closed| closed > since)
+    let guest = Some(instance.actor.as_str()).filter(|actor| *actor != HOST);
+    let is_near = |turn: &Summary<'_>| {
+        turn.channel == request.channel && turn.actor == guest && turn.closed_at.is_some_and(|closed| closed > since)
     };
-    let near =
-        turns.turns.iter().rev().take_while(|(_, turn)| turn.opened_at > since).filter(|(_, turn)| is_near(turn));
-    let said = |(id, _): (&String, &Summary)| {
-        let turn = super::folded(instance, id.parse().ok()?).ok()?;
+    let near = turns.iter().rev().take_while(|(_, turn)| turn.opened_at > since).filter(|(_, turn)| is_near(turn));
+    let said = |(id, _): (TurnId, Summary<'_>)| {
+        let turn = super::folded(instance, id).ok()?;
         let opened =
             turn.opened.as_ref().filter(|opened| opened.address == request.address && opened.given.is_none())?;
         let told = turn.message.as_deref().filter(|told| !told.is_empty())?;

@@ -21,8 +21,8 @@ impl Instance {
 
     /// Who asked for a turn.
     pub fn actor_of(&self, turn: TurnId) -> String {
-        let guest = self.turns().turns.get(&turn.to_string()).and_then(|turn| turn.actor.clone());
-        guest.unwrap_or_else(|| HOST.to_owned())
+        let turns = self.turns();
+        turns.get(turn).and_then(|turn| turn.actor).unwrap_or(HOST).to_owned()
     }
 
     /// How much is done unasked for whoever asks: what was set for them; else the setting for the host, and looking alone
@@ -77,8 +77,8 @@ impl Instance {
     }
 
     /// Whether whoever asks may be told about a turn: the host about each, a guest about their own.
-    pub fn may_see(&self, turn: &Summary) -> bool {
-        !self.is_guest() || turn.actor.as_ref() == Some(&self.actor)
+    pub fn may_see(&self, turn: Summary<'_>) -> bool {
+        !self.is_guest() || turn.actor == Some(self.actor.as_str())
     }
 
     /// The language where the words of whoever asks do not tell theirs.

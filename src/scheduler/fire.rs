@@ -121,7 +121,7 @@ fn turn(
 ) -> Result<Outcome, EngineError> {
     let turn_id = fire.turn();
     instance.catch_up()?;
-    let seen = instance.turns().turns.get(&turn_id.to_string()).map(|turn| turn.final_kind.is_some());
+    let seen = instance.turns().get(turn_id).map(|turn| turn.final_kind.is_some());
     let ended = match seen {
         None if is_too_late(instance, schedule, fire) => {
             return Ok(failed(instance, schedule, "too_late", "schedule.too_late", json!({})));
@@ -152,7 +152,7 @@ fn turn(
 /// Whether the turn of a fire is on record.
 fn has_begun(instance: &Instance, fire: &Fire) -> Result<bool, InstanceError> {
     instance.catch_up()?;
-    Ok(instance.turns().turns.contains_key(&fire.turn().to_string()))
+    Ok(instance.turns().get(fire.turn()).is_some())
 }
 
 /// Whether a process that is gone claimed the slot so long ago that nobody waits for it now.
@@ -195,8 +195,7 @@ fn outcome(instance: &Instance, schedule: &Schedule, fire: &Fire, turn: &Turn, s
     if turn.final_kind.as_deref() == Some("answer") {
         return Outcome::Done { message };
     }
-    let id = fire.turn().to_string();
-    let changes = instance.turns().turns.get(&id).map_or(0, |turn| turn.changes);
+    let changes = instance.turns().get(fire.turn()).map_or(0, |turn| turn.changes);
     let was_cut_off = class == "cancelled";
     if was_cut_off && stopping.is_over_time.load(Ordering::SeqCst) {
         return failed(

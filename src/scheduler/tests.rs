@@ -151,7 +151,7 @@ fn a_job_that_a_kill_cut_off_is_in_doubt_and_comes_round_again() {
     carried_out(&instance, &id);
     let schedule = instance.schedules().get(&id).unwrap().clone();
     assert_eq!(schedule.last.as_ref().map(|last| last.outcome.as_str()), Some("done"));
-    assert!(folder.path().join("instance/data/projections/schedules.json").exists());
+    assert!(folder.path().join("instance/data/projections/schedules.jsonl").exists());
 }
 
 #[test]

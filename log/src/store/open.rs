@@ -16,8 +16,8 @@ use super::{Head, Log, writer};
 use crate::chain::{Chain, Range};
 use crate::redact::Redactor;
 
-/// redb's cache; its default of 1 GiB is not for a household.
-const CACHE_BYTES: usize = 8 << 20;
+/// redb's cache: a log is appended to and read through, seldom looked up; the default of 1 GiB is not for a household.
+const CACHE_BYTES: usize = 2 << 20;
 /// Requests that may wait for the writer.
 const QUEUE: usize = 1024;
 const RETRY: Duration = Duration::from_millis(20);

@@ -1,8 +1,11 @@
 //! The turns by id: when, how they ended, what they cost. Holds no text: that stays in the events, where it can be erased.
+//!
+//! A household has thousands of them and each stays known, so one is a row of fixed size: the few words that rows share
+//! (channels, ends, error classes, people) stand once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use metnos_log::{Event, Recorded};
+use metnos_log::{Event, Recorded, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::machines::actors::HOST;
@@ -11,13 +14,67 @@ use crate::projection::Projection;
 /// All turns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Turns {
-    /// Turns by id; ids sort by time.
-    pub turns: BTreeMap<String, Summary>,
+    rows: BTreeMap<TurnId, Row>,
+    /// Those that have not ended.
+    open: BTreeSet<TurnId>,
+    /// The questions that are waited for.
+    waiting: BTreeMap<TurnId, Waits>,
+    /// The words of all rows, in the order in which they came.
+    words: Vec<String>,
+}
+
+/// A word of [`Turns`], by its place counted from 1; 0 is none.
+type Word = u32;
+
+/// One turn as it is kept. Written as a list: names of fields would be most of a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Listed", into = "Listed")]
+struct Row {
+    first_seq: u64,
+    last_seq: u64,
+    opened_at: i64,
+    closed_at: Option<i64>,
+    actor: Word,
+    channel: Word,
+    final_kind: Word,
+    class: Word,
+    calls: u32,
+    changes: u32,
+    pending_changes: u32,
+}
+
+type Listed = (u64, u64, i64, Option<i64>, [Word; 4], [u32; 3]);
+
+impl From<Listed> for Row {
+    fn from((first_seq, last_seq, opened_at, closed_at, words, counts): Listed) -> Self {
+        let ([actor, channel, final_kind, class], [calls, changes, pending_changes]) = (words, counts);
+        Self {
+            first_seq,
+            last_seq,
+            opened_at,
+            closed_at,
+            actor,
+            channel,
+            final_kind,
+            class,
+            calls,
+            changes,
+            pending_changes,
+        }
+    }
+}
+
+impl From<Row> for Listed {
+    fn from(row: Row) -> Self {
+        let words = [row.actor, row.channel, row.final_kind, row.class];
+        let counts = [row.calls, row.changes, row.pending_changes];
+        (row.first_seq, row.last_seq, row.opened_at, row.closed_at, words, counts)
+    }
 }
 
 /// One turn in numbers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Summary<'a> {
     /// Number of its first event.
     pub first_seq: u64,
     /// Number of its newest event.
@@ -27,23 +84,22 @@ pub struct Summary {
     /// When it was closed, µs.
     pub closed_at: Option<i64>,
     /// Who asked, where it was not the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub actor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor: Option<&'a str>,
     /// The channel.
-    pub channel: String,
+    pub channel: &'a str,
     /// Calls that were started.
     pub calls: u32,
     /// Changes that were made.
     pub changes: u32,
-    /// Whether changes are planned that have no outcome yet.
+    /// Changes that are planned and have no outcome yet.
     pub pending_changes: u32,
     /// How it ended.
-    pub final_kind: Option<String>,
+    pub final_kind: Option<&'a str>,
     /// By which class.
-    pub class: Option<String>,
+    pub class: Option<&'a str>,
     /// The question that it waits for.
-    #[serde(default)]
-    pub waits: Option<Waits>,
+    pub waits: Option<&'a Waits>,
 }
 
 /// An open question.
@@ -58,54 +114,172 @@ pub struct Waits {
 }
 
 impl Turns {
-    /// Turns that have not ended, oldest first.
-    pub fn open(&self) -> impl Iterator<Item = (&str, &Summary)> {
-        self.turns.iter().filter(|(_, turn)| turn.final_kind.is_none()).map(|(id, turn)| (id.as_str(), turn))
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// One of them.
+    pub fn get(&self, id: TurnId) -> Option<Summary<'_>> {
+        self.rows.get(&id).map(|row| self.summary(id, row))
+    }
+
+    /// All of them, oldest first: ids sort by time.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (TurnId, Summary<'_>)> {
+        self.rows.iter().map(|(id, row)| (*id, self.summary(*id, row)))
+    }
+
+    /// Those after one of them, oldest first.
+    pub fn after(&self, id: TurnId) -> impl DoubleEndedIterator<Item = (TurnId, Summary<'_>)> {
+        let later = (std::ops::Bound::Excluded(id), std::ops::Bound::Unbounded);
+        self.rows.range(later).map(|(id, row)| (*id, self.summary(*id, row)))
+    }
+
+    /// The newest.
+    pub fn last(&self) -> Option<TurnId> {
+        self.rows.keys().next_back().copied()
+    }
+
+    /// Those that have not ended, oldest first.
+    pub fn open(&self) -> impl DoubleEndedIterator<Item = (TurnId, Summary<'_>)> {
+        self.open.iter().filter_map(|id| Some((*id, self.get(*id)?)))
+    }
+
+    fn summary(&self, id: TurnId, row: &Row) -> Summary<'_> {
+        Summary {
+            first_seq: row.first_seq,
+            last_seq: row.last_seq,
+            opened_at: row.opened_at,
+            closed_at: row.closed_at,
+            actor: self.word(row.actor),
+            channel: self.word(row.channel).unwrap_or_default(),
+            calls: row.calls,
+            changes: row.changes,
+            pending_changes: row.pending_changes,
+            final_kind: self.word(row.final_kind),
+            class: self.word(row.class),
+            waits: self.waiting.get(&id),
+        }
+    }
+
+    fn word(&self, word: Word) -> Option<&str> {
+        let place = usize::try_from(word).ok()?.checked_sub(1)?;
+        self.words.get(place).map(String::as_str)
+    }
+
+    /// The place of a word, which is kept from now on.
+    fn kept(&mut self, word: &str) -> Word {
+        let place = self.words.iter().position(|known| known == word).unwrap_or_else(|| {
+            self.words.push(word.to_owned());
+            self.words.len() - 1
+        });
+        Word::try_from(place + 1).expect("fewer than four thousand million different words")
     }
 }
 
 impl Projection for Turns {
     const NAME: &'static str = "turns";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn evolve(&mut self, recorded: &Recorded) {
         let Some(id) = recorded.turn else { return };
-        let turn = self.turns.entry(id.to_string()).or_default();
-        if turn.first_seq == 0 {
-            turn.first_seq = recorded.seq;
-            turn.opened_at = recorded.time.0;
-            turn.actor = Some(recorded.actor.clone()).filter(|actor| actor != HOST);
+        let mut row = self.rows.get(&id).copied().unwrap_or_default();
+        if row.first_seq == 0 {
+            row.first_seq = recorded.seq;
+            row.opened_at = recorded.time.0;
+            row.actor = if recorded.actor == HOST { 0 } else { self.kept(&recorded.actor) };
+            self.open.insert(id);
         }
-        turn.last_seq = recorded.seq;
+        row.last_seq = recorded.seq;
         match recorded.event() {
-            Some(Event::TurnOpened(opened)) => turn.channel.clone_from(&opened.channel),
-            Some(Event::InvocationStarted(_)) => turn.calls += 1,
+            Some(Event::TurnOpened(opened)) => row.channel = self.kept(&opened.channel),
+            Some(Event::InvocationStarted(_)) => row.calls += 1,
             Some(Event::InvocationFinished(finished)) => {
                 let kept_apart = u32::from(!finished.changes.is_empty());
-                turn.pending_changes = u32::try_from(finished.effects.len()).unwrap_or(u32::MAX).max(kept_apart);
+                row.pending_changes = u32::try_from(finished.effects.len()).unwrap_or(u32::MAX).max(kept_apart);
             }
             Some(Event::EffectCommitted(committed)) => {
-                turn.pending_changes = turn.pending_changes.saturating_sub(1);
-                turn.changes += u32::from(committed.failure.is_none());
+                row.pending_changes = row.pending_changes.saturating_sub(1);
+                row.changes += u32::from(committed.failure.is_none());
             }
             Some(Event::EffectsCommitted(committed)) => {
                 let runs = committed.done.iter().chain(&committed.found_done);
-                turn.changes += runs.map(|(first, end)| end.saturating_sub(*first)).sum::<u32>();
+                row.changes += runs.map(|(first, end)| end.saturating_sub(*first)).sum::<u32>();
             }
             Some(Event::DialogOpened(opened)) => {
                 let until = recorded.time.0.saturating_add(i64::from(opened.expires_s) * 1_000_000);
                 let (dialog, channel) = (opened.dialog.clone(), opened.channel.clone());
-                turn.waits = Some(Waits { dialog, channel, until });
+                self.waiting.insert(id, Waits { dialog, channel, until });
             }
-            Some(Event::DialogAnswered(_) | Event::DialogExpired(_) | Event::DialogWithdrawn(_)) => turn.waits = None,
+            Some(Event::DialogAnswered(_) | Event::DialogExpired(_) | Event::DialogWithdrawn(_)) => {
+                self.waiting.remove(&id);
+            }
             Some(Event::TurnClosed(closed)) => {
-                turn.waits = None;
-                turn.closed_at = Some(recorded.time.0);
-                turn.final_kind = Some(closed.final_kind.clone());
-                turn.class.clone_from(&closed.class);
-                turn.pending_changes = 0;
+                self.waiting.remove(&id);
+                self.open.remove(&id);
+                row.closed_at = Some(recorded.time.0);
+                row.final_kind = self.kept(&closed.final_kind);
+                row.class = closed.class.as_ref().map_or(0, |class| self.kept(class));
+                row.pending_changes = 0;
             }
             _ => {}
         }
+        self.rows.insert(id, row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metnos_log::event::dialog::{DialogExpired, DialogOpened};
+    use metnos_log::event::turn::TurnClosed;
+    use metnos_log::{Kept, Micros};
+
+    use super::*;
+    use crate::projection::recorded;
+
+    #[test]
+    fn a_turn_is_open_until_it_closes_and_comes_back_from_its_text() {
+        let (first, second) = (TurnId::new(Micros(1_000), [1; 10]), TurnId::new(Micros(9_000), [2; 10]));
+        let mut turns = Turns::default();
+        let mut seq = 0;
+        let mut take = |turns: &mut Turns, turn, actor: &str, event| {
+            seq += 1;
+            let at = recorded(seq, i64::try_from(seq).unwrap() * 10, event);
+            turns.evolve(&Recorded { turn: Some(turn), actor: actor.to_owned(), ..at });
+        };
+        take(&mut turns, first, HOST, DialogExpired { dialog: "d".to_owned() }.into());
+        take(&mut turns, second, "guest_1", DialogExpired { dialog: "d".to_owned() }.into());
+        let asked = DialogOpened {
+            dialog: "d".to_owned(),
+            kind: "inputs".to_owned(),
+            question: Kept::text("Which?"),
+            candidates: Vec::new(),
+            channel: "console".to_owned(),
+            expires_s: 600,
+            step: None,
+            field: None,
+            options: Vec::new(),
+        };
+        take(&mut turns, second, "guest_1", asked.into());
+        assert_eq!(turns.open().map(|(id, _)| id).collect::<Vec<_>>(), [first, second]);
+        assert!(turns.get(second).unwrap().waits.is_some());
+        let closed = TurnClosed {
+            final_kind: "error".to_owned(),
+            class: Some("network".to_owned()),
+            message: Kept::text(""),
+            counts: BTreeMap::new(),
+        };
+        take(&mut turns, second, "guest_1", closed.into());
+        let ended = turns.get(second).unwrap();
+        assert_eq!((ended.actor, ended.final_kind, ended.class), (Some("guest_1"), Some("error"), Some("network")));
+        assert_eq!((ended.first_seq, ended.last_seq, ended.closed_at, ended.waits), (2, 4, Some(40), None));
+        assert_eq!((turns.get(first).unwrap().actor, turns.open().count()), (None, 1));
+        assert_eq!((turns.last(), turns.after(first).count(), turns.len()), (Some(second), 1, 2));
+        assert_eq!(Turns::restore(&turns.snapshot()), Some(turns));
     }
 }

@@ -169,7 +169,7 @@ fn three_months_are_remembered_as_the_formula_says_and_come_back_from_the_log() 
     drop(instance);
     tampered_months_are_found(&home, &months);
     a_difference_can_be_read(&home, &months);
-    all_comes_back(&home, &live);
+    all_comes_back(&home, &live, &months);
 }
 
 fn tampered_months_are_found(home: &Home, months: &[String]) {
@@ -184,6 +184,13 @@ fn tampered_months_are_found(home: &Home, months: &[String]) {
     assert!(lines[1].contains("does NOT hold"), "{}", verified.out);
     assert!(lines[2].contains("is written again"), "{}", verified.out);
     assert!(file(&months[2]).exists());
+    assert!(verified.err.contains(&format!("metnos snapshot verify {}", months[1])), "{}", verified.err);
+    // What is no file at all holds nothing either, and keeps nobody from the others.
+    std::fs::remove_file(file(&months[1])).unwrap();
+    std::fs::create_dir(file(&months[1])).unwrap();
+    let verified = home.run(["snapshot", "verify"]);
+    assert_eq!((verified.code, verified.out.lines().count()), (1, months.len()), "{} {}", verified.out, verified.err);
+    std::fs::remove_dir(file(&months[1])).unwrap();
     std::fs::write(file(&months[1]), text).unwrap();
     assert_eq!(home.run(["snapshot", "verify"]).code, 0);
 }
@@ -199,7 +206,7 @@ fn a_difference_can_be_read(home: &Home, months: &[String]) {
 }
 
 /// Every projection and every export is deleted, and the same digests come back.
-fn all_comes_back(home: &Home, live: &[(&'static str, String)]) {
+fn all_comes_back(home: &Home, live: &[(&'static str, String)], states: &[String]) {
     let metnos = home.metnos();
     let exports: Vec<&Path> = ["data/projections", "workspace/.audit", "workspace/.mnestome"].map(Path::new).into();
     for folder in exports {
@@ -218,6 +225,11 @@ fn all_comes_back(home: &Home, live: &[(&'static str, String)]) {
         .collect();
     for (name, digest) in live {
         assert_eq!(rebuilt.get(*name), Some(digest), "{name}");
+    }
+    // The files come back by themselves, with the job that takes the months.
+    assert_eq!(home.run(["schedule", "run-now", "monthly-state"]).code, 0);
+    for name in states {
+        assert!(metnos.join(format!("workspace/.mnestome/snapshots/{name}.jsonl")).exists(), "{name}");
     }
     let verified = home.run(["snapshot", "verify"]);
     assert_eq!(verified.code, 0, "{} {}", verified.out, verified.err);

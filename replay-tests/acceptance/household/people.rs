@@ -86,3 +86,16 @@ fn grep(home: &Home, text: &str) -> Vec<String> {
     }
     found
 }
+
+#[test]
+fn a_code_is_taken_back_by_itself_or_by_its_id() {
+    let home = Home::new();
+    for by in ["code", "id"] {
+        let made = home.run(["--json", "pair", "new"]).json();
+        let ran = home.run(["pair", "revoke", made[by].as_str().unwrap()]);
+        assert_eq!(ran.code, 0, "{by}: {}", ran.err);
+        assert!(home.run(["--json", "pair", "list"]).json()["codes"].as_array().unwrap().is_empty(), "{by}");
+    }
+    let said = home.run(["pair", "new"]).err;
+    assert!(said.contains("metnos pair revoke "), "{said}");
+}

@@ -61,7 +61,7 @@ fn deleted_projections_and_exports_come_back_the_same() {
 #[test]
 fn a_checkpoint_that_does_not_fit_is_rebuilt_and_one_that_lies_is_found() {
     let home = lived_in();
-    let turns = home.metnos().join("data/projections/turns.json");
+    let turns = home.metnos().join("data/projections/turns.jsonl");
     let text = std::fs::read_to_string(&turns).unwrap();
     // Another state under the old digest: not believed.
     std::fs::write(&turns, text.replace("answer", "answex")).unwrap();
@@ -70,11 +70,11 @@ fn a_checkpoint_that_does_not_fit_is_rebuilt_and_one_that_lies_is_found() {
     std::fs::write(&turns, text.replacen("\"position\":", "\"position\":1", 1)).unwrap();
     home.is_whole();
     // A forged state under its own digest is believed by commands, and found by the check.
-    let mut forged: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let state = forged["state"].as_str().unwrap().replace("answer", "answex");
+    let (first, state) = text.split_once('\n').unwrap();
+    let mut forged: serde_json::Value = serde_json::from_str(first).unwrap();
+    let state = state.replace("answer", "answex");
     forged["digest"] = blake3::hash(state.as_bytes()).to_hex().to_string().into();
-    forged["state"] = state.into();
-    std::fs::write(&turns, forged.to_string()).unwrap();
+    std::fs::write(&turns, format!("{forged}\n{state}")).unwrap();
     let ran = home.run(["replay", "check"]);
     assert_eq!(ran.code, 1, "{}", ran.out);
     assert!(ran.out.contains("DIFFERS turns"), "{}", ran.out);

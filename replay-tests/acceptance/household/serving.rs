@@ -368,3 +368,18 @@ fn kills_at_any_moment_lose_nothing_and_double_nothing() {
     assert!(cut > 0, "no kill met a command");
     home.is_whole();
 }
+
+#[test]
+fn a_socket_that_was_removed_comes_back() {
+    let home = Home::new();
+    let daemon = Daemon::serve(&home);
+    let socket = home.metnos().join("data/run/metnos.sock");
+    std::fs::remove_file(&socket).unwrap();
+    // The command waits for the log, as beside any other command, and finds the door open again.
+    let ran = home.run(["--json", "status"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(ran.json()["daemon"]["pid"], daemon.pid());
+    assert!(socket.exists());
+    daemon.stop();
+    assert!(!socket.exists());
+}

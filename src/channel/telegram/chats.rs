@@ -268,7 +268,7 @@ impl Bot {
     pub(super) fn lapse(&self) {
         let turns = self.instance.turns();
         let late = turns.open().filter(|(_, turn)| waits_here(turn).is_some_and(|until| until <= now().0));
-        let late: Vec<TurnId> = late.filter_map(|(id, _)| id.parse().ok()).collect();
+        let late: Vec<TurnId> = late.map(|(id, _)| id).collect();
         for id in late {
             if let Err(error) = self.lapse_one(id) {
                 tracing::warn!(%error, turn = %id, "a question does not lapse");
@@ -302,13 +302,13 @@ pub(super) fn waiting(instance: &Instance, address: &str) -> Result<Option<Turn>
 }
 
 /// The question that waits on this channel: until when.
-fn waits_here(turn: &Summary) -> Option<i64> {
-    turn.waits.as_ref().filter(|waits| waits.channel == CHANNEL).map(|waits| waits.until)
+fn waits_here(turn: &Summary<'_>) -> Option<i64> {
+    turn.waits.filter(|waits| waits.channel == CHANNEL).map(|waits| waits.until)
 }
 
 fn open_questions(instance: &Instance) -> Vec<TurnId> {
     let turns = instance.turns();
-    turns.open().filter(|(_, turn)| waits_here(turn).is_some()).filter_map(|(id, _)| id.parse().ok()).collect()
+    turns.open().filter(|(_, turn)| waits_here(turn).is_some()).map(|(id, _)| id).collect()
 }
 
 fn is_of(turn: &Turn, address: &str) -> bool {

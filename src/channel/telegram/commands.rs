@@ -51,7 +51,7 @@ impl Bot {
     pub(super) fn status(&self, instance: &Instance, chat: i64) -> String {
         let projected = instance.projected();
         let is_running = self.chats().contains_key(&chat);
-        let turns = projected.turns.turns.values().filter(|turn| instance.may_see(turn)).count();
+        let turns = projected.turns.iter().filter(|(_, turn)| instance.may_see(*turn)).count();
         let question = waiting(instance, &chat.to_string()).ok().flatten().and_then(|turn| turn.message);
         let values = json!({
             "running": is_running, "question": question, "autonomy": instance.autonomy(),
@@ -64,9 +64,10 @@ impl Bot {
     pub(super) fn why(&self, instance: &Instance, chat: i64) -> String {
         let address = chat.to_string();
         let turns = instance.turns();
-        let is_told = |turn: &Summary| turn.channel == CHANNEL && turn.final_kind.is_some() && instance.may_see(turn);
-        let here = turns.turns.iter().rev().filter(|(_, turn)| is_told(turn));
-        let folded = here.take(LOOKED_AT_MAX).filter_map(|(id, _)| engine::folded(instance, id.parse().ok()?).ok());
+        let is_told =
+            |turn: Summary<'_>| turn.channel == CHANNEL && turn.final_kind.is_some() && instance.may_see(turn);
+        let here = turns.iter().rev().filter(|(_, turn)| is_told(*turn));
+        let folded = here.take(LOOKED_AT_MAX).filter_map(|(id, _)| engine::folded(instance, id).ok());
         let mut of_chat =
             folded.filter(|turn| turn.opened.as_ref().and_then(|opened| opened.address.as_ref()) == Some(&address));
         match of_chat.next() {

@@ -19,12 +19,14 @@ use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Daemon, carry, pages};
-use crate::cli::client;
+use crate::cli::{client, wire};
 
 /// The most connections at each door.
 const CONNECTIONS_MAX: usize = 64;
 /// How long a head may take to come.
 const HEAD_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether the socket's file is still there.
+const LOOK: Duration = Duration::from_secs(2);
 /// After an accept that failed (no descriptor is left, say).
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -45,17 +47,39 @@ pub(super) fn open(runtime: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Lets commands in, for ever.
-pub(super) async fn commands(daemon: &Arc<Daemon>, listener: UnixListener) {
+/// Lets commands in, for ever. A socket whose file was removed is made again: who cleans a folder locks nobody out.
+pub(super) async fn commands(daemon: &Arc<Daemon>, mut listener: UnixListener) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let router = carry::router(daemon);
+    let runtime = &daemon.served.instance.dirs.runtime;
+    let mut look = tokio::time::interval(LOOK);
     loop {
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-        match listener.accept().await {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = look.tick() => {
+                if is_gone(runtime) {
+                    match open(runtime) {
+                        Ok(anew) => listener = anew,
+                        Err(error) => tracing::warn!(%error, "the socket is gone and cannot be made again"),
+                    }
+                }
+                continue;
+            }
+        };
+        match accepted {
             Ok((stream, _)) if is_own(&stream) => let_in(stream, router.clone(), slot),
             Ok((stream, _)) => turn_away(stream).await,
             Err(error) => pause(&error).await,
         }
+    }
+}
+
+/// Whether the socket's file is not there any more. A folder that is gone too is made again.
+fn is_gone(runtime: &Path) -> bool {
+    match std::fs::symlink_metadata(runtime.join(wire::SOCKET)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => std::fs::create_dir_all(runtime).is_ok(),
+        _ => false,
     }
 }
 

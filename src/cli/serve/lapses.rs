@@ -31,10 +31,10 @@ impl Service for Lapses {
 
 fn settle(instance: &Instance) -> Result<(), EngineError> {
     let turns = instance.turns();
-    let lapsed = turns.open().filter(|(_, turn)| {
-        turn.waits.as_ref().is_some_and(|waits| waits.channel == CONSOLE && waits.until <= now().0)
-    });
-    for id in lapsed.filter_map(|(id, _)| id.parse().ok()) {
+    let lapsed = turns
+        .open()
+        .filter(|(_, turn)| turn.waits.is_some_and(|waits| waits.channel == CONSOLE && waits.until <= now().0));
+    for (id, _) in lapsed {
         let turn = engine::folded(instance, id)?;
         // A command may have answered it just now; what is decided then is refused by the log.
         if turn.phase != Phase::Waiting {
@@ -60,7 +60,7 @@ mod tests {
     use crate::instance::random;
 
     /// A turn of a channel that put a question so many seconds ago.
-    fn asked(instance: &Instance, channel: &str, seconds: i64) -> String {
+    fn asked(instance: &Instance, channel: &str, seconds: i64) -> TurnId {
         let request = Request {
             text: "remind me every monday".to_owned(),
             approve: "none".to_owned(),
@@ -77,8 +77,8 @@ mod tests {
         });
         instance.submit_turn(id, None, (0, time), events, Vec::new()).wait().unwrap();
         instance.catch_up().unwrap();
-        assert!(instance.turns().turns[&id.to_string()].waits.is_some());
-        id.to_string()
+        assert!(instance.turns().get(id).unwrap().waits.is_some());
+        id
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
         let home = folder.path().join("instance");
         let instance = Instance::open(Some(&home), &Flags::default(), &variables, Duration::ZERO).unwrap();
         crate::builtins::install_missing(&instance).unwrap();
-        let id: TurnId = asked(&instance, CONSOLE, 601).parse().unwrap();
+        let id = asked(&instance, CONSOLE, 601);
         let turn = engine::folded(&instance, id).unwrap();
         let lapse =
             |turn| engine::reply(&instance, &Absent, CancelFlag::new().unwrap(), (id, turn), (&Reply::Lapsed, None));
@@ -109,7 +109,7 @@ mod tests {
         let elsewhere = asked(&instance, "telegram", 601);
         settle(&instance).unwrap();
         let turns = instance.turns();
-        assert_eq!(turns.turns[&late].final_kind.as_deref(), Some("ask"));
-        assert_eq!((&turns.turns[&fresh].final_kind, &turns.turns[&elsewhere].final_kind), (&None, &None));
+        let ended = |id| turns.get(id).unwrap().final_kind;
+        assert_eq!((ended(late), ended(fresh), ended(elsewhere)), (Some("ask"), None, None));
     }
 }

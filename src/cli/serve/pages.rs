@@ -67,8 +67,8 @@ fn text(daemon: &Daemon) -> String {
     let instance = &daemon.served.instance;
     let turns = instance.turns();
     let mut ends: BTreeMap<&str, u64> = ["answer", "ask", "awaiting", "error"].map(|kind| (kind, 0)).into();
-    for turn in turns.turns.values() {
-        if let Some(kind) = turn.final_kind.as_deref() {
+    for (_, turn) in turns.iter() {
+        if let Some(kind) = turn.final_kind {
             *ends.entry(kind).or_default() += 1;
         }
     }

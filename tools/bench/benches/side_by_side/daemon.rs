@@ -79,7 +79,7 @@ fn begin(program: &Path, home: &Path, person: &Path) {
 fn fill(home: &Path, person: &Path, events: u64) {
     let variables = Variables { user_home: Some(person.to_owned()), ..Variables::default() };
     let instance = Instance::open(Some(home), &Flags::default(), &variables, Duration::from_secs(10)).expect("a home");
-    let id: TurnId = instance.turns().turns.keys().next_back().expect("a turn").parse().expect("an id");
+    let id = instance.turns().last().expect("a turn");
     let one = instance.log.reader().stream(&turn::stream(id)).expect("the log can be read");
     let turns = events.saturating_sub(instance.log.head().size) / one.len() as u64;
     let mut batch = Vec::new();
