@@ -115,6 +115,42 @@ fn only_a_slow_turn_shows_how_far_it_is() {
     home.is_whole();
 }
 
+/// A daemon that was killed in the middle leaves no message that says for ever that it is at work.
+#[test]
+fn what_a_killed_daemon_showed_is_taken_away_once() {
+    let api = BotApi::start();
+    let home = home_at(&api.url(), TOKEN).with("METNOS_TELEGRAM_PROGRESS_SECONDS", "0");
+    let daemon =
+        Daemon::start(&home, &[("METNOS_HTTP_LISTEN", "127.0.0.1:0"), ("METNOS_PAUSE_AT", "before_intent:60000")]);
+    api.writes(HOST, "che ore sono");
+    let shown = api.said(0, HOST, "Ci sto lavorando");
+    // Its record follows it; another command sees when it is there.
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while !home.run(["--json", "log", "tail", "-n", "100"]).out.contains("\"progress_shown\"") {
+        assert!(std::time::Instant::now() < deadline, "it is not on record");
+    }
+    daemon.send(rustix::process::Signal::KILL);
+    daemon.ends();
+    assert!(!api.state().sent.iter().any(|sent| sent.id == shown.id && sent.is_deleted));
+    let daemon = Daemon::serve(&home);
+    api.said(0, HOST, "Ora:");
+    api.until("it stays", |state| state.sent.iter().any(|sent| sent.id == shown.id && sent.is_deleted).then_some(()));
+    api.until("another one stays", |state| {
+        let mut shown = state.sent.iter().filter(|sent| sent.text.contains("Ci sto lavorando"));
+        shown.all(|sent| sent.is_deleted).then_some(())
+    });
+    daemon.stop();
+    Daemon::serve(&home).stop();
+    let state = api.state();
+    let taken = state
+        .requests
+        .iter()
+        .filter(|(method, fields)| method == "deleteMessage" && fields["message_id"].as_i64() == Some(shown.id));
+    assert_eq!(taken.count(), 1, "it is taken away once");
+    drop(state);
+    home.is_whole();
+}
+
 #[test]
 fn files_are_kept_once_and_asked_about_by_name() {
     let talk = Talk::begin();

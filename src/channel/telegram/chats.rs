@@ -12,7 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::documents::with_paths;
 use super::inbound::{Said, back, turn_of};
-use super::person::{Keyboard, Shown};
+use super::person::Keyboard;
+use super::shown::Shown;
 use super::wire::Message;
 use super::{Bot, CHANNEL, STACK_BYTES};
 use crate::channel::outbox;
@@ -239,8 +240,8 @@ impl Bot {
         if let Some(chat) = self.chats().get_mut(&chat) {
             chat.running = Some((instance.actor.clone(), cancel.clone()));
         }
-        let shown = Shown::begin(self, chat, instance.language());
         let turn = work.turn.unwrap_or_else(|| turn_of(work.update));
+        let shown = Shown::begin(self, chat, turn, instance);
         Ok((cancel.clone(), Keyboard { bot: self, instance, chat, turn, cancel, shown }))
     }
 
