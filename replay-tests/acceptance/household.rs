@@ -18,6 +18,8 @@ mod bad_input;
 mod bot_api;
 #[path = "household/chat.rs"]
 mod chat;
+#[path = "household/conversation.rs"]
+mod conversation;
 #[path = "household/daemon.rs"]
 mod daemon;
 #[path = "household/dialogs.rs"]

@@ -68,6 +68,8 @@ pub(crate) struct State {
     chats: Vec<i64>,
     /// Every request that was made with the right token.
     pub(crate) requests: Vec<(String, Value)>,
+    /// Every update that there was.
+    pub(crate) given: Vec<Value>,
     /// Requests with another one.
     pub(crate) strangers: usize,
     files: BTreeMap<String, Vec<u8>>,
@@ -181,6 +183,7 @@ impl BotApi {
         let number = update.get("update_id").and_then(Value::as_i64).unwrap_or(state.next_update);
         update["update_id"] = number.into();
         state.next_update = state.next_update.max(number + 1);
+        state.given.push(update.clone());
         state.updates.push_back(update);
         drop(state);
         self.shared.changed();

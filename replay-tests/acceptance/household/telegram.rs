@@ -102,42 +102,6 @@ impl Talk {
 }
 
 #[test]
-fn a_conversation_in_italian_from_the_first_word_to_the_undo() {
-    let talk = Talk::begin();
-    let api = &talk.api;
-    talk.home.file("spesa.txt", "pane\nlatte\nuova\nmele\n");
-    let lines = talk.says("leggi il file spesa.txt e dimmi le ultime due righe", "mele");
-    assert_eq!(lines, "uova\nmele");
-    let from = api.count();
-    api.writes(HOST, "cancella il file spesa.txt");
-    let asked = api.asked(from, HOST);
-    assert!(asked.text.contains("spesa.txt") && asked.text.contains("cestino"), "{}", asked.text);
-    let labels: Vec<&str> = asked.keys.iter().map(|(label, _)| label.as_str()).collect();
-    assert_eq!(labels, ["Sì", "No"]);
-    assert!(asked.keys.iter().all(|(_, data)| data.len() == 26 && !data.contains("spesa")), "{:?}", asked.keys);
-    assert!(talk.home.files().join("spesa.txt").exists());
-    let press = api.presses(HOST, &asked, &asked.keys[0].1);
-    assert_eq!(api.answer_to(&press), "Sì, lo faccio.");
-    api.said(from + 1, HOST, "cestino");
-    assert!(!talk.home.files().join("spesa.txt").exists());
-    api.until("the buttons stay", |state| {
-        state.sent.iter().any(|sent| sent.id == asked.id && sent.keys.is_empty()).then_some(())
-    });
-    let from = api.count();
-    api.writes(HOST, "/annulla");
-    let asked = api.asked(from, HOST);
-    api.presses(HOST, &asked, &asked.keys[0].1);
-    api.said(from + 1, HOST, "spesa.txt");
-    assert_eq!(std::fs::read_to_string(talk.home.files().join("spesa.txt")).unwrap(), "pane\nlatte\nuova\nmele\n");
-    let from = api.count();
-    api.sends(HOST, "conti di casa.csv", b"voce,euro\npane,3\nlatte,2\n", Some("quante righe ha questo file?"));
-    api.said(from, HOST, "2");
-    talk.says("quante righe ha conti_di_casa.csv?", "2");
-    api.is_drained();
-    talk.ends();
-}
-
-#[test]
 fn a_stranger_gets_one_line_and_reaches_nothing() {
     let talk = Talk::begin();
     let api = &talk.api;
