@@ -66,6 +66,8 @@ mod tampered;
 mod tasks;
 #[path = "household/telegram.rs"]
 mod telegram;
+#[path = "household/telegram_commands.rs"]
+mod telegram_commands;
 #[path = "household/telegram_kills.rs"]
 mod telegram_kills;
 #[path = "household/telegram_peers.rs"]

@@ -180,10 +180,36 @@ impl Channel {
         if presser != Some(consent.bound.approver.as_str()) {
             return Press::Foreign;
         }
-        if consent.pressed.is_some() {
+        if self.answer(&consent.bound).is_some() {
             return Press::Used;
         }
         if consent.is_over || now.0 >= consent.bound.until { Press::Expired } else { Press::Accepted }
+    }
+
+    /// Every message that puts this question: it may have been put again.
+    pub fn put(&self, bound: &Bound) -> Vec<&Consent> {
+        let of_it = |consent: &&Consent| (consent.bound.turn, &consent.bound.digest) == (bound.turn, &bound.digest);
+        self.consents.values().filter(of_it).collect()
+    }
+
+    /// The button that counted for a question, below whichever message it was pressed.
+    pub fn answer(&self, bound: &Bound) -> Option<&str> {
+        self.put(bound).into_iter().find_map(|consent| consent.pressed.as_deref())
+    }
+
+    /// The questions that wait for somebody's button, oldest first, each once.
+    pub fn waiting_for(&self, approver: &str, now: Micros) -> Vec<&Consent> {
+        let mut found: Vec<&Consent> = Vec::new();
+        for consent in self.consents.values().filter(|consent| consent.bound.approver == approver) {
+            let is_open = !consent.is_over && now.0 < consent.bound.until && self.answer(&consent.bound).is_none();
+            let same = |other: &&Consent| {
+                (other.bound.turn, &other.bound.digest) == (consent.bound.turn, &consent.bound.digest)
+            };
+            if is_open && !found.iter().any(|other| same(&other)) {
+                found.push(consent);
+            }
+        }
+        found
     }
 
     /// A message with buttons.
@@ -533,5 +559,28 @@ mod tests {
         assert!(given.telegram().outbox.values().all(|message| message.address == "-1008"));
         given.then(moved("-1008", "7"));
         assert_eq!(given.telegram().now_at("7"), "7");
+    }
+
+    #[test]
+    fn a_question_that_is_put_again_is_answered_once() {
+        let mut given = Given::default();
+        given.then(asked()).then(asked());
+        let telegram = given.telegram();
+        let waiting: Vec<EventId> =
+            telegram.waiting_for("owner", Micros(99)).iter().map(|consent| consent.id).collect();
+        assert_eq!(waiting, [id(1)]);
+        assert!(telegram.waiting_for("guest_1", Micros(99)).is_empty());
+        assert!(telegram.waiting_for("owner", Micros(100)).is_empty());
+        let pressed = ButtonPressed {
+            update: id(9),
+            outcome: "accepted".to_owned(),
+            message: Some(id(2)),
+            button: Some("yes".to_owned()),
+        };
+        given.then(pressed);
+        let telegram = given.telegram();
+        assert_eq!(telegram.press(Some(id(1)), Some("owner"), Micros(99)), Press::Used);
+        assert_eq!(telegram.answer(&telegram.consent(id(1)).unwrap().bound), Some("yes"));
+        assert!(telegram.waiting_for("owner", Micros(99)).is_empty());
     }
 }

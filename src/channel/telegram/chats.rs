@@ -218,6 +218,9 @@ impl Bot {
         if let Line::Undo(turn) = line(&text) {
             return engine::run(instance, &person, cancel, &undo(request, turn)).map(ended);
         }
+        if matches!(text.as_str(), "/schedules" | "/attivita" | "/attività") {
+            return engine::run(instance, &person, cancel, &listing(request)).map(ended);
+        }
         if let Some(waiting) = waiting(instance, &address)?
             && let Some(id) = waiting.id
         {
@@ -249,7 +252,10 @@ impl Bot {
     fn withdraw_older(&self, instance: &Instance, newer: &Turn, address: &str) -> Result<(), EngineError> {
         for id in open_questions(instance).into_iter().filter(|id| Some(*id) != newer.id) {
             let turn = engine::folded(instance, id)?;
-            if turn.phase == Phase::Waiting && is_of(&turn, address) && instance.actor_of(id) == instance.actor {
+            if turn.phase == Phase::Waiting
+                && is_of(instance, &turn, address)
+                && instance.actor_of(id) == instance.actor
+            {
                 self.end_question(id, turn, &Reply::Withdrawn("question"))?;
             }
         }
@@ -295,7 +301,7 @@ impl Bot {
 pub(super) fn waiting(instance: &Instance, address: &str) -> Result<Option<Turn>, EngineError> {
     for id in open_questions(instance).into_iter().rev() {
         let turn = engine::folded(instance, id)?;
-        if turn.phase == Phase::Waiting && is_of(&turn, address) && instance.actor_of(id) == instance.actor {
+        if turn.phase == Phase::Waiting && is_of(instance, &turn, address) && instance.actor_of(id) == instance.actor {
             return Ok(Some(turn));
         }
     }
@@ -312,8 +318,11 @@ fn open_questions(instance: &Instance) -> Vec<TurnId> {
     turns.open().filter(|(_, turn)| waits_here(turn).is_some()).map(|(id, _)| id).collect()
 }
 
-fn is_of(turn: &Turn, address: &str) -> bool {
-    turn.opened.as_ref().and_then(|opened| opened.address.as_deref()) == Some(address)
+/// Whether a turn was begun in this chat, wherever that was then.
+fn is_of(instance: &Instance, turn: &Turn, address: &str) -> bool {
+    let projected = instance.projected();
+    let begun = turn.opened.as_ref().and_then(|opened| opened.address.as_deref());
+    begun.map(|begun| projected.channels.get(CHANNEL).now_at(begun)) == Some(address)
 }
 
 fn undo(request: Request, turn: Option<&str>) -> Request {
@@ -321,6 +330,13 @@ fn undo(request: Request, turn: Option<&str>) -> Request {
     args.extend(turn.map(|turn| ("turn".to_owned(), Value::from(turn))));
     let text = turn.map_or_else(|| "undo".to_owned(), |turn| format!("undo {turn}"));
     Request { text, given: Some(json!({ "tool": "undo_last_turn", "args": args })), ..request }
+}
+
+fn listing(request: Request) -> Request {
+    // The person's own words ask for it.
+    let words = json!({ "from": "words", "start": 0, "end": request.text.len() });
+    let given = json!({ "tool": "list_recurring", "args": {}, "provenance": { "": words } });
+    Request { given: Some(given), ..request }
 }
 
 fn ended(turn: Turn) -> Came {

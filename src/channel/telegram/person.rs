@@ -109,8 +109,8 @@ impl Keyboard<'_> {
                 return Answer::Later;
             }
             let projected = self.instance.projected();
-            let consent = projected.channels.get(CHANNEL).consent(id);
-            match consent.map(|consent| (consent.pressed.as_deref(), consent.bound.until)) {
+            let channel = projected.channels.get(CHANNEL);
+            match channel.consent(id).map(|consent| (channel.answer(&consent.bound), consent.bound.until)) {
                 Some((Some("yes"), _)) => return Answer::Yes("telegram"),
                 Some((Some(_), _)) => return Answer::No("telegram"),
                 _ if self.is_leaving() => return Answer::Later,
