@@ -68,6 +68,8 @@ mod tasks;
 mod telegram;
 #[path = "household/telegram_commands.rs"]
 mod telegram_commands;
+#[path = "household/telegram_files.rs"]
+mod telegram_files;
 #[path = "household/telegram_kills.rs"]
 mod telegram_kills;
 #[path = "household/telegram_peers.rs"]

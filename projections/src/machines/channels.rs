@@ -202,10 +202,10 @@ impl Channel {
         let mut found: Vec<&Consent> = Vec::new();
         for consent in self.consents.values().filter(|consent| consent.bound.approver == approver) {
             let is_open = !consent.is_over && now.0 < consent.bound.until && self.answer(&consent.bound).is_none();
-            let same = |other: &&Consent| {
+            let same = |other: &Consent| {
                 (other.bound.turn, &other.bound.digest) == (consent.bound.turn, &consent.bound.digest)
             };
-            if is_open && !found.iter().any(|other| same(&other)) {
+            if is_open && !found.iter().any(|other| same(other)) {
                 found.push(consent);
             }
         }

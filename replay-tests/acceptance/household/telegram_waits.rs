@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
 use super::bot_api::{BotApi, TOKEN};
 use super::daemon::Daemon;
 use super::telegram::{GUEST, HOST, Talk, home_at};
@@ -149,34 +147,6 @@ fn what_a_killed_daemon_showed_is_taken_away_once() {
     assert_eq!(taken.count(), 1, "it is taken away once");
     drop(state);
     home.is_whole();
-}
-
-#[test]
-fn files_are_kept_once_and_asked_about_by_name() {
-    let talk = Talk::begin();
-    let api = &talk.api;
-    talk.says("/start", "Eccomi");
-    let from = api.count();
-    api.sends(HOST, "../../note di casa.txt", b"uno\ndue\ntre\n", None);
-    assert!(api.said(from, HOST, "inbox/note_di_casa.txt").text.starts_with("Tengo il file come"));
-    talk.says("leggi note_di_casa.txt e dimmi l'ultima riga", "tre");
-    // The same file again is the same file; another one of that name is not.
-    let from = api.count();
-    api.sends(HOST, "note di casa.txt", b"uno\ndue\ntre\n", Some("leggi"));
-    api.said(from, HOST, "due");
-    api.sends(HOST, "note di casa.txt", b"altro\n", None);
-    api.said(from, HOST, "note_di_casa-2.txt");
-    api.writes_with(HOST, &json!({ "document": { "file_id": "x", "file_name": "big.iso", "file_size": 21 << 20 } }));
-    api.said(from, HOST, "più di 20 MB");
-    api.writes_with(HOST, &json!({ "document": { "file_id": "gone", "file_name": "gone.txt", "file_size": 2 } }));
-    api.said(from, HOST, "Telegram non mi dà il file");
-    let inbox = talk.home.metnos().join("workspace/inbox");
-    let mut kept: Vec<String> =
-        std::fs::read_dir(inbox).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    kept.sort();
-    assert_eq!(kept, ["note_di_casa-2.txt", "note_di_casa.txt"]);
-    api.is_drained();
-    talk.ends();
 }
 
 #[test]

@@ -106,35 +106,6 @@ impl Bot {
         })
     }
 
-    /// Puts the questions that wait for somebody's button again where they ask; whether there were any.
-    pub(super) fn put_again(&self, instance: &Instance, said: &Said<'_>) -> Result<bool, InstanceError> {
-        let chat = said.message.chat.id.to_string();
-        let projected = instance.projected();
-        let waiting = projected.channels.get(CHANNEL).waiting_for(&instance.actor, now());
-        let mut drafts = Vec::new();
-        // What was asked in one chat is not told in another.
-        for consent in waiting.into_iter().filter(|consent| consent.address == chat) {
-            let reader = instance.log.reader();
-            let Some(seq) = reader.seq_of(consent.id)? else { continue };
-            let Some(recorded) = reader.event(seq)? else { continue };
-            let Some(Event::MessageQueued(asked)) = reader.rehydrated(recorded)?.event().cloned() else { continue };
-            let message = outbox::Message {
-                address: chat.clone(),
-                purpose: "consent",
-                text: asked.text.get().unwrap_or_default().to_owned(),
-                buttons: asked.buttons,
-                bound: asked.bound,
-                for_event: Some(said.update),
-                key: consent.id.to_string(),
-                ..outbox::Message::default()
-            };
-            drafts.push(message.draft(instance, CHANNEL));
-        }
-        let is_any = !drafts.is_empty();
-        outbox::record(instance, drafts)?;
-        Ok(is_any)
-    }
-
     /// Stops the turn that runs in a chat, which says so itself; else drops the question that is open there.
     pub(super) fn stop(&self, instance: &Instance, said: &Said<'_>) -> Result<Option<String>, EngineError> {
         let chat = said.message.chat.id;
@@ -149,4 +120,33 @@ impl Bot {
         }
         Ok(Some(self.told(instance, "telegram.nothing_runs", &json!({}))))
     }
+}
+
+/// Puts the questions that wait for somebody's button again where they ask; whether there were any.
+pub(super) fn put_again(instance: &Instance, said: &Said<'_>) -> Result<bool, InstanceError> {
+    let chat = said.message.chat.id.to_string();
+    let projected = instance.projected();
+    let waiting = projected.channels.get(CHANNEL).waiting_for(&instance.actor, now());
+    let mut drafts = Vec::new();
+    // What was asked in one chat is not told in another.
+    for consent in waiting.into_iter().filter(|consent| consent.address == chat) {
+        let reader = instance.log.reader();
+        let Some(seq) = reader.seq_of(consent.id)? else { continue };
+        let Some(recorded) = reader.event(seq)? else { continue };
+        let Some(Event::MessageQueued(asked)) = reader.rehydrated(recorded)?.event().cloned() else { continue };
+        let message = outbox::Message {
+            address: chat.clone(),
+            purpose: "consent",
+            text: asked.text.get().unwrap_or_default().to_owned(),
+            buttons: asked.buttons,
+            bound: asked.bound,
+            for_event: Some(said.update),
+            key: consent.id.to_string(),
+            ..outbox::Message::default()
+        };
+        drafts.push(message.draft(instance, CHANNEL));
+    }
+    let is_any = !drafts.is_empty();
+    outbox::record(instance, drafts)?;
+    Ok(is_any)
 }

@@ -10,6 +10,7 @@ use metnos_projections::messages::Language;
 use serde_json::{Value, json};
 
 use super::chats::Work;
+use super::commands::put_again;
 use super::wire::{Message, Update};
 use super::{Bot, CHANNEL};
 use crate::channel::outbox;
@@ -213,10 +214,8 @@ impl Bot {
             "/whoami" | "/chisono" => Some(self.told(&instance, "telegram.whoami", &json!({ "actor": actor }))),
             "/stop" | "/ferma" => self.stop(&instance, said)?,
             "/language" | "/lingua" => Some(self.language(&instance, said)?),
-            "/approvals" | "/approvazioni" => match self.put_again(&instance, said)? {
-                true => None,
-                false => Some(self.told(&instance, "telegram.nothing_waits", &json!({}))),
-            },
+            "/approvals" | "/approvazioni" if put_again(&instance, said)? => None,
+            "/approvals" | "/approvazioni" => Some(self.told(&instance, "telegram.nothing_waits", &json!({}))),
             // It leads to a turn, like a sentence.
             "/schedules" | "/attivita" | "/attività" => return Ok(false),
             _ => match line(text) {
