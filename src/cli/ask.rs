@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use metnos_log::TurnId;
 use metnos_projections::machines::turn::state::Step;
 use metnos_projections::machines::turn::{Phase, Turn, stream};
+use metnos_projections::messages::Messages;
 use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
@@ -54,12 +55,9 @@ impl Approve {
 
 /// The sentence as text.
 pub(super) fn sentence(text: &OsString) -> Result<String, Failure> {
-    text.to_str().map(str::to_owned).ok_or_else(|| {
-        Failure::usage(
-            "the sentence holds bytes that are no UTF-8",
-            "a file with such a name is reached by its folder: metnos ask \"list the files in DIR\"",
-        )
-    })
+    text.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| Failure::usage(output::by("error.no_utf8_sentence"), output::by("next.by_folder")))
 }
 
 pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
@@ -178,7 +176,8 @@ pub(super) fn hint(context: &Context, turn: &Turn) {
         context.say(&asked.unwrap_or_default());
         let undoes = turn.step().is_some_and(|step| step.tool == "undo_last_turn");
         let given = if undoes { "--yes" } else { "--approve all" };
-        context.say(&format!("hint: answer at a terminal, or give {given}"));
+        let hint = Messages::embedded().say(turn.language, "next.give", json!({ "flag": given }));
+        context.say(&format!("hint: {hint}"));
     }
 }
 

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use metnos_projections::views::audit::Line;
 use serde_json::json;
 
+use super::output::by;
 use super::{Context, Failure, output};
 use crate::export::audit;
 
@@ -22,7 +23,7 @@ pub(super) fn run(context: &Context, command: &Audit) -> Result<u8, Failure> {
     let Audit::Export { kind } = command;
     let instance = context.instance()?;
     if let Some(kind) = kind.as_deref().filter(|kind| !matches!(*kind, "executors" | "turns")) {
-        return Err(Failure::usage(format!("there is no audit of the kind {kind}"), "use executors or turns"));
+        return Err(Failure::usage(("error.no_audit_kind", json!({ "kind": kind })), by("next.audit_kinds")));
     }
     if context.global.json {
         let print = |line: &Line| {

@@ -133,7 +133,7 @@ fn at_a_terminal(context: &Context, chat: &Chat) -> Result<u8, Failure> {
             Ok(Carried::Failed(code)) if interrupt::is_at_once() => return Ok(code),
             Ok(Carried::Failed(_)) => {}
             // The next line may fare better: the log is opened anew for it.
-            Err(failure) => failure.print(false),
+            Err(failure) => failure.print(false, context.spoken()),
         }
     }
 }
@@ -251,7 +251,9 @@ impl<'a> Talk<'a> {
         loop {
             interrupt::between_turns(false);
             let read = console::current().read(Wanted::Line, None);
-            let bytes = match read.map_err(|error| Failure::internal(format!("the input cannot be read: {error}")))? {
+            let bytes = match read.map_err(|error| {
+                Failure::internal(("error.input_unreadable", json!({ "reason": error.to_string() })))
+            })? {
                 Heard::Bytes(bytes) => bytes,
                 Heard::Ended | Heard::Cancelled => return Ok(self.memory.worst),
             };

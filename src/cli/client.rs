@@ -12,11 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::chat::Exchange;
 use super::console::{self, Console, Heard, Stream, Wanted};
 use super::interrupt::News;
+use super::output::by;
 use super::wire::{self, Frame, Refusal, Request, Why};
 use super::{Context, Failure, PATIENCE};
 use crate::config::{Dirs, Variables};
@@ -89,7 +90,9 @@ pub(super) fn send(context: &Context, exchange: Option<Exchange>) -> Result<Opti
 
 /// Carries bytes until the command has ended.
 fn converse(console: &Arc<dyn Console>, mut stream: UnixStream, received: Vec<u8>) -> Result<Ended, Failure> {
-    let to = stream.try_clone().map_err(|error| Failure::internal(format!("no descriptor is left: {error}")))?;
+    let to = stream
+        .try_clone()
+        .map_err(|error| Failure::internal(("error.no_descriptor", json!({ "reason": error.to_string() }))))?;
     let conversation = Conversation { to: Arc::new(Mutex::new(to)), console: Arc::clone(console), reading: None };
     let to = Arc::clone(&conversation.to);
     let terminals = Arc::clone(console);
@@ -133,11 +136,8 @@ fn request(dirs: &Dirs, exchange: Option<Exchange>, console: &dyn Console) -> Re
 fn refused(refusal: Refusal) -> Result<(), Failure> {
     match refusal.why {
         Why::OtherHome | Why::Stopping => Ok(()),
-        Why::OtherVersion => Err(Failure::refused(
-            refusal.error,
-            "stop the daemon and start the new one: metnos serve. Nothing was changed",
-        )),
-        Why::Busy => Err(Failure::refused(refusal.error, "run it again in a moment")),
+        Why::OtherVersion => Err(Failure::refused(refusal.error, by("next.restart_daemon"))),
+        Why::Busy => Err(Failure::refused(refusal.error, by("next.again_soon"))),
         Why::Malformed => Err(Failure::internal(refusal.error)),
     }
 }
@@ -147,10 +147,7 @@ fn went_away(error: &io::Error) -> Failure {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => String::new(),
         _ => format!(": {error}"),
     };
-    Failure::failed(
-        format!("the daemon went away before the command had ended{why}"),
-        "run metnos turn list to see what was done; what was left open is settled by then. metnos serve starts it again",
-    )
+    Failure::failed(("error.daemon_gone", json!({ "why": why })), by("next.see_turns"))
 }
 
 /// What came of a request.

@@ -8,6 +8,7 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::console::{self, Heard, Stream, Wanted};
+use super::output::by;
 use super::{Context, Failure, output};
 
 /// Keep credentials.
@@ -35,30 +36,34 @@ pub(super) fn run(context: &Context, command: &Credential) -> Result<u8, Failure
             if context.global.json {
                 output::result_json(&json!({ "credentials": names }));
             } else {
-                output::result(&if names.is_empty() { "no credentials".to_owned() } else { names.join("\n") });
+                output::result(&if names.is_empty() {
+                    context.text(&instance, "credential.none", &json!({}))
+                } else {
+                    names.join("\n")
+                });
             }
         }
         Credential::Set { name } => {
             let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
             if name.is_empty() || !plain {
-                return Err(Failure::usage("a name has letters, digits, - _ and .", "metnos credential set weather"));
+                return Err(Failure::usage(by("error.bad_name"), "metnos credential set weather"));
             }
             let value = read_value(name, "printf %s VALUE | metnos credential set NAME")?;
             let redactor = Redactor::new(instance.keys.derived("metnos redaction key v1"), Vec::new());
             let keyed_hash = redactor.keyed_hash(value.expose_secret());
             instance.set_credential(name, value)?;
             instance.record("instance", vec![CredentialSet { name: name.clone(), keyed_hash }.into()])?;
-            done(context, &format!("{name} is stored, encrypted"));
+            done(context, &context.text(&instance, "credential.stored", &json!({ "name": name })));
         }
         Credential::Remove { name } => {
             if !instance.remove_credential(name)? {
                 return Err(Failure::refused(
-                    format!("there is no credential {name}"),
-                    "metnos credential list shows the names",
+                    ("error.no_credential", json!({ "name": name })),
+                    by("next.list_credentials"),
                 ));
             }
             instance.record("instance", vec![CredentialRemoved { name: name.clone() }.into()])?;
-            done(context, &format!("{name} is forgotten"));
+            done(context, &context.text(&instance, "credential.forgotten", &json!({ "name": name })));
         }
     }
     Ok(0)
@@ -79,7 +84,9 @@ pub(super) fn read_value(name: &str, how: &str) -> Result<Secret, Failure> {
     if console.is_terminal(Stream::In) {
         output::aside(&format!("type the value of {name}, then Enter and Ctrl-D (it is shown while you type):"));
     }
-    let unreadable = |error: &dyn std::error::Error| Failure::usage(format!("the value cannot be read: {error}"), how);
+    let unreadable = |error: &dyn std::error::Error| {
+        Failure::usage(("error.value_unreadable", json!({ "reason": error.to_string() })), how)
+    };
     let bytes = match console.read(Wanted::All(64 << 10), None).map_err(|error| unreadable(&error))? {
         Heard::Bytes(bytes) => Zeroizing::new(bytes),
         Heard::Ended | Heard::Cancelled => Zeroizing::default(),
@@ -87,7 +94,7 @@ pub(super) fn read_value(name: &str, how: &str) -> Result<Secret, Failure> {
     let text = std::str::from_utf8(&bytes).map_err(|error| unreadable(&error))?;
     let value = text.trim_end_matches(['\n', '\r']);
     if value.is_empty() {
-        return Err(Failure::usage("the value is empty", how));
+        return Err(Failure::usage(by("error.value_empty"), how));
     }
     Ok(Secret::from(value.to_owned()))
 }

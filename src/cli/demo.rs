@@ -6,8 +6,8 @@ use super::ask::{self, Approve};
 use super::{Context, Failure, Global, interrupt, output};
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
-    let scratch =
-        Scratch::make().map_err(|error| Failure::internal(format!("no throw-away folder can be made: {error}")))?;
+    let scratch = Scratch::make()
+        .map_err(|error| Failure::internal(("error.throwaway", json!({ "reason": error.to_string() }))))?;
     let home = scratch.0.join("home");
     let global = Global { home: Some(home), json: false, ..context.global.clone() };
     let inner = Context { global, variables: context.variables.clone(), served: None };

@@ -13,6 +13,7 @@ use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
 
 use super::Failure;
+use serde_json::json;
 
 /// How many lines are remembered.
 const REMEMBERED: usize = 1000;
@@ -71,7 +72,7 @@ impl Editor {
 }
 
 fn broken(error: &ReadlineError) -> Failure {
-    Failure::internal(format!("the terminal cannot be read: {error}"))
+    Failure::internal(("error.terminal_unreadable", json!({ "reason": error.to_string() })))
 }
 
 /// The conversation goes on without what the file would have held.

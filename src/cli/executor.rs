@@ -10,6 +10,7 @@ use metnos_projections::machines::turn::decide::trouble;
 use serde_json::{Value, json};
 
 use super::ask::{self, Approve};
+use super::output::by;
 use super::{Context, Failure, console, output, terminal};
 use crate::engine;
 use crate::gateway::call::{Around, PreparedCall};
@@ -100,7 +101,9 @@ fn list(context: &Context) -> Result<u8, Failure> {
         rows.push(vec![name.clone(), current, state(entry.life), output::short(&description.unwrap_or_default(), 70)]);
     }
     if !context.global.json {
-        output::result(&output::table(&["executor", "version", "state", "what it does"], &rows));
+        let heading = |name: &str| context.text(&instance, &format!("executor.heading_{name}"), &json!({}));
+        let headings = ["executor", "version", "state", "does"].map(heading);
+        output::result(&output::table(&headings.each_ref().map(String::as_str), &rows));
     }
     Ok(0)
 }
@@ -109,8 +112,8 @@ fn show(context: &Context, name: &str) -> Result<u8, Failure> {
     let instance = context.instance()?;
     let catalog = instance.catalog();
     let found = catalog.find(name);
-    let (name, entry) = found
-        .ok_or_else(|| Failure::refused(format!("there is no executor {name}"), "metnos executor list shows them"))?;
+    let (name, entry) =
+        found.ok_or_else(|| Failure::refused(("error.no_executor", json!({ "name": name })), by("next.executors")))?;
     let current = entry.current.clone().unwrap_or_default();
     let version = entry.versions.get(&current);
     let signed = version.and_then(|version| version.signed.as_ref());
@@ -159,7 +162,7 @@ fn show(context: &Context, name: &str) -> Result<u8, Failure> {
 fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u8, Failure> {
     let args: Value = serde_json::from_str(args).ok().filter(Value::is_object).ok_or_else(|| {
         Failure::usage(
-            "--args is no JSON object",
+            by("error.args_no_object"),
             "metnos executor run get_now --args '{\"timezone\": \"Europe/Rome\"}'",
         )
     })?;
@@ -187,16 +190,13 @@ fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u
         output::json_text(&serde_json::to_string_pretty(&result).unwrap_or_default());
     } else {
         let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        return Err(Failure::refused(
-            format!("{}: {}", text("error_class"), text("error")),
-            "metnos executor show NAME says what it takes",
-        ));
+        return Err(Failure::refused(format!("{}: {}", text("error_class"), text("error")), by("next.executor_args")));
     }
     Ok(u8::from(!good))
 }
 
 fn refused(error: &LoadError) -> Failure {
-    Failure::refused(format!("{}: {error}", error.class()), "metnos executor list shows the executors")
+    Failure::refused(format!("{}: {error}", error.class()), by("next.executors"))
 }
 
 fn caged(
@@ -290,10 +290,10 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
         match engine::Person::consent(&person, "call", &text, context.language(&instance)) {
             engine::Answer::Yes(_) => {}
             engine::Answer::No(_) | engine::Answer::Late | engine::Answer::Cancelled => {
-                return Err(Failure::refused("it was not added", "run it again when you are sure"));
+                return Err(Failure::refused(by("error.not_added"), by("next.when_sure")));
             }
             engine::Answer::Nobody | engine::Answer::Later => {
-                return Err(Failure::needs_person(text, "answer at a terminal, or give --yes as the host's own user"));
+                return Err(Failure::needs_person(text, by("next.terminal_or_yes")));
             }
         }
     }
@@ -304,12 +304,8 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
             &json!({ "ok": true, "name": birth.name, "version": birth.version, "cases": birth.cases.len() }),
         );
     } else {
-        output::result(&format!(
-            "{} {} is signed and active; {} birth cases passed",
-            birth.name,
-            birth.version,
-            birth.cases.len()
-        ));
+        let values = json!({ "name": birth.name, "version": birth.version, "count": birth.cases.len() });
+        output::result(&context.text(&instance, "executor.added", &values));
     }
     Ok(0)
 }
@@ -320,13 +316,14 @@ fn switch(context: &Context, name: &str, enabled: bool) -> Result<u8, Failure> {
     let command = Command::Switch { name: name.to_owned(), enabled, by: "owner".to_owned() };
     instance
         .change(&format!("executor/{name}"), Vec::new(), |projected| decide(&projected.catalog, command))?
-        .map_err(|error| Failure::refused(error.to_string(), "metnos executor list shows the executors"))?;
+        .map_err(|error| Failure::refused(error.to_string(), by("next.executors")))?;
     ask::follow(context, &instance);
     let now = if enabled { "enabled" } else { "disabled" };
     if context.global.json {
         output::result_json(&json!({ "ok": true, "name": name, "state": now }));
     } else {
-        output::result(&format!("{name} is {now}"));
+        let values = json!({ "name": name, "enabled": enabled });
+        output::result(&context.text(&instance, "executor.switched", &values));
     }
     Ok(0)
 }
@@ -353,7 +350,8 @@ fn verify(context: &Context) -> Result<u8, Failure> {
         for (name, reason) in &bad {
             output::result(&context.text(&instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
         }
-        output::result(&format!("{} active, each as it was signed; {} quarantined", active.len(), bad.len()));
+        let values = json!({ "count": active.len(), "bad": bad.len() });
+        output::result(&context.text(&instance, "executor.verified", &values));
     }
     Ok(u8::from(!bad.is_empty()))
 }

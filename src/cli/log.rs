@@ -8,6 +8,7 @@ use metnos_log::envelope::Body;
 use metnos_log::store::Damage;
 use serde_json::{Value, json};
 
+use super::output::by;
 use super::{Context, Failure, console, output};
 use crate::instance::Instance;
 use crate::signing::hex;
@@ -58,15 +59,11 @@ fn status(context: &Context, instance: &Instance) -> Result<u8, Failure> {
         );
     } else {
         let since = first.map(|first| output::moment(first, &instance.settings.zone)).unwrap_or_default();
-        output::result(&format!(
-            "log      {}\nevents   {} since {since}\nhead     {}\nfile     {} ({} KiB, format {})",
-            instance.log.id(),
-            head.size,
-            hex(&head.head),
-            instance.dirs.log().display(),
-            bytes.div_ceil(1024),
-            metnos_log::store::FORMAT
-        ));
+        let values = json!({
+            "id": instance.log.id(), "events": head.size, "since": since, "head": hex(&head.head),
+            "file": instance.dirs.log(), "kib": bytes.div_ceil(1024), "format": metnos_log::store::FORMAT,
+        });
+        output::result(&context.text(instance, "log.status", &values));
     }
     Ok(0)
 }
@@ -149,8 +146,8 @@ fn show(context: &Context, instance: &Instance, seq: u64) -> Result<u8, Failure>
     let reader = instance.log.reader();
     let found = reader.event(seq)?.ok_or_else(|| {
         Failure::refused(
-            format!("there is no event {seq}"),
-            format!("the log has events 1 to {}", instance.log.head().size),
+            ("error.no_event", json!({ "seq": seq })),
+            ("next.events", json!({ "last": instance.log.head().size })),
         )
     })?;
     let recorded = reader.rehydrated(found)?;
@@ -163,10 +160,6 @@ fn show(context: &Context, instance: &Instance, seq: u64) -> Result<u8, Failure>
     Ok(0)
 }
 
-fn format_unknown(seq: u64, kind: &str) -> String {
-    format!("{seq} is of the kind {kind}, which this program does not know")
-}
-
 fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
     match instance.log.reader().verify(|done, total| tracing::info!(done, total, "verified")) {
         Ok(verified) => {
@@ -177,19 +170,15 @@ fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
                     "unknown": verified.unknown.iter().map(|(seq, kind)| json!({ "seq": seq, "kind": kind })).collect::<Vec<_>>(),
                 }));
             } else {
-                let mut text = format!(
-                    "good: {} events, {} blobs, {} erased\nhead        {}\nrange root  {}",
-                    verified.head.size,
-                    verified.blobs,
-                    verified.erased,
-                    hex(&verified.head.head),
-                    hex(&verified.range_root)
-                );
+                let values = json!({
+                    "events": verified.head.size, "blobs": verified.blobs, "erased": verified.erased,
+                    "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
+                });
+                output::result(&context.text(instance, "log.verified", &values));
                 for (seq, kind) in &verified.unknown {
-                    text.push_str("\nnote: event ");
-                    text.push_str(&format_unknown(*seq, kind));
+                    let values = json!({ "seq": seq, "kind": kind });
+                    output::result(&context.text(instance, "log.unknown", &values));
                 }
-                output::result(&text);
             }
             Ok(0)
         }
@@ -202,10 +191,7 @@ fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
                 output::result_json(&json!({ "ok": false, "seq": seq, "error": damage.to_string() }));
                 return Ok(1);
             }
-            Err(Failure::refused(
-                format!("the log is damaged: {damage}"),
-                "keep the file as it is and copy it before anything else",
-            ))
+            Err(Failure::refused(("error.log_damaged", json!({ "reason": damage.to_string() })), by("next.keep_file")))
         }
     }
 }

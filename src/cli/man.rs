@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory};
 use clap_mangen::Man as Page;
 use serde_json::json;
 
+use super::output::by;
 use super::{Cli, Context, Failure, output};
 
 /// Print a page of the manual, to be shown by: metnos man | man -l -
@@ -52,8 +53,11 @@ fn page(words: &[String]) -> Result<String, Failure> {
     for word in words {
         let Some(found) = command.find_subcommand(word) else {
             return Err(Failure::refused(
-                format!("there is no command «{word}» in {}", command.get_display_name().unwrap_or("metnos")),
-                "metnos --help lists the commands",
+                (
+                    "error.no_subcommand",
+                    json!({ "word": word, "command": command.get_display_name().unwrap_or("metnos") }),
+                ),
+                by("next.commands"),
             ));
         };
         command = found.clone();
@@ -67,8 +71,8 @@ fn page(words: &[String]) -> Result<String, Failure> {
 fn write(folder: &Path) -> Result<usize, Failure> {
     let refuse = |error: std::io::Error| {
         Failure::refused(
-            format!("pages cannot be written to {}: {error}", folder.display()),
-            "choose a folder that you can write to",
+            ("error.pages_unwritten", json!({ "folder": folder, "reason": error.to_string() })),
+            by("next.writable_folder"),
         )
     };
     std::fs::create_dir_all(folder).map_err(refuse)?;

@@ -9,8 +9,12 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use metnos_projections::messages::Language;
+use serde_json::json;
+
 use super::Cli;
-use super::output::Failure;
+use super::output::{Failure, by};
+use crate::config::Variables;
 
 /// Options that a sentence may come with, those with a value of their own last.
 const PLAIN: [&str; 3] = ["--json", "--quiet", "--yes"];
@@ -24,8 +28,18 @@ pub(super) fn told(error: &clap::Error, words: &[OsString]) -> ExitCode {
         error.print().ok();
         return ExitCode::from(code);
     };
-    failure.print(words.iter().any(|word| word == "--json"));
+    failure.print(words.iter().any(|word| word == "--json"), language(words));
     ExitCode::from(failure.code)
+}
+
+/// The language of a command line that says no more than its words.
+fn language(words: &[OsString]) -> Language {
+    let Split { options, .. } = split(words);
+    let mut given = options.iter().skip_while(|option| *option != "--lang").skip(1);
+    let joined = || options.iter().find_map(|option| option.strip_prefix("--lang="));
+    let variables = Variables::read();
+    let said = given.next().map(String::as_str).or_else(joined).map(str::to_owned);
+    said.or(variables.language).or(variables.locale).and_then(|said| Language::parse(&said)).unwrap_or_default()
 }
 
 /// The words of a command line: options, and the rest.
@@ -64,7 +78,7 @@ fn sentence_alone(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
             if first.trim().is_empty() || (is_word && named(error, ContextKind::SuggestedSubcommand).is_some()) {
                 return None;
             }
-            let message = format!("«{}» is no command", super::output::short(first, 60));
+            let message = ("error.no_command", json!({ "word": super::output::short(first, 60) })).into();
             match meant.as_deref().filter(|_| rest.len() > 1) {
                 Some("ask") => ("ask", message, &rest[1..]),
                 Some("plan") => ("plan", message, &rest[1..]),
@@ -72,20 +86,15 @@ fn sentence_alone(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
             }
         }
         ErrorKind::UnknownArgument if matches!(first.as_str(), "ask" | "plan") && rest.len() > 2 => {
-            (first.as_str(), "a sentence is one argument, in quotes".to_owned(), &rest[1..])
+            (first.as_str(), by("error.one_argument"), &rest[1..])
         }
         _ => return None,
     };
     let mut line = vec!["metnos".to_owned(), verb.to_owned()];
     line.extend(options);
     line.push(quoted(&joined(said)));
-    let mut hint = format!("a sentence goes like this: {}", line.join(" "));
-    if let Some(meant) = meant.filter(|meant| meant != verb) {
-        hint.push_str("\nhint: or did you mean the command metnos ");
-        hint.push_str(&meant);
-        hint.push('?');
-    }
-    Some(Failure::usage(message, hint))
+    let meant = meant.filter(|meant| meant != verb);
+    Some(Failure::usage(message, ("next.sentence", json!({ "line": line.join(" "), "meant": meant }))))
 }
 
 fn named(error: &clap::Error, kind: ContextKind) -> Option<String> {
@@ -145,6 +154,7 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use metnos_projections::messages::Messages;
 
     use super::*;
 
@@ -157,7 +167,8 @@ mod tests {
     fn goes(line: &[&str], expected: &str) {
         let failure = failure(line).expect("it is taken for a sentence");
         assert_eq!(failure.code, 2);
-        assert!(failure.hint.as_ref().is_some_and(|hint| hint.contains(expected)), "{failure:?}");
+        let hint = failure.next_step(&Messages::embedded(), Language::En);
+        assert!(hint.is_some_and(|hint| hint.contains(expected)), "{failure:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use metnos_projections::machines::mnestome::{Direction, Edge, Mnestome, dot, ret
 use metnos_projections::projection::Projection;
 use serde_json::{Value, json};
 
+use super::output::by;
 use super::{Context, Failure, actor, output};
 use crate::instance::{Instance, now};
 use crate::projector::Until;
@@ -117,7 +118,7 @@ pub(super) fn run(context: &Context, command: &Mnest) -> Result<u8, Failure> {
                 retag(&then.mnestome, id, tags).map(|events| ("mnestome".to_owned(), events))
             };
             let decided = instance.decide(events)?;
-            decided.map_err(|rejection| Failure::refused(rejection.to_string(), "metnos mnest list shows the ids"))?;
+            decided.map_err(|rejection| Failure::refused(rejection.to_string(), by("next.mnests")))?;
             actor::done(context, &instance, "mnest.tagged", &json!({ "id": id, "tags": tags }));
         }
         Mnest::Protos => protos(context, &instance, &mnestome, now),
@@ -179,7 +180,7 @@ fn shown(context: &Context, instance: &Instance, edges: &[Edge<'_>]) {
 /// One mnest and the turns that made it, which only the log knows.
 fn show(context: &Context, instance: &Instance, mnestome: &Mnestome, (id, now): (&str, Micros)) -> Result<(), Failure> {
     let edge = mnestome.find(id, now);
-    let none = || Failure::refused(format!("there is no mnest {id}"), "metnos mnest list shows the ids");
+    let none = || Failure::refused(("error.no_mnest", json!({ "id": id })), by("next.mnests"));
     let edge = edge.ok_or_else(none)?;
     let mnest = edge.mnest;
     let mut turns = Vec::new();

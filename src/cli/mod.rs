@@ -50,7 +50,7 @@ use clap::{Args, Parser, Subcommand};
 use metnos_log::OpenError;
 use metnos_projections::messages::Language;
 
-use crate::config::{Flags, Variables};
+use crate::config::{Dirs, Flags, Settings, Variables};
 use crate::instance::{Instance, InstanceError};
 use crate::loader::{self, check, seeds};
 use crate::projector::Until;
@@ -252,7 +252,7 @@ impl Context {
     /// The exit code; a failure is printed.
     fn told(&self, outcome: Result<u8, Failure>) -> u8 {
         outcome.unwrap_or_else(|failure| {
-            failure.print(self.global.json);
+            failure.print(self.global.json, self.spoken());
             failure.code
         })
     }
@@ -311,8 +311,8 @@ impl Context {
         let level = self.variables.log_level.clone().unwrap_or_else(|| "warn".to_owned());
         let filter = tracing_subscriber::EnvFilter::try_new(format!("metnos={level}")).map_err(|_| {
             Failure::usage(
-                format!("METNOS_LOG_LEVEL = «{level}» is not possible"),
-                "use error, warn, info, debug or trace",
+                ("error.bad_log_level", serde_json::json!({ "level": level })),
+                output::by("next.log_levels"),
             )
         })?;
         let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time();
@@ -431,11 +431,10 @@ impl Context {
         let alive = lock::settle(&instance.dirs.data.join("cages"), CAGE_PATIENCE);
         match alive {
             Ok(alive) if alive.is_empty() => Ok(()),
-            Ok(alive) => Err(Failure::internal(format!(
-                "{} executors of an earlier command still run; try again in a moment",
-                alive.len()
-            ))),
-            Err(error) => Err(Failure::internal(format!("the cages of earlier commands cannot be looked at: {error}"))),
+            Ok(alive) => Err(Failure::internal(("error.cages_alive", serde_json::json!({ "count": alive.len() })))),
+            Err(error) => {
+                Err(Failure::internal(("error.cages_unseen", serde_json::json!({ "reason": error.to_string() }))))
+            }
         }
     }
 
@@ -473,6 +472,20 @@ impl Context {
         if self.served.is_some() { CHECKPOINT_EVERY } else { 0 }
     }
 
+    /// The language of what is said where no instance is open.
+    fn spoken(&self) -> Language {
+        let set = || {
+            if let Some(served) = &self.served {
+                return served.instance.settings.language;
+            }
+            let dirs = Dirs::resolve(self.global.home.as_deref(), &self.variables).ok()?;
+            let settings = Settings::resolve(&dirs.config.join("metnos.toml"), &self.flags(), &self.variables);
+            let said = self.variables.language.as_deref().or(self.variables.locale.as_deref());
+            settings.map_or_else(|_| said.and_then(Language::parse), |settings| settings.language)
+        };
+        self.global.lang.or_else(set).unwrap_or_default()
+    }
+
     fn language(&self, instance: &Instance) -> Language {
         self.global.lang.or(instance.settings.language).unwrap_or_default()
     }
@@ -481,9 +494,7 @@ impl Context {
     fn refuse_past(&self) -> Result<(), Failure> {
         match self.global.at {
             None => Ok(()),
-            Some(_) => {
-                Err(Failure::usage("--at looks back; nothing can be done at another moment than now", "leave --at out"))
-            }
+            Some(_) => Err(Failure::usage(output::by("error.past"), output::by("next.no_at"))),
         }
     }
 

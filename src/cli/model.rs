@@ -21,8 +21,11 @@ pub(super) enum Model {
     },
 }
 
-/// How a model is bound.
-const HOW: &str = "metnos config set runtime.llm.wise.base_url http://127.0.0.1:8080 binds one";
+/// Nothing is bound, to this tier or at all.
+fn unbound(tier: Option<&str>) -> Failure {
+    let hint = ("next.bind_model", json!({ "tier": tier.unwrap_or("wise") }));
+    Failure::refused(("error.no_model", json!({ "tier": tier })), hint)
+}
 
 pub(super) fn run(context: &Context, command: &Model) -> Result<u8, Failure> {
     let instance = context.instance()?;
@@ -56,8 +59,9 @@ fn list(context: &Context, instance: &Instance) {
         })
         .collect();
     if rows.is_empty() {
-        output::result("no model is bound");
-        return context.say(&format!("hint: {HOW}"));
+        output::result(&context.text(instance, "error.no_model", &json!({ "tier": null })));
+        let hint = context.text(instance, "next.bind_model", &json!({ "tier": "wise" }));
+        return context.say(&format!("hint: {hint}"));
     }
     output::result(&output::table(&["tier", "provider", "server", "model", "key", ""], &rows));
 }
@@ -65,24 +69,18 @@ fn list(context: &Context, instance: &Instance) {
 fn test(context: &Context, instance: &Instance, tier: Option<&str>) -> Result<u8, Failure> {
     let llm = &instance.settings.llm;
     let binding = match tier {
-        None => llm.proposer("metis").ok_or_else(|| Failure::refused("no model is bound", HOW))?,
+        None => llm.proposer("metis").ok_or_else(|| unbound(None))?,
         Some(tier) if !TIERS.contains(&tier) => {
-            return Err(Failure::usage(
-                format!("there is no tier {tier}"),
-                format!("the tiers are {}", TIERS.join(", ")),
-            ));
+            let hint = ("next.tiers", json!({ "tiers": TIERS.join(", ") }));
+            return Err(Failure::usage(("error.no_tier", json!({ "tier": tier })), hint));
         }
-        Some(tier) => llm
-            .get(tier)
-            .ok_or_else(|| Failure::refused(format!("no model is bound to {tier}"), HOW.replace("wise", tier)))?,
+        Some(tier) => llm.get(tier).ok_or_else(|| unbound(Some(tier)))?,
     };
     let key = match &binding.credential {
         None => None,
         Some(name) => Some(instance.credential(name).ok_or_else(|| {
-            Failure::refused(
-                format!("there is no credential {name}"),
-                format!("metnos credential set {name} stores it"),
-            )
+            let name = json!({ "name": name });
+            Failure::refused(("error.no_credential", name.clone()), ("next.store_credential", name))
         })?),
     };
     let props = instance.models.props(binding, key.as_ref());
@@ -135,20 +133,15 @@ fn request(binding: &Binding) -> Request {
 }
 
 fn failed(binding: &Binding, unanswered: &Unanswered) -> Failure {
-    let message = format!("{} did not answer ({}): {}", binding.base_url, unanswered.class, unanswered.reason);
+    let values = json!({ "server": binding.base_url, "class": unanswered.class, "reason": unanswered.reason });
     let hint = match unanswered.class.as_str() {
-        "network" => "is the server running? llama-server --jinja -m MODEL.gguf starts one".to_owned(),
-        "unauthorized" | "forbidden" => {
-            format!(
-                "metnos credential set NAME stores the key; metnos config set runtime.llm.{}.credential NAME names it",
-                binding.tier
-            )
-        }
-        "timeout" => format!("metnos config set runtime.llm.{}.timeout_s 600 gives it more time", binding.tier),
-        "budget_exceeded" => "the account's limit is reached: see the provider's page".to_owned(),
-        "not_found" => format!("metnos config set runtime.llm.{}.model NAME names another model", binding.tier),
-        "unparseable" => "the model's answer could not be read: another model or template may do better".to_owned(),
-        _ => "the server's own log says more".to_owned(),
+        "network" => "next.model_network",
+        "unauthorized" | "forbidden" => "next.model_key",
+        "timeout" => "next.model_time",
+        "budget_exceeded" => "next.model_limit",
+        "not_found" => "next.model_name",
+        "unparseable" => "next.model_other",
+        _ => "next.model_log",
     };
-    Failure::failed(message, hint)
+    Failure::failed(("error.model_silent", values), (hint, json!({ "tier": binding.tier })))
 }

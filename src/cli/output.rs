@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::error::Error;
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::console::{self, Stream};
 use super::fit::{self, Lines};
 use crate::config::ConfigError;
 use crate::config::credentials::CredentialError;
+use crate::config::settings::Source;
 use crate::engine::EngineError;
 use crate::export::audit::ExportError;
 use crate::instance::InstanceError;
@@ -17,61 +18,102 @@ use crate::loader::InstallError;
 use crate::sandbox::SandboxError;
 use metnos_log::OpenError;
 use metnos_log::store::ReadError;
+use metnos_projections::messages::{Language, Messages};
 use metnos_projections::visible;
 
 pub(super) use crate::why::{plain, short};
+
+/// What a person is told: a text by its key in `prompts/*/messages.toml`, or one that is the same in every language (a
+/// command line, what a library said).
+#[derive(Debug)]
+pub(super) enum Said {
+    Plain(String),
+    Keyed(&'static str, Value),
+}
+
+/// The text of a key that takes no values.
+pub(super) const fn by(key: &'static str) -> Said {
+    Said::Keyed(key, Value::Null)
+}
+
+impl Said {
+    /// In one language.
+    fn in_language(&self, messages: &Messages, language: Language) -> String {
+        match self {
+            Self::Plain(text) => text.clone(),
+            Self::Keyed(key, values) => messages.say(language, key, values),
+        }
+    }
+}
+
+impl From<String> for Said {
+    fn from(text: String) -> Self {
+        Self::Plain(text)
+    }
+}
+
+impl From<&str> for Said {
+    fn from(text: &str) -> Self {
+        Self::Plain(text.to_owned())
+    }
+}
+
+impl From<(&'static str, Value)> for Said {
+    fn from((key, values): (&'static str, Value)) -> Self {
+        Self::Keyed(key, values)
+    }
+}
 
 /// Why a command ends otherwise than well.
 #[derive(Debug)]
 pub(super) struct Failure {
     /// The exit code.
     pub code: u8,
-    message: String,
+    message: Said,
     /// What to do next.
-    pub hint: Option<String>,
+    hint: Option<Said>,
     /// Whether a daemon has the log, which can carry the command out.
     pub is_served: bool,
 }
 
 impl Failure {
     /// Refused or not found.
-    pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn refused(message: impl Into<Said>, hint: impl Into<Said>) -> Self {
         Self { code: 1, message: message.into(), hint: Some(hint.into()), is_served: false }
     }
 
     /// Wrong usage.
-    pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: 2, message: message.into(), hint: Some(hint.into()), is_served: false }
+    pub(super) fn usage(message: impl Into<Said>, hint: impl Into<Said>) -> Self {
+        Self { code: 2, ..Self::refused(message, hint) }
     }
 
     /// Something failed that the person cannot mend by another command.
-    pub(super) fn internal(message: impl Into<String>) -> Self {
+    pub(super) fn internal(message: impl Into<Said>) -> Self {
         Self { code: 2, message: message.into(), hint: None, is_served: false }
     }
 
     /// Something failed; the hint says how to find out what was done.
-    pub(super) fn failed(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: 2, message: message.into(), hint: Some(hint.into()), is_served: false }
+    pub(super) fn failed(message: impl Into<Said>, hint: impl Into<Said>) -> Self {
+        Self::usage(message, hint)
     }
 
     /// A daemon has the log. Only told where it goes away again before it has taken the command.
     pub(super) fn served() -> Self {
-        let hint = "run it again: either the daemon takes it, or the log is free";
-        Self { is_served: true, ..Self::failed("a daemon has the log and does not take the command", hint) }
+        Self { is_served: true, ..Self::failed(by("error.daemon_deaf"), by("next.daemon_or_log")) }
     }
 
     /// A person is needed and none is there.
-    pub(super) fn needs_person(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: 3, message: message.into(), hint: Some(hint.into()), is_served: false }
+    pub(super) fn needs_person(message: impl Into<Said>, hint: impl Into<Said>) -> Self {
+        Self { code: 3, ..Self::refused(message, hint) }
     }
 
     /// The person, or the system, ended the command.
     pub(super) fn interrupted() -> Self {
-        Self { code: super::interrupt::code(), message: "interrupted".to_owned(), hint: None, is_served: false }
+        Self { code: super::interrupt::code(), ..Self::internal(by("error.interrupted")) }
     }
 
     /// An error with its causes.
-    fn of(error: &dyn Error, hint: Option<&str>) -> Self {
+    fn of(error: &dyn Error, hint: Option<Said>) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
@@ -82,17 +124,25 @@ impl Failure {
             }
             cause = error.source();
         }
-        Self { code: 2, message, hint: hint.map(str::to_owned), is_served: false }
+        Self { code: 2, message: message.into(), hint, is_served: false }
+    }
+
+    /// What to do next, in one language.
+    pub(super) fn next_step(&self, messages: &Messages, language: Language) -> Option<String> {
+        self.hint.as_ref().map(|hint| hint.in_language(messages, language))
     }
 
     /// Prints it on stderr; with `json` also as an object on stdout.
-    pub(super) fn print(&self, json: bool) {
-        aside(&format!("error: {}", self.message));
-        if let Some(hint) = &self.hint {
+    pub(super) fn print(&self, json: bool, language: Language) {
+        let messages = Messages::embedded();
+        let message = self.message.in_language(&messages, language);
+        let hint = self.next_step(&messages, language);
+        aside(&format!("error: {message}"));
+        if let Some(hint) = &hint {
             aside(&format!("hint: {hint}"));
         }
         if json {
-            result_json(&json!({ "ok": false, "error": self.message, "hint": self.hint, "exit": self.code }));
+            result_json(&json!({ "ok": false, "error": message, "hint": hint, "exit": self.code }));
         }
     }
 }
@@ -100,29 +150,21 @@ impl Failure {
 impl From<InstanceError> for Failure {
     fn from(error: InstanceError) -> Self {
         let hint = match &error {
-            InstanceError::Log(OpenError::Busy { .. }) => "wait for the other command to finish, then run this again",
-            InstanceError::Log(OpenError::Newer { .. }) => {
-                "run the newer metnos that wrote this log; nothing was changed"
-            }
-            InstanceError::Log(OpenError::Damaged { .. }) => {
-                "keep the file; nothing was changed. Copy it elsewhere before you try anything"
-            }
-            InstanceError::Log(OpenError::Io { .. }) | InstanceError::Dirs(_) => {
-                "choose a folder that you can write to: metnos --home DIR …, or see metnos doctor"
-            }
-            InstanceError::Config(error) => return Self::of(error, Some(&error.next_step())),
-            InstanceError::Key(crate::signing::KeyError::Exposed { .. }) => "make it private: chmod 600 on that file",
-            InstanceError::Key(_) => "restore the key from your backup; without it this instance cannot sign",
-            InstanceError::Credentials(_) => "restore the file that belongs to this instance's key",
-            InstanceError::ForeignKey { .. } => "restore config/keys from your backup; nothing was changed",
-            InstanceError::LogLost { .. } => {
-                "restore the log from your backup; to begin anew, move the workspace's executors folder away first"
-            }
-            InstanceError::DiskFull { .. } => "free some space; nothing was lost",
-            InstanceError::Read(_) => "run metnos log verify",
-            InstanceError::Append(_) => "run the command again: what is on disk is known after reopening",
+            InstanceError::Log(OpenError::Busy { .. }) => "next.other_command",
+            InstanceError::Log(OpenError::Newer { .. }) => "next.newer",
+            InstanceError::Log(OpenError::Damaged { .. }) => "next.damaged",
+            InstanceError::Log(OpenError::Io { .. }) | InstanceError::Dirs(_) => "next.choose_home",
+            InstanceError::Config(error) => return Self::of(error, Some(error.next_step())),
+            InstanceError::Key(crate::signing::KeyError::Exposed { .. }) => "next.private_key",
+            InstanceError::Key(_) => "next.restore_key",
+            InstanceError::Credentials(_) => "next.restore_credentials",
+            InstanceError::ForeignKey { .. } => "next.restore_keys",
+            InstanceError::LogLost { .. } => "next.restore_log",
+            InstanceError::DiskFull { .. } => "next.free_space",
+            InstanceError::Read(_) => "next.verify_log",
+            InstanceError::Append(_) => "next.after_reopening",
         };
-        Self::of(&error, Some(hint))
+        Self::of(&error, Some(by(hint)))
     }
 }
 
@@ -130,20 +172,36 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Instance(error) => error.into(),
-            other => Self::of(&other, Some("run metnos log verify; what was acknowledged is not lost")),
+            other => Self::of(&other, Some(by("next.verify_nothing_lost"))),
         }
     }
 }
 
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
-        Self::of(&error, Some("run metnos log verify"))
+        Self::of(&error, Some(by("next.verify_log")))
+    }
+}
+
+impl ConfigError {
+    /// What to do about it.
+    fn next_step(&self) -> Said {
+        match self {
+            Self::Value { key, from: Source::Environment, .. } => {
+                let variable = format!("METNOS_{}", key.replace('.', "_").to_uppercase());
+                ("next.unset", json!({ "name": variable })).into()
+            }
+            Self::Value { from: Source::Flag, .. } => by("next.flags"),
+            Self::Value { key, .. } => ("next.set_setting", json!({ "key": key })).into(),
+            Self::File(_) | Self::Io { .. } => by("next.correct_file"),
+            Self::Unknown { .. } => by("next.settings"),
+        }
     }
 }
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::of(&error, Some(&error.next_step()))
+        Self::of(&error, Some(error.next_step()))
     }
 }
 
@@ -155,7 +213,7 @@ impl From<CredentialError> for Failure {
 
 impl From<SandboxError> for Failure {
     fn from(error: SandboxError) -> Self {
-        Self::of(&error, Some("metnos doctor says what is missing"))
+        Self::of(&error, Some(by("next.doctor")))
     }
 }
 
@@ -168,7 +226,7 @@ impl From<ExportError> for Failure {
 impl From<InstallError> for Failure {
     fn from(error: InstallError) -> Self {
         let code = if matches!(error, InstallError::Instance(_) | InstallError::Sandbox(_)) { 2 } else { 1 };
-        Self { code, ..Self::of(&error, Some("mend the executor's files, then run metnos executor check DIR")) }
+        Self { code, ..Self::of(&error, Some(by("next.mend_executor"))) }
     }
 }
 

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use metnos_log::{Event, Recorded};
+use metnos_projections::messages::Messages;
 use metnos_projections::replay::{Checker, Difference, Report};
 use serde_json::{Value, json};
 
+use super::output::by;
 use super::{Context, Failure, output};
 use crate::instance::Instance;
 use crate::projector::Projected;
@@ -85,24 +87,22 @@ fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
 fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::usage(
-            format!("{} cannot be read: {error}", file.display()),
-            "metnos log export > FILE writes a history",
+            ("error.file_unreadable", json!({ "file": file, "reason": error.to_string() })),
+            by("next.history"),
         )
     })?;
     let rules = metnos_projections::rules::Rules::embedded();
     let mut checker = Checker::new(&rules, strict);
     let mut rebuilt = Projected::default();
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        let recorded = crate::export::history::read_line(line).map_err(|error| {
-            Failure::usage(format!("{}:{number}: {error}", file.display()), "metnos log export > FILE writes a history")
-        })?;
+        let recorded = crate::export::history::read_line(line)
+            .map_err(|error| Failure::usage(format!("{}:{number}: {error}", file.display()), by("next.history")))?;
         rebuilt.evolve(&recorded);
         checker.take(&recorded);
     }
     let (report, _) = checker.finish();
     if report.events == 0 {
-        let hint = "metnos log export > FILE writes a history";
-        return Err(Failure::usage(format!("{} holds no event", file.display()), hint));
+        return Err(Failure::usage(("error.no_event_in", json!({ "file": file })), by("next.history")));
     }
     let lines: Vec<Value> = rebuilt
         .digests()
@@ -123,34 +123,28 @@ fn finish(context: &Context, report: &Report, equal: bool, digests: &[Value]) ->
         return u8::from(!good);
     }
     let decided = report.turns - report.by_other_rules;
-    output::result(&format!(
-        "{} events folded, {decided} turns decided again, {} by other rules, {} not decidable, {} open",
-        report.events, report.by_other_rules, report.not_decidable, report.open
-    ));
+    let say = |key: &str, values: Value| Messages::embedded().say(context.spoken(), key, values);
+    let values = json!({
+        "events": report.events, "decided": decided, "others": report.by_other_rules,
+        "undecidable": report.not_decidable, "open": report.open,
+    });
+    output::result(&say("replay.folded", values));
     for line in digests {
-        let mark = if line["equal"] == true { "equal " } else { "DIFFERS" };
-        output::result(&format!(
-            "{mark} {:<14} {}",
-            line["projection"].as_str().unwrap_or_default(),
-            line["digest"].as_str().unwrap_or_default()
-        ));
-        if line["equal"] != true {
-            output::result(&format!("        live {}", line["live"]));
-        }
+        output::result(&say("replay.projection", line.clone()));
     }
     for difference in &report.differences {
         output::result(&difference_text(difference));
     }
     if report.unknown > 0 {
-        let text = format!("{} events of kinds that this program does not know could not be checked", report.unknown);
-        output::result(&text);
+        output::result(&say("replay.unknown", json!({ "count": report.unknown })));
     }
     let uncompared = report.by_other_rules + report.not_decidable;
-    output::result(&match (good, uncompared) {
-        (true, 0) => "good: every turn decides the same again".to_owned(),
-        (true, count) => format!("good as far as it goes: {count} turns could only be checked for their order"),
-        (false, _) => "NOT good: the history and the rules part".to_owned(),
-    });
+    let verdict = match (good, uncompared) {
+        (true, 0) => "replay.good",
+        (true, _) => "replay.good_so_far",
+        (false, _) => "replay.not_good",
+    };
+    output::result(&say(verdict, json!({ "count": uncompared })));
     u8::from(!good)
 }
 

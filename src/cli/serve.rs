@@ -23,6 +23,7 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
+use super::output::by;
 use super::{Context, Failure, client, output, wire};
 use crate::channel::telegram::Telegram;
 use crate::instance::{Instance, now};
@@ -90,7 +91,8 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         return Err(already(context, pid));
     }
     let instance = context.ready(&context.flags())?;
-    let broken = |error: &std::io::Error| Failure::internal(format!("the daemon cannot run: {error}"));
+    let broken =
+        |error: &std::io::Error| Failure::internal(("error.daemon_cannot", json!({ "reason": error.to_string() })));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -117,15 +119,14 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
 /// Two daemons cannot have one home.
 fn already(context: &Context, pid: u32) -> Failure {
     let home = context.global.home.as_deref().map(|home| format!(" --home {}", home.display())).unwrap_or_default();
-    let message = format!("a daemon already serves this home: process {pid}");
-    Failure::refused(message, format!("metnos{home} status says since when"))
+    Failure::refused(("error.served", json!({ "pid": pid })), ("next.since_when", json!({ "home": home })))
 }
 
 async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output = ()>) -> Result<(), Failure> {
     let socket = instance.dirs.runtime.join(wire::SOCKET);
     let listener = door::open(&instance.dirs.runtime).map_err(|error| {
-        let message = format!("{} cannot be listened at: {error}", socket.display());
-        Failure::failed(message, "give this home a folder for its socket by XDG_RUNTIME_DIR, or use --home")
+        let message = ("error.no_socket", json!({ "socket": socket, "reason": error.to_string() }));
+        Failure::failed(message, by("next.other_runtime"))
     })?;
     let pages = pages(context, instance).await;
     let http = pages.as_ref().and_then(|pages| pages.local_addr().ok());
@@ -147,7 +148,7 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
         }
     });
     let services = Services::start(instance, &Handle::current(), services())
-        .map_err(|error| Failure::internal(format!("the daemon cannot run: {error}")))?;
+        .map_err(|error| Failure::internal(("error.daemon_cannot", json!({ "reason": error.to_string() }))))?;
     let mut head = instance.log.watch();
     let broken = async move { while head.changed().await.is_ok() {} };
     let is_broken = tokio::select! {
@@ -161,10 +162,7 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
     std::fs::remove_file(&socket).ok();
     daemon.stop(&services).await;
     if is_broken {
-        return Err(Failure::failed(
-            "the log could not be written",
-            "free what it lacks, then start again: metnos serve",
-        ));
+        return Err(Failure::failed(by("error.log_unwritten"), by("next.serve_again")));
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use clap::Subcommand;
 use metnos_projections::messages::Messages;
 use serde_json::json;
 
+use super::output::by;
 use super::{Context, Failure, output};
 use crate::config::{Dirs, Settings};
 use crate::instance::InstanceError;
@@ -56,8 +57,7 @@ fn place(context: &Context) -> Result<PathBuf, Failure> {
     let config = config
         .filter(|path| path.is_absolute())
         .or_else(|| context.variables.user_home.as_ref().map(|home| home.join(".config")));
-    let config =
-        config.ok_or_else(|| Failure::usage("HOME does not say where units lie", "HOME=… metnos service install"))?;
+    let config = config.ok_or_else(|| Failure::usage(by("error.no_name_home"), "HOME=… metnos service install"))?;
     Ok(config.join("systemd/user").join(UNIT))
 }
 
@@ -65,7 +65,7 @@ fn place(context: &Context) -> Result<PathBuf, Failure> {
 fn unit(program: &Path, home: Option<&Path>) -> Result<String, Failure> {
     let quoted = |path: &OsStr| {
         let text = path.to_str().filter(|text| !text.chars().any(char::is_control));
-        let text = text.ok_or_else(|| Failure::usage("a unit cannot name such a path", "move it to a plain one"))?;
+        let text = text.ok_or_else(|| Failure::usage(by("error.bad_unit_path"), by("next.plain_path")))?;
         // systemd reads a percent sign, a dollar and a backslash as its own.
         let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
         Ok::<_, Failure>(format!("\"{text}\""))
@@ -93,7 +93,10 @@ fn install(context: &Context, home: Option<&Path>) -> Result<u8, Failure> {
         std::fs::rename(&fresh, &place)
     };
     let failed = |error: io::Error| {
-        Failure::failed(format!("{} cannot be written: {error}", place.display()), "metnos service install --print")
+        Failure::failed(
+            ("error.unit_unwritten", json!({ "file": place, "reason": error.to_string() })),
+            "metnos service install --print",
+        )
     };
     written().map_err(failed)?;
     let is_started = systemctl(&["daemon-reload"]) && systemctl(&["enable", "--now", UNIT]);
@@ -104,11 +107,14 @@ fn install(context: &Context, home: Option<&Path>) -> Result<u8, Failure> {
 fn remove(context: &Context) -> Result<u8, Failure> {
     let place = place(context)?;
     if !place.exists() {
-        return Err(Failure::refused(format!("{} is not there", place.display()), "metnos service install"));
+        return Err(Failure::refused(("error.unit_missing", json!({ "file": place })), "metnos service install"));
     }
     let is_stopped = systemctl(&["disable", "--now", UNIT]);
     let failed = |error: io::Error| {
-        Failure::failed(format!("{} cannot be removed: {error}", place.display()), "remove it by hand")
+        Failure::failed(
+            ("error.unit_unremoved", json!({ "file": place, "reason": error.to_string() })),
+            by("next.by_hand"),
+        )
     };
     std::fs::remove_file(&place).map_err(failed)?;
     let is_told = systemctl(&["daemon-reload"]);

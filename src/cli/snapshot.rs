@@ -4,6 +4,7 @@ use clap::Subcommand;
 use metnos_projections::views::state::{self, Difference, Taken};
 use serde_json::{Value, json};
 
+use super::output::by;
 use super::{Context, Failure, actor, output};
 use crate::instance::{Instance, now};
 use crate::snapshots::{self, SnapshotError};
@@ -39,9 +40,10 @@ impl From<SnapshotError> for Failure {
         match error {
             SnapshotError::Instance(error) => error.into(),
             SnapshotError::Read(error) => error.into(),
-            SnapshotError::Io { path, source } => {
-                Self::failed(format!("{} cannot be used: {source}", path.display()), "metnos snapshot verify")
-            }
+            SnapshotError::Io { path, source } => Self::failed(
+                ("error.file_unusable", json!({ "file": path, "reason": source.to_string() })),
+                "metnos snapshot verify",
+            ),
         }
     }
 }
@@ -63,7 +65,7 @@ pub(super) fn run(context: &Context, command: &Snapshot) -> Result<u8, Failure> 
 }
 
 fn taken(instance: &Instance, name: &str) -> Result<Taken, Failure> {
-    let none = || Failure::refused(format!("there is no state {name}"), "metnos snapshot list shows their names");
+    let none = || Failure::refused(("error.no_state", json!({ "name": name })), by("next.states"));
     instance.projected().states.taken.get(name).cloned().ok_or_else(none)
 }
 
@@ -104,7 +106,7 @@ fn show(context: &Context, instance: &Instance, name: &str) -> Result<(), Failur
 fn diff(context: &Context, instance: &Instance, before: &str, after: &str) -> Result<(), Failure> {
     let text = |name: &str| -> Result<String, Failure> { Ok(snapshots::computed(instance, &taken(instance, name)?)?) };
     let difference = state::difference(&text(before)?, &text(after)?);
-    let difference = difference.ok_or_else(|| Failure::internal("a state of this log cannot be read"))?;
+    let difference = difference.ok_or_else(|| Failure::internal(by("error.no_readable_state")))?;
     if context.global.json {
         output::result_json(&json!({ "before": before, "after": after, "difference": difference }));
         return Ok(());

@@ -37,9 +37,10 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         output::result_json(&status);
         return Ok(0);
     }
+    let autonomy = context.text(&instance, &format!("autonomy.{}", instance.settings.autonomy), &json!({}));
     let values = json!({
         "events": head.size, "kib": size.div_ceil(1024), "active": active, "turns": turns.len(), "open": open,
-        "data": instance.dirs.data, "workspace": instance.dirs.workspace, "autonomy": instance.settings.autonomy,
+        "data": instance.dirs.data, "workspace": instance.dirs.workspace, "autonomy": autonomy,
     });
     output::result(&context.text(&instance, "status.body", &values));
     let daemon = match about {

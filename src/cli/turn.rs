@@ -5,6 +5,7 @@ use metnos_log::{Event, Recorded, TurnId};
 use metnos_projections::machines::turn::stream;
 use serde_json::{Value, json};
 
+use super::output::by;
 use super::{Context, Failure, output};
 
 /// Look at past turns.
@@ -47,7 +48,7 @@ pub(super) fn events(instance: &crate::instance::Instance, name: &str) -> Result
         "last" => instance.turns().last().map(|id| id.to_string()).unwrap_or_default(),
         other => other.to_owned(),
     };
-    let missing = || Failure::refused(format!("there is no turn {name}"), "metnos turn list shows the turns");
+    let missing = || Failure::refused(("error.no_turn", json!({ "id": name })), by("next.turns"));
     let id: TurnId = name.parse().map_err(|_| missing())?;
     let reader = instance.log.reader();
     let events = reader.stream(&stream(id))?;
@@ -67,7 +68,7 @@ fn list(context: &Context, instance: &crate::instance::Instance, last: usize) ->
         let first = reader.event(turn.first_seq)?;
         let text = match first.as_ref().and_then(Recorded::event) {
             Some(Event::TurnOpened(opened)) => opened.text.clone(),
-            _ => "(erased)".to_owned(),
+            _ => context.text(instance, "turns.erased", &json!({})),
         };
         if context.global.json {
             let mut line = serde_json::to_value(turn).unwrap_or_default();
@@ -79,7 +80,7 @@ fn list(context: &Context, instance: &crate::instance::Instance, last: usize) ->
             continue;
         }
         let ended = turn.final_kind.unwrap_or("open");
-        let ended = turn.class.map_or_else(|| ended.to_owned(), |class| format!("{ended}: {class}"));
+        let ended = context.text(instance, "turns.ended", &json!({ "kind": ended, "class": turn.class }));
         rows.push(vec![
             id.to_string(),
             output::moment(turn.opened_at, &instance.settings.zone),
@@ -89,9 +90,11 @@ fn list(context: &Context, instance: &crate::instance::Instance, last: usize) ->
     }
     if !context.global.json {
         let text = if rows.is_empty() {
-            "no turns yet".to_owned()
+            context.text(instance, "turns.none", &json!({}))
         } else {
-            output::table(&["turn", "when", "ended", "sentence"], &rows)
+            let heading = |name: &str| context.text(instance, &format!("turns.heading_{name}"), &json!({}));
+            let headings = ["turn", "when", "ended", "sentence"].map(heading);
+            output::table(&headings.each_ref().map(String::as_str), &rows)
         };
         output::result(&text);
     }

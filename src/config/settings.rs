@@ -93,20 +93,6 @@ impl ConfigError {
             other => other,
         }
     }
-
-    /// What to do about it.
-    pub fn next_step(&self) -> String {
-        match self {
-            Self::Value { key, from: Source::Environment, .. } => {
-                let variable = format!("METNOS_{}", key.replace('.', "_").to_uppercase());
-                format!("unset {variable}, or give it a value that is possible")
-            }
-            Self::Value { from: Source::Flag, .. } => "metnos --help shows the flags".to_owned(),
-            Self::Value { key, .. } => format!("metnos config set {key} VALUE, or correct metnos.toml"),
-            Self::File(_) | Self::Io { .. } => "correct the file, then run metnos config check".to_owned(),
-            Self::Unknown { .. } => "metnos config show lists every setting".to_owned(),
-        }
-    }
 }
 
 /// `metnos.toml`.

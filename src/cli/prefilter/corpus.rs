@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use metnos_projections::rules::prefilter::{Index, Offered};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::Failure;
+use crate::cli::output::by;
 
 /// What is expected of a catalog, for hints.
 const CATALOG_FORM: &str = r#"a catalog is a JSON list of {"name","description","affinity":[…],"args":{JSON Schema}}"#;
@@ -94,7 +95,7 @@ impl Corpus {
             let first =
                 corpus.broken.first().map_or_else(String::new, |(line, reason)| format!("; line {line}: {reason}"));
             return Err(Failure::usage(
-                format!("{}: no line of it can be used{first}", path.display()),
+                ("error.no_corpus_line", json!({ "file": path, "first": first })),
                 r#"a corpus is lines of {"query","first_tool"}, each with its "functions" unless --catalog names a file"#,
             ));
         }
@@ -133,10 +134,13 @@ impl Row {
 
 fn text(path: &Path) -> Result<String, Failure> {
     let bytes = std::fs::read(path).map_err(|error| {
-        Failure::refused(format!("{} cannot be read: {error}", path.display()), "name a file that is there")
+        Failure::refused(
+            ("error.file_unreadable", json!({ "file": path, "reason": error.to_string() })),
+            by("next.there"),
+        )
     })?;
     String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("{} is no UTF-8 text", path.display()), "write it in UTF-8"))
+        .map_err(|_| Failure::usage(("error.no_utf8_file", json!({ "file": path })), by("next.utf8")))
 }
 
 #[cfg(test)]
