@@ -44,7 +44,7 @@ pub enum Fit {
 /// How a sentence goes with the question that a turn waits with. An answer is a bare name, or what says nothing by itself,
 /// where the two together are understood.
 pub fn fit(instance: &Instance, folder: &Path, waiting: &Turn, text: &str) -> Result<Fit, EngineError> {
-    let is_bare = simple::is_bare(text, &[]) || folder.join(text).symlink_metadata().is_ok();
+    let is_bare = simple::is_bare(text, &[]) || instance.reaches(&folder.join(text));
     let is_understood = |text: &str| is_understood(instance, folder, text);
     let fits = waiting.is_answer(&instance.tools(), text, now());
     // What a form does not take may still be a sentence; else it is asked again, with the reason.

@@ -21,6 +21,7 @@ use metnos_projections::machines::turn::state::Asked;
 use metnos_projections::machines::turn::{Context, Effect, Phase, Rejection, Turn, decide_and_apply, react};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::{Autonomy, Places};
+use metnos_projections::rules::perimeter;
 use metnos_projections::rules::references::ReferenceError;
 use metnos_projections::rules::simple;
 use serde_json::{Value, json};
@@ -144,6 +145,9 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
     let own = instance.dirs.own();
     let settings = &instance.settings;
     let forced = settings.language.filter(|_| settings.language_forced);
+    let within = instance.perimeter();
+    let folder = instance.folder_within(&request.folder, within.as_deref());
+    let existing = existing(instance, within.as_deref(), &request.text, &folder);
     TurnOpened {
         text: request.text.clone(),
         language: forced.map(|language| language.code().to_owned()),
@@ -153,31 +157,38 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
         mode: "local".to_owned(),
         autonomy: instance.autonomy(),
         approve: request.approve.clone(),
-        home: text(&instance.dirs.user_home),
+        home: text(&instance.own_folder()),
         own: [own.config, own.data, own.audit],
-        folder: text(&request.folder),
+        folder: text(&folder),
         zone: settings.zone.clone(),
-        existing: existing(instance, &request.text, &request.folder),
+        existing,
         rules_digest: instance.rules.digest().to_owned(),
         given: request.given.clone().map(Into::into),
         dialogs: request.dialogs,
         address: request.address.clone(),
         proposer: thinking::proposer(instance),
         history: thinking::history(instance, request),
+        within,
     }
 }
 
-/// The parts of a sentence that name something on disk.
-fn existing(instance: &Instance, text: &str, folder: &Path) -> Vec<(u32, u32)> {
+/// The parts of a sentence that name something on disk; of a guest's, something within their folders.
+fn existing(instance: &Instance, within: Option<&[String]>, text: &str, folder: &Path) -> Vec<(u32, u32)> {
+    let is_within = |path: &Path| {
+        within.is_none_or(|folders| {
+            let real = path.canonicalize().ok();
+            real.as_ref().and_then(|real| real.to_str()).is_some_and(|real| perimeter::holds(folders, real))
+        })
+    };
     let there = |&(start, end): &(u32, u32)| {
         let name = text.get(start as usize..end as usize).unwrap_or_default();
         let path = match name.strip_prefix('~') {
             Some(below) if below.is_empty() || below.starts_with('/') => {
-                instance.dirs.user_home.join(below.trim_start_matches('/'))
+                instance.own_folder().join(below.trim_start_matches('/'))
             }
             _ => folder.join(name),
         };
-        !name.is_empty() && !name.contains('\0') && path.symlink_metadata().is_ok()
+        !name.is_empty() && !name.contains('\0') && path.symlink_metadata().is_ok() && is_within(&path)
     };
     simple::candidates_for_existing(text).into_iter().filter(there).collect()
 }
@@ -189,8 +200,9 @@ pub fn caller(instance: &Instance, turn: &Turn, id: TurnId) -> Caller {
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let autonomy = opened.map(|opened| Value::String(opened.autonomy.clone())).unwrap_or_default();
     Caller {
-        home: dirs.user_home.clone(),
-        folder: opened.map_or_else(|| dirs.user_home.clone(), |opened| PathBuf::from(&opened.folder)),
+        home: opened.map_or_else(|| instance.own_folder(), |opened| PathBuf::from(&opened.home)),
+        folder: opened.map_or_else(|| instance.own_folder(), |opened| PathBuf::from(&opened.folder)),
+        within: opened.map_or_else(|| instance.perimeter(), |opened| opened.within.clone()),
         places: Places { home: text(&dirs.user_home), workspace: text(&dirs.workspace), runtime: text(&dirs.runtime) },
         own: dirs.own(),
         autonomy: serde_json::from_value(autonomy).unwrap_or(Autonomy::ReadOnly),
@@ -245,9 +257,10 @@ pub fn reply(
         Reply::Answered { answer, channel } => {
             let folder = turn.opened.as_ref().map(|opened| PathBuf::from(&opened.folder)).unwrap_or_default();
             // What a step asks for is not looked up; where it is used, it is.
+            let within = turn.opened.as_ref().and_then(|opened| opened.within.as_deref());
             let existing = match turn.asking() {
                 Some(_) => Vec::new(),
-                None => existing(instance, &simple::completed(turn.text(), answer), &folder),
+                None => existing(instance, within, &simple::completed(turn.text(), answer), &folder),
             };
             Command::Answer { dialog, answer: answer.clone(), channel: channel.clone(), existing }
         }
@@ -376,8 +389,10 @@ impl Run<'_> {
         let started = Instant::now();
         let caller = self.caller();
         let turn = &self.turn;
-        let typed =
-            |target: &metnos_log::event::turn::Target| turn.step().is_some_and(|step| turn.is_granted(step, target));
+        // What stands in this house's network is not a guest's to ask, however they name it.
+        let typed = |target: &metnos_log::event::turn::Target| {
+            caller.within.is_none() && turn.step().is_some_and(|step| turn.is_granted(step, target))
+        };
         let person = self.person;
         if let Some(step) = turn.step() {
             person.starting(&step.tool);

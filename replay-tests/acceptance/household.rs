@@ -18,10 +18,14 @@ mod bad_input;
 mod bot_api;
 #[path = "household/chat.rs"]
 mod chat;
+#[path = "household/conversation.rs"]
+mod conversation;
 #[path = "household/daemon.rs"]
 mod daemon;
 #[path = "household/dialogs.rs"]
 mod dialogs;
+#[path = "household/guests.rs"]
+mod guests;
 #[path = "household/home.rs"]
 mod home;
 #[path = "household/kills.rs"]
@@ -62,6 +66,10 @@ mod tampered;
 mod tasks;
 #[path = "household/telegram.rs"]
 mod telegram;
+#[path = "household/telegram_commands.rs"]
+mod telegram_commands;
+#[path = "household/telegram_files.rs"]
+mod telegram_files;
 #[path = "household/telegram_kills.rs"]
 mod telegram_kills;
 #[path = "household/telegram_peers.rs"]

@@ -1,6 +1,6 @@
-"""Holds recorded requests, one JSON line each, against the types of the public framework aiogram.
+"""Holds recorded requests and updates, one JSON line each, against the types of the public framework aiogram.
 
-A request passes when its method's type takes every field with its value, and knows every field. Each one is also held
+A request passes when its method's type takes every field with its value, and knows every field; so does an update. Each one is also held
 against it with a field spoilt, which must not pass: a check that takes everything would prove nothing.
 """
 
@@ -10,22 +10,25 @@ import sys
 import pydantic
 from aiogram import methods
 from aiogram.methods import TelegramMethod
+from aiogram.types import Update
 
 TYPES = {
     name[0].lower() + name[1:]: kind
     for name, kind in vars(methods).items()
     if isinstance(kind, type) and issubclass(kind, TelegramMethod)
 }
+TYPES["update"] = Update
 
 
 def unknown(model, value, path):
     """Names of fields that a model, or a model within it, does not have."""
     found = []
+    fields = {field.alias or name: name for name, field in type(model).model_fields.items()}
     for name, inner in value.items():
-        if name not in type(model).model_fields:
+        if name not in fields:
             found.append(f"{path}.{name}")
             continue
-        taken = getattr(model, name)
+        taken = getattr(model, fields[name])
         pairs = [(taken, inner)]
         while pairs:
             one, given = pairs.pop()

@@ -98,6 +98,12 @@ pub fn grant_for_pattern(pattern: &str) -> Result<HostGrant, Refusal> {
     Ok(grant)
 }
 
+/// Whether an address names a machine of this network, or this one, by its number.
+pub fn is_of_this_network(address: &str) -> bool {
+    let target = Target::parse(address).ok();
+    target.and_then(|target| target.literal()).is_some_and(|address| kind(address) != Kind::Public)
+}
+
 /// The grants that name a target; none means that it was not granted.
 pub(super) fn matching<'a>(target: &Target, hosts: &'a [HostGrant]) -> Vec<&'a HostGrant> {
     hosts.iter().filter(|grant| names_host(grant, target) && names_port(grant, target)).collect()

@@ -52,6 +52,7 @@ fn found(call: &Call<'_>, since: Option<i64>, until: Option<i64>) -> Result<Valu
     let most = asked.unwrap_or(unasked).clamp(1, SHOWN_MAX);
     let fits = |(id, turn): &(TurnId, Summary<'_>)| {
         *id != call.turn
+            && instance.may_see(*turn)
             && since.is_none_or(|since| turn.opened_at >= since)
             && until.is_none_or(|until| turn.opened_at < until)
             && (!changes_only || turn.changes > 0)
@@ -98,7 +99,8 @@ fn undone(call: &Call<'_>, changed: impl Iterator<Item = TurnId>) -> Result<BTre
     let mut undone = BTreeMap::new();
     let Some(first) = changed.min() else { return Ok(undone) };
     let turns = call.instance.turns();
-    let later = turns.after(first).rev().filter(|(_, turn)| turn.changes > 0);
+    let is_told = |turn: Summary<'_>| turn.changes > 0 && call.instance.may_see(turn);
+    let later = turns.after(first).rev().filter(|(_, turn)| is_told(*turn));
     for (id, _) in later {
         let past = Past::read(call.instance, id)?;
         let undo = past.turn.steps.iter().find(|step| step.tool == "undo_last_turn" && step.result.is_some());

@@ -1,7 +1,9 @@
 //! `get_tasks_reason`: why Metnos asked, or did what it did, from the log: what was understood, which rule asked, what ran.
 
+use metnos_log::TurnId;
 use metnos_log::store::ReadError;
 use metnos_projections::machines::turn::{Phase, forms};
+use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
 use super::past::{Past, moment};
@@ -23,7 +25,8 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
 fn reason(call: &Call<'_>) -> Result<Value, ReadError> {
     let of = call.args.get("of").and_then(Value::as_str);
     let turns = call.instance.turns();
-    let earlier = turns.iter().rev().filter(|(id, _)| *id != call.turn).take(LOOKED_AT_MAX);
+    let is_told = |(id, turn): &(TurnId, Summary<'_>)| *id != call.turn && call.instance.may_see(*turn);
+    let earlier = turns.iter().rev().filter(is_told).take(LOOKED_AT_MAX);
     for (id, summary) in earlier {
         let past = Past::read(call.instance, id)?;
         if past.is_about_itself() {

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use metnos_log::TurnId;
 use metnos_log::event::turn::PlannedOp;
 use metnos_log::store::ReadError;
+use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::turn::{Turn, stream};
 use metnos_projections::rules::undo::reverse;
+use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
 use super::{Answer, Call};
@@ -41,7 +43,10 @@ fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
     let no_such = |named: &str| ("not_found", format!("no_such_turn: {named}"));
     if let Some(named) = call.args.get("turn").and_then(Value::as_str) {
         let upper = named.trim().to_uppercase();
-        let mut fitting = turns.iter().filter(|(id, _)| *id != call.turn && id.to_string().ends_with(&upper));
+        let fits = |id: TurnId, turn: Summary<'_>| {
+            id != call.turn && call.instance.may_see(turn) && id.to_string().ends_with(&upper)
+        };
+        let mut fitting = turns.iter().filter(|(id, turn)| fits(*id, *turn));
         let (Some((id, turn)), None) = (fitting.next(), fitting.next()) else { return Err(no_such(named)) };
         if turn.final_kind.is_none() {
             return Err(("invalid_args", format!("turn_is_open: {named}")));
@@ -51,7 +56,10 @@ fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
         }
         return Ok((id, 0));
     }
-    let ended = turns.iter().rev().filter(|(id, turn)| *id != call.turn && turn.final_kind.is_some());
+    // The last one of whoever asks: what others did since is theirs to take back, or is named.
+    let theirs = Some(call.instance.actor.as_str()).filter(|actor| *actor != HOST);
+    let is_theirs = |id: TurnId, turn: Summary<'_>| id != call.turn && turn.actor == theirs;
+    let ended = turns.iter().rev().filter(|(id, turn)| is_theirs(*id, *turn) && turn.final_kind.is_some());
     for (skipped, (id, turn)) in ended.enumerate() {
         if turn.changes > 0 {
             return Ok((id, skipped));
@@ -144,9 +152,11 @@ impl Later {
         let turns = instance.turns();
         let after = turns.after(undone).filter(|(id, turn)| *id != own && turn.changes > 0);
         let undone = undone.to_string();
-        for (id, _) in after {
+        for (id, summary) in after {
             let turn = folded(instance, id)?;
-            let text = turn.opened.as_ref().map(|opened| opened.text.chars().take(QUOTED_MAX).collect::<String>());
+            // What somebody else asked for is not told to a guest.
+            let opened = turn.opened.as_ref().filter(|_| instance.may_see(summary));
+            let text = opened.map(|opened| opened.text.chars().take(QUOTED_MAX).collect::<String>());
             for op in turn.steps.iter().flat_map(|step| step.ops.iter()) {
                 later.undid |= op.reverses.as_ref().is_some_and(|reversed| reversed.turn == undone);
                 for path in [Some(&op.path), op.dst.as_ref()].into_iter().flatten() {

@@ -1,11 +1,14 @@
 //! `metnos actor`: who the people are, and how much is done unasked for each.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Subcommand, ValueEnum};
 use metnos_projections::machines::actors::{Actor as Person, Command, Rejection, Role};
 use metnos_projections::messages::Language;
+use metnos_projections::rules::core_paths;
 use serde_json::{Value, json};
 
-use super::{Context, Failure, output};
+use super::{Context, Failure, console, output};
 use crate::instance::{Instance, random};
 
 /// Letters and digits of a guest's id that are not taken for one another.
@@ -40,6 +43,25 @@ pub(super) enum Actor {
         #[arg(value_parser = super::language)]
         language: Language,
     },
+    /// What is known of someone, and which folders are open to them.
+    Show {
+        /// Who: an id or a name.
+        actor: String,
+    },
+    /// Open a folder to a guest: what lies below it they may read, and change as far as their autonomy goes.
+    Grant {
+        /// Who: an id or a name.
+        actor: String,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Close such a folder to a guest again, from their next message on.
+    RevokeGrant {
+        /// Who: an id or a name.
+        actor: String,
+        /// The folder.
+        folder: PathBuf,
+    },
     /// Forget every address of someone: from their next message on they reach nothing.
     Revoke {
         /// Who: an id or a name.
@@ -71,7 +93,7 @@ impl Level {
 
 pub(super) fn run(context: &Context, command: &Actor) -> Result<u8, Failure> {
     let instance = context.instance()?;
-    if !matches!(command, Actor::List) {
+    if !matches!(command, Actor::List | Actor::Show { .. }) {
         context.refuse_past()?;
     }
     match command {
@@ -89,6 +111,9 @@ pub(super) fn run(context: &Context, command: &Actor) -> Result<u8, Failure> {
             change(&instance, Command::SetLanguage { actor: actor.clone(), language: language.clone() })?;
             done(context, &instance, "actor.language", &json!({ "actor": actor, "language": language }));
         }
+        Actor::Show { actor } => show(context, &instance, &known(&instance, actor)?),
+        Actor::Grant { actor, folder } => return grant(context, &instance, actor, folder),
+        Actor::RevokeGrant { actor, folder } => return revoke_grant(context, &instance, actor, folder),
         Actor::Revoke { actor } => {
             let actor = known(&instance, actor)?;
             let count = revoke(&instance, &actor)?;
@@ -121,7 +146,10 @@ pub(super) fn change(instance: &Instance, command: Command) -> Result<(), Failur
 pub(super) fn refused(rejection: &Rejection) -> Failure {
     let hint = match rejection {
         Rejection::TooManyCodes(_) | Rejection::Spent | Rejection::Expired(_) => "metnos pair list",
+        Rejection::OpenAlready(_) | Rejection::NotOpen(_) | Rejection::TooManyFolders => "metnos actor show NAME",
+        Rejection::NoFolder(_) => "name a folder that holds only what this guest may have",
         Rejection::NobodySuch(_)
+        | Rejection::NoGuest(_)
         | Rejection::Taken(_)
         | Rejection::Full
         | Rejection::Bound(_)
@@ -142,7 +170,7 @@ fn list(context: &Context, instance: &Instance) {
                     actor.addresses.iter().map(|(on, at)| json!({ "channel": on, "address": at })).collect();
                 json!({
                     "actor": id, "role": actor.role, "name": actor.name, "language": actor.language,
-                    "autonomy": instance.as_actor(id).autonomy(), "addresses": addresses,
+                    "autonomy": instance.as_actor(id).autonomy(), "addresses": addresses, "folders": actor.folders,
                 })
             })
             .collect();
@@ -155,12 +183,64 @@ fn list(context: &Context, instance: &Instance) {
             let addresses: Vec<String> = actor.addresses.iter().map(|(on, at)| format!("{on} {at}")).collect();
             let language = instance.as_actor(id).language().code().to_owned();
             let name = actor.name.clone().unwrap_or_default();
-            vec![id.clone(), name, instance.as_actor(id).autonomy(), language, addresses.join(", ")]
+            let folders: Vec<&str> = actor.folders.iter().map(String::as_str).collect();
+            let autonomy = instance.as_actor(id).autonomy();
+            vec![id.clone(), name, autonomy, language, addresses.join(", "), folders.join(", ")]
         })
         .collect();
     let heading = |key: &str| context.text(instance, &format!("actor.heading_{key}"), &json!({}));
-    let headings = ["actor", "name", "autonomy", "language", "addresses"].map(heading);
+    let headings = ["actor", "name", "autonomy", "language", "addresses", "folders"].map(heading);
     output::result(&output::table(&headings.each_ref().map(String::as_str), &rows));
+}
+
+fn show(context: &Context, instance: &Instance, id: &str) {
+    let (actors, theirs) = (instance.actors(), instance.as_actor(id));
+    let Some(actor) = actors.get(id) else { return };
+    let addresses: Vec<String> = actor.addresses.iter().map(|(on, at)| format!("{on} {at}")).collect();
+    let values = json!({
+        "actor": id, "role": actor.role, "name": actor.name, "language": theirs.language().code(),
+        "autonomy": theirs.autonomy(), "addresses": addresses, "is_guest": theirs.is_guest(),
+        "own": theirs.own_folder().to_string_lossy(), "folders": actor.folders,
+    });
+    if context.global.json {
+        return output::result_json(&values);
+    }
+    output::result(&context.text(instance, "actor.shown", &values));
+}
+
+/// Opens a folder to a guest. It is held to what it is now: a link that is put in its place later opens nothing.
+fn grant(context: &Context, instance: &Instance, actor: &str, folder: &Path) -> Result<u8, Failure> {
+    let actor = known(instance, actor)?;
+    let shown = folder.display();
+    let real = console::path(folder).canonicalize();
+    let real = real.map_err(|error| Failure::refused(format!("{shown}: {error}"), "name a folder that is there"))?;
+    if !real.is_dir() {
+        return Err(Failure::usage(format!("{shown} is no folder"), "name the folder that the file is in"));
+    }
+    let Some(real) = real.to_str().map(str::to_owned) else {
+        return Err(Failure::usage(format!("{shown}: its name is no text"), "rename the folder"));
+    };
+    let home = instance.dirs.user_home.to_string_lossy();
+    if let Some(rule) = core_paths::forbidden(&real, &home, &instance.dirs.own()) {
+        return Err(Failure::refused(format!("{real} is opened to nobody ({rule})"), "name another folder"));
+    }
+    change(instance, Command::OpenFolder { actor: actor.clone(), folder: real.clone() })?;
+    let autonomy = instance.as_actor(&actor).autonomy();
+    done(context, instance, "actor.opened", &json!({ "actor": actor, "folder": real, "autonomy": autonomy }));
+    Ok(0)
+}
+
+/// Closes a folder to a guest: as it was opened, or what that leads to now.
+fn revoke_grant(context: &Context, instance: &Instance, actor: &str, folder: &Path) -> Result<u8, Failure> {
+    let actor = known(instance, actor)?;
+    let given = console::path(folder);
+    let opened = instance.actors().get(&actor).map(|actor| actor.folders.clone()).unwrap_or_default();
+    let named = [given.canonicalize().ok(), Some(given.clone())].into_iter().flatten();
+    let named: Vec<String> = named.map(|path| path.to_string_lossy().into_owned()).collect();
+    let folder = named.iter().find(|path| opened.contains(*path)).unwrap_or(&named[0]).clone();
+    change(instance, Command::CloseFolder { actor: actor.clone(), folder: folder.clone() })?;
+    done(context, instance, "actor.closed", &json!({ "actor": actor, "folder": folder }));
+    Ok(0)
 }
 
 fn add(context: &Context, instance: &Instance, name: &str, language: Option<Language>) -> Result<u8, Failure> {

@@ -136,6 +136,7 @@ fn refused(error: &TelegramError) -> Failure {
         | TelegramError::TooMany(_)
         | TelegramError::Blocked(_)
         | TelegramError::Refused(_)
+        | TelegramError::Moved(_)
         | TelegramError::TooLarge => "look whether this machine is on the network, then try again",
     };
     if *error == TelegramError::Token {

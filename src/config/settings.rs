@@ -120,6 +120,7 @@ struct TelegramFile {
     base_url: Option<String>,
     poll_seconds: Option<String>,
     default_chat: Option<String>,
+    progress_seconds: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -141,6 +142,9 @@ const TELEGRAM: &str = "https://api.telegram.org";
 /// How long Telegram holds a request for news when nothing else is said, in seconds.
 const TELEGRAM_POLL: &str = "50";
 
+/// After how long a turn shows in a chat that it is at work when nothing else is said, in seconds.
+const TELEGRAM_PROGRESS: &str = "2";
+
 /// How Telegram is reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Telegram {
@@ -150,6 +154,8 @@ pub struct Telegram {
     pub poll_s: u64,
     /// The chat whose first message makes it the host's, while nobody is paired.
     pub default_chat: Option<i64>,
+    /// After how long a turn shows that it is at work, in seconds.
+    pub progress_s: u64,
 }
 
 /// The settings.
@@ -190,6 +196,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("telegram.base_url", "where Telegram's bots are served"),
     ("telegram.poll_seconds", "how long Telegram holds a request for news"),
     ("telegram.default_chat", "the chat whose first message makes it the host's while nobody is paired, or none"),
+    ("telegram.progress_seconds", "after how long a turn shows in its chat that it is at work"),
 ];
 
 impl Settings {
@@ -217,11 +224,13 @@ impl Settings {
         let engine = pick("engine", flags.engine.clone(), variables.engine.clone(), file.engine, "auto");
         let log_level = pick("log_level", None, variables.log_level.clone(), file.log_level, "warn");
         let http = pick("http.listen", None, variables.http_listen.clone(), file.http.listen, HTTP_LISTEN);
-        let TelegramFile { base_url, poll_seconds, default_chat } = file.telegram;
+        let TelegramFile { base_url, poll_seconds, default_chat, progress_seconds } = file.telegram;
+        let progress = variables.telegram_progress_seconds.clone();
         let telegram = [
             pick("telegram.base_url", None, variables.telegram_base_url.clone(), base_url, TELEGRAM),
             pick("telegram.poll_seconds", None, variables.telegram_poll_seconds.clone(), poll_seconds, TELEGRAM_POLL),
             pick("telegram.default_chat", None, variables.telegram_default_chat.clone(), default_chat, "none"),
+            pick("telegram.progress_seconds", None, progress, progress_seconds, TELEGRAM_PROGRESS),
         ];
         sources.insert("network.allow", if file.network.allow.is_some() { Source::File } else { Source::Default });
         let settings = Self {
@@ -275,6 +284,7 @@ impl Settings {
             "http.listen" => self.http_listen.map_or_else(|| "off".to_owned(), |address| address.to_string()),
             "telegram.base_url" => self.telegram.base_url.clone(),
             "telegram.poll_seconds" => self.telegram.poll_s.to_string(),
+            "telegram.progress_seconds" => self.telegram.progress_s.to_string(),
             "telegram.default_chat" => {
                 self.telegram.default_chat.map_or_else(|| "none".to_owned(), |chat| chat.to_string())
             }
@@ -303,7 +313,7 @@ fn http_listen(text: &str) -> Result<Option<SocketAddr>, ConfigError> {
 }
 
 /// How Telegram is reached. The address carries the token, so it is encrypted or stays on this machine.
-fn telegram([base_url, poll, chat]: &[String; 3]) -> Result<Telegram, ConfigError> {
+fn telegram([base_url, poll, chat, progress]: &[String; 4]) -> Result<Telegram, ConfigError> {
     let refused = |key, value: &str, allowed: &str| {
         let (value, allowed) = (value.to_owned(), allowed.to_owned());
         ConfigError::Value { key, value, allowed, from: Source::File }
@@ -326,7 +336,10 @@ fn telegram([base_url, poll, chat]: &[String; 3]) -> Result<Telegram, ConfigErro
             Some(chat.parse().map_err(|_| refused("telegram.default_chat", chat, "it is a chat's number, or none"))?)
         }
     };
-    Ok(Telegram { base_url: base_url.trim_end_matches('/').to_owned(), poll_s, default_chat })
+    let progress_s = progress.parse().ok().filter(|seconds| (0..=3600).contains(seconds));
+    let progress_s =
+        progress_s.ok_or_else(|| refused("telegram.progress_seconds", progress, "it is a number from 0 to 3600"))?;
+    Ok(Telegram { base_url: base_url.trim_end_matches('/').to_owned(), poll_s, default_chat, progress_s })
 }
 
 /// The local zone, by the system's own link; UTC where it does not say.

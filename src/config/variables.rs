@@ -31,6 +31,8 @@ pub struct Variables {
     pub telegram_poll_seconds: Option<String>,
     /// `METNOS_TELEGRAM_DEFAULT_CHAT`: the chat whose first message makes it the host's, or `none`.
     pub telegram_default_chat: Option<String>,
+    /// `METNOS_TELEGRAM_PROGRESS_SECONDS`: after how long a turn shows that it is at work.
+    pub telegram_progress_seconds: Option<String>,
     /// `METNOS_PAUSE_AT`: `point:milliseconds`, honoured by debug builds only; see `faults`.
     pub pause_at: Option<String>,
     /// `METNOS_CLOCK`: a file that holds the time, honoured by debug builds only; see `clock`.
@@ -50,7 +52,7 @@ pub struct Variables {
 }
 
 /// Their names.
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 23] = [
     "METNOS_HOME",
     "METNOS_USER_DATA",
     "METNOS_ENGINE",
@@ -63,6 +65,7 @@ const NAMES: [&str; 22] = [
     "METNOS_TELEGRAM_BASE_URL",
     "METNOS_TELEGRAM_POLL_SECONDS",
     "METNOS_TELEGRAM_DEFAULT_CHAT",
+    "METNOS_TELEGRAM_PROGRESS_SECONDS",
     "METNOS_PAUSE_AT",
     "METNOS_CLOCK",
     "HOME",
@@ -109,6 +112,7 @@ impl Variables {
             telegram_base_url: text("METNOS_TELEGRAM_BASE_URL"),
             telegram_poll_seconds: text("METNOS_TELEGRAM_POLL_SECONDS"),
             telegram_default_chat: text("METNOS_TELEGRAM_DEFAULT_CHAT"),
+            telegram_progress_seconds: text("METNOS_TELEGRAM_PROGRESS_SECONDS"),
             pause_at: text("METNOS_PAUSE_AT"),
             clock: path("METNOS_CLOCK"),
             user_home: folder("HOME"),

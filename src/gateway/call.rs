@@ -10,6 +10,7 @@ use metnos_projections::machines::turn::command::Prepared;
 use metnos_projections::machines::turn::react::{wanted, with_targets};
 use metnos_projections::rules::cage_plan::{self, Autonomy, CagePlan, CallGrants, Places};
 use metnos_projections::rules::core_paths::OwnDirs;
+use metnos_projections::rules::perimeter;
 use serde_json::{Value, json};
 
 use super::loaded::{LoadError, Loaded};
@@ -31,6 +32,8 @@ pub struct Caller {
     pub home: PathBuf,
     /// Where relative paths start.
     pub folder: PathBuf,
+    /// Of a guest: the folders below which alone anything is shown.
+    pub within: Option<Vec<String>>,
     /// What the plan's symbols stand for.
     pub places: Places,
     /// The instance's own folders.
@@ -94,6 +97,7 @@ impl PreparedCall {
         checks.extend([passed("resolve"), passed("verify")]);
         let wanted = wanted(&loaded.manifest, &args);
         let mut looked = targets::look_up(&wanted, Base { home: &caller.home, folder: &caller.folder });
+        leave_outside(&mut looked, caller);
         let args = with_targets(args, looked.iter().map(|looked| &looked.target));
         checks.push(match loaded.input_fault(&args) {
             None => passed("validate_input"),
@@ -208,7 +212,20 @@ fn call_plan(declared: &CagePlan, looked: &[Looked], caller: &Caller) -> CagePla
             cage_plan::Access::Write => grants.write.push(mount.path.clone()),
         }
     }
-    cage_plan::narrow(declared, caller.autonomy, &grants)
+    let plan = cage_plan::narrow(declared, caller.autonomy, &grants);
+    match &caller.within {
+        Some(folders) => perimeter::confined(&plan, folders, &caller.places),
+        None => plan,
+    }
+}
+
+/// Lets go of what a guest may not see. The turn refuses the call; were it not to, there would still be nothing to show.
+fn leave_outside(looked: &mut [Looked], caller: &Caller) {
+    let Some(folders) = &caller.within else { return };
+    for looked in looked {
+        let is_inside = |at: &Path| at.to_str().is_some_and(|at| perimeter::holds(folders, at));
+        looked.held = looked.held.take().filter(|(_, at)| is_inside(at));
+    }
 }
 
 /// Marks targets that the executor did not declare: it does not get to see them, whatever the arguments say.
@@ -245,6 +262,10 @@ fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
     let whole = plan.mounts.iter().filter(|mount| mount.from_args.is_empty()).filter_map(|mount| {
         // A folder that does not exist yet is skipped; one that is there is looked up now, links and all.
         let (fd, at, kind) = targets::hold(Path::new(&caller.places.resolve(&mount.path))).ok()?;
+        let is_inside = |folders: &Vec<String>| at.to_str().is_some_and(|at| perimeter::holds(folders, at));
+        if !caller.within.as_ref().is_none_or(is_inside) {
+            return None;
+        }
         let is_dir = kind == "folder";
         let mut hidden = if is_dir { masks::below(&at, &home, &caller.own) } else { Vec::new() };
         hidden.extend(masks::excepted(&at, &except));
@@ -260,6 +281,9 @@ fn network(plan: &CagePlan, looked: &[Looked], around: &Around<'_>) -> Option<br
     let grant = |Looked { target, .. }: &Looked| {
         let address = Some(&target.canonical).filter(|_| target.role == "url")?;
         let grant = broker::target::grant_for(address, (around.typed)(target)).ok()?;
+        if around.caller.within.is_some() && broker::target::is_of_this_network(address) {
+            return None;
+        }
         (hosts.contains(&grant.pattern) && allowed(&grant.pattern)).then_some(grant)
     };
     Some(broker::Grants {

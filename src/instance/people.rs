@@ -1,10 +1,14 @@
 //! Who asks: the instance as each person has it (design 7-people, «Actors»).
 
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metnos_log::TurnId;
-use metnos_projections::machines::actors::{self, Actors, Command, HOST, Role};
+use metnos_projections::machines::actors::{self, Actors, Command, HOST, SYSTEM};
 use metnos_projections::messages::Language;
+use metnos_projections::rules::perimeter;
+use metnos_projections::views::turns::Summary;
 
 use super::{Instance, InstanceError, now};
 
@@ -26,8 +30,55 @@ impl Instance {
     pub fn autonomy(&self) -> String {
         let actors = self.actors();
         let set = actors.get(&self.actor).and_then(|actor| actor.autonomy.clone());
-        let is_guest = actors.get(&self.actor).is_some_and(|actor| actor.role == Role::Guest);
-        set.unwrap_or_else(|| if is_guest { "read_only".to_owned() } else { self.settings.autonomy.clone() })
+        set.unwrap_or_else(|| if self.is_guest() { "read_only".to_owned() } else { self.settings.autonomy.clone() })
+    }
+
+    /// Whether whoever asks is held to folders of their own: everybody but the host and Metnos itself.
+    pub fn is_guest(&self) -> bool {
+        self.actor != HOST && self.actor != SYSTEM
+    }
+
+    /// Where the relative paths of whoever asks start where nothing else is said, and what `~` stands for: a guest has a
+    /// folder of their own.
+    pub fn own_folder(&self) -> PathBuf {
+        if self.is_guest() { self.dirs.workspace.join("guests").join(&self.actor) } else { self.dirs.user_home.clone() }
+    }
+
+    /// The folders below which alone a guest reaches anything, without links; none for the host. The guest's own one is
+    /// made when it is not there. What is not what it was when it was opened is closed.
+    pub fn perimeter(&self) -> Option<Vec<String>> {
+        if !self.is_guest() {
+            return None;
+        }
+        let own = made(&self.own_folder()).inspect_err(|error| {
+            tracing::warn!(%error, actor = self.actor, "a guest has no folder");
+        });
+        let opened = self.actors().get(&self.actor).map(|actor| actor.folders.clone()).unwrap_or_default();
+        let opened = opened.into_iter().filter(|folder| is_itself(Path::new(folder)));
+        Some(own.ok().into_iter().chain(opened).collect())
+    }
+
+    /// Where this person's relative paths start, when they are said to start there: a guest stays within.
+    pub fn folder_within(&self, folder: &Path, within: Option<&[String]>) -> PathBuf {
+        let is_inside = |folders: &[String]| {
+            let real = folder.canonicalize().ok().and_then(|real| real.to_str().map(str::to_owned));
+            real.is_some_and(|real| perimeter::holds(folders, &real))
+        };
+        if within.is_none_or(is_inside) { folder.to_owned() } else { self.own_folder() }
+    }
+
+    /// Whether a path names something that whoever asks may know to be there.
+    pub fn reaches(&self, path: &Path) -> bool {
+        let is_inside = |folders: &Vec<String>| {
+            let real = path.canonicalize().ok();
+            real.as_ref().and_then(|real| real.to_str()).is_some_and(|real| perimeter::holds(folders, real))
+        };
+        path.symlink_metadata().is_ok() && self.perimeter().as_ref().is_none_or(is_inside)
+    }
+
+    /// Whether whoever asks may be told about a turn: the host about each, a guest about their own.
+    pub fn may_see(&self, turn: Summary<'_>) -> bool {
+        !self.is_guest() || turn.actor == Some(self.actor.as_str())
     }
 
     /// The language where the words of whoever asks do not tell theirs.
@@ -54,8 +105,30 @@ impl Instance {
         if self.actors().get(HOST).is_some() {
             return Ok(());
         }
-        let host = Command::Add { actor: HOST.to_owned(), role: Role::Host, name: None };
+        let host = Command::Add { actor: HOST.to_owned(), role: actors::Role::Host, name: None };
         // Whoever was faster has done the same.
         self.change_actors(host).map(|_| ())
     }
+}
+
+/// A guest's own folder, made where it is missing; its path without links. A link in its place is none.
+fn made(folder: &Path) -> std::io::Result<String> {
+    let plain = folder
+        .file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
+    if !plain {
+        return Err(std::io::Error::other("this is no name of a guest"));
+    }
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if !folder.symlink_metadata()?.is_dir() {
+        return Err(std::io::Error::other("there is a link in its place"));
+    }
+    let real = folder.canonicalize()?;
+    real.into_os_string().into_string().map_err(|_| std::io::Error::other("its name is no text"))
+}
+
+/// Whether a path names a folder and no part of it is a link.
+fn is_itself(folder: &Path) -> bool {
+    folder.is_dir() && folder.canonicalize().is_ok_and(|real| real == folder)
 }

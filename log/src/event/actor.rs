@@ -71,6 +71,24 @@ pub struct AutonomySet {
     pub autonomy: String,
 }
 
+/// A guest may look below a folder of the house's, and change what lies there as far as their autonomy goes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FolderOpened {
+    /// Who.
+    pub actor: String,
+    /// The folder: absolute, without links.
+    pub folder: String,
+}
+
+/// A folder is closed to a guest again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FolderClosed {
+    /// Who.
+    pub actor: String,
+    /// The folder.
+    pub folder: String,
+}
+
 /// The language where this person's words do not tell theirs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LanguageSet {

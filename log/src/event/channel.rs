@@ -30,7 +30,7 @@ pub struct UpdateReceived {
 pub struct UpdateSettled {
     /// The event that it was received with.
     pub update: EventId,
-    /// How: `turn`, `command`, `paired`, `pressed`, `document`, `stranger`, `ignored`, `failed`.
+    /// How: `turn`, `command`, `paired`, `pressed`, `document`, `stranger`, `moved`, `ignored`, `failed`.
     pub outcome: String,
 }
 
@@ -154,4 +154,36 @@ pub struct DeliveryFailed {
     pub class: String,
     /// What the channel said.
     pub reason: Kept,
+}
+
+/// A message that says that a turn is at work stands in a chat. Its text is on record nowhere: it says nothing that the
+/// answer does not say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProgressShown {
+    /// Where.
+    pub address: String,
+    /// The channel's number of it.
+    pub receipt: i64,
+    /// The turn.
+    pub turn: TurnId,
+}
+
+/// Such a message is gone: taken away, or found gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProgressRemoved {
+    /// Where.
+    pub address: String,
+    /// The channel's number of it.
+    pub receipt: i64,
+}
+
+/// A chat has another address from here on: a group that grew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AddressMoved {
+    /// The channel.
+    pub channel: String,
+    /// Where it was.
+    pub from: String,
+    /// Where it is.
+    pub to: String,
 }

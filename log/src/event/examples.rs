@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::Event;
-use super::actor::{ActorAdded, AddressBound, AddressRevoked, AutonomySet, LanguageSet, PairingIssued, PairingRevoked};
+use super::actor::{
+    ActorAdded, AddressBound, AddressRevoked, AutonomySet, FolderClosed, FolderOpened, LanguageSet, PairingIssued,
+    PairingRevoked,
+};
 use super::dialog::{Choice, DialogAnswered, DialogExpired, DialogOpened, DialogWithdrawn};
 use super::executor::{
     Artefact, BirthTestsRun, CaseVerdict, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged,
@@ -73,6 +76,8 @@ fn actors() -> Vec<Event> {
         AddressRevoked { actor: actor.clone(), channel, address }.into(),
         AutonomySet { actor: actor.clone(), autonomy: text("full") }.into(),
         LanguageSet { actor, language: text("it") }.into(),
+        FolderOpened { actor: text("guest_k7m2qa"), folder: text("/home/owner/photos") }.into(),
+        FolderClosed { actor: text("guest_k7m2qa"), folder: text("/home/owner/photos") }.into(),
     ]
 }
 
@@ -224,6 +229,7 @@ fn decisions() -> Vec<Event> {
             address: None,
             proposer: None,
             history: Vec::new(),
+            within: None,
         }
         .into(),
         CandidatesRanked {
@@ -436,7 +442,8 @@ pub(super) fn grown() -> Vec<Event> {
                 later.push(TurnOpened { dialogs: true, ..opened.clone() }.into());
                 later.push(TurnOpened { address: Some(text("42")), ..opened.clone() }.into());
                 later.push(TurnOpened { proposer: Some(proposer()), ..opened.clone() }.into());
-                later.push(TurnOpened { history: vec![(text("hi"), text("hello"))], ..opened }.into());
+                later.push(TurnOpened { history: vec![(text("hi"), text("hello"))], ..opened.clone() }.into());
+                later.push(TurnOpened { within: Some(vec![text("/m/guests/guest_k7m2qa")]), ..opened }.into());
             }
             Event::StepProposed(proposed) => {
                 let provenance = Some(Json(json!({ "/path": { "from": "model" } })));

@@ -260,6 +260,10 @@ events! {
     "autonomy_set" v 1 => AutonomySet(actor::AutonomySet);
     /// A person's language.
     "language_set" v 1 => LanguageSet(actor::LanguageSet);
+    /// A guest reaches what lies below a folder of the house. Written by the owner.
+    "folder_opened" v 1 => FolderOpened(actor::FolderOpened);
+    /// A guest reaches it no more. Legal while it is open to them. Written by the owner.
+    "folder_closed" v 1 => FolderClosed(actor::FolderClosed);
 
     /// Something came over a channel. Written by the channel before it asks for more, like all of this block.
     "update_received" v 1 => UpdateReceived(channel::UpdateReceived) keeps raw;
@@ -280,6 +284,12 @@ events! {
     "message_maybe_sent" v 1 => MessageMaybeSent(channel::MessageMaybeSent);
     /// A message cannot be sent: its other end.
     "delivery_failed" v 1 => DeliveryFailed(channel::DeliveryFailed) keeps reason;
+    /// A chat shows that a turn is at work. Written by the channel once the message is there.
+    "progress_shown" v 1 => ProgressShown(channel::ProgressShown);
+    /// It shows that no more. Written by the channel, that of a later process too; legal once for each shown.
+    "progress_removed" v 1 => ProgressRemoved(channel::ProgressRemoved);
+    /// A chat goes on under another address; so does whatever belongs to it. Written by the channel.
+    "address_moved" v 1 => AddressMoved(channel::AddressMoved);
 
     /// Something is to happen at times. Written by whoever asks for it, and by the daemon for its own jobs.
     "schedule_created" v 1 => ScheduleCreated(schedule::ScheduleCreated) keeps what;

@@ -58,6 +58,9 @@ pub struct TurnOpened {
     /// be asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<(String, String)>,
+    /// The folders below which alone a guest's turn reaches anything, without links; none for the host, who is not held so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Vec<String>>,
 }
 
 /// The catalog was ranked for a sentence.

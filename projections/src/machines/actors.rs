@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use metnos_log::event::actor::{
-    ActorAdded, AddressBound, AddressRevoked, AutonomySet, LanguageSet, PairingIssued, PairingRevoked,
+    ActorAdded, AddressBound, AddressRevoked, AutonomySet, FolderClosed, FolderOpened, LanguageSet, PairingIssued,
+    PairingRevoked,
 };
 use metnos_log::{Event, Micros, Recorded};
 use serde::{Deserialize, Serialize};
 
 use crate::projection::Projection;
+use crate::rules::perimeter;
 
 /// The host in every event. There is one, whether or not the log says so yet.
 pub const HOST: &str = "owner";
@@ -17,6 +19,8 @@ pub const HOST: &str = "owner";
 pub const SYSTEM: &str = "metnos";
 /// The most guests.
 const GUESTS_MAX: usize = 100;
+/// The most folders that are open to one guest.
+const FOLDERS_MAX: usize = 100;
 /// The most codes of one person that are good at once.
 const CODES_MAX: usize = 3;
 
@@ -44,6 +48,9 @@ pub struct Actor {
     pub language: Option<String>,
     /// Channel and address of each of their addresses.
     pub addresses: BTreeSet<(String, String)>,
+    /// Of a guest: the folders of the house that are open to them beside their own.
+    #[serde(default)]
+    pub folders: BTreeSet<String>,
 }
 
 /// A code that binds one address.
@@ -129,6 +136,20 @@ pub enum Command {
         /// `en` or `it`.
         language: String,
     },
+    /// A folder of the house is to be open to a guest.
+    OpenFolder {
+        /// Whom.
+        actor: String,
+        /// Which: absolute, without links.
+        folder: String,
+    },
+    /// It is to be closed to them.
+    CloseFolder {
+        /// Whom.
+        actor: String,
+        /// Which.
+        folder: String,
+    },
 }
 
 /// Why it is refused.
@@ -161,6 +182,21 @@ pub enum Rejection {
     /// Someone is paired already.
     #[error("the host already has an address there")]
     NotTheFirst,
+    /// Nothing is closed to the host.
+    #[error("{0} is no guest: nothing is closed to them")]
+    NoGuest(String),
+    /// It is as it should be already.
+    #[error("{0} is open to them already")]
+    OpenAlready(String),
+    /// It was never opened.
+    #[error("{0} is not open to them")]
+    NotOpen(String),
+    /// Not a folder that can be opened.
+    #[error("{0} cannot be opened to anybody")]
+    NoFolder(String),
+    /// Too many.
+    #[error("{FOLDERS_MAX} folders are open to them already")]
+    TooManyFolders,
 }
 
 /// The stream of one person's events.
@@ -190,6 +226,11 @@ impl Actors {
     /// Whether the host has an address on a channel.
     pub fn is_connected(&self, channel: &str) -> bool {
         self.actors.get(HOST).is_some_and(|host| host.addresses.iter().any(|(on, _)| on == channel))
+    }
+
+    fn guest(&self, actor: &str) -> Result<&Actor, Rejection> {
+        let known = self.known(actor)?;
+        if known.role == Role::Guest { Ok(known) } else { Err(Rejection::NoGuest(actor.to_owned())) }
     }
 
     fn known(&self, actor: &str) -> Result<&Actor, Rejection> {
@@ -260,8 +301,31 @@ pub fn decide(actors: &Actors, command: Command, now: Micros) -> Result<(String,
             actors.known(&actor)?;
             (actor.clone(), LanguageSet { actor, language }.into())
         }
+        Command::OpenFolder { actor, folder } => opened(actors, actor, folder)?,
+        Command::CloseFolder { actor, folder } => closed(actors, actor, folder)?,
     };
     Ok((actor, vec![event]))
+}
+
+fn opened(actors: &Actors, actor: String, folder: String) -> Result<(String, Event), Rejection> {
+    let guest = actors.guest(&actor)?;
+    if !perimeter::holds(std::slice::from_ref(&folder), &folder) {
+        return Err(Rejection::NoFolder(folder));
+    }
+    if guest.folders.contains(&folder) {
+        return Err(Rejection::OpenAlready(folder));
+    }
+    if guest.folders.len() >= FOLDERS_MAX {
+        return Err(Rejection::TooManyFolders);
+    }
+    Ok((actor.clone(), FolderOpened { actor, folder }.into()))
+}
+
+fn closed(actors: &Actors, actor: String, folder: String) -> Result<(String, Event), Rejection> {
+    if !actors.guest(&actor)?.folders.contains(&folder) {
+        return Err(Rejection::NotOpen(folder));
+    }
+    Ok((actor.clone(), FolderClosed { actor, folder }.into()))
 }
 
 impl Pairing {
@@ -277,7 +341,7 @@ fn unspent<'a>(actors: &'a Actors, pairing: &str) -> Result<&'a Pairing, Rejecti
 
 impl Projection for Actors {
     const NAME: &'static str = "actors";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn evolve(&mut self, recorded: &Recorded) {
         match recorded.event() {
@@ -311,6 +375,16 @@ impl Projection for Actors {
             Some(Event::LanguageSet(set)) => {
                 if let Some(actor) = self.actors.get_mut(&set.actor) {
                     actor.language = Some(set.language.clone());
+                }
+            }
+            Some(Event::FolderOpened(opened)) => {
+                if let Some(actor) = self.actors.get_mut(&opened.actor) {
+                    actor.folders.insert(opened.folder.clone());
+                }
+            }
+            Some(Event::FolderClosed(closed)) => {
+                if let Some(actor) = self.actors.get_mut(&closed.actor) {
+                    actor.folders.remove(&closed.folder);
                 }
             }
             _ => {}
@@ -427,5 +501,22 @@ mod tests {
         let actors = check(&[add(HOST), add("guest_1")], 0, set, &Ok("guest_1"));
         assert_eq!(actors.get("guest_1").unwrap().autonomy.as_deref(), Some("supervised"));
         assert_eq!(actors.get(HOST).unwrap().autonomy, None);
+    }
+
+    #[test]
+    fn folders_are_opened_to_guests_alone_and_once() {
+        let open = |actor: &str, folder: &str| Command::OpenFolder { actor: text(actor), folder: text(folder) };
+        let close = |folder: &str| Command::CloseFolder { actor: text("guest_1"), folder: text(folder) };
+        let given = [add(HOST), add("guest_1"), open("guest_1", "/home/a/photos")];
+        let actors = check(&given, 0, open("guest_1", "/home/a/music"), &Ok("guest_1"));
+        assert_eq!(actors.get("guest_1").unwrap().folders.len(), 2);
+        check(&given, 0, open("guest_1", "/home/a/photos"), &Err(Rejection::OpenAlready(text("/home/a/photos"))));
+        check(&given, 0, open(HOST, "/home/a"), &Err(Rejection::NoGuest(text(HOST))));
+        for odd in ["/", "", "photos", "/home/a/../b"] {
+            check(&given, 0, open("guest_1", odd), &Err(Rejection::NoFolder(text(odd))));
+        }
+        check(&given, 0, close("/home/a"), &Err(Rejection::NotOpen(text("/home/a"))));
+        let actors = check(&given, 0, close("/home/a/photos"), &Ok("guest_1"));
+        assert!(actors.get("guest_1").unwrap().folders.is_empty());
     }
 }

@@ -39,6 +39,23 @@ pub struct Channel {
     pub strangers: BTreeMap<String, u64>,
     /// How the newest message that could not be sent failed.
     pub failed: Option<String>,
+    /// Messages that show that a turn is at work, as far as they are not gone.
+    #[serde(default)]
+    pub shown: BTreeMap<u64, Shown>,
+    /// Where chats went that have another address now.
+    #[serde(default)]
+    pub moved: BTreeMap<String, String>,
+}
+
+/// A message that shows that a turn is at work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Where.
+    pub address: String,
+    /// The channel's number of it.
+    pub receipt: i64,
+    /// The turn.
+    pub turn: TurnId,
 }
 
 /// An update that is not settled.
@@ -131,12 +148,19 @@ impl Channels {
             consents: BTreeMap::new(),
             strangers: BTreeMap::new(),
             failed: None,
+            shown: BTreeMap::new(),
+            moved: BTreeMap::new(),
         };
         self.channels.get(channel).unwrap_or(&EMPTY)
     }
 }
 
 impl Channel {
+    /// Where a chat is now that was known by this address.
+    pub fn now_at<'a>(&'a self, address: &'a str) -> &'a str {
+        self.moved.get(address).map_or(address, String::as_str)
+    }
+
     /// Whether an update of this number was not received yet. One that is a week old has given its number back.
     pub fn is_new(&self, account: &str, update: i64, now: Micros) -> bool {
         let seen = self.updates.get(account).and_then(|updates| updates.get(&update));
@@ -156,10 +180,36 @@ impl Channel {
         if presser != Some(consent.bound.approver.as_str()) {
             return Press::Foreign;
         }
-        if consent.pressed.is_some() {
+        if self.answer(&consent.bound).is_some() {
             return Press::Used;
         }
         if consent.is_over || now.0 >= consent.bound.until { Press::Expired } else { Press::Accepted }
+    }
+
+    /// Every message that puts this question: it may have been put again.
+    pub fn put(&self, bound: &Bound) -> Vec<&Consent> {
+        let of_it = |consent: &&Consent| (consent.bound.turn, &consent.bound.digest) == (bound.turn, &bound.digest);
+        self.consents.values().filter(of_it).collect()
+    }
+
+    /// The button that counted for a question, below whichever message it was pressed.
+    pub fn answer(&self, bound: &Bound) -> Option<&str> {
+        self.put(bound).into_iter().find_map(|consent| consent.pressed.as_deref())
+    }
+
+    /// The questions that wait for somebody's button, oldest first, each once.
+    pub fn waiting_for(&self, approver: &str, now: Micros) -> Vec<&Consent> {
+        let mut found: Vec<&Consent> = Vec::new();
+        for consent in self.consents.values().filter(|consent| consent.bound.approver == approver) {
+            let is_open = !consent.is_over && now.0 < consent.bound.until && self.answer(&consent.bound).is_none();
+            let same = |other: &Consent| {
+                (other.bound.turn, &other.bound.digest) == (consent.bound.turn, &consent.bound.digest)
+            };
+            if is_open && !found.iter().any(|other| same(other)) {
+                found.push(consent);
+            }
+        }
+        found
     }
 
     /// A message with buttons.
@@ -172,7 +222,7 @@ impl Channel {
     }
 
     fn queued(&mut self, recorded: &Recorded, queued: &MessageQueued) {
-        let (id, address, purpose) = (recorded.id, queued.address.clone(), queued.purpose.clone());
+        let (id, address, purpose) = (recorded.id, self.now_at(&queued.address).to_owned(), queued.purpose.clone());
         if purpose == "stranger" {
             self.strangers.insert(address.clone(), recorded.seq);
             forget(&mut self.strangers, STRANGERS_KEPT, |_, seq| *seq);
@@ -234,7 +284,33 @@ impl Channel {
                 }
                 self.failed = Some(failed.class.clone());
             }
+            Event::ProgressShown(shown) => {
+                let shown = Shown { address: shown.address.clone(), receipt: shown.receipt, turn: shown.turn };
+                self.shown.insert(recorded.seq, shown);
+            }
+            Event::ProgressRemoved(gone) => {
+                self.shown.retain(|_, shown| (&shown.address, shown.receipt) != (&gone.address, gone.receipt));
+            }
+            Event::AddressMoved(moved) => self.moves(&moved.from, &moved.to),
             _ => {}
+        }
+    }
+
+    /// A chat goes on elsewhere: what is under way goes there. What was moved before and comes back is moved no more.
+    fn moves(&mut self, from: &str, to: &str) {
+        self.moved.remove(to);
+        for last in self.moved.values_mut().filter(|last| *last == from) {
+            to.clone_into(last);
+        }
+        self.moved.insert(from.to_owned(), to.to_owned());
+        for message in self.outbox.values_mut().filter(|message| message.address == from) {
+            to.clone_into(&mut message.address);
+        }
+        // Messages with buttons stay where they were sent; those that are not sent yet go with the chat.
+        let waiting: Vec<EventId> = self.outbox.values().map(|message| message.id).collect();
+        let unsent = self.consents.values_mut().filter(|consent| waiting.contains(&consent.id));
+        for consent in unsent.filter(|consent| consent.address == from) {
+            to.clone_into(&mut consent.address);
         }
     }
 
@@ -271,7 +347,7 @@ fn forget<K: Ord + Clone, V, O: Ord>(map: &mut BTreeMap<K, V>, most: usize, age:
 
 impl Projection for Channels {
     const NAME: &'static str = "channels";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn evolve(&mut self, recorded: &Recorded) {
         let Some(event) = recorded.event() else { return };
@@ -289,8 +365,8 @@ impl Projection for Channels {
 mod tests {
     use metnos_log::Kept;
     use metnos_log::event::channel::{
-        Button, ButtonPressed, DeliveryFailed, DeliveryStarted, MessageMaybeSent, MessageSent, UpdateReceived,
-        UpdateSettled,
+        AddressMoved, Button, ButtonPressed, DeliveryFailed, DeliveryStarted, MessageMaybeSent, MessageSent,
+        ProgressRemoved, ProgressShown, UpdateReceived, UpdateSettled,
     };
     use metnos_log::event::turn::{ConsentExpired, TurnClosed};
 
@@ -450,5 +526,61 @@ mod tests {
         assert_eq!(given.telegram().press(Some(id(1)), Some("owner"), Micros(1)), Press::Accepted);
         given.at(0, "turn/x", expired("d").into());
         assert_eq!(given.telegram().press(Some(id(1)), Some("owner"), Micros(1)), Press::Expired);
+    }
+
+    #[test]
+    fn what_shows_progress_is_known_until_it_is_gone() {
+        let mut given = Given::default();
+        let shown = |receipt| ProgressShown { address: "7".to_owned(), receipt, turn: TURN };
+        given.then(shown(1)).then(shown(2)).then(ProgressRemoved { address: "7".to_owned(), receipt: 1 });
+        let left: Vec<i64> = given.telegram().shown.values().map(|shown| shown.receipt).collect();
+        assert_eq!(left, [2]);
+        given.then(ProgressRemoved { address: "8".to_owned(), receipt: 2 });
+        assert_eq!(given.telegram().shown.len(), 1, "it is of another chat");
+    }
+
+    #[test]
+    fn a_chat_that_moves_takes_with_it_what_is_not_sent_yet() {
+        let moved = |from: &str, to: &str| AddressMoved {
+            channel: "telegram".to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        };
+        let mut given = Given::default();
+        given.then(queued("answer", None)).then(asked()).then(moved("7", "-1007"));
+        let telegram = given.telegram();
+        assert!(telegram.outbox.values().all(|message| message.address == "-1007"));
+        assert!(telegram.consents.values().all(|consent| consent.address == "-1007"));
+        assert_eq!((telegram.now_at("7"), telegram.now_at("8")), ("-1007", "8"));
+        given.then(moved("-1007", "-1008"));
+        assert_eq!(given.telegram().now_at("7"), "-1008");
+        // What is queued for where it was goes where it is.
+        given.then(queued("answer", None));
+        assert!(given.telegram().outbox.values().all(|message| message.address == "-1008"));
+        given.then(moved("-1008", "7"));
+        assert_eq!(given.telegram().now_at("7"), "7");
+    }
+
+    #[test]
+    fn a_question_that_is_put_again_is_answered_once() {
+        let mut given = Given::default();
+        given.then(asked()).then(asked());
+        let telegram = given.telegram();
+        let waiting: Vec<EventId> =
+            telegram.waiting_for("owner", Micros(99)).iter().map(|consent| consent.id).collect();
+        assert_eq!(waiting, [id(1)]);
+        assert!(telegram.waiting_for("guest_1", Micros(99)).is_empty());
+        assert!(telegram.waiting_for("owner", Micros(100)).is_empty());
+        let pressed = ButtonPressed {
+            update: id(9),
+            outcome: "accepted".to_owned(),
+            message: Some(id(2)),
+            button: Some("yes".to_owned()),
+        };
+        given.then(pressed);
+        let telegram = given.telegram();
+        assert_eq!(telegram.press(Some(id(1)), Some("owner"), Micros(99)), Press::Used);
+        assert_eq!(telegram.answer(&telegram.consent(id(1)).unwrap().bound), Some("yes"));
+        assert!(telegram.waiting_for("owner", Micros(99)).is_empty());
     }
 }

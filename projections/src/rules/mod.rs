@@ -4,6 +4,7 @@ pub mod cadence;
 pub mod cage_plan;
 pub mod core_paths;
 pub mod markup;
+pub mod perimeter;
 pub mod policy;
 pub mod prefilter;
 pub mod proposer;

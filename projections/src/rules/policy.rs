@@ -102,13 +102,16 @@ pub struct Use<'a> {
     pub granted: bool,
     /// It changes something and cannot simply be repeated.
     pub unrepeatable_act: bool,
+    /// It changes nothing but what the person keeps here for themselves: their reminders. Then it needs no leave to change
+    /// anything, but it is asked.
+    pub own: bool,
 }
 
 /// Decides one use at one level of autonomy. An unknown capability is denied.
 pub fn decide(autonomy: Autonomy, what: Use<'_>) -> Decision {
     let Some(capability) = registered(what.capability) else { return Decision::Deny };
     match (autonomy, capability.class) {
-        (Autonomy::ReadOnly, _) if capability.critical => Decision::Deny,
+        (Autonomy::ReadOnly, _) if capability.critical && !what.own => Decision::Deny,
         (_, Class::None) => Decision::Allow,
         (_, Class::Always) => Decision::Ask,
         (_, Class::PerTarget) => {
@@ -125,8 +128,8 @@ mod tests {
 
     #[track_caller]
     fn check(autonomy: Autonomy, capability: &str, granted: bool, expected: Decision) {
-        let what =
-            Use { capability, granted, unrepeatable_act: registered(capability).is_some_and(|known| known.critical) };
+        let unrepeatable_act = registered(capability).is_some_and(|known| known.critical);
+        let what = Use { capability, granted, unrepeatable_act, own: false };
         assert_eq!(decide(autonomy, what), expected, "{autonomy:?} {capability} granted={granted}");
     }
 
@@ -150,11 +153,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_ones_own_needs_no_leave_but_is_asked() {
+        let own = Use { capability: "metnos:write", granted: true, unrepeatable_act: true, own: true };
+        for autonomy in [Autonomy::ReadOnly, Autonomy::Supervised, Autonomy::Full] {
+            assert_eq!(decide(autonomy, own), Decision::Ask, "{autonomy:?}");
+        }
+        assert_eq!(decide(Autonomy::ReadOnly, Use { own: false, ..own }), Decision::Deny);
+    }
+
+    #[test]
     fn more_autonomy_never_means_a_stricter_decision() {
         for capability in REGISTRY {
             for granted in [false, true] {
-                for unrepeatable_act in [false, true] {
-                    let what = Use { capability: capability.name, granted, unrepeatable_act };
+                for (unrepeatable_act, own) in [(false, false), (false, true), (true, false), (true, true)] {
+                    let what = Use { capability: capability.name, granted, unrepeatable_act, own };
                     let by = |autonomy| decide(autonomy, what);
                     assert!(by(Autonomy::ReadOnly) >= by(Autonomy::Supervised), "{capability:?}");
                     assert!(by(Autonomy::Supervised) >= by(Autonomy::Full), "{capability:?}");

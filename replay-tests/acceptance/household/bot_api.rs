@@ -68,6 +68,8 @@ pub(crate) struct State {
     chats: Vec<i64>,
     /// Every request that was made with the right token.
     pub(crate) requests: Vec<(String, Value)>,
+    /// Every update that there was.
+    pub(crate) given: Vec<Value>,
     /// Requests with another one.
     pub(crate) strangers: usize,
     files: BTreeMap<String, Vec<u8>>,
@@ -78,6 +80,8 @@ pub(crate) struct State {
     /// Whether another program has the updates sent to it.
     pub(crate) webhook: Option<String>,
     pub(crate) is_revoked: bool,
+    /// Whether it gives out files of any length, as it never should.
+    pub(crate) is_lenient: bool,
     polls: u64,
 }
 
@@ -181,6 +185,7 @@ impl BotApi {
         let number = update.get("update_id").and_then(Value::as_i64).unwrap_or(state.next_update);
         update["update_id"] = number.into();
         state.next_update = state.next_update.max(number + 1);
+        state.given.push(update.clone());
         state.updates.push_back(update);
         drop(state);
         self.shared.changed();
@@ -201,10 +206,17 @@ impl BotApi {
         self.writes_with(person, &json!({ "text": text }))
     }
 
+    /// Has a file's bytes; by which it is asked for.
+    pub(crate) fn stores(&self, bytes: &[u8]) -> String {
+        let mut state = self.state();
+        let id = format!("file-{}", state.files.len());
+        state.files.insert(id.clone(), bytes.to_vec());
+        id
+    }
+
     /// A file of a person.
     pub(crate) fn sends(&self, person: i64, name: &str, bytes: &[u8], caption: Option<&str>) -> i64 {
-        let id = format!("file-{}", self.state().files.len());
-        self.state().files.insert(id.clone(), bytes.to_vec());
+        let id = self.stores(bytes);
         let mut more = json!({ "document": {
             "file_id": id, "file_unique_id": id, "file_name": name, "file_size": bytes.len(),
         } });
@@ -324,6 +336,11 @@ async fn answered(shared: Arc<Shared>, request: Request<Body>) -> Response {
     let is_revoked = shared.state().is_revoked;
     let own = |rest: &str| rest.strip_prefix(TOKEN).and_then(|rest| rest.strip_prefix('/')).map(str::to_owned);
     if let Some(file) = path.strip_prefix("/file/bot").and_then(own).filter(|_| parts.method == Method::GET) {
+        // The connection may end before the file is through.
+        let fault = shared.state().faults.get_mut("file").and_then(VecDeque::pop_front);
+        if matches!(fault, Some(Fault::Swallow)) {
+            swallowed();
+        }
         return match shared.state().files.get(file.trim_start_matches("documents/")) {
             Some(bytes) => bytes.clone().into_response(),
             None => reply(404, &refusal(404, "Not Found")),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::bot_api::{BotApi, Fault, TOKEN, refusal};
+use super::bot_api::{BotApi, Fault, Sent, TOKEN, refusal};
 use super::daemon::Daemon;
 use super::home::{Home, Ran};
 
@@ -61,6 +61,35 @@ impl Talk {
         self.api.said(from, HOST, answer).text
     }
 
+    /// Somebody else of this home, paired by a code of their own; their id.
+    #[track_caller]
+    pub(crate) fn knows(&self, name: &str, person: i64) -> String {
+        let added = self.home.run(["--json", "actor", "add", name]);
+        assert_eq!(added.code, 0, "{}", added.err);
+        let code = self.home.run(["--json", "pair", "new", "--actor", name]).json();
+        let from = self.api.count();
+        self.api.writes(person, &format!("/start {}", code["code"].as_str().unwrap()));
+        self.api.said(from, person, "Siamo collegati");
+        added.json()["actor"].as_str().unwrap().to_owned()
+    }
+
+    /// Says something as anybody; the first thing that is said back, buttons or not.
+    #[track_caller]
+    pub(crate) fn hears(&self, person: i64, text: &str) -> Sent {
+        let from = self.api.count();
+        self.api.writes(person, text);
+        self.answers(from, person)
+    }
+
+    /// The first thing that is said to somebody from that place on, and is not how far something is.
+    #[track_caller]
+    pub(crate) fn answers(&self, from: usize, person: i64) -> Sent {
+        self.api.until(&format!("nothing is said to {person}"), |state| {
+            let late = state.sent.iter().skip(from).filter(|sent| sent.chat == person);
+            late.filter(|sent| !sent.text.contains("Ci sto lavorando")).map(Sent::clone).next()
+        })
+    }
+
     /// Stops the daemon, if it runs, and holds its history against itself.
     #[track_caller]
     pub(crate) fn ends(mut self) -> Home {
@@ -70,42 +99,6 @@ impl Talk {
         self.home.is_whole();
         self.home
     }
-}
-
-#[test]
-fn a_conversation_in_italian_from_the_first_word_to_the_undo() {
-    let talk = Talk::begin();
-    let api = &talk.api;
-    talk.home.file("spesa.txt", "pane\nlatte\nuova\nmele\n");
-    let lines = talk.says("leggi il file spesa.txt e dimmi le ultime due righe", "mele");
-    assert_eq!(lines, "uova\nmele");
-    let from = api.count();
-    api.writes(HOST, "cancella il file spesa.txt");
-    let asked = api.asked(from, HOST);
-    assert!(asked.text.contains("spesa.txt") && asked.text.contains("cestino"), "{}", asked.text);
-    let labels: Vec<&str> = asked.keys.iter().map(|(label, _)| label.as_str()).collect();
-    assert_eq!(labels, ["Sì", "No"]);
-    assert!(asked.keys.iter().all(|(_, data)| data.len() == 26 && !data.contains("spesa")), "{:?}", asked.keys);
-    assert!(talk.home.files().join("spesa.txt").exists());
-    let press = api.presses(HOST, &asked, &asked.keys[0].1);
-    assert_eq!(api.answer_to(&press), "Sì, lo faccio.");
-    api.said(from + 1, HOST, "cestino");
-    assert!(!talk.home.files().join("spesa.txt").exists());
-    api.until("the buttons stay", |state| {
-        state.sent.iter().any(|sent| sent.id == asked.id && sent.keys.is_empty()).then_some(())
-    });
-    let from = api.count();
-    api.writes(HOST, "/annulla");
-    let asked = api.asked(from, HOST);
-    api.presses(HOST, &asked, &asked.keys[0].1);
-    api.said(from + 1, HOST, "spesa.txt");
-    assert_eq!(std::fs::read_to_string(talk.home.files().join("spesa.txt")).unwrap(), "pane\nlatte\nuova\nmele\n");
-    let from = api.count();
-    api.sends(HOST, "conti di casa.csv", b"voce,euro\npane,3\nlatte,2\n", Some("quante righe ha questo file?"));
-    api.said(from, HOST, "2");
-    talk.says("quante righe ha conti_di_casa.csv?", "2");
-    api.is_drained();
-    talk.ends();
 }
 
 #[test]
@@ -153,8 +146,8 @@ fn odd_updates_are_on_record_and_harm_nothing() {
     api.is_drained();
     let said: Vec<Value> = api.state().sent.iter().skip(from).map(|sent| sent.text.clone().into()).collect();
     let home = talk.ends();
-    // The control characters, the emoji and the hour.
-    assert_eq!(said.len(), 3, "{said:?}");
+    // The sticker, the control characters, the emoji and the hour.
+    assert_eq!(said.len(), 4, "{said:?}");
     let log = home.run(["--json", "log", "tail", "-n", "300"]).out;
     let (received, settled) = (log.matches("\"update_received\"").count(), log.matches("\"update_settled\"").count());
     // All but the one that came twice.

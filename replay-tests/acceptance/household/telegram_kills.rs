@@ -1,7 +1,7 @@
 //! Kill -9 of the daemon at any moment of conversations over Telegram: each message is answered once, or again where the
 //! answer says so; nothing is done twice; a question that was put is still there, and its button still counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -67,7 +67,8 @@ fn is_answer(text: &str) -> bool {
 fn kills_at_any_moment_answer_each_message_once_and_lose_no_question() {
     let kills = std::env::var("METNOS_TEST_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
     let api = BotApi::start();
-    let home = home_at(&api.url(), TOKEN);
+    // Every turn shows that it is at work, so that kills meet that too.
+    let home = home_at(&api.url(), TOKEN).with("METNOS_TELEGRAM_PROGRESS_SECONDS", "0");
     let log = home.file("log.txt", "");
     let (mut chance, mut killed, mut number) = (0x9e37_79b9_7f4a_7c15_u64, 0, 0);
     while killed < kills {
@@ -101,6 +102,7 @@ fn kills_at_any_moment_answer_each_message_once_and_lose_no_question() {
     let daemon = Daemon::serve(&home);
     api.is_drained();
     settled(&home);
+    let unrecorded = taken_away(&api, &home);
     daemon.stop();
     once(&api, number);
     let text = std::fs::read_to_string(&log).unwrap();
@@ -108,7 +110,9 @@ fn kills_at_any_moment_answer_each_message_once_and_lose_no_question() {
         assert_eq!(text.matches(&format!("line {round}\n")).count(), 1, "{text}");
         assert!(home.files().join(format!("keep-{round}.txt")).exists());
     }
-    eprintln!("{killed} kills in {number} rounds of three messages");
+    eprintln!(
+        "{killed} kills in {number} rounds of three messages; {unrecorded} killed between a message about progress and its record"
+    );
     home.is_whole();
 }
 
@@ -125,6 +129,32 @@ fn settled(home: &Home) {
             return;
         }
         assert!(Instant::now() < deadline, "{received} received, {done} settled, {waiting} to be sent");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Every message about progress that is on record is gone; how many a kill kept from being on record, each of which costs
+/// a kill.
+#[track_caller]
+fn taken_away(api: &BotApi, home: &Home) -> usize {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let log = home.run(["--json", "log", "tail", "-n", "100000"]).out;
+        let receipts = |label: &str| -> BTreeSet<i64> {
+            let lines = log.lines().filter(|line| line.contains(&format!("\"{label}\"")));
+            let lines = lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+            lines.map(|line| line["payload"]["receipt"].as_i64().unwrap()).collect()
+        };
+        let (recorded, removed) = (receipts("progress_shown"), receipts("progress_removed"));
+        if recorded == removed {
+            assert!(!recorded.is_empty(), "nothing was shown");
+            let state = api.state();
+            let shown = state.sent.iter().filter(|sent| sent.text.contains("Ci sto lavorando"));
+            let left: Vec<i64> = shown.filter(|sent| !sent.is_deleted).map(|sent| sent.id).collect();
+            assert!(left.iter().all(|id| !recorded.contains(id)), "{left:?}");
+            return left.len();
+        }
+        assert!(Instant::now() < deadline, "{:?} stay", recorded.difference(&removed).collect::<Vec<_>>());
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -1,5 +1,5 @@
-//! Telegram's side as others wrote it: the public framework aiogram proves the strict server and validates what is sent, the
-//! public mock telegram-test-api carries a plain conversation. `.ci/run` installs both.
+//! Telegram's side as others wrote it: the public framework aiogram proves the strict server and validates what is sent.
+//! `.ci/run` installs it.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
@@ -9,30 +9,60 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::bot_api::{BotApi, Fault, NAME, TOKEN, refusal};
-use super::daemon::Daemon;
 use super::peers::installed;
-use super::telegram::{HOST, Talk, home_at};
+use super::telegram::{HOST, Talk};
 
-const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/replay-tests/peers");
+pub(crate) const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/replay-tests/peers");
 
-fn python() -> Option<PathBuf> {
+pub(crate) fn python() -> Option<PathBuf> {
     installed("aiogram/bin/python")
 }
 
+/// Requests and updates held against the framework's types, all of which must take them; how many there were of each.
+#[track_caller]
+pub(crate) fn held(python: &Path, lines: &[(String, Value)]) -> Value {
+    let mut text = String::new();
+    for line in lines {
+        writeln!(text, "{}", json!(line)).unwrap();
+    }
+    let mut types = Command::new(python);
+    types.arg("-I").arg(Path::new(PEERS).join("aiogram_types.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut types = types.spawn().unwrap();
+    types.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let said = types.wait_with_output().unwrap();
+    let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+    assert_eq!(said["wrong"], json!([]), "{said:#}");
+    said
+}
+
 /// A program that ends with the test.
-struct Peer {
+pub(crate) struct Peer {
     child: Child,
+    asks: Option<std::process::ChildStdin>,
     said: BufReader<std::process::ChildStdout>,
 }
 
 impl Peer {
-    fn start(command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
-        Self { child, said }
+        Self { asks: child.stdin.take(), child, said }
     }
 
-    fn line(&mut self) -> String {
+    /// Says a line to it.
+    pub(crate) fn tell(&mut self, line: &str) {
+        let asks = self.asks.as_mut().unwrap();
+        writeln!(asks, "{line}").unwrap();
+    }
+
+    /// It is told nothing more, and ends well.
+    #[track_caller]
+    pub(crate) fn ends(mut self) {
+        self.asks = None;
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.said.read_line(&mut line).unwrap();
         line.trim().to_owned()
@@ -137,17 +167,7 @@ fn every_request_is_one_that_the_public_types_take() {
     api.is_drained();
     let requests = std::mem::take(&mut api.state().requests);
     talk.ends();
-    let mut lines = String::new();
-    for request in &requests {
-        writeln!(lines, "{}", json!(request)).unwrap();
-    }
-    let mut types = Command::new(python);
-    types.arg("-I").arg(Path::new(PEERS).join("aiogram_types.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut types = types.spawn().unwrap();
-    types.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-    let said = types.wait_with_output().unwrap();
-    let said: Value = serde_json::from_slice(&said.stdout).unwrap();
-    assert_eq!(said["wrong"], json!([]), "{said:#}");
+    let said = held(&python, &requests);
     for method in [
         "getMe",
         "getUpdates",
@@ -161,21 +181,4 @@ fn every_request_is_one_that_the_public_types_take() {
     ] {
         assert!(said["seen"][method].as_u64() > Some(0), "{method} was never sent: {said:#}");
     }
-}
-
-#[test]
-fn a_plain_conversation_over_the_public_mock() {
-    let Some(modules) = installed("npm/node_modules") else { return };
-    let mut mock = Command::new("node");
-    mock.arg(Path::new(PEERS).join("telegram_test_api.cjs")).arg(modules).args([TOKEN, &HOST.to_string()]);
-    let mut mock = Peer::start(&mut mock);
-    let home = home_at(&mock.line(), TOKEN);
-    // The mock's people have an app without a language.
-    assert_eq!(home.run(["actor", "language", "owner", "it"]).code, 0);
-    home.file("spesa.txt", "pane\nlatte\nuova\nmele\n");
-    let daemon = Daemon::serve(&home);
-    assert!(mock.child.wait().unwrap().success());
-    assert_eq!(std::fs::read_to_string(home.files().join("spesa.txt")).unwrap(), "pane\nlatte\nuova\nmele\n");
-    daemon.stop();
-    home.is_whole();
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
 use super::bot_api::{BotApi, TOKEN};
 use super::daemon::Daemon;
 use super::telegram::{GUEST, HOST, Talk, home_at};
@@ -115,32 +113,40 @@ fn only_a_slow_turn_shows_how_far_it_is() {
     home.is_whole();
 }
 
+/// A daemon that was killed in the middle leaves no message that says for ever that it is at work.
 #[test]
-fn files_are_kept_once_and_asked_about_by_name() {
-    let talk = Talk::begin();
-    let api = &talk.api;
-    talk.says("/start", "Eccomi");
-    let from = api.count();
-    api.sends(HOST, "../../note di casa.txt", b"uno\ndue\ntre\n", None);
-    assert!(api.said(from, HOST, "inbox/note_di_casa.txt").text.starts_with("Tengo il file come"));
-    talk.says("leggi note_di_casa.txt e dimmi l'ultima riga", "tre");
-    // The same file again is the same file; another one of that name is not.
-    let from = api.count();
-    api.sends(HOST, "note di casa.txt", b"uno\ndue\ntre\n", Some("leggi"));
-    api.said(from, HOST, "due");
-    api.sends(HOST, "note di casa.txt", b"altro\n", None);
-    api.said(from, HOST, "note_di_casa-2.txt");
-    api.writes_with(HOST, &json!({ "document": { "file_id": "x", "file_name": "big.iso", "file_size": 21 << 20 } }));
-    api.said(from, HOST, "più di 20 MB");
-    api.writes_with(HOST, &json!({ "document": { "file_id": "gone", "file_name": "gone.txt", "file_size": 2 } }));
-    api.said(from, HOST, "Telegram non mi dà il file");
-    let inbox = talk.home.metnos().join("workspace/inbox");
-    let mut kept: Vec<String> =
-        std::fs::read_dir(inbox).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    kept.sort();
-    assert_eq!(kept, ["note_di_casa-2.txt", "note_di_casa.txt"]);
-    api.is_drained();
-    talk.ends();
+fn what_a_killed_daemon_showed_is_taken_away_once() {
+    let api = BotApi::start();
+    let home = home_at(&api.url(), TOKEN).with("METNOS_TELEGRAM_PROGRESS_SECONDS", "0");
+    let daemon =
+        Daemon::start(&home, &[("METNOS_HTTP_LISTEN", "127.0.0.1:0"), ("METNOS_PAUSE_AT", "before_intent:60000")]);
+    api.writes(HOST, "che ore sono");
+    let shown = api.said(0, HOST, "Ci sto lavorando");
+    // Its record follows it; another command sees when it is there.
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while !home.run(["--json", "log", "tail", "-n", "100"]).out.contains("\"progress_shown\"") {
+        assert!(std::time::Instant::now() < deadline, "it is not on record");
+    }
+    daemon.send(rustix::process::Signal::KILL);
+    daemon.ends();
+    assert!(!api.state().sent.iter().any(|sent| sent.id == shown.id && sent.is_deleted));
+    let daemon = Daemon::serve(&home);
+    api.said(0, HOST, "Ora:");
+    api.until("it stays", |state| state.sent.iter().any(|sent| sent.id == shown.id && sent.is_deleted).then_some(()));
+    api.until("another one stays", |state| {
+        let mut shown = state.sent.iter().filter(|sent| sent.text.contains("Ci sto lavorando"));
+        shown.all(|sent| sent.is_deleted).then_some(())
+    });
+    daemon.stop();
+    Daemon::serve(&home).stop();
+    let state = api.state();
+    let taken = state
+        .requests
+        .iter()
+        .filter(|(method, fields)| method == "deleteMessage" && fields["message_id"].as_i64() == Some(shown.id));
+    assert_eq!(taken.count(), 1, "it is taken away once");
+    drop(state);
+    home.is_whole();
 }
 
 #[test]

@@ -10,8 +10,10 @@ use metnos_projections::machines::turn::{Phase, Turn};
 use metnos_projections::views::turns::Summary;
 use serde_json::{Map, Value, json};
 
+use super::documents::with_paths;
 use super::inbound::{Said, back, turn_of};
-use super::person::{Keyboard, Shown};
+use super::person::Keyboard;
+use super::shown::Shown;
 use super::wire::Message;
 use super::{Bot, CHANNEL, STACK_BYTES};
 use crate::channel::outbox;
@@ -41,8 +43,8 @@ pub(super) struct Chat {
     work: VecDeque<Work>,
     /// Whether a thread carries its work out.
     is_busy: bool,
-    /// What stops the turn that runs.
-    running: Option<CancelFlag>,
+    /// Whose turn runs, and what stops it.
+    running: Option<(String, CancelFlag)>,
     /// Whether that turn waits for a button.
     pub is_asking: bool,
 }
@@ -50,15 +52,19 @@ pub(super) struct Chat {
 impl Chat {
     /// Ends what runs, so that its thread comes back.
     pub(super) fn leave(&self) {
-        if let Some(running) = &self.running {
+        if let Some((_, running)) = &self.running {
             running.cancel();
         }
     }
 
-    /// Stops the turn that runs; whether there was one.
-    pub(super) fn stop(&self) -> bool {
-        self.leave();
-        self.running.is_some()
+    /// Stops the turn that runs, where it is this person's, or this person is the host; whether there was one.
+    pub(super) fn stop(&self, instance: &Instance) -> bool {
+        let is_theirs = |(whose, _): &(String, CancelFlag)| !instance.is_guest() || *whose == instance.actor;
+        let stops = self.running.as_ref().is_some_and(is_theirs);
+        if stops {
+            self.leave();
+        }
+        stops
     }
 }
 
@@ -194,8 +200,8 @@ impl Bot {
                 None => return Ok(Came::Nowhere),
             }
         }
-        let folder = instance.dirs.user_home.clone();
-        let text = self.with_paths(&text, &folder);
+        let folder = instance.own_folder();
+        let text = with_paths(instance, &text, &folder);
         let (cancel, person) = self.person(instance, work)?;
         let address = work.message.chat.id.to_string();
         let request = Request {
@@ -211,6 +217,9 @@ impl Bot {
         };
         if let Line::Undo(turn) = line(&text) {
             return engine::run(instance, &person, cancel, &undo(request, turn)).map(ended);
+        }
+        if matches!(text.as_str(), "/schedules" | "/attivita" | "/attività") {
+            return engine::run(instance, &person, cancel, &listing(request)).map(ended);
         }
         if let Some(waiting) = waiting(instance, &address)?
             && let Some(id) = waiting.id
@@ -232,10 +241,10 @@ impl Bot {
         let cancel = CancelFlag::new().map_err(EngineError::Settle)?;
         let chat = work.message.chat.id;
         if let Some(chat) = self.chats().get_mut(&chat) {
-            chat.running = Some(cancel.clone());
+            chat.running = Some((instance.actor.clone(), cancel.clone()));
         }
-        let shown = Shown::begin(self, chat, instance.language());
         let turn = work.turn.unwrap_or_else(|| turn_of(work.update));
+        let shown = Shown::begin(self, chat, turn, instance);
         Ok((cancel.clone(), Keyboard { bot: self, instance, chat, turn, cancel, shown }))
     }
 
@@ -243,7 +252,10 @@ impl Bot {
     fn withdraw_older(&self, instance: &Instance, newer: &Turn, address: &str) -> Result<(), EngineError> {
         for id in open_questions(instance).into_iter().filter(|id| Some(*id) != newer.id) {
             let turn = engine::folded(instance, id)?;
-            if turn.phase == Phase::Waiting && is_of(&turn, address) {
+            if turn.phase == Phase::Waiting
+                && is_of(instance, &turn, address)
+                && instance.actor_of(id) == instance.actor
+            {
                 self.end_question(id, turn, &Reply::Withdrawn("question"))?;
             }
         }
@@ -289,7 +301,7 @@ impl Bot {
 pub(super) fn waiting(instance: &Instance, address: &str) -> Result<Option<Turn>, EngineError> {
     for id in open_questions(instance).into_iter().rev() {
         let turn = engine::folded(instance, id)?;
-        if turn.phase == Phase::Waiting && is_of(&turn, address) && instance.actor_of(id) == instance.actor {
+        if turn.phase == Phase::Waiting && is_of(instance, &turn, address) && instance.actor_of(id) == instance.actor {
             return Ok(Some(turn));
         }
     }
@@ -306,8 +318,11 @@ fn open_questions(instance: &Instance) -> Vec<TurnId> {
     turns.open().filter(|(_, turn)| waits_here(turn).is_some()).map(|(id, _)| id).collect()
 }
 
-fn is_of(turn: &Turn, address: &str) -> bool {
-    turn.opened.as_ref().and_then(|opened| opened.address.as_deref()) == Some(address)
+/// Whether a turn was begun in this chat, wherever that was then.
+fn is_of(instance: &Instance, turn: &Turn, address: &str) -> bool {
+    let projected = instance.projected();
+    let begun = turn.opened.as_ref().and_then(|opened| opened.address.as_deref());
+    begun.map(|begun| projected.channels.get(CHANNEL).now_at(begun)) == Some(address)
 }
 
 fn undo(request: Request, turn: Option<&str>) -> Request {
@@ -315,6 +330,13 @@ fn undo(request: Request, turn: Option<&str>) -> Request {
     args.extend(turn.map(|turn| ("turn".to_owned(), Value::from(turn))));
     let text = turn.map_or_else(|| "undo".to_owned(), |turn| format!("undo {turn}"));
     Request { text, given: Some(json!({ "tool": "undo_last_turn", "args": args })), ..request }
+}
+
+fn listing(request: Request) -> Request {
+    // The person's own words ask for it.
+    let words = json!({ "from": "words", "start": 0, "end": request.text.len() });
+    let given = json!({ "tool": "list_recurring", "args": {}, "provenance": { "": words } });
+    Request { given: Some(given), ..request }
 }
 
 fn ended(turn: Turn) -> Came {
@@ -345,7 +367,8 @@ fn follow(instance: &Instance) {
     }
 }
 
-/// Where the files that people send are kept.
+/// Where the files that people send are kept: a guest's in their own folder.
 pub(super) fn inbox(instance: &Instance) -> PathBuf {
-    instance.dirs.workspace.join("inbox")
+    let folder = if instance.is_guest() { instance.own_folder() } else { instance.dirs.workspace.clone() };
+    folder.join("inbox")
 }

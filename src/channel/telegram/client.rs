@@ -55,6 +55,9 @@ pub enum TelegramError {
     /// The request makes no sense to it.
     #[error("Telegram refuses: {0}")]
     Refused(String),
+    /// The group has another address now; nothing was sent.
+    #[error("the group has become another one")]
+    Moved(i64),
     /// A file that is larger than what is taken.
     #[error("the file has more than {FILE_BYTES_MAX} bytes")]
     TooLarge,
@@ -317,7 +320,13 @@ async fn result(response: Response) -> Result<Value, TelegramError> {
             let parameters = envelope.and_then(|envelope| envelope.parameters);
             Err(TelegramError::TooMany(parameters.and_then(|parameters| parameters.retry_after).unwrap_or(1)))
         }
-        status if status.is_client_error() => Err(TelegramError::Refused(described())),
+        status if status.is_client_error() => {
+            let parameters = envelope.as_ref().and_then(|envelope| envelope.parameters.as_ref());
+            match parameters.and_then(|parameters| parameters.migrate_to_chat_id) {
+                Some(chat) => Err(TelegramError::Moved(chat)),
+                None => Err(TelegramError::Refused(described())),
+            }
+        }
         StatusCode::OK => match envelope {
             Some(envelope) if envelope.ok => Ok(envelope.result),
             Some(_) => Err(TelegramError::Refused(described())),

@@ -1,18 +1,30 @@
 //! What is said without a turn: which commands there are, how things stand, what the last turn did; and stopping one.
 
+use metnos_log::Event;
+use metnos_projections::machines::actors;
 use metnos_projections::messages::Language;
+use metnos_projections::views::turns::Summary;
 use serde_json::json;
 
 use super::chats::waiting;
 use super::inbound::Said;
 use super::{Bot, CHANNEL};
+use crate::channel::outbox;
 use crate::engine::{self, EngineError, Reply};
-use crate::instance::Instance;
+use crate::instance::{Instance, InstanceError, now};
 use crate::why;
 
 /// The commands that Telegram shows, by language.
-const COMMANDS: [(&str, &str); 5] =
-    [("help", "aiuto"), ("status", "stato"), ("undo", "annulla"), ("why", "perche"), ("stop", "ferma")];
+const COMMANDS: [(&str, &str); 8] = [
+    ("help", "aiuto"),
+    ("status", "stato"),
+    ("undo", "annulla"),
+    ("why", "perche"),
+    ("stop", "ferma"),
+    ("schedules", "attivita"),
+    ("approvals", "approvazioni"),
+    ("language", "lingua"),
+];
 /// How many turns are looked at for the last one of a chat.
 const LOOKED_AT_MAX: usize = 50;
 
@@ -50,10 +62,11 @@ impl Bot {
     pub(super) fn status(&self, instance: &Instance, chat: i64) -> String {
         let projected = instance.projected();
         let is_running = self.chats().contains_key(&chat);
+        let turns = projected.turns.iter().filter(|(_, turn)| instance.may_see(*turn)).count();
         let question = waiting(instance, &chat.to_string()).ok().flatten().and_then(|turn| turn.message);
         let values = json!({
             "running": is_running, "question": question, "autonomy": instance.autonomy(),
-            "turns": projected.turns.len(), "version": env!("CARGO_PKG_VERSION"),
+            "turns": turns, "version": env!("CARGO_PKG_VERSION"),
         });
         self.told(instance, "telegram.status", &values)
     }
@@ -62,7 +75,9 @@ impl Bot {
     pub(super) fn why(&self, instance: &Instance, chat: i64) -> String {
         let address = chat.to_string();
         let turns = instance.turns();
-        let here = turns.iter().rev().filter(|(_, turn)| turn.channel == CHANNEL && turn.final_kind.is_some());
+        let is_told =
+            |turn: Summary<'_>| turn.channel == CHANNEL && turn.final_kind.is_some() && instance.may_see(turn);
+        let here = turns.iter().rev().filter(|(_, turn)| is_told(*turn));
         let folded = here.take(LOOKED_AT_MAX).filter_map(|(id, _)| engine::folded(instance, id).ok());
         let mut of_chat =
             folded.filter(|turn| turn.opened.as_ref().and_then(|opened| opened.address.as_ref()) == Some(&address));
@@ -72,10 +87,29 @@ impl Bot {
         }
     }
 
+    /// Sets the language of whoever says `/language it`; in that language.
+    pub(super) fn language(&self, instance: &Instance, said: &Said<'_>) -> Result<String, InstanceError> {
+        let wanted = said.text.split_whitespace().nth(1).map(str::to_lowercase);
+        let wanted = wanted.as_deref().map(|word| match word {
+            "english" | "inglese" => Some(Language::En),
+            "italian" | "italiano" => Some(Language::It),
+            code => Language::parse(code),
+        });
+        let Some(Some(language)) = wanted else {
+            return Ok(self.told(instance, "telegram.which_language", &json!({})));
+        };
+        let (actor, code) = (instance.actor.clone(), language.code().to_owned());
+        let set = actors::Command::SetLanguage { actor, language: code };
+        Ok(match instance.change_actors(set)? {
+            Ok(()) => self.say(language, "telegram.language", &json!({})),
+            Err(rejection) => rejection.to_string(),
+        })
+    }
+
     /// Stops the turn that runs in a chat, which says so itself; else drops the question that is open there.
     pub(super) fn stop(&self, instance: &Instance, said: &Said<'_>) -> Result<Option<String>, EngineError> {
         let chat = said.message.chat.id;
-        if self.chats().get(&chat).is_some_and(super::chats::Chat::stop) {
+        if self.chats().get(&chat).is_some_and(|chat| chat.stop(instance)) {
             return Ok(None);
         }
         if let Some(turn) = waiting(instance, &chat.to_string())?
@@ -86,4 +120,33 @@ impl Bot {
         }
         Ok(Some(self.told(instance, "telegram.nothing_runs", &json!({}))))
     }
+}
+
+/// Puts the questions that wait for somebody's button again where they ask; whether there were any.
+pub(super) fn put_again(instance: &Instance, said: &Said<'_>) -> Result<bool, InstanceError> {
+    let chat = said.message.chat.id.to_string();
+    let projected = instance.projected();
+    let waiting = projected.channels.get(CHANNEL).waiting_for(&instance.actor, now());
+    let mut drafts = Vec::new();
+    // What was asked in one chat is not told in another.
+    for consent in waiting.into_iter().filter(|consent| consent.address == chat) {
+        let reader = instance.log.reader();
+        let Some(seq) = reader.seq_of(consent.id)? else { continue };
+        let Some(recorded) = reader.event(seq)? else { continue };
+        let Some(Event::MessageQueued(asked)) = reader.rehydrated(recorded)?.event().cloned() else { continue };
+        let message = outbox::Message {
+            address: chat.clone(),
+            purpose: "consent",
+            text: asked.text.get().unwrap_or_default().to_owned(),
+            buttons: asked.buttons,
+            bound: asked.bound,
+            for_event: Some(said.update),
+            key: consent.id.to_string(),
+            ..outbox::Message::default()
+        };
+        drafts.push(message.draft(instance, CHANNEL));
+    }
+    let is_any = !drafts.is_empty();
+    outbox::record(instance, drafts)?;
+    Ok(is_any)
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use metnos_log::Kept;
@@ -68,30 +68,30 @@ impl Bot {
         outbox::record(instance, vec![outbox::draft(instance, CHANNEL, id, received)])?;
         Ok(Some(Ok(path)))
     }
+}
 
-    /// A sentence in which names of files in the inbox are their paths, so that a file that was sent can be asked about by
-    /// its name. What is there in the person's own folder is meant first.
-    pub(super) fn with_paths(&self, text: &str, folder: &Path) -> String {
-        let inbox = inbox(&self.instance);
-        let is_there = |path: &Path| path.symlink_metadata().is_ok();
-        let named = |&(start, end): &(u32, u32)| {
-            let name = text.get(start as usize..end as usize)?;
-            let is_bare = !name.is_empty() && !name.contains(['/', '\0']) && !matches!(name, "." | "..");
-            let path = inbox.join(name);
-            (is_bare && path.is_file() && !is_there(&folder.join(name))).then_some((start, end, path))
-        };
-        let (mut whole, mut done) = (String::new(), 0);
-        for (start, end, path) in simple::candidates_for_existing(text).iter().filter_map(named) {
-            let (start, end) = (start as usize, end as usize);
-            if start < done {
-                continue;
-            }
-            whole.push_str(&text[done..start]);
-            whole.push_str(&path.to_string_lossy());
-            done = end;
+/// A sentence in which names of files in the inbox are their paths, so that a file that was sent can be asked about by its
+/// name. What is there in the person's own folder is meant first.
+pub(super) fn with_paths(instance: &Instance, text: &str, folder: &Path) -> String {
+    let inbox = inbox(instance);
+    let is_there = |path: &Path| path.symlink_metadata().is_ok();
+    let named = |&(start, end): &(u32, u32)| {
+        let name = text.get(start as usize..end as usize)?;
+        let is_bare = !name.is_empty() && !name.contains(['/', '\0']) && !matches!(name, "." | "..");
+        let path = inbox.join(name);
+        (is_bare && path.is_file() && !is_there(&folder.join(name))).then_some((start, end, path))
+    };
+    let (mut whole, mut done) = (String::new(), 0);
+    for (start, end, path) in simple::candidates_for_existing(text).iter().filter_map(named) {
+        let (start, end) = (start as usize, end as usize);
+        if start < done {
+            continue;
         }
-        whole + &text[done..]
+        whole.push_str(&text[done..start]);
+        whole.push_str(&path.to_string_lossy());
+        done = end;
     }
+    whole + &text[done..]
 }
 
 /// A name without folders and without letters that mean something to anyone but a person; it begins with a letter or digit.
@@ -115,7 +115,7 @@ fn plain(name: &str, fallback: &str) -> String {
 
 /// Keeps bytes under a name, or under one beside it where another file has that name. The same bytes are kept once.
 fn keep(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-    fs::create_dir_all(folder)?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let folder = folder.canonicalize()?;
     let (stem, ending) = name.rsplit_once('.').map_or((name, String::new()), |(stem, end)| (stem, format!(".{end}")));
     for number in 1..SAME_NAME_MAX {

@@ -2,6 +2,7 @@
 
 use std::thread::Scope;
 
+use metnos_log::event::channel::AddressMoved;
 use metnos_log::{Event, EventId, TurnId};
 use metnos_projections::machines::actors::{self, HOST, Rejection};
 use metnos_projections::machines::channels::Pending;
@@ -9,6 +10,7 @@ use metnos_projections::messages::Language;
 use serde_json::{Value, json};
 
 use super::chats::Work;
+use super::commands::put_again;
 use super::wire::{Message, Update};
 use super::{Bot, CHANNEL};
 use crate::channel::outbox;
@@ -63,6 +65,9 @@ impl Bot {
             self.hand_over(scope, Work { update: id, message, actor, turn: Some(turn) });
             return Ok(());
         }
+        if let Some(to) = message.migrate_to_chat_id {
+            return Ok(self.group_moved(id, message.chat.id, to)?);
+        }
         let Some(text) = self.addressed(&message) else { return Ok(self.settle(id, "ignored")?) };
         let said = Said { update: id, message: &message, text };
         if self.is_pairing(&said)? {
@@ -73,6 +78,11 @@ impl Bot {
             return Ok(());
         }
         if said.text.trim().is_empty() && message.file().is_none() {
+            if message.is_of_another_kind() {
+                let instance = self.of(&actor, message.from.as_ref());
+                let text = self.told(&instance, "telegram.other_kind", &json!({}));
+                return Ok(self.answer(id, "command", back(&said, "notice", text))?);
+            }
             return Ok(self.settle(id, "ignored")?);
         }
         self.hand_over(scope, Work { update: id, message, actor, turn: None });
@@ -203,6 +213,11 @@ impl Bot {
             "/status" | "/stato" => Some(self.status(&instance, said.message.chat.id)),
             "/whoami" | "/chisono" => Some(self.told(&instance, "telegram.whoami", &json!({ "actor": actor }))),
             "/stop" | "/ferma" => self.stop(&instance, said)?,
+            "/language" | "/lingua" => Some(self.language(&instance, said)?),
+            "/approvals" | "/approvazioni" if put_again(&instance, said)? => None,
+            "/approvals" | "/approvazioni" => Some(self.told(&instance, "telegram.nothing_waits", &json!({}))),
+            // It leads to a turn, like a sentence.
+            "/schedules" | "/attivita" | "/attività" => return Ok(false),
             _ => match line(text) {
                 Line::Help => Some(self.told(&instance, "telegram.help", &json!({}))),
                 Line::Quit => Some(self.told(&instance, "telegram.quit", &json!({}))),
@@ -216,6 +231,25 @@ impl Bot {
             None => self.settle(said.update, "command")?,
         }
         Ok(true)
+    }
+
+    /// A group goes on under another address.
+    fn group_moved(&self, update: EventId, from: i64, to: i64) -> Result<(), InstanceError> {
+        let moved = self.moved(&from.to_string(), to);
+        let outcome = if moved.is_some() { "moved" } else { "ignored" };
+        outbox::record(&self.instance, moved.into_iter().chain([self.settled(update, outcome)]).collect())
+    }
+
+    /// The event of it; none where it is no group, or known already.
+    pub(super) fn moved(&self, from: &str, to: i64) -> Option<metnos_log::Draft> {
+        let to = to.to_string();
+        let is_group = from.starts_with('-') && to.starts_with('-') && from != to;
+        let projected = self.instance.projected();
+        let is_known = projected.channels.get(CHANNEL).now_at(from) == to;
+        let event = AddressMoved { channel: CHANNEL.to_owned(), from: from.to_owned(), to: to.clone() };
+        let key = [from.as_bytes(), to.as_bytes()];
+        let id = EventId::derived(crate::instance::now(), "metnos telegram moved v1", &key);
+        (is_group && !is_known).then(|| outbox::draft(&self.instance, CHANNEL, id, event))
     }
 
     pub(super) fn told(&self, instance: &Instance, key: &str, values: &Value) -> String {

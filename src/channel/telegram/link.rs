@@ -43,6 +43,7 @@ impl Link {
             | TelegramError::TooMany(_)
             | TelegramError::Blocked(_)
             | TelegramError::Refused(_)
+            | TelegramError::Moved(_)
             | TelegramError::TooLarge => Self::Unreachable,
         }
     }

@@ -14,6 +14,7 @@ mod person;
 mod poll;
 mod presses;
 mod sender;
+mod shown;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,7 @@ use crate::service::{Around, Service};
 use chats::Chat;
 pub use client::{Client, TelegramError, is_token};
 pub use link::{Link, link};
+use shown::Showing;
 use wire::{Me, User};
 
 /// The channel's name in events, and that of the credential that holds the bot's token.
@@ -57,6 +59,7 @@ struct Bot {
     chats: Mutex<BTreeMap<i64, Chat>>,
     /// Updates that some thread of this process has.
     taken: Mutex<BTreeSet<u64>>,
+    showing: Showing,
 }
 
 impl Service for Telegram {
@@ -126,6 +129,7 @@ fn serve(around: &Around, token: Secret, changes: u64) {
         me,
         chats: Mutex::default(),
         taken: Mutex::default(),
+        showing: Showing::default(),
     };
     bot.tell_commands();
     std::thread::scope(|scope| {

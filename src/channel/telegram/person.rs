@@ -1,16 +1,14 @@
 //! The person in a chat: asked by buttons, told how far a turn is by one message that is edited.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use metnos_log::TurnId;
 use metnos_log::event::channel::{Bound, Button};
 use metnos_projections::machines::turn::state::Asked;
 use metnos_projections::messages::Language;
-use metnos_projections::rules::markup;
 use serde_json::json;
-use tokio::sync::Notify;
 
+use super::shown::Shown;
 use super::{Bot, CHANNEL, after};
 use crate::channel::outbox;
 use crate::engine::{Answer, Person};
@@ -21,9 +19,6 @@ use crate::sandbox::{CancelFlag, Progress};
 const CONSENT_PATIENCE: Duration = Duration::from_mins(10);
 /// How often a flag is looked at that cannot be waited for.
 const STEP: Duration = Duration::from_millis(500);
-/// Only a turn that takes longer shows how far it is, and that not more often than this.
-const SHOWN_AFTER: Duration = Duration::from_secs(2);
-const SHOWN_EVERY: Duration = Duration::from_secs(1);
 
 /// Whoever wrote in a chat.
 pub(super) struct Keyboard<'a> {
@@ -114,8 +109,8 @@ impl Keyboard<'_> {
                 return Answer::Later;
             }
             let projected = self.instance.projected();
-            let consent = projected.channels.get(CHANNEL).consent(id);
-            match consent.map(|consent| (consent.pressed.as_deref(), consent.bound.until)) {
+            let channel = projected.channels.get(CHANNEL);
+            match channel.consent(id).map(|consent| (channel.answer(&consent.bound), consent.bound.until)) {
                 Some((Some("yes"), _)) => return Answer::Yes("telegram"),
                 Some((Some(_), _)) => return Answer::No("telegram"),
                 _ if self.is_leaving() => return Answer::Later,
@@ -136,81 +131,5 @@ impl Keyboard<'_> {
         if let Some(chat) = self.bot.chats().get_mut(&self.chat) {
             chat.is_asking = is_asking;
         }
-    }
-}
-
-/// The one message that shows how far a turn is; taken away at its end. Nothing of it is on record: it says nothing that
-/// the answer does not say.
-pub(super) struct Shown {
-    state: Arc<State>,
-}
-
-#[derive(Default)]
-struct State {
-    line: Mutex<Line>,
-    over: Notify,
-}
-
-#[derive(Default)]
-struct Line {
-    text: String,
-    /// Whether the person is asked something: then nothing is going on.
-    is_held: bool,
-}
-
-impl Shown {
-    pub(super) fn begin(bot: &Bot, chat: i64, language: Language) -> Self {
-        let state = Arc::new(State::default());
-        let (client, shown, instance) = (bot.client.clone(), Arc::clone(&state), bot.instance.clone());
-        bot.around.runtime.spawn(async move {
-            let mut message = None;
-            let mut said = String::new();
-            let mut pause = SHOWN_AFTER;
-            let chat = chat.to_string();
-            while tokio::time::timeout(pause, shown.over.notified()).await.is_err() {
-                pause = SHOWN_EVERY;
-                let (what, is_held) = shown.now();
-                let text = instance.rules.messages.say(language, "telegram.working", json!({ "what": what }));
-                if is_held || text == said {
-                    continue;
-                }
-                let text = markup::escape(&text);
-                let done = match message {
-                    None => client.send_message(&chat, &text, &[], None).await.map(|id| message = Some(id)),
-                    Some(id) => client.edit_text(&chat, id, &text).await,
-                };
-                if let Err(error) = done {
-                    tracing::debug!(%error, "progress is not shown");
-                }
-                said = text;
-            }
-            if let Some(message) = message
-                && let Err(error) = client.delete_message(&chat, message).await
-            {
-                tracing::debug!(%error, "a message about progress stays");
-            }
-        });
-        Self { state }
-    }
-
-    fn say(&self, text: String) {
-        self.state.line.lock().unwrap_or_else(PoisonError::into_inner).text = text;
-    }
-
-    fn hold(&self, is_held: bool) {
-        self.state.line.lock().unwrap_or_else(PoisonError::into_inner).is_held = is_held;
-    }
-}
-
-impl State {
-    fn now(&self) -> (String, bool) {
-        let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        (line.text.chars().take(200).collect(), line.is_held)
-    }
-}
-
-impl Drop for Shown {
-    fn drop(&mut self) {
-        self.state.over.notify_one();
     }
 }

@@ -22,6 +22,8 @@ impl Bot {
         let mut pause = Pause::default();
         let wait = self.instance.settings.telegram.poll_s;
         while !self.is_leaving() {
+            // Before a turn that is gone on with shows itself again.
+            self.take_leftovers_away();
             self.dispatch(scope);
             self.lapse();
             let account = self.client.account();

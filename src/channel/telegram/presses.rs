@@ -83,14 +83,16 @@ impl Bot {
         }))
     }
 
-    /// Where a message with buttons is.
+    /// Where a question is, however often it was put.
     pub(super) fn places(&self, message: EventId) -> Vec<(String, i64)> {
         let projected = self.instance.projected();
-        let consent = projected.channels.get(CHANNEL).consent(message);
-        let places = consent.map(|consent| {
-            consent.receipts.iter().map(|receipt| (consent.address.clone(), *receipt)).collect::<Vec<_>>()
-        });
-        places.unwrap_or_default()
+        let channel = projected.channels.get(CHANNEL);
+        let Some(consent) = channel.consent(message) else { return Vec::new() };
+        let places = channel
+            .put(&consent.bound)
+            .into_iter()
+            .flat_map(|consent| consent.receipts.iter().map(|receipt| (consent.address.clone(), *receipt)));
+        places.collect()
     }
 
     pub(super) fn remove_keys(&self, places: &[(String, i64)]) {

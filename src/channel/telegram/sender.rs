@@ -164,6 +164,11 @@ impl Bot {
                 outbox::draft(&self.instance, CHANNEL, fresh(), sent)
             }
             Err(TelegramError::Blocked(reason)) => self.failed(message, "blocked", &reason),
+            Err(TelegramError::Moved(to)) => match self.moved(&message.address, to) {
+                // It is said where the group is now; nothing was sent where it was.
+                Some(moved) => moved,
+                None => self.failed(message, "refused", "the group is nowhere"),
+            },
             Err(TelegramError::Refused(reason)) => self.failed(message, "refused", &reason),
             Err(error @ TelegramError::Broken(_)) => {
                 pace.failed(&message.address, &error, time);
@@ -195,20 +200,21 @@ impl Bot {
         piece: &str,
         is_last: bool,
     ) -> Result<i64, TelegramError> {
+        let address = message.address.as_str();
         let text = format!("{}{piece}", self.mark(message, queued));
         let key = |button: &metnos_log::event::channel::Button| -> Key {
             (button.label.clone(), keys::nonce(&self.button_key, message.id, &button.id))
         };
         let row: Vec<Key> = if is_last { queued.buttons.iter().map(key).collect() } else { Vec::new() };
         let reply_to = queued.reply_to.filter(|_| message.piece == 0);
-        self.client.send_message(&queued.address, &text, &row, reply_to).await
+        self.client.send_message(address, &text, &row, reply_to).await
     }
 
     async fn send_as_file(&self, message: &Outgoing, queued: &MessageQueued) -> Result<i64, TelegramError> {
         let text = queued.text.get().unwrap_or_default();
         let beginning = pieces(&escape(text), CAPTION_UNITS).into_iter().next().unwrap_or_default();
         let caption = format!("{}{beginning} […]", self.mark(message, queued));
-        self.client.send_document(&queued.address, ("answer.txt", text.as_bytes()), &caption).await
+        self.client.send_document(&message.address, ("answer.txt", text.as_bytes()), &caption).await
     }
 
     /// What is said before a piece that may have been sent already. A question is the same question however often it comes.

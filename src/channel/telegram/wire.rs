@@ -29,6 +29,9 @@ pub(super) struct Parameters {
     /// When to try again, in seconds.
     #[serde(default)]
     pub retry_after: Option<u64>,
+    /// Where the group is that this one has become.
+    #[serde(default, deserialize_with = "or_none")]
+    pub migrate_to_chat_id: Option<i64>,
 }
 
 /// The bot itself.
@@ -103,12 +106,41 @@ pub(super) struct Message {
     /// What it answers.
     #[serde(default, deserialize_with = "or_none")]
     pub reply_to_message: Option<Box<Message>>,
+    /// Where the group is that this one has become.
+    #[serde(default, deserialize_with = "or_none")]
+    pub migrate_to_chat_id: Option<i64>,
+    /// The rest of it, by its names.
+    #[serde(flatten)]
+    pub rest: serde_json::Map<String, Value>,
 }
+
+/// What a person may send that is neither a text nor a file.
+const OTHER_CONTENT: [&str; 14] = [
+    "sticker",
+    "animation",
+    "video_note",
+    "location",
+    "venue",
+    "contact",
+    "poll",
+    "dice",
+    "game",
+    "story",
+    "paid_media",
+    "checklist",
+    "invoice",
+    "giveaway",
+];
 
 impl Message {
     /// Whose it is: the person, or the chat where it does not say.
     pub(super) fn sender(&self) -> i64 {
         self.from.as_ref().map_or(self.chat.id, |from| from.id)
+    }
+
+    /// Whether it brings something that nothing can be done with.
+    pub(super) fn is_of_another_kind(&self) -> bool {
+        OTHER_CONTENT.iter().any(|name| self.rest.get(*name).is_some_and(Value::is_object))
     }
 
     /// The file that it brings, and the name that it has when it brings none.

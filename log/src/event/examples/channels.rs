@@ -2,8 +2,8 @@
 
 use super::super::Event;
 use super::super::channel::{
-    Bound, Button, ButtonPressed, DeliveryFailed, DeliveryStarted, DocumentReceived, MessageMaybeSent, MessageQueued,
-    MessageSent, UpdateReceived, UpdateSettled,
+    AddressMoved, Bound, Button, ButtonPressed, DeliveryFailed, DeliveryStarted, DocumentReceived, MessageMaybeSent,
+    MessageQueued, MessageSent, ProgressRemoved, ProgressShown, UpdateReceived, UpdateSettled,
 };
 use super::{hash, text};
 use crate::id::{EventId, TurnId};
@@ -48,5 +48,8 @@ pub(super) fn examples() -> Vec<Event> {
         MessageMaybeSent { message, piece: 1, why: text("restart") }.into(),
         DeliveryFailed { message, class: text("blocked"), reason: Kept::text("the bot was blocked by the user") }
             .into(),
+        ProgressShown { address: text("42"), receipt: 7, turn: TurnId([3; 16]) }.into(),
+        ProgressRemoved { address: text("42"), receipt: 7 }.into(),
+        AddressMoved { channel: text("telegram"), from: text("-42"), to: text("-100042") }.into(),
     ]
 }

@@ -30,6 +30,9 @@ impl Decider<'_> {
         if !ok || step.ops.is_empty() {
             return self.step_ended();
         }
+        if self.touches_what_is_outside(&step) {
+            return;
+        }
         if let Some((op, (class, key))) = prevented(&step.ops) {
             let reason = self.trouble(key, &op.path);
             return self.refuse_about("gateway", class, &reason, &op.path);
@@ -42,7 +45,7 @@ impl Decider<'_> {
         let granted = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
         let decision = policy::decide(
             self.autonomy(),
-            Use { capability: "fs:write", granted, unrepeatable_act: !manifest.contract.idempotent },
+            Use { capability: "fs:write", granted, unrepeatable_act: !manifest.contract.idempotent, own: false },
         );
         let mut signs = self.signs(&step, &manifest);
         signs.harmless = false;

@@ -330,6 +330,9 @@ impl Decider<'_> {
             checks: prepared.checks.clone(),
             plan_digest: prepared.plan_digest,
         });
+        if self.names_what_is_outside(&prepared.targets) {
+            return;
+        }
         // The guard speaks first: whether something forbidden exists is not told either.
         let paths = guarded_paths(&prepared.targets);
         if let Some((rule, reason)) = self.guard("call", &step.tool, &paths) {
@@ -406,6 +409,9 @@ impl Decider<'_> {
     fn judge_call(&mut self) {
         let Some(step) = self.turn.step().cloned() else { return };
         let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
+        if self.uses_what_is_not_for_guests(&manifest) {
+            return;
+        }
         let signs = self.signs(&step, &manifest);
         let decisions = manifest.capabilities.iter().map(|capability| {
             let granted = match capability.name.as_str() {
@@ -422,7 +428,8 @@ impl Decider<'_> {
             let unrepeatable_act = manifest.contract.side_effects
                 && !manifest.contract.idempotent
                 && policy::registered(&capability.name).is_some_and(|known| known.critical);
-            policy::decide(self.autonomy(), Use { capability: &capability.name, granted, unrepeatable_act })
+            let own = capability.name == "metnos:write" && self.is_about_own_reminders(&step.tool);
+            policy::decide(self.autonomy(), Use { capability: &capability.name, granted, unrepeatable_act, own })
         });
         let decision = decisions.max().unwrap_or(Decision::Allow);
         self.rule_on("call", &step, decision, signs);

@@ -14,6 +14,9 @@ mod dialog;
 #[cfg(test)]
 mod dialog_tests;
 pub mod forms;
+mod guests;
+#[cfg(test)]
+mod guests_tests;
 mod outcome;
 pub mod react;
 mod remedies;
