@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use metnos_log::TurnId;
 use metnos_log::event::turn::PlannedOp;
 use metnos_log::store::ReadError;
+use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::turn::{Turn, stream};
 use metnos_projections::rules::undo::reverse;
+use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
 use super::{Answer, Call};
 use crate::effects::plan::{Around, Planned};
 use crate::effects::undo::{Refused, settle};
 use crate::instance::Instance;
+use crate::scheduler::changes;
 
 /// The longest part of a request that is quoted.
 const QUOTED_MAX: usize = 80;
@@ -39,10 +42,14 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
 fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
     let own = call.turn.to_string();
     let turns = &call.instance.turns().turns;
+    // What others asked for is theirs to take back; the host may, where they name it.
+    let whose = Some(&call.instance.actor).filter(|actor| *actor != HOST);
     let no_such = |named: &str| ("not_found", format!("no_such_turn: {named}"));
     if let Some(named) = call.args.get("turn").and_then(Value::as_str) {
         let upper = named.trim().to_uppercase();
-        let mut fitting = turns.iter().filter(|(id, _)| **id != own && id.ends_with(&upper));
+        let mut fitting = turns.iter().filter(|(id, turn)| {
+            **id != own && id.ends_with(&upper) && (whose.is_none() || turn.actor.as_ref() == whose)
+        });
         let (Some((id, turn)), None) = (fitting.next(), fitting.next()) else { return Err(no_such(named)) };
         if turn.final_kind.is_none() {
             return Err(("invalid_args", format!("turn_is_open: {named}")));
@@ -52,7 +59,8 @@ fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
         }
         return id.parse().map(|id| (id, 0)).map_err(|_| no_such(named));
     }
-    let ended = turns.iter().rev().filter(|(id, turn)| **id != own && turn.final_kind.is_some());
+    let is_own = |turn: &Summary| turn.final_kind.is_some() && turn.actor.as_ref() == whose;
+    let ended = turns.iter().rev().filter(|(id, turn)| **id != own && is_own(turn));
     for (skipped, (id, turn)) in ended.enumerate() {
         if turn.changes > 0 {
             return id.parse().map(|id| (id, skipped)).map_err(|_| no_such(id));
@@ -85,7 +93,16 @@ fn planned(call: &Call<'_>, id: TurnId, turn: &Turn, skipped: usize) -> Result<R
         home: &home,
         own: &instance.dirs.own(),
     };
-    let (mut planned, mut refused) = settle(reverse(&id.to_string(), &turn.steps), around);
+    let (of_own, of_disk): (Vec<_>, Vec<_>) = reverse(&id.to_string(), &turn.steps)
+        .into_iter()
+        .partition(|found| found.as_ref().is_ok_and(|op| op.own.is_some()));
+    let (mut planned, mut refused) = settle(of_disk, around);
+    for op in of_own.into_iter().flatten() {
+        match changes::take_back(instance, &op) {
+            Ok(op) => planned.ops.push(op),
+            Err((class, reason)) => refused.push(Refused { op: op.op, path: op.path, class: class.to_owned(), reason }),
+        }
+    }
     let mut undone = false;
     if !refused.is_empty() {
         let later = Later::of(instance, call.turn, id)?;
@@ -127,6 +144,9 @@ fn line_of(refused: &Refused) -> Value {
 
 fn shown(op: &PlannedOp) -> Value {
     let mut line = json!({ "op": op.op, "path": op.path, "to": op.to });
+    if let Some(own) = &op.own {
+        line["own"] = serde_json::to_value(own).expect("a change is plain data");
+    }
     if let Some(dst) = op.dst.as_ref().filter(|_| op.op != "link") {
         line["dst"] = dst.clone().into();
     }

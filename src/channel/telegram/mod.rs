@@ -31,6 +31,7 @@ use crate::service::{Around, Service};
 use chats::Chat;
 pub use client::{Client, TelegramError, is_token};
 pub use link::{Link, link};
+pub(crate) use person::question;
 use wire::{Me, User};
 
 /// The channel's name in events, and that of the credential that holds the bot's token.

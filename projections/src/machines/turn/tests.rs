@@ -141,6 +141,7 @@ pub(super) fn open(text: &str, autonomy: &str) -> Command {
         address: None,
         proposer: None,
         history: Vec::new(),
+        patience_s: None,
     }))
 }
 
