@@ -111,7 +111,7 @@ pub fn commit(
         }
         let mut drafts = drafts(&instance.actor, id, events);
         for (at, draft) in (0..).zip(&mut drafts) {
-            (draft.id, draft.turn) = (event_id(at), Some(turn));
+            draft.id = event_id(at);
         }
         Ok(drafts)
     })?;

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use metnos_log::{AppendError, Draft, Event};
-use metnos_projections::machines::schedules::{self, Command, Fire, Rejection};
+use metnos_projections::machines::schedules::{self, Command, Fire, ON_TIME_US, Rejection};
 
 use super::fire::{Stopping, carry_out};
 use super::{change, delivery, drafts};
@@ -138,11 +138,12 @@ fn reaim(instance: &Instance, id: &str, now: i64) -> Result<(), InstanceError> {
     let claimed =
         instance.log.reader().stream(&schedules::stream(id))?.into_iter().filter_map(|recorded| {
             match recorded.event() {
-                Some(Event::SlotClaimed(claimed)) if claimed.by != "person" && claimed.slot > now => Some(claimed.slot),
+                Some(Event::SlotClaimed(claimed)) if claimed.by != "person" => Some(claimed.slot),
                 _ => None,
             }
         });
-    let reaim = Command::Reaim { schedule: id.to_owned(), taken: claimed.collect() };
+    let taken = claimed.filter(|slot| *slot > now - 2 * ON_TIME_US).collect();
+    let reaim = Command::Reaim { schedule: id.to_owned(), taken };
     let decided = instance.append_decided(|projected| {
         let actor = projected.schedules.get(id).map(|schedule| schedule.actor.clone()).unwrap_or_default();
         let (id, events) = schedules::decide(&projected.schedules, reaim, metnos_log::Micros(now))?;

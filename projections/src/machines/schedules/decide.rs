@@ -56,7 +56,7 @@ pub enum Command {
     Reaim {
         /// Which.
         schedule: String,
-        /// Its slots after now that were claimed, whatever the clock said then.
+        /// Its slots from shortly before now on that were claimed, whatever the clock said then.
         taken: Vec<i64>,
     },
     /// Its slot has come.
@@ -283,7 +283,8 @@ fn reaim(schedules: &Schedules, id: String, taken: Vec<i64>, now: i64) -> Result
     if !schedule.may_be_reaimed() || used_up {
         return Ok((id, Vec::new()));
     }
-    let after = now.max(schedule.created_at);
+    // A slot of just now is on time yet.
+    let after = now.saturating_sub(ON_TIME_US).max(schedule.created_at);
     let taken: Vec<i64> = taken.into_iter().filter(|slot| *slot > after).collect();
     let aware = Schedule { taken: schedule.taken.iter().chain(&taken).copied().collect(), ..schedule.clone() };
     let next = following(&aware, after)?;
