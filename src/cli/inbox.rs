@@ -93,7 +93,7 @@ pub(super) fn answered(context: &Context, instance: &Instance, tag: &str, answer
     ask::follow(context, instance);
     // It may ask a second thing.
     if let Some(pending) = questions::pending(instance)?.into_iter().find(|pending| pending.schedule == id) {
-        return waits(context, &pending);
+        return Ok(waits(context, &pending));
     }
     for (untold, text) in delivery::untold(instance)?.iter().filter(|(untold, _)| untold.schedule == id) {
         output::result(text);
@@ -103,7 +103,7 @@ pub(super) fn answered(context: &Context, instance: &Instance, tag: &str, answer
 }
 
 /// Says that a question waits; the exit code of that.
-pub(super) fn waits(context: &Context, pending: &Pending) -> Result<u8, Failure> {
+pub(super) fn waits(context: &Context, pending: &Pending) -> u8 {
     if context.global.json {
         output::result_json(
             &json!({ "schedule_id": pending.schedule, "waits": pending.tag, "question": pending.question }),
@@ -111,7 +111,7 @@ pub(super) fn waits(context: &Context, pending: &Pending) -> Result<u8, Failure>
     } else {
         output::aside(&pending.text);
     }
-    Ok(3)
+    3
 }
 
 /// Shows what is untold, on stderr: it is not what was asked for. Of a question that waits, a line. A command that answers

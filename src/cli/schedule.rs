@@ -330,7 +330,7 @@ fn run_now(context: &Context, which: &str) -> Result<u8, Failure> {
     let waits = schedule.fire.is_some();
     if waits && let Some(pending) = questions::pending(&instance)?.into_iter().find(|pending| pending.schedule == id) {
         ask::follow(context, &instance);
-        return inbox::waits(context, &pending);
+        return Ok(inbox::waits(context, &pending));
     }
     // What is shown here is not shown again.
     for (untold, _) in delivery::untold(&instance)?.iter().filter(|(untold, _)| untold.schedule == id) {

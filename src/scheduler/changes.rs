@@ -63,10 +63,9 @@ pub fn take_back(instance: &Instance, op: &PlannedOp) -> Result<PlannedOp, Troub
     let expected = left.unwrap_or_else(|| to.clone());
     let reason = match (change, is.state) {
         (_, State::Completed) => Some("task_over"),
-        (Change::Reopen, State::Cancelled) => None,
         (Change::Reopen, State::Active | State::Paused) => Some("task_there"),
+        (Change::Reopen, State::Cancelled) | (Change::Cancel | Change::Modify, State::Active | State::Paused) => None,
         (_, State::Cancelled) => Some("task_ended"),
-        (Change::Cancel | Change::Modify, State::Active | State::Paused) => None,
         (_, state) => (state != expected.state).then_some("task_changed"),
     };
     let reason = reason.or_else(|| (!is_same(&is, &expected)).then_some("task_changed"));

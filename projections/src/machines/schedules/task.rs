@@ -85,6 +85,7 @@ impl Task {
     }
 
     /// The same after a change; `next` is its next slot then.
+    #[must_use]
     pub fn with(&self, state: State, next: Option<i64>) -> Self {
         let contract = Contract { next, ..self.contract.clone() };
         Self { state, contract, ..self.clone() }
@@ -133,9 +134,9 @@ pub fn said(kind: &str, what: &str) -> String {
     }
     let steps: Value = serde_json::from_str(what).unwrap_or_default();
     let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let values = |values: &Value| match values {
-        Value::Array(items) => items.iter().map(value).collect::<Vec<_>>().join(", "),
-        other => value(other),
+    let values = |values: &Value| match values.as_array() {
+        Some(items) => items.iter().map(value).collect::<Vec<_>>().join(", "),
+        None => value(values),
     };
     let line = |step: &Value| {
         let args: Vec<String> = step["args"]
