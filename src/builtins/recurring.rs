@@ -3,7 +3,7 @@
 
 use metnos_log::event::turn::PlannedOp;
 use metnos_projections::machines::schedules::task::{self, Change};
-use metnos_projections::machines::schedules::{Command, JOB, State};
+use metnos_projections::machines::schedules::{JOB, State};
 use serde_json::{Value, json};
 
 use super::{Answer, Call};
@@ -126,12 +126,9 @@ pub(super) fn toggle(call: &Call<'_>) -> Answer {
     changed(call, if paused { Change::Pause } else { Change::Resume })
 }
 
-/// Claims a slot of now; the daemon carries it out beside this turn.
+/// A slot of now is claimed; the daemon carries it out beside this turn.
 pub(super) fn run_now(call: &Call<'_>) -> Answer {
-    named(call, false, |id| {
-        let done = asked::command(call.instance, call.language, &id, &Command::RunNow(id.clone()));
-        answered(done.and_then(|()| shown(call, &id)))
-    })
+    changed(call, Change::Run)
 }
 
 pub(super) fn show(call: &Call<'_>) -> Answer {

@@ -3,11 +3,13 @@
 //! What a change is, and how it is said, lies in `machines::schedules::task`. Its event has an id that follows from the call
 //! that wants it, so a turn that is carried on after a crash finds it made.
 
-use metnos_log::event::schedule::Contract;
+use metnos_log::event::schedule::{Contract, SlotClaimed};
 use metnos_log::event::turn::PlannedOp;
 use metnos_log::{Event, EventId, Micros, TurnId};
 use metnos_projections::machines::schedules::task::{self, Change, Task};
-use metnos_projections::machines::schedules::{self, Command, Rejection, SCHEDULES_MAX, Schedule, Schedules, State};
+use metnos_projections::machines::schedules::{
+    self, Command, Rejection, SCHEDULES_MAX, Schedule, Schedules, State, run_of,
+};
 use metnos_projections::messages::Language;
 
 use super::asked::{self, AskError, Asked};
@@ -47,6 +49,7 @@ pub fn change(instance: &Instance, language: Language, id: &str, change: Change)
     let before = Task::of(&schedule, told::what(instance, &schedule)?);
     let (_, _, next) = foreseen(instance, command_of(instance, id, change, &before))
         .map_err(|rejection| asked::refusal(instance, language, rejection))?;
+    let next = if change == Change::Run { schedule.next } else { next };
     Ok(task::planned(id, change, Some(&before), &before.with(state_after(change, &before), next)))
 }
 
@@ -92,9 +95,13 @@ pub fn commit(
         return Ok(Outcome::Failed("contract_violation".to_owned(), format!("unknown_change: {}", op.op)));
     };
     let event_id = |at: u32| EventId::derived(opened_at, "metnos task change v1", &[key.as_bytes(), &at.to_le_bytes()]);
-    if instance.log.reader().seq_of(event_id(0))?.is_some() {
+    // What happens now is a slot of the moment at which it was asked for, and that is claimed once.
+    let slot = SlotClaimed { slot: opened_at.0, fire: run_of(id, opened_at.0), ..SlotClaimed::default() };
+    let claim_id = schedules::id_of(&slot.into()).filter(|_| change == Change::Run);
+    if instance.log.reader().seq_of(claim_id.unwrap_or(event_id(0)))?.is_some() {
         return Ok(Outcome::FoundDone);
     }
+    let at = if change == Change::Run { opened_at } else { now() };
     let command = match command_of(instance, id, change, &after) {
         Command::Create { actor, job, what, contract, .. } => {
             Command::Create { actor, job, what, contract, turn: Some(turn.to_string()) }
@@ -104,12 +111,13 @@ pub fn commit(
     let made = instance.append_decided(|projected| {
         fits(instance, &projected.schedules, id, before.as_ref())?;
         let (about, events) =
-            schedules::decide(&projected.schedules, command, now()).map_err(|rejection| trouble(&rejection))?;
+            schedules::decide(&projected.schedules, command, at).map_err(|rejection| trouble(&rejection))?;
         if about != id {
             return Err(("target_changed", format!("task_number: {id}")));
         }
+        instance.scheduler.claims(&events);
         let mut drafts = drafts(&instance.actor, id, events);
-        for (at, draft) in (0..).zip(&mut drafts) {
+        for (at, draft) in (0..).zip(&mut drafts).filter(|_| claim_id.is_none()) {
             draft.id = event_id(at);
         }
         Ok(drafts)
@@ -150,7 +158,7 @@ fn aimless(contract: &Contract) -> Contract {
 fn state_after(change: Change, before: &Task) -> State {
     match change {
         Change::Create | Change::Resume | Change::Reopen => State::Active,
-        Change::Modify => before.state,
+        Change::Modify | Change::Run => before.state,
         Change::Pause => State::Paused,
         Change::Cancel => State::Cancelled,
     }
@@ -165,6 +173,7 @@ fn command_of(instance: &Instance, id: &str, change: Change, to: &Task) -> Comma
         Change::Pause => Command::Pause(schedule),
         Change::Resume => Command::Resume(schedule),
         Change::Cancel => Command::Cancel(schedule),
+        Change::Run => Command::RunNow(schedule),
         Change::Reopen => Command::Reopen { schedule, is_paused: to.state == State::Paused },
     }
 }

@@ -123,7 +123,7 @@ pub struct SlotsReaimed {
 }
 
 /// What is due in a slot is about to happen: the intent. Its id follows from schedule and slot, so the log takes one only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlotClaimed {
     /// Which schedule.
     pub schedule: String,

@@ -85,7 +85,7 @@ fn reversed(op: &PlannedOp) -> Result<PlannedOp, &'static str> {
             let link = op.dst_b64.clone();
             Ok(removed(at_path, BeforeImage { kind: "other".to_owned(), link, ..BeforeImage::default() }))
         }
-        (task::TASK, _) => task::reversed(op).ok_or("unknown_change"),
+        (task::TASK, _) => task::reversed(op).ok_or("task_ran"),
         ("set_mode", _) => Ok(PlannedOp {
             op: "set_mode".to_owned(),
             mode: Some(op.before.mode),

@@ -6,7 +6,7 @@ use metnos_log::event::schedule::{
 };
 use metnos_log::{Event, Kept, Micros};
 
-use super::{Fire, JOB, ON_TIME_US, RETRY_US, SCHEDULES_MAX, SYSTEM, Schedule, Schedules, State, fire_of};
+use super::{Fire, JOB, ON_TIME_US, RETRY_US, SCHEDULES_MAX, SYSTEM, Schedule, Schedules, State, fire_of, run_of};
 use crate::rules::cadence::{Cadence, CadenceError, Zone};
 
 /// The most missed slots that are counted; more are said to be more.
@@ -190,8 +190,7 @@ pub fn decide(schedules: &Schedules, command: Command, now: Micros) -> Result<(S
             if schedule.fire.is_some() {
                 return Err(Rejection::Running(id));
             }
-            // Its slot may be one of the schedule's own to the microsecond; it is another fire all the same.
-            let fire = fire_of(&format!("{id}/now"), now.0);
+            let fire = run_of(&id, now.0);
             let (by, next) = ("person".to_owned(), schedule.next);
             Ok((id.clone(), vec![SlotClaimed { schedule: id, slot: now.0, fire, by, next }.into()]))
         }

@@ -197,6 +197,12 @@ pub fn fire_of(schedule: &str, slot: i64) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
+/// The same of what happens because a person wants it now. Its slot may be one of the schedule's own to the microsecond; it
+/// is another fire all the same.
+pub fn run_of(schedule: &str, slot: i64) -> String {
+    fire_of(&format!("{schedule}/now"), slot)
+}
+
 /// The turn of one attempt.
 pub fn turn_of(slot: i64, fire: &str, attempt: u32) -> TurnId {
     TurnId::derived(Micros(slot), "metnos fire turn v1", &[fire.as_bytes(), &attempt.to_le_bytes()])

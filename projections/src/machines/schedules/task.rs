@@ -44,6 +44,8 @@ pub enum Change {
     Cancel,
     /// It is there again.
     Reopen,
+    /// It happens now, once.
+    Run,
 }
 
 impl Change {
@@ -56,24 +58,26 @@ impl Change {
             Self::Resume => "resume",
             Self::Cancel => "cancel",
             Self::Reopen => "reopen",
+            Self::Run => "run",
         }
     }
 
     /// The change of that name.
     pub fn parse(name: &str) -> Option<Self> {
-        let all = [Self::Create, Self::Modify, Self::Pause, Self::Resume, Self::Cancel, Self::Reopen];
+        let all = [Self::Create, Self::Modify, Self::Pause, Self::Resume, Self::Cancel, Self::Reopen, Self::Run];
         all.into_iter().find(|change| change.name() == name)
     }
 
-    /// What takes it back.
-    fn reversed(self) -> Self {
-        match self {
+    /// What takes it back; nothing does where it has happened.
+    fn reversed(self) -> Option<Self> {
+        Some(match self {
             Self::Create | Self::Reopen => Self::Cancel,
             Self::Modify => Self::Modify,
             Self::Pause => Self::Resume,
             Self::Resume => Self::Pause,
             Self::Cancel => Self::Reopen,
-        }
+            Self::Run => return None,
+        })
     }
 }
 
@@ -170,13 +174,13 @@ pub fn read(op: &PlannedOp) -> Option<(&str, Change, Option<Task>, Task)> {
     Some((&own.id, Change::parse(&own.change)?, task(&own.before), task(&own.after)?))
 }
 
-/// The change that takes a change back.
+/// The change that takes a change back; none where there is none, as for what has happened.
 pub fn reversed(op: &PlannedOp) -> Option<PlannedOp> {
     let (id, change, before, after) = read(op)?;
     // What was made is ended, and what ended it is taken back to what it was: there is no «not there».
     let ended = |task: &Task| task.with(State::Cancelled, None);
     let to = before.unwrap_or_else(|| ended(&after));
-    Some(planned(id, change.reversed(), Some(&after), &to))
+    Some(planned(id, change.reversed()?, Some(&after), &to))
 }
 
 /// A planned change in words: of what it does, or of what it did as part of an undo.
@@ -214,7 +218,8 @@ mod tests {
         let ended = reversed(&made).unwrap();
         assert_eq!(read(&ended), Some(("3", Change::Cancel, Some(active.clone()), cancelled.clone())));
         let again = reversed(&ended).unwrap();
-        assert_eq!(read(&again), Some(("3", Change::Reopen, Some(cancelled), active)));
+        assert_eq!(read(&again), Some(("3", Change::Reopen, Some(cancelled), active.clone())));
+        assert_eq!(reversed(&planned("3", Change::Run, Some(&active), &active)), None);
     }
 
     #[test]
