@@ -4,6 +4,7 @@
 use rustix::process::Signal;
 
 use super::home::Home;
+use super::pty::Pty;
 use super::schedules::{add, asked, comes, history, home, serve, serve_until, set, state, turns};
 
 const INBOX: &str = "how many files are in ~/inbox";
@@ -232,6 +233,37 @@ fn a_clock_that_was_ahead_for_a_while_delays_nothing() {
     );
     set(&home, "2026-01-03T08:00:00Z");
     assert_eq!(comes(&home, "2", 2)[1]["message"], "call Anna");
+    daemon.stop();
+    home.is_whole();
+}
+
+#[test]
+fn a_conversation_answers_what_a_task_asks() {
+    let home = home("2026-01-01T06:00:00Z");
+    add(&home, &["delete the txt files in ~/inbox", "--when", "daily@09:00"]);
+    add(&home, &[INBOX, "--when", "daily@22:00"]);
+    let daemon = serve(&home);
+    set(&home, "2026-01-01T08:00:00Z");
+    asked(&home, "1");
+    let mut chat = Pty::run(&home, 100, &["chat"]);
+    chat.sees("to the trash: ");
+    chat.sees("(Task 1 waits");
+    chat.types("how many files are in ~/inbox\r");
+    chat.sees("3 files");
+    chat.sees("(Task 1 waits");
+    chat.types("yes\r");
+    chat.sees("Moved 3 files to the trash");
+    // Words that fit two tasks: the next line says which one is meant.
+    chat.types("stop the inbox task\r");
+    chat.sees("2. how many files");
+    chat.types("2\r");
+    chat.sees("Task 2 would end:");
+    chat.types("y\r");
+    chat.sees("Ended: how many files");
+    chat.types("/quit\r");
+    chat.ends();
+    assert_eq!(comes(&home, "1", 1)[0]["outcome"], "done");
+    assert_eq!(state(&home, "2")["state"], "cancelled");
     daemon.stop();
     home.is_whole();
 }
