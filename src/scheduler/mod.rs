@@ -96,9 +96,10 @@ impl Scheduler {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner).get(fire).cloned()
     }
 
-    /// When the first question lapses, µs.
-    fn lapses_at(&self) -> Option<i64> {
-        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).values().map(Awaited::until).min()
+    /// When the next question lapses, µs.
+    fn lapses_after(&self, now: i64) -> Option<i64> {
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        awaited.values().map(Awaited::until).filter(|until| *until > now).min()
     }
 
     /// Whether what was found for a schedule at `aimed_at` was looked at already by a clock that said `now` or less.

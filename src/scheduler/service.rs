@@ -114,7 +114,7 @@ fn round(instance: &Instance, running: &mut BTreeMap<String, Running>) -> Result
         return Ok(TROUBLE_PAUSE);
     }
     let now = now().0;
-    let next = instance.schedules().next_due(now).into_iter().chain(instance.scheduler.lapses_at()).min();
+    let next = instance.schedules().next_due(now).into_iter().chain(instance.scheduler.lapses_after(now)).min();
     let until =
         next.map_or(SLEEP_MAX, |due| Duration::from_micros(u64::try_from(due.saturating_sub(now)).unwrap_or(0)));
     let most = if running.is_empty() { SLEEP_MAX } else { BUSY_SLEEP_MAX };
