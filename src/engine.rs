@@ -121,6 +121,8 @@ pub struct Request {
     pub given: Option<Value>,
     /// Whether a question can be answered where it is asked: then the turn waits for it.
     pub dialogs: bool,
+    /// How long its questions for consent wait, in seconds, where that is not the usual time.
+    pub patience_s: Option<u32>,
 }
 
 /// What became of the question that a turn waits for.
@@ -169,6 +171,7 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
         proposer: thinking::proposer(instance),
         history: thinking::history(instance, request),
         within,
+        patience_s: request.patience_s,
     }
 }
 
@@ -538,7 +541,8 @@ impl Run<'_> {
 
 /// Few changes stand in the event itself, many in a kept text beside it.
 fn listed(ops: Vec<PlannedOp>) -> (Vec<PlannedOp>, Kept) {
-    if ops.len() <= LISTED_MAX {
+    // A person's own words stand in the changes of tasks: those are kept where they can be erased.
+    if ops.len() <= LISTED_MAX && ops.iter().all(|op| op.own.is_none()) {
         return (ops, Kept::default());
     }
     (Vec::new(), Kept::json(&serde_json::to_value(&ops).expect("planned changes are plain data")))

@@ -46,6 +46,8 @@ mod pty;
 mod readme;
 #[path = "household/replayed.rs"]
 mod replayed;
+#[path = "household/schedule_changes.rs"]
+mod schedule_changes;
 #[path = "household/schedules.rs"]
 mod schedules;
 #[path = "household/seeds.rs"]

@@ -150,11 +150,14 @@ fn changes(turn: &Turn) -> impl Iterator<Item = &PlannedOp> {
 fn made(turn: &Turn) -> Vec<Value> {
     let mut kinds: Vec<(&PlannedOp, u64)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let kind =
+        |op: &PlannedOp| op.own.as_ref().map_or_else(|| op.op.clone(), |own| format!("{}_{}", own.change, op.op));
     for op in changes(turn) {
-        let at = *places.entry(op.op.as_str()).or_insert_with(|| {
-            kinds.push((op, 0));
-            kinds.len() - 1
-        });
+        let at =
+            *places.entry(op.own.as_ref().map_or(op.op.as_str(), |own| own.change.as_str())).or_insert_with(|| {
+                kinds.push((op, 0));
+                kinds.len() - 1
+            });
         kinds[at].1 += 1;
     }
     let told = kinds.iter().take(KINDS_MAX).map(|(op, count)| {
@@ -163,7 +166,8 @@ fn made(turn: &Turn) -> Vec<Value> {
             "restore" => (op.dst.clone().unwrap_or_default(), None),
             _ => (op.path.clone(), op.dst.clone().filter(|_| !into_trash)),
         };
-        json!({ "op": op.op, "count": count, "path": path, "dst": dst.unwrap_or_default() })
+        let path = op.own.as_ref().map_or(path, |own| own.id.clone());
+        json!({ "op": kind(op), "count": count, "path": path, "dst": dst.unwrap_or_default() })
     });
     told.collect()
 }

@@ -89,6 +89,12 @@ pub const ALL: &[Builtin] = &[
         run: recurring::list,
     },
     Builtin {
+        name: "modify_recurring",
+        manifest: include_str!("modify_recurring/manifest.toml"),
+        schema: include_str!("modify_recurring/schema.json"),
+        run: recurring::modify,
+    },
+    Builtin {
         name: "run_now_recurring",
         manifest: include_str!("run_now_recurring/manifest.toml"),
         schema: include_str!("run_now_recurring/schema.json"),

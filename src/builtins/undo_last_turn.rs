@@ -15,6 +15,7 @@ use super::{Answer, Call};
 use crate::effects::plan::{Around, Planned};
 use crate::effects::undo::{Refused, settle};
 use crate::instance::Instance;
+use crate::scheduler::changes;
 
 /// The longest part of a request that is quoted.
 const QUOTED_MAX: usize = 80;
@@ -92,7 +93,16 @@ fn planned(call: &Call<'_>, id: TurnId, turn: &Turn, skipped: usize) -> Result<R
         home: &home,
         own: &instance.dirs.own(),
     };
-    let (mut planned, mut refused) = settle(reverse(&id.to_string(), &turn.steps), around);
+    let (of_own, of_disk): (Vec<_>, Vec<_>) = reverse(&id.to_string(), &turn.steps)
+        .into_iter()
+        .partition(|found| found.as_ref().is_ok_and(|op| op.own.is_some()));
+    let (mut planned, mut refused) = settle(of_disk, around);
+    for op in of_own.into_iter().flatten() {
+        match changes::take_back(instance, &op) {
+            Ok(op) => planned.ops.push(op),
+            Err((class, reason)) => refused.push(Refused { op: op.op, path: op.path, class: class.to_owned(), reason }),
+        }
+    }
     let mut undone = false;
     if !refused.is_empty() {
         let later = Later::of(instance, call.turn, id)?;
@@ -134,6 +144,9 @@ fn line_of(refused: &Refused) -> Value {
 
 fn shown(op: &PlannedOp) -> Value {
     let mut line = json!({ "op": op.op, "path": op.path, "to": op.to });
+    if let Some(own) = &op.own {
+        line["own"] = serde_json::to_value(own).expect("a change is plain data");
+    }
     if let Some(dst) = op.dst.as_ref().filter(|_| op.op != "link") {
         line["dst"] = dst.clone().into();
     }

@@ -81,7 +81,7 @@ pub(super) fn draft(instance: &Instance, channel: &str, id: EventId, event: impl
 }
 
 /// Puts events on record that are not there yet, all at once; when this returns, they are on disk.
-pub(super) fn record(instance: &Instance, drafts: Vec<Draft>) -> Result<(), InstanceError> {
+pub(crate) fn record(instance: &Instance, drafts: Vec<Draft>) -> Result<(), InstanceError> {
     let reader = instance.log.reader();
     let missing = |_: &_| {
         let mut missing = Vec::new();

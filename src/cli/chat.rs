@@ -5,6 +5,7 @@
 
 use clap::Args;
 use metnos_log::TurnId;
+use metnos_projections::machines::turn::answers::yes_or_no;
 use metnos_projections::machines::turn::{Phase, Turn};
 use metnos_projections::visible;
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,9 @@ use super::editor::{Editor, Typed};
 use super::{Context, Failure, client, fit, inbox, interrupt, output};
 use crate::config::Dirs;
 use crate::conversation::{self, Fit, Line, line};
-use crate::engine::{self, Reply};
+use crate::engine::{self, Answer, Reply};
 use crate::instance::{Instance, InstanceError};
+use crate::scheduler::questions;
 use crate::why;
 
 /// Talk, one sentence a line.
@@ -57,6 +59,9 @@ struct Pending {
     in_short: String,
     /// Whether an empty line answers it.
     may_be_left_out: bool,
+    /// What names it, where it is a schedule's and not of this conversation: then a yes or a no answers it.
+    #[serde(default)]
+    tag: Option<String>,
 }
 
 /// One thing that a conversation at a terminal wants done.
@@ -197,7 +202,23 @@ impl Memory {
         let question = turn.message.clone().unwrap_or_default();
         let in_short = turn.asking().map_or_else(|| question.clone(), |asked| asked.bare().to_owned());
         let may_be_left_out = turn.may_be_left_out();
-        self.pending = turn.id.map(|id| Pending { turn: id.to_string(), question, in_short, may_be_left_out });
+        let tag = None;
+        self.pending = turn.id.map(|id| Pending { turn: id.to_string(), question, in_short, may_be_left_out, tag });
+    }
+
+    /// A schedule's question may be answered by the next line, where nothing else is open.
+    fn pends_of_schedules(&mut self, waiting: &[questions::Pending]) {
+        let tag = self.pending.as_ref().and_then(|pending| pending.tag.as_ref());
+        if tag.is_some_and(|tag| waiting.iter().all(|waiting| waiting.tag != *tag)) {
+            self.pending = None; // It was answered elsewhere, or lapsed.
+        }
+        if self.pending.is_none()
+            && let Some(first) = waiting.first()
+        {
+            let (question, in_short) = (first.text.clone(), first.line.clone());
+            let tag = Some(first.tag.clone());
+            self.pending = Some(Pending { turn: String::new(), question, in_short, may_be_left_out: false, tag });
+        }
     }
 
     fn ended(&mut self, turn: &Turn) {
@@ -232,7 +253,20 @@ impl<'a> Talk<'a> {
             self.context.say(&self.context.text(instance, "chat.still_open", &values));
             self.memory.pends(&turn);
         }
-        inbox::show(self.context, instance)
+        self.look_into_the_inbox(instance)
+    }
+
+    /// Shows what schedules have to tell; a question of theirs in full when the next line may answer it.
+    fn look_into_the_inbox(&mut self, instance: &Instance) -> Result<(), Failure> {
+        inbox::show(self.context, instance)?;
+        let before = self.memory.pending.as_ref().and_then(|pending| pending.tag.clone());
+        self.memory.pends_of_schedules(&questions::pending(instance)?);
+        if let Some(pending) =
+            self.memory.pending.as_ref().filter(|pending| pending.tag.is_some() && pending.tag != before)
+        {
+            self.context.say(&pending.question);
+        }
+        Ok(())
     }
 
     fn reply(&mut self, instance: &Instance, line: &Line<'_>) -> Result<(), Failure> {
@@ -243,7 +277,7 @@ impl<'a> Talk<'a> {
             ask::tell(self.context, instance, &turn)?;
             self.memory.ended(&turn);
         }
-        inbox::show(self.context, instance)
+        self.look_into_the_inbox(instance)
     }
 
     fn plainly(&mut self) -> Result<u8, Failure> {
@@ -274,7 +308,7 @@ impl<'a> Talk<'a> {
                         }
                         ask::hint(self.context, &turn);
                         self.memory.ended(&turn);
-                        inbox::show(self.context, &instance)?;
+                        self.look_into_the_inbox(&instance)?;
                         if turn.final_class.as_deref() == Some("cancelled") || interrupt::is_ending() {
                             return Ok(interrupt::code());
                         }
@@ -289,6 +323,9 @@ impl<'a> Talk<'a> {
         let context = self.context;
         match line {
             Line::Sentence(text) => {
+                if self.answers_schedule(instance, text)? {
+                    return Ok(None);
+                }
                 if let Some(turn) = self.answers(instance, text)? {
                     let (answer, channel) = ((*text).to_owned(), ask::CONSOLE.to_owned());
                     let reply = Reply::Answered { answer, channel };
@@ -325,10 +362,21 @@ impl<'a> Talk<'a> {
         }
     }
 
+    /// Whether a line is the yes or the no to a schedule's question: then that is done, and what came of it shown.
+    fn answers_schedule(&mut self, instance: &Instance, text: &str) -> Result<bool, Failure> {
+        let tag = self.memory.pending.as_ref().and_then(|pending| pending.tag.clone());
+        let (Some(tag), Some(is_yes)) = (tag, yes_or_no(text)) else { return Ok(false) };
+        self.memory.pending = None;
+        let answer = if is_yes { Answer::Yes("terminal") } else { Answer::No("terminal") };
+        inbox::answered(self.context, instance, &tag, answer)?;
+        Ok(true)
+    }
+
     /// The turn that waits, when a line answers its question: a bare name, or what says nothing by itself. Only where the
     /// two together are understood; any other line is a sentence of its own, and the question stays open.
     fn answers(&mut self, instance: &Instance, text: &str) -> Result<Option<Turn>, Failure> {
-        let Some(Pending { turn, question, .. }) = self.memory.pending.clone() else { return Ok(None) };
+        let pending = self.memory.pending.clone().filter(|pending| pending.tag.is_none());
+        let Some(Pending { turn, question, .. }) = pending else { return Ok(None) };
         let Some(turn) = past(instance, &turn)?.filter(|turn| turn.phase == Phase::Waiting) else {
             self.memory.pending = None; // It lapsed while the person thought.
             return Ok(None);
@@ -348,7 +396,7 @@ impl<'a> Talk<'a> {
 
     /// The person does not want the question any more.
     fn withdraw(&mut self, instance: &Instance) -> Result<(), Failure> {
-        let Some(Pending { turn, .. }) = self.memory.pending.take() else { return Ok(()) };
+        let Some(Pending { turn, tag: None, .. }) = self.memory.pending.take() else { return Ok(()) };
         if let Some(turn) = past(instance, &turn)? {
             ask::reply_to(self.context, instance, turn, &Reply::Withdrawn("person"))?;
         }

@@ -157,6 +157,8 @@ enum Command {
     /// Look at and change what happens at times.
     #[command(subcommand)]
     Schedule(schedule::Schedule),
+    /// Show what schedules have to tell, and answer what they ask.
+    Inbox(inbox::Inbox),
     /// Look at past turns.
     #[command(subcommand)]
     Turn(turn::Turn),
@@ -196,6 +198,7 @@ impl Command {
             | Self::Snapshot(_)
             | Self::Mnest(_)
             | Self::Schedule(_)
+            | Self::Inbox(_)
             | Self::Turn(_)
             | Self::Executor(_)
             | Self::Log(_)
@@ -297,6 +300,7 @@ impl Context {
             Command::Mnest(command) => mnest::run(self, command),
             Command::Snapshot(command) => snapshot::run(self, command),
             Command::Schedule(command) => schedule::run(self, command),
+            Command::Inbox(inbox) => inbox::run(self, inbox),
             Command::Turn(command) => turn::run(self, command),
             Command::Executor(command) => executor::run(self, command),
             Command::Log(command) => log::run(self, command),

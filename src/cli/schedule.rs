@@ -1,4 +1,5 @@
-//! `metnos schedule`: what happens at times. `add` is a turn, with its consent; the rest is the owner's own word.
+//! `metnos schedule`: what happens at times. `add` and `modify` are turns, with their consent; the rest is the owner's own
+//! word.
 
 use clap::{Args, Subcommand};
 use metnos_projections::machines::schedules::{Command, Schedule as Kept};
@@ -7,10 +8,12 @@ use metnos_projections::rules::simple::{self, Facts};
 use serde_json::{Map, Value, json};
 
 use super::ask::{self, Approve};
-use super::{Context, Failure, inbox, output};
+use super::{Context, Failure, inbox, output, terminal};
+use crate::engine::{Answer, Person};
 use crate::instance::{Instance, now};
+use crate::sandbox::Progress;
 use crate::scheduler::asked::{self, AskError, Asked};
-use crate::scheduler::{self, Stopping, delivery, is_theirs, told};
+use crate::scheduler::{self, Stopping, changes, delivery, is_theirs, named, questions, told};
 
 /// Look at and change what happens at times.
 #[derive(Subcommand, Debug)]
@@ -88,6 +91,9 @@ pub(super) struct Modify {
     query: Option<String>,
     #[command(flatten)]
     options: Options,
+    /// What is approved in advance.
+    #[arg(long, value_enum, default_value_t = Approve::None)]
+    approve: Approve,
 }
 
 /// What can be said of any schedule.
@@ -118,10 +124,11 @@ struct Options {
 
 impl Options {
     /// As the builtin's arguments.
-    fn args(&self, when: &str, query: &str) -> Value {
+    fn args(&self, when: Option<&str>, query: Option<&str>) -> Map<String, Value> {
         let mut args = Map::new();
-        args.insert("schedule".to_owned(), when.into());
-        args.insert("query".to_owned(), query.into());
+        for (name, value) in [("schedule", when), ("query", query)] {
+            args.extend(value.map(|value| (name.to_owned(), value.into())));
+        }
         let texts = [
             ("timezone", &self.zone),
             ("until", &self.until),
@@ -138,13 +145,13 @@ impl Options {
                 args.insert(name.to_owned(), value.into());
             }
         }
-        Value::Object(args)
+        args
     }
 
-    fn asked(&self, query: Option<&String>, instance: &Instance) -> Asked {
+    fn asked(&self, when: &str, query: &str, instance: &Instance) -> Asked {
         Asked {
-            when: self.when.clone().unwrap_or_default(),
-            query: query.cloned().unwrap_or_default(),
+            when: when.to_owned(),
+            query: query.to_owned(),
             zone: self.zone.clone(),
             times: self.times,
             until: self.until.clone(),
@@ -177,20 +184,13 @@ pub(super) fn run(context: &Context, command: &Schedule) -> Result<u8, Failure> 
         Schedule::Show { which } => {
             let instance = context.instance()?;
             let language = context.language(&instance);
-            let id = asked::meant(&instance, language, which, true)?;
+            let id = named::the_one(&instance, language, which, true)?;
             show(context, &instance, &id)
         }
         Schedule::Pause { which } => changed(context, which, Command::Pause),
         Schedule::Resume { which } => changed(context, which, Command::Resume),
         Schedule::Cancel { which } => changed(context, which, Command::Cancel),
-        Schedule::Modify(modify) => {
-            let instance = context.ready(&context.flags())?;
-            let language = context.language(&instance);
-            let id = asked::meant(&instance, language, &modify.which, false)?;
-            let asked = modify.options.asked(modify.query.as_ref(), &instance);
-            asked::modify(&instance, language, &id, &asked)?;
-            show(context, &instance, &id)
-        }
+        Schedule::Modify(modify) => self::modify(context, modify),
         Schedule::History { which, last } => history(context, which, *last),
     }
 }
@@ -202,10 +202,18 @@ fn add(context: &Context, add: &Add) -> Result<u8, Failure> {
         let args: Value = serde_json::from_str(add.args.as_deref().unwrap_or("{}")).map_err(|error| {
             Failure::usage(format!("--args is not JSON: {error}"), "--args '{\"paths\": [\"~/x\"]}'")
         })?;
-        let steps = Some(json!({ "steps": [{ "tool": executor, "args": args }] }));
-        let asked = Asked { when: when.clone(), steps, ..add.options.asked(None, &instance) };
-        let id = asked::create(&instance, language, &asked)?;
-        return show(context, &instance, &id);
+        let steps = json!([{ "tool": executor, "args": args }]);
+        let asked = add.options.asked(when, executor, &instance);
+        asked::check(&instance, language, &Asked { steps: Some(json!({ "steps": steps })), ..asked })?;
+        let mut given = add.options.args(Some(when), Some(executor));
+        given.insert("steps".to_owned(), steps);
+        return carried_out(
+            context,
+            &instance,
+            ("schedule_recurring", given),
+            format!("schedule add {executor}"),
+            add.approve,
+        );
     }
     let Some(text) = &add.text else {
         return Err(Failure::usage(
@@ -217,12 +225,39 @@ fn add(context: &Context, add: &Add) -> Result<u8, Failure> {
         Some(when) => (when.clone(), text.clone()),
         None => said(&instance, language, text)?,
     };
-    asked::check(&instance, language, &Asked { when: when.clone(), ..add.options.asked(Some(&query), &instance) })?;
-    let args = add.options.args(&when, &query);
-    let approve = if context.global.yes { Approve::All } else { add.approve };
-    let given = json!({ "tool": "schedule_recurring", "args": args });
-    let turn = ask::carry_out(context, &instance, format!("schedule add {text}"), approve, Some(given))?;
-    ask::tell(context, &instance, &turn)
+    asked::check(&instance, language, &add.options.asked(&when, &query, &instance))?;
+    let args = add.options.args(Some(&when), Some(&query));
+    carried_out(context, &instance, ("schedule_recurring", args), format!("schedule add {text}"), add.approve)
+}
+
+/// Changes one, after the question that shows what it is and what it would be.
+fn modify(context: &Context, modify: &Modify) -> Result<u8, Failure> {
+    let instance = context.ready(&context.flags())?;
+    let language = context.language(&instance);
+    let id = named::the_one(&instance, language, &modify.which, false)?;
+    let (when, query) = (modify.options.when.as_deref(), modify.query.as_deref());
+    let asked = modify.options.asked(when.unwrap_or_default(), query.unwrap_or_default(), &instance);
+    changes::modify(&instance, language, &id, &asked)?;
+    let mut args = modify.options.args(when, query);
+    if args.is_empty() {
+        return Err(Failure::usage("nothing is to change", "metnos schedule modify 1 --when \"every Monday at 9\""));
+    }
+    args.insert("name".to_owned(), id.as_str().into());
+    carried_out(context, &instance, ("modify_recurring", args), format!("schedule modify {id}"), modify.approve)
+}
+
+/// A turn of one named step, with its consent.
+fn carried_out(
+    context: &Context,
+    instance: &Instance,
+    (tool, args): (&str, Map<String, Value>),
+    text: String,
+    approve: Approve,
+) -> Result<u8, Failure> {
+    let approve = if context.global.yes { Approve::All } else { approve };
+    let given = json!({ "tool": tool, "args": args });
+    let turn = ask::carry_out(context, instance, text, approve, Some(given))?;
+    ask::tell(context, instance, &turn)
 }
 
 /// The time and the request that a sentence holds.
@@ -255,21 +290,48 @@ fn said(instance: &Instance, language: Language, text: &str) -> Result<(String, 
 fn changed(context: &Context, which: &str, command: impl FnOnce(String) -> Command) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let language = context.language(&instance);
-    let id = asked::meant(&instance, language, which, false)?;
+    let id = named::the_one(&instance, language, which, false)?;
     asked::command(&instance, language, &id, &command(id.clone()))?;
     show(context, &instance, &id)
+}
+
+/// Does something with whoever sits before the command, or has said yes in advance.
+pub(super) fn with_person<T>(context: &Context, instance: &Instance, work: impl FnOnce(Option<&dyn Person>) -> T) -> T {
+    if context.global.yes {
+        return work(Some(&InAdvance));
+    }
+    if !terminal::Terminal::is_there() {
+        return work(None);
+    }
+    let terminal = terminal::Terminal::new(&instance.rules.messages, context.global.quiet || context.global.json);
+    work(Some(&terminal))
+}
+
+/// Whoever typed --yes.
+struct InAdvance;
+
+impl Person for InAdvance {
+    fn consent(&self, _about: &str, _text: &str, _language: Language) -> Answer {
+        Answer::Yes("approve_option")
+    }
+
+    fn progress(&self, _progress: &Progress) {}
 }
 
 fn run_now(context: &Context, which: &str) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let language = context.language(&instance);
-    let id = asked::meant(&instance, language, which, false)?;
+    let id = named::the_one(&instance, language, which, false)?;
     let stopping = Stopping::by(context.begin_turn(&instance)?);
-    scheduler::run_now(&instance, &id, &stopping)?
-        .map_err(|rejection| asked::refusal(&instance, language, rejection))?;
+    let ran = with_person(context, &instance, |here| scheduler::run_now(&instance, &id, here, &stopping));
+    ran?.map_err(|rejection| asked::refusal(&instance, language, rejection))?;
     let schedule = asked::known(&instance, language, &id)?;
     let last = told::history(&instance, language, (&id, &schedule), 1)?.pop().unwrap_or(Value::Null);
     let waits = schedule.fire.is_some();
+    if waits && let Some(pending) = questions::pending(&instance)?.into_iter().find(|pending| pending.schedule == id) {
+        ask::follow(context, &instance);
+        return Ok(inbox::waits(context, &pending));
+    }
     // What is shown here is not shown again.
     for (untold, _) in delivery::untold(&instance)?.iter().filter(|(untold, _)| untold.schedule == id) {
         delivery::deliver(&instance, untold)?;
@@ -330,7 +392,8 @@ fn list(context: &Context, all: bool) -> Result<u8, Failure> {
                 state => says(state.unwrap_or_default()),
             };
             let what = crate::why::short(&text(line, "what"), 60);
-            vec![text(line, "schedule_id"), text(line, "words"), next, what]
+            let zone = line["other_zone"].as_str().map(|zone| format!(" ({zone})")).unwrap_or_default();
+            vec![text(line, "schedule_id"), text(line, "words") + &zone, next, what]
         })
         .collect();
     let headings = [says("heading_id"), says("heading_when"), says("heading_next"), says("heading_what")];
@@ -345,7 +408,7 @@ fn list(context: &Context, all: bool) -> Result<u8, Failure> {
 fn history(context: &Context, which: &str, last: usize) -> Result<u8, Failure> {
     let instance = context.instance()?;
     let language = context.language(&instance);
-    let id = asked::meant(&instance, language, which, true)?;
+    let id = named::the_one(&instance, language, which, true)?;
     let schedule = asked::known(&instance, language, &id)?;
     let lines = told::history(&instance, language, (&id, &schedule), last)?;
     if context.global.json {

@@ -8,6 +8,7 @@ use metnos_projections::machines::turn::command::Command;
 use super::{EngineError, LISTED_MAX, Run};
 use crate::effects::commit::{self, Hands};
 use crate::faults;
+use crate::scheduler::changes;
 
 /// How many changes are made before their outcomes are recorded.
 const RUN_LENGTH: usize = 8192;
@@ -31,6 +32,10 @@ impl Run<'_> {
                     break;
                 }
                 let outcome = match self.new_bytes(op)? {
+                    Ok(_) if op.own.is_some() => {
+                        let of = (self.id, self.turn.opened_at);
+                        changes::commit(self.instance, of, op, &commit::key(&trace_id, index))?
+                    }
                     Ok(content) => commit::commit(&mut hands, op, &content, &commit::key(&trace_id, index)),
                     Err(reason) => commit::Outcome::Failed("internal_error".to_owned(), reason.to_owned()),
                 };

@@ -1,20 +1,22 @@
 //! What a person asks for becomes a contract, once: what cannot be understood is refused now, not at eight in the morning.
 
 use metnos_log::event::schedule::Contract;
-use metnos_projections::machines::schedules::{Command, Rejection, Schedule};
+use metnos_projections::machines::schedules::{Command, JOB, Rejection, SCHEDULES_MAX, Schedule, usual};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cadence::{self, Cadence, CadenceError, Zone};
+use metnos_projections::rules::cage_plan::Autonomy;
+use metnos_projections::rules::policy::{self, Class, Decision, Use};
+use metnos_projections::rules::shape;
 use metnos_projections::rules::simple::{self, Facts, again};
 use serde_json::{Value, json};
 
 use super::delivery::CONSOLE;
 use super::{change, is_theirs, jobs, told};
+use crate::gateway::Loaded;
 use crate::instance::{Instance, InstanceError, now};
 
 /// How long one fire may take, in seconds, where nothing else is said.
 const TIMEOUT_S: u32 = 900;
-/// How late a single moment may still be run: a reminder is worth something a day later too.
-const ONCE_GRACE_S: u32 = 24 * 3600;
 /// After so many failures in a row it is paused.
 const FAILURES_MAX: u32 = 3;
 /// Channels that results can go to besides the console.
@@ -82,7 +84,7 @@ impl<'a> Says<'a> {
         Self { instance, language }
     }
 
-    fn refused(self, class: &'static str, key: &str, values: Value) -> AskError {
+    pub(super) fn refused(self, class: &'static str, key: &str, values: Value) -> AskError {
         AskError::Refused(Refused { class, said: self.instance.rules.messages.say(self.language, key, values) })
     }
 
@@ -100,7 +102,8 @@ impl<'a> Says<'a> {
             Rejection::Already(id, state) => {
                 self.refused("not_applicable", "schedule.already", json!({ "schedule": id, "state": state }))
             }
-            Rejection::Full(_) => self.refused("not_applicable", "schedule.full", json!({})),
+            Rejection::Full(_) => self.refused("not_applicable", "schedule.full", json!({ "most": SCHEDULES_MAX })),
+            Rejection::Job(id) => self.refused("not_applicable", "schedule.is_job", json!({ "schedule": id })),
             Rejection::Running(id) => self.refused("not_applicable", "schedule.running", json!({ "schedule": id })),
             Rejection::Past(_) => self.refused("invalid_args", "schedule.past", json!({})),
             Rejection::Cadence(error) => self.cadence(&error),
@@ -111,27 +114,18 @@ impl<'a> Says<'a> {
     }
 }
 
-/// Makes a schedule; its id. When this returns, it is on disk.
-pub fn create(instance: &Instance, language: Language, asked: &Asked) -> Result<String, AskError> {
-    let says = Says::new(instance, language);
-    let (what, contract) = contract(says, asked, None)?;
-    let actor = instance.actor.clone();
-    let create = Command::Create { actor, job: None, what, contract: Box::new(contract), turn: asked.turn.clone() };
-    change(instance, &create)?.map_err(|rejection| says.rejected(rejection))
-}
-
 /// Says why it could not be made, before anyone is asked for consent.
 pub fn check(instance: &Instance, language: Language, asked: &Asked) -> Result<(), AskError> {
-    contract(Says::new(instance, language), asked, None).map(|_| ())
+    contract(instance, language, asked, None).map(|_| ())
 }
 
-/// Changes what a schedule does, or when; what is not said stays as it is.
-pub fn modify(instance: &Instance, language: Language, id: &str, asked: &Asked) -> Result<String, AskError> {
-    let says = Says::new(instance, language);
+/// A schedule of theirs that may be changed: not one of the program's own.
+pub fn changeable(instance: &Instance, language: Language, id: &str) -> Result<Schedule, AskError> {
     let schedule = known(instance, language, id)?;
-    let (what, contract) = contract(says, asked, Some(&schedule))?;
-    let modify = Command::Modify { schedule: id.to_owned(), what, contract: Box::new(contract) };
-    change(instance, &modify)?.map_err(|rejection| says.rejected(rejection))
+    if schedule.contract.kind == JOB {
+        return Err(refusal(instance, language, Rejection::Job(id.to_owned())));
+    }
+    Ok(schedule)
 }
 
 /// Any other command about a schedule that is theirs.
@@ -154,89 +148,24 @@ pub fn known(instance: &Instance, language: Language, id: &str) -> Result<Schedu
         .ok_or_else(|| Says::new(instance, language).refused("not_found", "schedule.no_such", json!({ "name": id })))
 }
 
-/// The one schedule of theirs, alive or `any`, that a person's words mean: its id, or words of what it does.
-pub fn meant(instance: &Instance, language: Language, name: &str, any: bool) -> Result<String, AskError> {
-    let says = Says::new(instance, language);
-    let schedules = instance.schedules();
-    let wanted = name.trim().trim_start_matches('#');
-    let theirs = schedules.schedules.iter().filter(|(_, schedule)| is_theirs(instance, schedule));
-    let theirs: Vec<_> = theirs.collect();
-    if let Some((id, _)) = theirs.iter().find(|(id, _)| id.as_str() == wanted) {
-        return Ok((*id).clone());
-    }
-    let theirs: Vec<_> = theirs.into_iter().filter(|(_, schedule)| any || schedule.state.is_alive()).collect();
-    let words = words_of(wanted);
-    let mut best: Vec<(usize, String, String)> = Vec::new();
-    for (id, schedule) in theirs.iter().filter(|(_, schedule)| schedule.contract.kind != "job") {
-        let what = told::what(instance, schedule)?;
-        let said = words_of(&what);
-        let hits = words.iter().filter(|word| said.iter().any(|other| other.contains(*word))).count();
-        if hits > 0 {
-            best.push((hits, (*id).clone(), what));
-        }
-    }
-    let most = best.iter().map(|(hits, ..)| *hits).max().unwrap_or(0);
-    best.retain(|(hits, ..)| *hits == most);
-    match best.as_slice() {
-        [(_, id, _)] => Ok(id.clone()),
-        [] if theirs.len() == 1 && words.is_empty() => Ok(theirs[0].0.clone()),
-        [] => Err(says.refused("not_found", "schedule.no_such", json!({ "name": name }))),
-        several => {
-            let options: Vec<Value> = several.iter().map(|(_, id, what)| json!({ "id": id, "what": what })).collect();
-            Err(says.refused("not_found", "schedule.which", json!({ "name": name, "options": options })))
-        }
-    }
-}
-
-/// Words that could tell one task from another.
-fn words_of(text: &str) -> Vec<String> {
-    const SAYING_NOTHING: &[&str] = &[
-        "the",
-        "a",
-        "an",
-        "my",
-        "to",
-        "of",
-        "in",
-        "me",
-        "task",
-        "tasks",
-        "reminder",
-        "schedule",
-        "job",
-        "il",
-        "lo",
-        "la",
-        "i",
-        "gli",
-        "le",
-        "un",
-        "una",
-        "di",
-        "del",
-        "della",
-        "mio",
-        "mia",
-        "attività",
-        "promemoria",
-        "pianificazione",
-    ];
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase);
-    words.filter(|word| !SAYING_NOTHING.contains(&word.as_str())).collect()
-}
-
 /// The contract of what is asked, over what stands already.
-fn contract(says: Says<'_>, asked: &Asked, old: Option<&Schedule>) -> Result<(String, Contract), AskError> {
-    let (instance, language) = (says.instance, says.language);
+pub(super) fn contract(
+    instance: &Instance,
+    language: Language,
+    asked: &Asked,
+    old: Option<&Schedule>,
+) -> Result<(String, Contract), AskError> {
+    let says = Says::new(instance, language);
     let before = old.map(|old| &old.contract);
     let zone = asked.zone.as_deref().or(before.map(|c| c.zone.as_str())).unwrap_or(&instance.settings.zone);
     let home = instance.dirs.user_home.to_string_lossy().into_owned();
     let facts =
         Facts { now_us: now().0, zone, home: &home, cwd: &home, language: None, fallback: language, existing: &[] };
     let (cadence, zone) = when(says, asked, before, &facts)?;
-    let (kind, what) = match old {
+    let Understood { kind, what, asks } = match old {
         Some(old) if asked.query.is_empty() && asked.steps.is_none() => {
-            (old.contract.kind.clone(), told::what(instance, old)?)
+            let (kind, what) = (old.contract.kind.clone(), told::what(instance, old)?);
+            Understood { kind, what, asks: old.contract.asks_s.is_some() }
         }
         _ => what(says, asked, &facts)?,
     };
@@ -256,9 +185,10 @@ fn contract(says: Says<'_>, asked: &Asked, old: Option<&Schedule>) -> Result<(St
     if asked.times == Some(0) {
         return Err(says.refused("invalid_args", "schedule.no_times", json!({})));
     }
-    let usual_grace = before.map_or(if cadence.recurs() { 0 } else { ONCE_GRACE_S }, |c| c.grace_s);
+    let grace_s = asked.grace_minutes.map(|minutes| minutes.saturating_mul(60));
     let same = before.is_some_and(|c| c.cadence == cadence.to_string());
     let (address, folder) = (channel.1, asked.folder.clone());
+    let moment = (now().0, now().0);
     let contract = Contract {
         kind,
         cadence: cadence.to_string(),
@@ -271,14 +201,25 @@ fn contract(says: Says<'_>, asked: &Asked, old: Option<&Schedule>) -> Result<(St
         until,
         on_failure,
         failures_max: before.map_or(FAILURES_MAX, |c| c.failures_max),
-        grace_s: asked.grace_minutes.map_or(usual_grace, |minutes| minutes.saturating_mul(60)),
+        grace_s: grace_s.or(chosen_grace(before)).unwrap_or_else(|| usual::grace_s(&cadence, moment, &zone, asks)),
         timeout_s: before.map_or(TIMEOUT_S, |c| c.timeout_s),
         channel: channel.0,
         address,
         language: before.map_or_else(|| language.code().to_owned(), |c| c.language.clone()),
         folder: before.map_or(folder, |c| c.folder.clone()),
+        asks_s: asks.then(|| usual::patience_s(&cadence, moment, &zone)),
     };
     Ok((what, contract))
+}
+
+/// The grace that somebody chose; none where it is what was usual for the cadence.
+fn chosen_grace(before: Option<&Contract>) -> Option<u32> {
+    let contract = before?;
+    let zone = Zone::named(&contract.zone).ok()?;
+    let cadence = Cadence::read(&contract.cadence, &zone).ok()?;
+    let moment = (contract.anchor, contract.anchor);
+    let usual = usual::grace_s(&cadence, moment, &zone, contract.asks_s.is_some());
+    Some(contract.grace_s).filter(|grace_s| *grace_s != usual)
 }
 
 fn when(
@@ -299,27 +240,31 @@ fn when(
     Ok((cadence, zone))
 }
 
+/// What is to happen, as it is understood now.
+struct Understood {
+    kind: String,
+    what: String,
+    /// Whether it changes something that is asked about first.
+    asks: bool,
+}
+
 /// What is to happen: words to be said, or a request that the planner understands now.
-fn what(says: Says<'_>, asked: &Asked, facts: &Facts<'_>) -> Result<(String, String), AskError> {
+fn what(says: Says<'_>, asked: &Asked, facts: &Facts<'_>) -> Result<Understood, AskError> {
     let instance = says.instance;
     let rules = &instance.rules;
     if let Some(steps) = &asked.steps {
-        for tool in steps["steps"].as_array().into_iter().flatten().filter_map(|step| step["tool"].as_str()) {
-            if !instance.catalog().executors.contains_key(tool) {
-                return Err(says.refused("not_found", "schedule.no_executor", json!({ "name": tool })));
-            }
-        }
-        return Ok(("steps".to_owned(), metnos_log::canonical::to_string(steps)));
+        return named_steps(says, steps);
     }
     let query = asked.query.trim();
     if let Some(words) = again::reminder(&rules.lexicons, facts, query) {
-        return Ok(("reminder".to_owned(), words));
+        return Ok(Understood { kind: "reminder".to_owned(), what: words, asks: false });
     }
     let plan = simple::propose(&rules.lexicons, &instance.tools(), &rules.messages, facts, query).plan;
+    let sentence = |asks: bool| Understood { kind: "sentence".to_owned(), what: query.to_owned(), asks };
     // What only a model understands is planned by it at its hour.
     let by_a_model = instance.settings.llm.proposer(&instance.settings.engine).is_some();
     if by_a_model && plan.abstention.is_some() && query.chars().any(char::is_alphanumeric) {
-        return Ok(("sentence".to_owned(), query.to_owned()));
+        return Ok(sentence(false));
     }
     if let Some(abstention) = plan.abstention {
         return Err(AskError::Refused(Refused { class: "invalid_args", said: abstention.message }));
@@ -327,7 +272,47 @@ fn what(says: Says<'_>, asked: &Asked, facts: &Facts<'_>) -> Result<(String, Str
     if plan.steps.iter().any(|step| step.tool.ends_with("_recurring")) {
         return Err(says.refused("invalid_args", "schedule.nested", json!({})));
     }
-    Ok(("sentence".to_owned(), query.to_owned()))
+    Ok(sentence(plan.steps.iter().any(|step| asks(instance, &step.tool))))
+}
+
+/// Steps that are named themselves, held to what each executor takes.
+fn named_steps(says: Says<'_>, steps: &Value) -> Result<Understood, AskError> {
+    let instance = says.instance;
+    let mut any_asks = false;
+    for step in steps["steps"].as_array().into_iter().flatten() {
+        let tool = step["tool"].as_str().unwrap_or_default();
+        let loaded = Loaded::from_catalog(&instance.catalog(), &instance.log.reader(), tool);
+        let loaded = loaded.map_err(|_| says.refused("not_found", "schedule.no_executor", json!({ "name": tool })))?;
+        if tool.ends_with("_recurring") {
+            return Err(says.refused("invalid_args", "schedule.nested", json!({})));
+        }
+        if let Some(fault) = loaded.input_fault(&step["args"]) {
+            let values = json!({ "name": tool, "fault": fault.trim_end_matches('.') });
+            return Err(says.refused("invalid_args", "schedule.bad_args", values));
+        }
+        any_asks |= asks(instance, tool);
+    }
+    let what = metnos_log::canonical::to_string(steps);
+    Ok(Understood { kind: "steps".to_owned(), what, asks: any_asks })
+}
+
+/// Whether a call of an executor asks a person first, whatever it is about: for it changes something.
+fn asks(instance: &Instance, tool: &str) -> bool {
+    let catalog = instance.catalog();
+    let Some(manifest) = catalog.active(tool).and_then(|(_, _, version)| version.manifest()) else { return true };
+    let autonomy = serde_json::from_value(Value::String(instance.autonomy())).unwrap_or(Autonomy::ReadOnly);
+    let acts = shape::category(tool) == Some(shape::Category::Act);
+    let by_name = manifest
+        .capabilities
+        .iter()
+        .map(|capability| capability.name.as_str())
+        .filter(|name| policy::registered(name).is_none_or(|known| known.critical || known.class == Class::Always));
+    let unrepeatable_act = manifest.contract.side_effects && !manifest.contract.idempotent;
+    let mut uses = by_name.chain(acts.then_some("fs:write"));
+    uses.any(|capability| {
+        let own = instance.is_guest() && capability == "metnos:write";
+        policy::decide(autonomy, Use { capability, granted: true, unrepeatable_act, own }) != Decision::Allow
+    })
 }
 
 fn channel(says: Says<'_>, asked: &Asked, before: Option<&Contract>) -> Result<(String, Option<String>), AskError> {

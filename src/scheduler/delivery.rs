@@ -80,12 +80,17 @@ fn said(instance: &Instance, untold: &Untold) -> Result<Option<(Recorded, String
     let schedules: &Schedules = &instance.schedules();
     let Some(schedule) = schedules.get(&untold.schedule) else { return Ok(None) };
     let language = Language::parse(&schedule.contract.language).unwrap_or_default();
+    let shown = |micros: i64| told::moment(instance, language, schedule, micros);
+    let mut last = String::new();
     let (key, message) = match recorded.event() {
         Some(Event::SlotSettled(settled)) => {
             let key = if settled.outcome == "done" { "schedule.result" } else { "schedule.failed" };
             (key, settled.message.get().unwrap_or_default().to_owned())
         }
-        Some(Event::SlotMissed(_)) => ("schedule.missed", String::new()),
+        Some(Event::SlotMissed(missed)) => {
+            last = shown(missed.last);
+            ("schedule.missed", String::new())
+        }
         _ => return Ok(None),
     };
     let what = told::said(instance, schedule)?;
@@ -93,8 +98,11 @@ fn said(instance: &Instance, untold: &Untold) -> Result<Option<(Recorded, String
         "schedule": untold.schedule,
         "kind": schedule.contract.kind,
         "what": crate::why::short(&what, 120),
-        "when": told::moment(instance, language, schedule, untold.slot),
+        "when": shown(untold.slot),
         "message": message,
+        "count": untold.missed,
+        "last": last,
+        "next": schedule.next.filter(|_| schedule.state == State::Active).map(shown),
         "is_paused": schedule.state == State::Paused && schedule.failures >= schedule.contract.failures_max,
         "failures": schedule.failures,
     });

@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use metnos_log::EventId;
-use metnos_log::event::schedule::{Contract, SlotClaimed};
-use metnos_projections::machines::schedules::{Command, Fire, Outcome, Schedule, State};
+use metnos_log::event::schedule::SlotClaimed;
+use metnos_projections::machines::schedules::{Command, Fire, Outcome, Schedule, State, usual};
 use metnos_projections::machines::turn::{Phase, Turn};
 use metnos_projections::messages::Language;
 use serde_json::json;
 
+use super::questions::{self, Owner};
 use super::{change, drafts, jobs, told};
 use crate::engine::{self, Answer, EngineError, Person, Request};
 use crate::faults;
 use crate::instance::{Instance, InstanceError, now};
-use crate::sandbox::{CancelFlag, Progress};
+use crate::sandbox::CancelFlag;
 
 /// The channel of turns that a schedule begins: nobody is there, and nothing but the scheduler goes on with them.
 pub(super) const CHANNEL: &str = "schedule";
@@ -40,19 +41,20 @@ impl Stopping {
     }
 }
 
-/// Nobody, at the hour of a schedule.
-struct Nobody;
-
-impl Person for Nobody {
-    fn consent(&self, _about: &str, _text: &str, _language: Language) -> Answer {
-        Answer::Nobody
-    }
-
-    fn progress(&self, _progress: &Progress) {}
+/// Carries a claimed fire to its outcome, or to a question that waits for its person; when this returns, either is on disk.
+/// Whoever calls it holds the schedule.
+pub fn carry_out(instance: &Instance, id: &str, fire: &Fire, stopping: &Stopping) -> Result<(), InstanceError> {
+    carry_out_with(instance, id, fire, stopping, (None, None))
 }
 
-/// Carries a claimed fire to its outcome; when this returns, the outcome is on disk. Whoever calls it holds the schedule.
-pub fn carry_out(instance: &Instance, id: &str, fire: &Fire, stopping: &Stopping) -> Result<(), InstanceError> {
+/// The same with a person there, or with what they answered to the question of a digest.
+pub fn carry_out_with(
+    instance: &Instance,
+    id: &str,
+    fire: &Fire,
+    stopping: &Stopping,
+    (here, said): (Option<&dyn Person>, Option<(String, Answer)>),
+) -> Result<(), InstanceError> {
     let Some(schedule) = instance.schedules().get(id).cloned() else { return Ok(()) };
     let instance = &instance.as_actor(&schedule.actor);
     let what = told::what(instance, &schedule)?;
@@ -66,8 +68,9 @@ pub fn carry_out(instance: &Instance, id: &str, fire: &Fire, stopping: &Stopping
         // Its outcome is all there is of it.
         "reminder" => Outcome::Done { message: what },
         "job" => job(instance, &schedule, &what, fire),
-        kind => match turn(instance, id, (&schedule, kind, &what), fire, stopping) {
-            Ok(outcome) => outcome,
+        kind => match turn(instance, id, (&schedule, kind, &what), fire, (stopping, here, said)) {
+            Ok(Some(outcome)) => outcome,
+            Ok(None) => return Ok(()), // It waits.
             Err(error) => {
                 let values = json!({ "reason": error.to_string() });
                 failed(instance, &schedule, "internal_error", "schedule.broken", values)
@@ -83,6 +86,9 @@ pub fn carry_out(instance: &Instance, id: &str, fire: &Fire, stopping: &Stopping
     instance.scheduler.forget(&fire.fire);
     Ok(())
 }
+
+/// How a fire is carried on: what stops it, who is there, and what they answered to the question of a digest.
+type By<'a> = (&'a Stopping, Option<&'a dyn Person>, Option<(String, Answer)>);
 
 fn failed(instance: &Instance, schedule: &Schedule, class: &str, key: &str, values: serde_json::Value) -> Outcome {
     let language = Language::parse(&schedule.contract.language).unwrap_or_default();
@@ -111,42 +117,43 @@ fn job(instance: &Instance, schedule: &Schedule, name: &str, fire: &Fire) -> Out
     failed(instance, schedule, "operation_failed", "schedule.job_failed", json!({ "name": name, "reason": reason }))
 }
 
-/// The turn of a fire: begun, gone on with, or found ended.
+/// The turn of a fire: begun, gone on with, or found ended. None while it waits for an answer.
 fn turn(
     instance: &Instance,
     id: &str,
     (schedule, kind, what): (&Schedule, &str, &str),
     fire: &Fire,
-    stopping: &Stopping,
-) -> Result<Outcome, EngineError> {
+    (stopping, here, said): By<'_>,
+) -> Result<Option<Outcome>, EngineError> {
     let turn_id = fire.turn();
     instance.catch_up()?;
     let seen = instance.turns().get(turn_id).map(|turn| turn.final_kind.is_some());
+    let owner = &Owner::of(instance, schedule, fire).with(here, said);
+    let flag = || stopping.flag.clone();
     let ended = match seen {
         None if is_too_late(instance, schedule, fire) => {
-            return Ok(failed(instance, schedule, "too_late", "schedule.too_late", json!({})));
+            return Ok(Some(failed(instance, schedule, "too_late", "schedule.too_late", json!({}))));
         }
-        None => {
-            engine::run(instance, &Nobody, stopping.flag.clone(), &request(id, &schedule.contract, (kind, what), fire))?
-        }
+        None => engine::run(instance, owner, flag(), &request(id, schedule, (kind, what), fire))?,
         Some(true) => engine::folded(instance, turn_id)?,
         Some(false) => {
             let turn = engine::folded(instance, turn_id)?;
-            if turn.phase == Phase::Waiting {
-                engine::reply(
-                    instance,
-                    &Nobody,
-                    stopping.flag.clone(),
-                    (turn_id, turn),
-                    (&engine::Reply::Lapsed, None),
-                )?
-            } else {
-                engine::resume(instance, &Nobody, stopping.flag.clone(), (turn_id, turn))?
+            match turn.phase {
+                Phase::Waiting => {
+                    engine::reply(instance, owner, flag(), (turn_id, turn), (&engine::Reply::Lapsed, None))?
+                }
+                // What was asked is asked still; nothing was begun that could be in doubt.
+                Phase::Asking => engine::go_on(instance, owner, flag(), (turn_id, turn))?,
+                _ => engine::resume(instance, owner, flag(), (turn_id, turn))?,
             }
         }
     };
     instance.catch_up()?;
-    Ok(outcome(instance, schedule, fire, &ended, stopping))
+    if let Some(asked) = ended.asked.as_ref().filter(|_| ended.phase == Phase::Asking) {
+        instance.scheduler.awaits(&fire.fire, questions::awaited(instance, schedule, fire, asked));
+        return Ok(None);
+    }
+    Ok(Some(outcome(instance, schedule, fire, &ended, stopping)))
 }
 
 /// Whether the turn of a fire is on record.
@@ -161,7 +168,12 @@ fn is_too_late(instance: &Instance, schedule: &Schedule, fire: &Fire) -> bool {
     !instance.scheduler.is_own(&fire.fire) && now().0.saturating_sub(fire.slot.max(fire.not_before)) > grace
 }
 
-fn request(id: &str, contract: &Contract, (kind, what): (&str, &str), fire: &Fire) -> Request {
+fn request(id: &str, schedule: &Schedule, (kind, what): (&str, &str), fire: &Fire) -> Request {
+    let contract = &schedule.contract;
+    let usual = || {
+        let (cadence, zone) = schedule.cadence().ok()?;
+        Some(usual::patience_s(&cadence, (fire.slot, contract.anchor), &zone))
+    };
     let given = if kind == "steps" { serde_json::from_str(what).ok() } else { None };
     Request {
         id: Some(fire.turn()),
@@ -173,6 +185,7 @@ fn request(id: &str, contract: &Contract, (kind, what): (&str, &str), fire: &Fir
         channel: CHANNEL.to_owned(),
         given,
         dialogs: false,
+        patience_s: contract.asks_s.or_else(usual),
     }
 }
 
@@ -194,6 +207,11 @@ fn outcome(instance: &Instance, schedule: &Schedule, fire: &Fire, turn: &Turn, s
     let class = turn.final_class.clone().unwrap_or_else(|| turn.final_kind.clone().unwrap_or_default());
     if turn.final_kind.as_deref() == Some("answer") {
         return Outcome::Done { message };
+    }
+    if class == "consent_expired" {
+        let language = Language::parse(&schedule.contract.language).unwrap_or_default();
+        let until = turn.asked.as_ref().map(|asked| told::moment(instance, language, schedule, asked.until));
+        return failed(instance, schedule, &class, "schedule.unanswered", json!({ "until": until }));
     }
     let changes = instance.turns().get(fire.turn()).map_or(0, |turn| turn.changes);
     let was_cut_off = class == "cancelled";

@@ -10,7 +10,7 @@ use metnos_log::Micros;
 use metnos_log::event::schedule::Contract;
 use metnos_projections::machines::actors::SYSTEM;
 use metnos_projections::machines::mnestome;
-use metnos_projections::machines::schedules::{Command, Rejection};
+use metnos_projections::machines::schedules::{Command, JOB, Rejection, State};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cadence::{self, Cadence, CadenceError, Zone};
 
@@ -69,10 +69,11 @@ fn age_mnests(instance: &Instance, now: Micros) -> Result<(), String> {
     }
 }
 
-/// Makes a schedule of each job that has none. What was paused or cancelled stays so.
+/// Makes a schedule of each job that has none, and brings each to what this release and the configured zone say. What was
+/// paused stays so; a job that an earlier release let a person end is there again.
 pub fn install_missing(instance: &Instance) -> Result<(), InstanceError> {
     let instance = &instance.as_actor(SYSTEM);
-    for job in jobs().iter().filter(|job| instance.schedules().get(job.name).is_none()) {
+    for job in jobs() {
         let contract = match contract(instance, job) {
             Ok(contract) => contract,
             Err(error) => {
@@ -80,22 +81,39 @@ pub fn install_missing(instance: &Instance) -> Result<(), InstanceError> {
                 continue;
             }
         };
-        let (actor, name) = (SYSTEM.to_owned(), job.name.to_owned());
-        let create =
-            Command::Create { actor, job: Some(name.clone()), what: name, contract: Box::new(contract), turn: None };
-        match change(instance, &create)? {
-            Ok(_) | Err(Rejection::Taken(_)) => {}
-            Err(error) => tracing::error!(job = job.name, %error, "a job cannot be scheduled"),
+        for command in missing(instance, job, contract) {
+            match change(instance, &command)? {
+                Ok(_) | Err(Rejection::Taken(_)) => {}
+                Err(error) => tracing::error!(job = job.name, %error, "a job cannot be scheduled"),
+            }
         }
     }
     Ok(())
+}
+
+/// What a job's schedule lacks.
+fn missing(instance: &Instance, job: &Job, contract: Contract) -> Vec<Command> {
+    let (actor, name, contract) = (SYSTEM.to_owned(), job.name.to_owned(), Box::new(contract));
+    let schedules = instance.schedules();
+    let Some(schedule) = schedules.get(job.name) else {
+        return vec![Command::Create { actor, job: Some(name.clone()), what: name, contract, turn: None }];
+    };
+    let mut commands = Vec::new();
+    if schedule.state == State::Cancelled {
+        commands.push(Command::Reopen { schedule: name.clone(), is_paused: false });
+    }
+    let is = &schedule.contract;
+    if (&is.zone, &is.cadence, &is.words) != (&contract.zone, &contract.cadence, &contract.words) {
+        commands.push(Command::Modify { schedule: name.clone(), what: name, contract });
+    }
+    commands
 }
 
 fn contract(instance: &Instance, job: &Job) -> Result<Contract, CadenceError> {
     let zone = Zone::named(&instance.settings.zone)?;
     let cadence = Cadence::read(job.cadence, &zone)?;
     Ok(Contract {
-        kind: "job".to_owned(),
+        kind: JOB.to_owned(),
         cadence: cadence.to_string(),
         anchor: now().0,
         words: words(instance, &cadence, &zone),

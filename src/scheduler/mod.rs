@@ -6,15 +6,18 @@
 //! looks after a crash finds which of them are there, and goes on from that.
 
 pub mod asked;
+pub mod changes;
 pub mod delivery;
 mod fire;
 pub mod jobs;
+pub mod named;
+pub mod questions;
 mod service;
 #[cfg(test)]
 mod tests;
 pub mod told;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,9 +25,12 @@ use metnos_log::{Draft, Event, EventId};
 use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::schedules::{self, Command, Rejection, Schedule, Schedules};
 
+use crate::engine::Person;
 use crate::instance::{Instance, InstanceError, now, random};
 
-pub use fire::{Stopping, carry_out};
+use questions::Awaited;
+
+pub use fire::{Stopping, carry_out, carry_out_with};
 pub use service::{Tick, Timekeeper, service, tick};
 
 /// What the scheduler of this process does just now; nothing of it outlives the process.
@@ -35,6 +41,10 @@ pub struct Scheduler {
     busy: Mutex<BTreeSet<String>>,
     /// Fires that this process claimed.
     own: Mutex<BTreeSet<String>>,
+    /// Fires whose turn waits for an answer.
+    awaited: Mutex<BTreeMap<String, Awaited>>,
+    /// Up to which moment a clock that was set back moves nothing: by schedule, for what was found at that time.
+    settled_back: Mutex<BTreeMap<String, (i64, i64)>>,
 }
 
 /// Holds one schedule's fire for a thread; nobody else of this process touches it meanwhile.
@@ -77,7 +87,33 @@ impl Scheduler {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).contains(fire)
     }
 
+    fn awaits(&self, fire: &str, awaited: Awaited) {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).insert(fire.to_owned(), awaited);
+    }
+
+    /// What a fire waits for, as far as this process knows.
+    fn awaited(&self, fire: &str) -> Option<Awaited> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).get(fire).cloned()
+    }
+
+    /// When the next question lapses, µs.
+    fn lapses_after(&self, now: i64) -> Option<i64> {
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        awaited.values().map(Awaited::until).filter(|until| *until > now).min()
+    }
+
+    /// Whether what was found for a schedule at `aimed_at` was looked at already by a clock that said `now` or less.
+    fn is_settled_back(&self, id: &str, aimed_at: i64, now: i64) -> bool {
+        let mut seen = self.settled_back.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.get(id).is_some_and(|(then, from)| *then == aimed_at && *from <= now) {
+            return true;
+        }
+        seen.insert(id.to_owned(), (aimed_at, now));
+        false
+    }
+
     fn forget(&self, fire: &str) {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).remove(fire);
         self.own.lock().unwrap_or_else(PoisonError::into_inner).remove(fire);
     }
 }
@@ -122,8 +158,14 @@ pub fn is_theirs(instance: &Instance, schedule: &Schedule) -> bool {
     instance.actor == HOST || schedule.actor == instance.actor
 }
 
-/// Makes a schedule happen now, on this thread, and says what came of it: the event that settled it is on disk.
-pub fn run_now(instance: &Instance, id: &str, stopping: &Stopping) -> Result<Result<(), Rejection>, InstanceError> {
+/// Makes a schedule happen now, on this thread, with whoever is there to be asked: the event that settled it is on disk, or
+/// the question that it waits with.
+pub fn run_now(
+    instance: &Instance,
+    id: &str,
+    here: Option<&dyn Person>,
+    stopping: &Stopping,
+) -> Result<Result<(), Rejection>, InstanceError> {
     let Some(_hold) = instance.scheduler.hold(id) else {
         return Ok(Err(Rejection::Running(id.to_owned())));
     };
@@ -134,7 +176,7 @@ pub fn run_now(instance: &Instance, id: &str, stopping: &Stopping) -> Result<Res
     }
     let fire = instance.schedules().get(id).and_then(|schedule| schedule.fire.clone());
     if let Some(fire) = fire {
-        carry_out(instance, id, &fire, stopping)?;
+        carry_out_with(instance, id, &fire, stopping, (here, None))?;
     }
     Ok(Ok(()))
 }

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use metnos_log::Draft;
-use metnos_projections::machines::schedules::{self, Command, Fire, Rejection};
+use metnos_log::{AppendError, Draft, Event};
+use metnos_projections::machines::schedules::{self, Command, Fire, ON_TIME_US, Rejection};
 
 use super::fire::{Stopping, carry_out};
 use super::{change, delivery, drafts};
@@ -114,43 +114,88 @@ fn round(instance: &Instance, running: &mut BTreeMap<String, Running>) -> Result
         return Ok(TROUBLE_PAUSE);
     }
     let now = now().0;
-    let until = instance
-        .schedules()
-        .next_due(now)
-        .map_or(SLEEP_MAX, |due| Duration::from_micros(u64::try_from(due.saturating_sub(now)).unwrap_or(0)));
+    let next = instance.schedules().next_due(now).into_iter().chain(instance.scheduler.lapses_after(now)).min();
+    let until =
+        next.map_or(SLEEP_MAX, |due| Duration::from_micros(u64::try_from(due.saturating_sub(now)).unwrap_or(0)));
     let most = if running.is_empty() { SLEEP_MAX } else { BUSY_SLEEP_MAX };
     Ok(if clock::is_simulated() { SIMULATED_SLEEP } else { until.min(most) })
 }
 
+/// Looks anew for what is next where that was found by a clock that has been set back since.
+fn set_back(instance: &Instance, now: i64) -> Result<(), InstanceError> {
+    let schedules = instance.schedules();
+    let ahead = schedules
+        .aimed_after(now)
+        .filter(|(id, schedule)| !instance.scheduler.is_settled_back(id, schedule.aimed_at, now));
+    for (id, _) in ahead.collect::<Vec<_>>() {
+        reaim(instance, id, now)?;
+    }
+    Ok(())
+}
+
+/// The next slot of a schedule by the clock as it is now; none of those that were claimed before.
+fn reaim(instance: &Instance, id: &str, now: i64) -> Result<(), InstanceError> {
+    let claimed =
+        instance.log.reader().stream(&schedules::stream(id))?.into_iter().filter_map(|recorded| {
+            match recorded.event() {
+                Some(Event::SlotClaimed(claimed)) if claimed.by != "person" => Some(claimed.slot),
+                _ => None,
+            }
+        });
+    let taken = claimed.filter(|slot| *slot > now - 2 * ON_TIME_US).collect();
+    let reaim = Command::Reaim { schedule: id.to_owned(), taken };
+    let decided = instance.append_decided(|projected| {
+        let actor = projected.schedules.get(id).map(|schedule| schedule.actor.clone()).unwrap_or_default();
+        let (id, events) = schedules::decide(&projected.schedules, reaim, metnos_log::Micros(now))?;
+        Ok(drafts(&actor, &id, events))
+    })?;
+    if let Err::<(), Rejection>(error) = decided {
+        tracing::error!(schedule = id, %error, "its next time cannot be found");
+    }
+    Ok(())
+}
+
 /// Claims every slot that has come, or says that it was missed. What is claimed is on disk when this returns.
 pub fn tick(instance: &Instance, now: i64) -> Result<Tick, InstanceError> {
+    set_back(instance, now)?;
     let due: Vec<String> = instance.schedules().due_at(now).take(CLAIMS_MAX).map(str::to_owned).collect();
     if due.is_empty() {
         return Ok(Tick::default());
     }
     let (mut taken, mut refused) = (0, 0);
-    instance
-        .append_decided(|projected| {
-            let mut all: Vec<Draft> = Vec::new();
-            for id in &due {
-                let Some(schedule) = projected.schedules.get(id) else { continue };
-                let time = metnos_log::Micros(now);
-                match schedules::decide(&projected.schedules, Command::Claim(id.clone()), time) {
-                    Ok((id, events)) => {
-                        taken += 1;
-                        instance.scheduler.claims(&events);
-                        all.extend(drafts(&schedule.actor, &id, events));
-                    }
-                    Err(Rejection::NotDue(_) | Rejection::Over(..)) => {}
-                    Err(error) => {
-                        refused += 1;
-                        tracing::error!(schedule = id, %error, "a slot cannot be taken");
-                    }
+    let appended = instance.append_decided(|projected| {
+        let mut all: Vec<Draft> = Vec::new();
+        for id in &due {
+            let Some(schedule) = projected.schedules.get(id) else { continue };
+            let time = metnos_log::Micros(now);
+            match schedules::decide(&projected.schedules, Command::Claim(id.clone()), time) {
+                Ok((id, events)) => {
+                    taken += 1;
+                    instance.scheduler.claims(&events);
+                    all.extend(drafts(&schedule.actor, &id, events));
+                }
+                Err(Rejection::NotDue(_) | Rejection::Over(..)) => {}
+                Err(error) => {
+                    refused += 1;
+                    tracing::error!(schedule = id, %error, "a slot cannot be taken");
                 }
             }
-            Ok::<_, std::convert::Infallible>(all)
-        })?
-        .unwrap_or_else(|never| match never {});
+        }
+        Ok::<_, std::convert::Infallible>(all)
+    });
+    match appended {
+        Ok(Ok(())) => {}
+        Ok(Err(never)) => match never {},
+        // One of them was claimed while the clock was ahead: each looks for its next one, and the others come again.
+        Err(InstanceError::Append(AppendError::IdTaken { .. })) => {
+            for id in &due {
+                let slot = instance.schedules().get(id).and_then(|schedule| schedule.next).unwrap_or(now);
+                reaim(instance, id, slot.saturating_sub(1))?;
+            }
+            return Ok(Tick { taken: 0, refused: due.len() });
+        }
+        Err(error) => return Err(error),
+    }
     Ok(Tick { taken, refused })
 }
 
@@ -161,6 +206,8 @@ fn start(instance: &Instance, running: &mut BTreeMap<String, Running>) {
     let waiting: Vec<(String, Fire, u32)> = schedules
         .fires()
         .filter(|(id, fire)| fire.not_before <= now && !running.contains_key(*id))
+        // What waits for an answer is gone on with once there is one, or no more time.
+        .filter(|(_, fire)| instance.scheduler.awaited(&fire.fire).is_none_or(|awaited| !awaited.is_open(instance)))
         .map(|(id, fire)| (id.to_owned(), fire.clone(), schedules.get(id).map_or(0, |s| s.contract.timeout_s)))
         .collect();
     drop(schedules);

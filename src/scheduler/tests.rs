@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use metnos_log::event::schedule::{Contract, SlotClaimed};
+use metnos_log::event::schedule::{Contract, ScheduleCancelled, SlotClaimed};
 use metnos_log::{Append, AppendError, Expect, Micros};
 use metnos_projections::machines::schedules::{Fire, State, fire_of};
 use metnos_projections::rules::cadence::{Cadence, Zone};
 
+use metnos_projections::machines::turn::{Phase, Turn};
+
 use super::*;
 use crate::config::{Flags, Variables};
+use crate::conversation::{self, Fit};
+use crate::engine::{self, Reply, Request};
 use crate::sandbox::CancelFlag;
 
 const DAY: i64 = 86_400_000_000;
@@ -127,8 +131,8 @@ fn schedules_are_each_persons_own() {
     assert!(asked::known(&guest, language, &of_guest).is_ok());
     let refused = asked::command(&guest, language, &of_host, &Command::Cancel(of_host.clone())).unwrap_err();
     assert!(refused.to_string().contains("no task"), "{refused}");
-    assert!(asked::meant(&guest, language, "plants", false).is_ok_and(|id| id == of_guest));
-    let both = asked::meant(&host, language, "the plants", false).unwrap_err().to_string();
+    assert!(named::the_one(&guest, language, "plants", false).is_ok_and(|id| id == of_guest));
+    let both = named::the_one(&host, language, "the plants", false).unwrap_err().to_string();
     assert!(both.contains("1. water the plants") && both.contains("2. water the plants"), "{both}");
 }
 
@@ -166,4 +170,97 @@ fn what_was_ended_before_it_began_does_not_begin() {
     let ended = schedules.get(&id).unwrap();
     assert_eq!((ended.state, &ended.fire), (State::Cancelled, &None));
     assert_eq!(ended.last.as_ref().map(|last| last.outcome.as_str()), Some("failed"));
+}
+
+/// Carries a sentence out with everything agreed to; its questions can be answered.
+fn said(instance: &Instance, text: &str) -> Turn {
+    let request = Request {
+        text: text.to_owned(),
+        approve: "all".to_owned(),
+        folder: instance.dirs.user_home.clone(),
+        channel: delivery::CONSOLE.to_owned(),
+        dialogs: true,
+        ..Request::default()
+    };
+    let turn = engine::run(instance, &engine::Absent, CancelFlag::new().unwrap(), &request).unwrap();
+    instance.catch_up().unwrap();
+    turn
+}
+
+/// The same for an answer to the question that it put.
+fn replied(instance: &Instance, turn: Turn, answer: &str) -> Turn {
+    let fits = conversation::fit(instance, &instance.dirs.user_home, &turn, answer).unwrap();
+    assert_eq!(fits, Fit::Answer, "{answer}");
+    let reply = Reply::Answered { answer: answer.to_owned(), channel: delivery::CONSOLE.to_owned() };
+    let (cancel, id) = (CancelFlag::new().unwrap(), turn.id.unwrap());
+    let turn = engine::reply(instance, &engine::Absent, cancel, (id, turn), (&reply, None)).unwrap();
+    instance.catch_up().unwrap();
+    turn
+}
+
+#[test]
+fn which_of_several_is_meant_is_answered_by_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let instance = opened(folder.path());
+    crate::builtins::install_missing(&instance).unwrap();
+    for _ in 0..3 {
+        reminder(&instance, now().0, "notify");
+    }
+    change(&instance, &Command::Cancel("1".to_owned())).unwrap().unwrap();
+    for (sentence, again) in [("stop the plants task", "none of them"), ("annulla l'attività «plants»", "nessuna")] {
+        let turn = said(&instance, sentence);
+        assert_eq!(turn.phase, Phase::Waiting, "{:?}", turn.message);
+        let question = turn.message.clone().unwrap();
+        assert!(question.contains("\n  2. water the plants (") && question.contains("\n  3. "), "{question}");
+        // «1» is no place in the list: there is no such task any more.
+        let asked_again = replied(&instance, turn, "1");
+        assert_eq!(asked_again.phase, Phase::Waiting);
+        assert!(asked_again.message.as_ref().is_some_and(|said| said.contains(again)), "{:?}", asked_again.message);
+        let turn = replied(&instance, asked_again, "3");
+        assert_eq!(turn.final_kind.as_deref(), Some("answer"), "{:?}", turn.message);
+        assert!(turn.message.unwrap().contains("water the plants"));
+        assert_eq!(instance.schedules().get("3").unwrap().state, State::Cancelled);
+        let undone = said(&instance, "undo");
+        assert_eq!(undone.final_kind.as_deref(), Some("answer"), "{:?}", undone.message);
+        assert_eq!(instance.schedules().get("3").unwrap().state, State::Active);
+    }
+    assert_eq!(instance.schedules().get("2").unwrap().state, State::Active);
+}
+
+#[test]
+fn jobs_follow_the_zone_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |zone: &str| {
+        let variables = Variables {
+            user_home: Some(folder.path().to_owned()),
+            zone: Some(zone.to_owned()),
+            ..Variables::default()
+        };
+        let home = folder.path().join("instance");
+        let instance = Instance::open(Some(&home), &Flags::default(), &variables, Duration::ZERO).unwrap();
+        jobs::install_missing(&instance).unwrap();
+        instance
+    };
+    let zone_of = |instance: &Instance| instance.schedules().get("checkpoints").unwrap().contract.zone.clone();
+    let instance = at("UTC");
+    assert_eq!(zone_of(&instance), "UTC");
+    let id = || "checkpoints".to_owned();
+    change(&instance, &Command::Pause(id())).unwrap().unwrap();
+    drop(instance);
+    let instance = at("Asia/Tokyo");
+    assert_eq!(zone_of(&instance), "Asia/Tokyo");
+    let paused = instance.schedules().get("checkpoints").unwrap().clone();
+    assert_eq!(paused.state, State::Paused, "a pause stays");
+    // An earlier release let a person end it.
+    let events = vec![ScheduleCancelled { schedule: id(), by: "person".to_owned() }.into()];
+    let appended = instance.append_decided(|_| Ok::<_, Rejection>(drafts(&instance.actor, "checkpoints", events)));
+    appended.unwrap().unwrap();
+    assert_eq!(instance.schedules().get("checkpoints").unwrap().state, State::Cancelled);
+    drop(instance);
+    let instance = at("Asia/Tokyo");
+    let events = instance.log.head().size;
+    assert_eq!(instance.schedules().get("checkpoints").unwrap().state, State::Active);
+    jobs::install_missing(&instance).unwrap();
+    assert_eq!(instance.log.head().size, events, "nothing was to be done");
+    assert_eq!(change(&instance, &Command::Cancel(id())).unwrap(), Err(Rejection::Job(id())));
 }

@@ -1,11 +1,14 @@
 //! Schedules as they are told: their words, their moments, their history.
 
 use metnos_log::{Event, Kept};
-use metnos_projections::machines::schedules::{Schedule, stream};
+use metnos_projections::machines::schedules::{Schedule, stream, task};
+use metnos_projections::machines::turn::Phase;
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cadence::{self, Zone};
 use serde_json::{Value, json};
 
+use super::named;
+use crate::engine;
 use crate::instance::{Instance, InstanceError};
 
 /// What a schedule does, as it was asked for; empty when the words were erased.
@@ -44,6 +47,9 @@ pub fn line(instance: &Instance, language: Language, id: &str, schedule: &Schedu
         "cadence": contract.cadence,
         "words": contract.words.get(language.code()).cloned().unwrap_or_else(|| contract.cadence.clone()),
         "zone": contract.zone,
+        "other_zone": named::other_zone(instance, schedule),
+        "asks_minutes": contract.asks_s.map(|seconds| seconds.div_ceil(60)),
+        "waits": is_asking(instance, schedule)?,
         "zone_version": contract.zone_version,
         "next_fire": firings.first().copied().map(stamp),
         "next": firings.iter().copied().map(shown).collect::<Vec<_>>(),
@@ -64,16 +70,14 @@ pub fn line(instance: &Instance, language: Language, id: &str, schedule: &Schedu
 
 /// What a schedule does, for people.
 pub fn said(instance: &Instance, schedule: &Schedule) -> Result<String, InstanceError> {
-    let what = what(instance, schedule)?;
-    Ok(if schedule.contract.kind == "steps" { steps(&what) } else { what })
+    Ok(task::said(&schedule.contract.kind, &what(instance, schedule)?))
 }
 
-/// Named steps in one line.
-fn steps(json: &str) -> String {
-    let steps: Value = serde_json::from_str(json).unwrap_or_default();
-    let said = |step: &Value| format!("{} {}", step["tool"].as_str().unwrap_or_default(), step["args"]);
-    let lines: Vec<String> = steps["steps"].as_array().into_iter().flatten().map(said).collect();
-    lines.join(", ")
+/// Whether what runs is a question that waits for an answer.
+fn is_asking(instance: &Instance, schedule: &Schedule) -> Result<bool, InstanceError> {
+    let Some(fire) = &schedule.fire else { return Ok(false) };
+    let has_begun = instance.turns().get(fire.turn()).is_some();
+    Ok(has_begun && engine::folded(instance, fire.turn())?.phase == Phase::Asking)
 }
 
 /// What came of each slot, the newest last, at most `most`.

@@ -26,8 +26,8 @@ use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, Pa
 use super::turn::{
     ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied,
     ConsentExpired, EffectCommitted, EffectsCommitted, EffectsPlanned, Holds, InvocationFinished, InvocationInDoubt,
-    InvocationSettled, InvocationStarted, PlanProposed, PlannedOp, Reversed, StepProposed, StepRefused, Target,
-    TurnCancelled, TurnClosed, TurnOpened, TurnResumed, TurnSuspended, VerdictGiven,
+    InvocationSettled, InvocationStarted, OwnChange, PlanProposed, PlannedOp, Reversed, StepProposed, StepRefused,
+    Target, TurnCancelled, TurnClosed, TurnOpened, TurnResumed, TurnSuspended, VerdictGiven,
 };
 use crate::canonical::Json;
 use crate::id::TurnId;
@@ -230,6 +230,7 @@ fn decisions() -> Vec<Event> {
             proposer: None,
             history: Vec::new(),
             within: None,
+            patience_s: None,
         }
         .into(),
         CandidatesRanked {
@@ -443,7 +444,8 @@ pub(super) fn grown() -> Vec<Event> {
                 later.push(TurnOpened { address: Some(text("42")), ..opened.clone() }.into());
                 later.push(TurnOpened { proposer: Some(proposer()), ..opened.clone() }.into());
                 later.push(TurnOpened { history: vec![(text("hi"), text("hello"))], ..opened.clone() }.into());
-                later.push(TurnOpened { within: Some(vec![text("/m/guests/guest_k7m2qa")]), ..opened }.into());
+                later.push(TurnOpened { within: Some(vec![text("/m/guests/guest_k7m2qa")]), ..opened.clone() }.into());
+                later.push(TurnOpened { patience_s: Some(43_200), ..opened }.into());
             }
             Event::StepProposed(proposed) => {
                 let provenance = Some(Json(json!({ "/path": { "from": "model" } })));
@@ -464,7 +466,27 @@ pub(super) fn grown() -> Vec<Event> {
         }
         _ => None,
     }));
+    events.extend(schedules::grown());
+    events.extend(grown_changes());
     events
+}
+
+/// What a call wants changed of what the log itself keeps.
+fn grown_changes() -> Vec<Event> {
+    let own = OwnChange {
+        id: text("3"),
+        change: text("pause"),
+        before: Some(Json(json!({ "state": "active" }))),
+        after: Some(Json(json!({ "state": "paused" }))),
+    };
+    let op = PlannedOp { op: text("task"), own: Some(Box::new(own)), ..PlannedOp::default() };
+    let finished = calls().into_iter().filter_map(|event| match event {
+        Event::InvocationFinished(finished) => {
+            Some(InvocationFinished { effects: vec![op.clone()], ..finished }.into())
+        }
+        _ => None,
+    });
+    finished.collect()
 }
 
 fn grown_dialogs() -> Vec<Event> {

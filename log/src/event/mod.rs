@@ -297,12 +297,15 @@ events! {
     "schedule_modified" v 1 => ScheduleModified(schedule::ScheduleModified) keeps what;
     /// Nothing is due until it is resumed.
     "schedule_paused" v 1 => SchedulePaused(schedule::SchedulePaused);
-    /// It goes on. Legal while it is paused.
+    /// It goes on. Legal while it is paused, and where it was ended and that is taken back.
     "schedule_resumed" v 1 => ScheduleResumed(schedule::ScheduleResumed);
-    /// It is over before its time. Nothing follows but the outcome of what still runs.
+    /// It is over before its time. Nothing follows but the outcome of what still runs, unless it is taken back.
     "schedule_cancelled" v 1 => ScheduleCancelled(schedule::ScheduleCancelled);
     /// No slot is left.
     "schedule_completed" v 1 => ScheduleCompleted(schedule::ScheduleCompleted);
+    /// The clock was set back: the next slot is looked up anew. Written by the scheduler, of what has a slot to come or was
+    /// over for the clock's sake.
+    "slots_reaimed" v 1 => SlotsReaimed(schedule::SlotsReaimed);
     /// What is due in a slot is about to happen. Written by the scheduler, once for each slot.
     "slot_claimed" v 1 => SlotClaimed(schedule::SlotClaimed);
     /// What was due has happened, or will not. Legal after its claim, once for each attempt.

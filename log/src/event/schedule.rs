@@ -46,6 +46,10 @@ pub struct Contract {
     pub language: String,
     /// Where relative paths start.
     pub folder: String,
+    /// How long its question waits for an answer each time, in seconds, where what is to happen changes something and so
+    /// asks first; none where it does not ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_s: Option<u32>,
 }
 
 /// Something is to happen at times.
@@ -107,8 +111,19 @@ pub struct ScheduleCompleted {
     pub schedule: String,
 }
 
-/// What is due in a slot is about to happen: the intent. Its id follows from schedule and slot, so the log takes one only.
+/// The clock had been ahead, or has been set back: what is next is looked up anew.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SlotsReaimed {
+    /// Which schedule.
+    pub schedule: String,
+    /// The next slot by the clock as it is now, µs.
+    pub next: i64,
+    /// Slots from there on that were claimed while the clock was ahead: they do not come again.
+    pub taken: Vec<i64>,
+}
+
+/// What is due in a slot is about to happen: the intent. Its id follows from schedule and slot, so the log takes one only.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlotClaimed {
     /// Which schedule.
     pub schedule: String,

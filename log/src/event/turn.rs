@@ -61,6 +61,10 @@ pub struct TurnOpened {
     /// The folders below which alone a guest's turn reaches anything, without links; none for the host, who is not held so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Vec<String>>,
+    /// How long its questions for consent wait, in seconds, where that is not the usual time: nobody sits before a turn that
+    /// a schedule begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience_s: Option<u32>,
 }
 
 /// The catalog was ranked for a sentence.
@@ -298,7 +302,8 @@ impl InvocationFinished {
 /// One change to the world, with what is needed to make it, to recognise it and to take it back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlannedOp {
-    /// `write`, `append`, `mkdir`, `move`, `delete`, `set_mode`; in an undo also `restore` (out of the trash) and `link`.
+    /// `write`, `append`, `mkdir`, `move`, `delete`, `set_mode`; in an undo also `restore` (out of the trash) and `link`;
+    /// of what the log itself keeps, `task`.
     pub op: String,
     /// The canonical target; of a move what is moved, of a restore where it lies in the trash.
     pub path: String,
@@ -342,6 +347,23 @@ pub struct PlannedOp {
     /// The change that this one takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverses: Option<Reversed>,
+    /// The change of something that is no file: of what the log itself keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<Box<OwnChange>>,
+}
+
+/// A change of something that the log itself keeps, from what it is to what it is to be. What these are is known to whoever
+/// makes the change; the kind is the `op` beside it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OwnChange {
+    /// Names the thing: of a task its number.
+    pub id: String,
+    /// What is done to it: of a task `create`, `modify`, `pause`, `resume`, `cancel`, `reopen`.
+    pub change: String,
+    /// What it is now; none where there is none yet.
+    pub before: Option<Json>,
+    /// What it is to be.
+    pub after: Option<Json>,
 }
 
 /// What lies in a folder that is moved or deleted, at any depth.

@@ -39,6 +39,7 @@ const META: &[&str] = &[
     "list_recurring",
     "toggle_recurring",
     "run_now_recurring",
+    "modify_recurring",
 ];
 /// Verbs that only work on what an earlier step or a literal list gives them.
 const CONSUMERS: &[&str] = &["filter", "sort", "group", "classify", "compute", "compare", "extract"];

@@ -5,6 +5,7 @@
 
 use metnos_log::event::turn::{BeforeImage, PlannedOp, Reversed};
 
+use crate::machines::schedules::task;
 use crate::machines::turn::Step;
 
 /// A change that cannot be taken back, whatever the disk says.
@@ -84,6 +85,7 @@ fn reversed(op: &PlannedOp) -> Result<PlannedOp, &'static str> {
             let link = op.dst_b64.clone();
             Ok(removed(at_path, BeforeImage { kind: "other".to_owned(), link, ..BeforeImage::default() }))
         }
+        (task::TASK, _) => task::reversed(op).ok_or("task_ran"),
         ("set_mode", _) => Ok(PlannedOp {
             op: "set_mode".to_owned(),
             mode: Some(op.before.mode),

@@ -202,3 +202,34 @@ fn what_nobody_answers_in_time_is_left_and_said() {
     daemon.stop();
     home.is_whole();
 }
+
+#[test]
+fn a_task_asks_in_the_chat_before_it_changes_anything() {
+    let mut talk = Talk::begin();
+    talk.says("/start", "Eccomi");
+    let file = talk.home.file("inbox/a.txt", "one\n");
+    let sentence = ["delete the txt files in ~/inbox", "--when", "manual", "--channel", "telegram"];
+    let added = talk.home.run(["--yes", "schedule", "add"].iter().chain(&sentence));
+    assert!(
+        added.code == 0 && added.out.contains("prima te lo chiedo nella tua chat di Telegram"),
+        "{} {}",
+        added.out,
+        added.err
+    );
+    let from = talk.api.count();
+    let ran = talk.home.run(["schedule", "run-now", "1"]);
+    assert!(ran.code == 3 && ran.err.contains("Aspetta la tua risposta"), "{} {}", ran.out, ran.err);
+    let asked = talk.api.asked(from, HOST);
+    assert!(asked.text.contains("a.txt"), "{}", asked.text);
+    // The daemon goes; the question and its buttons stay.
+    talk.daemon.take().unwrap().stop();
+    talk.daemon = Some(Daemon::serve(&talk.home));
+    assert!(file.exists());
+    talk.api.presses(HOST, &asked, &asked.keys[0].1);
+    talk.api.said(from + 1, HOST, "to the trash");
+    assert!(!file.exists());
+    let history = talk.home.run(["--json", "schedule", "history", "1"]).json();
+    let outcomes: Vec<_> = history["history"].as_array().unwrap().iter().map(|line| &line["outcome"]).collect();
+    assert_eq!(outcomes, ["done"]);
+    talk.ends();
+}

@@ -214,6 +214,7 @@ impl Bot {
             channel: CHANNEL.to_owned(),
             given: None,
             dialogs: true,
+            patience_s: None,
         };
         if let Line::Undo(turn) = line(&text) {
             return engine::run(instance, &person, cancel, &undo(request, turn)).map(ended);

@@ -32,6 +32,7 @@ use crate::service::{Around, Service};
 use chats::Chat;
 pub use client::{Client, TelegramError, is_token};
 pub use link::{Link, link};
+pub(crate) use person::question;
 use shown::Showing;
 use wire::{Me, User};
 

@@ -37,7 +37,8 @@ impl Person for Keyboard<'_> {
     }
 
     fn consent_to(&self, asked: &Asked, language: Language) -> Answer {
-        let message = self.question(asked, language);
+        let about = (asked, after(CONSENT_PATIENCE));
+        let message = question(self.instance, &self.chat.to_string(), self.turn, about, language);
         let id = message.id();
         if let Err(error) = outbox::record(self.instance, vec![message.draft(self.instance, CHANNEL)]) {
             tracing::error!(%error, "a question is not put");
@@ -73,31 +74,32 @@ impl Person for Keyboard<'_> {
     }
 }
 
-impl Keyboard<'_> {
-    /// The question with its buttons. Asked again, it is the same one.
-    fn question(&self, asked: &Asked, language: Language) -> outbox::Message {
-        let button = |id: &str| Button {
-            id: id.to_owned(),
-            label: self.bot.say(language, &format!("telegram.button_{id}"), &json!({})),
-        };
-        let bound = Bound {
-            turn: self.turn,
-            digest: asked.digest.clone(),
-            approver: self.instance.actor.clone(),
-            until: after(CONSENT_PATIENCE),
-        };
-        outbox::Message {
-            address: self.chat.to_string(),
-            purpose: "consent",
-            text: asked.text.clone(),
-            buttons: vec![button("yes"), button("no")],
-            bound: Some(bound),
-            for_event: Some(metnos_log::EventId(self.turn.0)),
-            key: asked.digest.clone(),
-            ..outbox::Message::default()
-        }
+/// The question with its buttons, for whoever the instance speaks for. Asked again, it is the same one.
+pub(crate) fn question(
+    instance: &Instance,
+    address: &str,
+    turn: TurnId,
+    (asked, until): (&Asked, i64),
+    language: Language,
+) -> outbox::Message {
+    let button = |id: &str| Button {
+        id: id.to_owned(),
+        label: instance.rules.messages.say(language, &format!("telegram.button_{id}"), json!({})),
+    };
+    let bound = Bound { turn, digest: asked.digest.clone(), approver: instance.actor.clone(), until };
+    outbox::Message {
+        address: address.to_owned(),
+        purpose: "consent",
+        text: asked.text.clone(),
+        buttons: vec![button("yes"), button("no")],
+        bound: Some(bound),
+        for_event: Some(metnos_log::EventId(turn.0)),
+        key: asked.digest.clone(),
+        ..outbox::Message::default()
     }
+}
 
+impl Keyboard<'_> {
     /// Waits for a press that counts.
     fn awaited(&self, id: metnos_log::EventId) -> Answer {
         let mut head = self.instance.log.watch();

@@ -3,7 +3,7 @@
 use super::super::Event;
 use super::super::schedule::{
     Contract, ScheduleCancelled, ScheduleCompleted, ScheduleCreated, ScheduleModified, SchedulePaused, ScheduleResumed,
-    SlotClaimed, SlotDelivered, SlotMissed, SlotSettled,
+    SlotClaimed, SlotDelivered, SlotMissed, SlotSettled, SlotsReaimed,
 };
 use super::text;
 use crate::kept::Kept;
@@ -29,6 +29,7 @@ pub(super) fn examples() -> Vec<Event> {
         address: Some(text("42")),
         language: text("en"),
         folder: text("/home/owner"),
+        asks_s: None,
     };
     let what = Kept::text("tell me how many files are in ~/inbox");
     let turn = Some(text("01ARZ3NDEKTSV4RRFFQ69G5FAV"));
@@ -61,9 +62,25 @@ pub(super) fn examples() -> Vec<Event> {
         ScheduleResumed { schedule: schedule.clone(), next }.into(),
         ScheduleCancelled { schedule: schedule.clone(), by: text("person") }.into(),
         ScheduleCompleted { schedule: schedule.clone() }.into(),
+        SlotsReaimed { schedule: schedule.clone(), next: slot, taken: vec![slot + 86_400_000_000] }.into(),
         SlotClaimed { schedule: schedule.clone(), slot, fire, by: text("due"), next }.into(),
         settled.into(),
         missed.into(),
         SlotDelivered { schedule, slot, channel: text("console") }.into(),
     ]
+}
+
+/// The same with the fields that came later.
+pub(super) fn grown() -> Vec<Event> {
+    let asks = |contract: Contract| Contract { asks_s: Some(43_200), ..contract };
+    let grown = examples().into_iter().filter_map(|event| match event {
+        Event::ScheduleCreated(created) => {
+            Some(ScheduleCreated { contract: asks(created.contract.clone()), ..created }.into())
+        }
+        Event::ScheduleModified(modified) => {
+            Some(ScheduleModified { contract: asks(modified.contract.clone()), ..modified }.into())
+        }
+        _ => None,
+    });
+    grown.collect()
 }

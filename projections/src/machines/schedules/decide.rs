@@ -2,11 +2,11 @@
 
 use metnos_log::event::schedule::{
     Contract, ScheduleCancelled, ScheduleCompleted, ScheduleCreated, ScheduleModified, SchedulePaused, ScheduleResumed,
-    SlotClaimed, SlotDelivered, SlotMissed, SlotSettled,
+    SlotClaimed, SlotDelivered, SlotMissed, SlotSettled, SlotsReaimed,
 };
 use metnos_log::{Event, Kept, Micros};
 
-use super::{Fire, ON_TIME_US, RETRY_US, SCHEDULES_MAX, SYSTEM, Schedule, Schedules, State, fire_of};
+use super::{Fire, JOB, ON_TIME_US, RETRY_US, SCHEDULES_MAX, SYSTEM, Schedule, Schedules, State, fire_of, run_of};
 use crate::rules::cadence::{Cadence, CadenceError, Zone};
 
 /// The most missed slots that are counted; more are said to be more.
@@ -43,8 +43,22 @@ pub enum Command {
     Pause(String),
     /// It is to go on.
     Resume(String),
-    /// It is to end.
+    /// It is to end. A job of the program's own does not.
     Cancel(String),
+    /// That it was ended is taken back: it is there again under its number.
+    Reopen {
+        /// Which.
+        schedule: String,
+        /// Whether nothing of it is to be due, as before.
+        is_paused: bool,
+    },
+    /// The clock was set back since its next slot was found: that is looked up anew.
+    Reaim {
+        /// Which.
+        schedule: String,
+        /// Its slots from shortly before now on that were claimed, whatever the clock said then.
+        taken: Vec<i64>,
+    },
     /// Its slot has come.
     Claim(String),
     /// A person wants it now.
@@ -116,6 +130,9 @@ pub enum Rejection {
     /// It runs.
     #[error("schedule {0} runs just now")]
     Running(String),
+    /// It belongs to the program.
+    #[error("{0} is a job of the program's own")]
+    Job(String),
     /// Its slot has not come.
     #[error("schedule {0} is not due")]
     NotDue(String),
@@ -160,17 +177,20 @@ pub fn decide(schedules: &Schedules, command: Command, now: Micros) -> Result<(S
             Ok((id.clone(), vec![ScheduleResumed { schedule: id, next }.into()]))
         }
         Command::Cancel(id) => {
-            alive(schedules, &id)?;
+            if alive(schedules, &id)?.contract.kind == JOB {
+                return Err(Rejection::Job(id));
+            }
             Ok((id.clone(), vec![ScheduleCancelled { schedule: id, by: "person".to_owned() }.into()]))
         }
+        Command::Reopen { schedule, is_paused } => reopen(schedules, schedule, is_paused, now.0),
+        Command::Reaim { schedule, taken } => reaim(schedules, schedule, taken, now.0),
         Command::Claim(id) => claim(schedules, id, now.0),
         Command::RunNow(id) => {
             let schedule = alive(schedules, &id)?;
             if schedule.fire.is_some() {
                 return Err(Rejection::Running(id));
             }
-            // Its slot may be one of the schedule's own to the microsecond; it is another fire all the same.
-            let fire = fire_of(&format!("{id}/now"), now.0);
+            let fire = run_of(&id, now.0);
             let (by, next) = ("person".to_owned(), schedule.next);
             Ok((id.clone(), vec![SlotClaimed { schedule: id, slot: now.0, fire, by, next }.into()]))
         }
@@ -228,7 +248,54 @@ fn create(
 fn following(schedule: &Schedule, after: i64) -> Result<Option<i64>, Rejection> {
     let (cadence, zone) = schedule.cadence()?;
     let until = schedule.contract.until.unwrap_or(i64::MAX);
-    Ok(cadence.next(after, schedule.contract.anchor, &zone).filter(|slot| *slot <= until))
+    let mut next = cadence.next(after, schedule.contract.anchor, &zone);
+    while let Some(slot) = next.filter(|slot| schedule.taken.contains(slot)) {
+        next = cadence.next(slot, schedule.contract.anchor, &zone);
+    }
+    Ok(next.filter(|slot| *slot <= until))
+}
+
+fn reopen(schedules: &Schedules, id: String, is_paused: bool, now: i64) -> Result<(String, Vec<Event>), Rejection> {
+    let schedule = schedules.get(&id).ok_or_else(|| Rejection::NoSuch(id.clone()))?;
+    if schedule.state != State::Cancelled {
+        return Err(Rejection::Already(id, schedule.state.name()));
+    }
+    if schedule.actor != SYSTEM && schedules.alive(&schedule.actor) >= SCHEDULES_MAX {
+        return Err(Rejection::Full(schedule.actor.clone()));
+    }
+    let next = following(schedule, now)?;
+    if next.is_none() && schedule.contract.cadence != "manual" {
+        return Err(Rejection::Past(now));
+    }
+    let mut events: Vec<Event> = vec![ScheduleResumed { schedule: id.clone(), next }.into()];
+    if is_paused {
+        events.push(SchedulePaused { schedule: id.clone(), by: "person".to_owned() }.into());
+    }
+    Ok((id, events))
+}
+
+/// A clock that was ahead moved the next slot away: the one that is next now, where it is an earlier one that was not
+/// claimed. Nothing from before the schedule was made comes again, whatever the clock says.
+fn reaim(schedules: &Schedules, id: String, taken: Vec<i64>, now: i64) -> Result<(String, Vec<Event>), Rejection> {
+    let schedule = schedules.get(&id).ok_or_else(|| Rejection::NoSuch(id.clone()))?;
+    let used_up = schedule.contract.count.is_some_and(|most| schedule.fired >= most);
+    if !schedule.may_be_reaimed() || used_up {
+        return Ok((id, Vec::new()));
+    }
+    // A slot of just now is on time yet.
+    let after = now.saturating_sub(ON_TIME_US).max(schedule.created_at);
+    let taken: Vec<i64> = taken.into_iter().filter(|slot| *slot > after).collect();
+    let aware = Schedule { taken: schedule.taken.iter().chain(&taken).copied().collect(), ..schedule.clone() };
+    let next = following(&aware, after)?;
+    let is_taken = schedule.next.is_some_and(|old| taken.iter().any(|slot| *slot >= old));
+    let events = match next {
+        Some(next) if is_taken || schedule.next.is_none_or(|old| next < old) => {
+            vec![SlotsReaimed { schedule: id.clone(), next, taken }.into()]
+        }
+        None if is_taken && schedule.fire.is_none() => vec![ScheduleCompleted { schedule: id.clone() }.into()],
+        Some(_) | None => Vec::new(),
+    };
+    Ok((id, events))
 }
 
 fn claimed(id: &str, slot: i64, by: &str, next: Option<i64>) -> Event {
@@ -253,13 +320,14 @@ fn claim(schedules: &Schedules, id: String, now: i64) -> Result<(String, Vec<Eve
     } else {
         Some(first).filter(|slot| *slot > from)
     };
+    let recent = recent.filter(|slot| !schedule.taken.contains(slot));
     let next = following(schedule, now)?;
     let is_last = schedule.contract.count.is_some_and(|most| schedule.fired + 1 >= most);
     let missed = |upto: i64, verdict: &str, next: Option<i64>| {
         let (count, last) = cadence.passed((first - 1, upto), anchor, &zone, MISSED_COUNTED_MAX);
         let (count, last) = if cadence.recurs() { (count, last) } else { (1, Some(first)) };
         let is_more = last.is_some_and(|last| cadence.passed((last, upto), anchor, &zone, 1).0 > 0);
-        let is_told = verdict == "skip" && !cadence.recurs();
+        let is_told = verdict == "skip" && schedule.contract.kind != JOB;
         SlotMissed {
             schedule: id.clone(),
             slot: first,

@@ -7,12 +7,14 @@
 mod decide;
 #[cfg(test)]
 mod properties;
+pub mod task;
 #[cfg(test)]
 mod tests;
+pub mod usual;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metnos_log::event::schedule::Contract;
+use metnos_log::event::schedule::{Contract, SlotSettled};
 use metnos_log::{Event, EventId, Micros, Recorded, TurnId};
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +28,10 @@ use crate::rules::cadence::{Cadence, CadenceError, Zone};
 pub const SCHEDULES_MAX: usize = 50;
 /// How late a slot is run as if it were not late at all, in µs.
 pub const ON_TIME_US: i64 = 60_000_000;
+/// How far a clock must have been set back before what is next is looked up anew, in µs.
+pub const SET_BACK_US: i64 = ON_TIME_US;
+/// The kind of a contract of the program's own.
+pub const JOB: &str = "job";
 /// How long after a failure it is tried once more, in µs.
 pub const RETRY_US: i64 = 60_000_000;
 
@@ -115,6 +121,10 @@ pub struct Schedule {
     pub failures: u32,
     /// Slots that were missed.
     pub missed: u64,
+    /// When what is next was found, µs: by a clock that said so.
+    pub aimed_at: i64,
+    /// Slots to come that were claimed while the clock was ahead.
+    pub taken: BTreeSet<i64>,
 }
 
 impl Schedule {
@@ -122,6 +132,11 @@ impl Schedule {
     pub fn cadence(&self) -> Result<(Cadence, Zone), CadenceError> {
         let zone = Zone::named(&self.contract.zone)?;
         Ok((Cadence::read(&self.contract.cadence, &zone)?, zone))
+    }
+
+    /// Whether a clock that was set back may bring its slots back: those of what is active, or over by that clock.
+    fn may_be_reaimed(&self) -> bool {
+        matches!(self.state, State::Active | State::Completed)
     }
 
     /// The next firings, at most `count`.
@@ -148,6 +163,8 @@ pub struct Untold {
     pub channel: String,
     /// Where on that channel.
     pub address: Option<String>,
+    /// How many slots were missed, where that is what it says; those of one schedule are told together.
+    pub missed: u64,
 }
 
 /// All schedules.
@@ -163,6 +180,8 @@ pub struct Schedules {
     pub untold: BTreeMap<String, Vec<Untold>>,
     /// How many numbers are used up.
     pub numbered: u32,
+    /// When each one's next slot was found, µs.
+    pub aimed: BTreeSet<(i64, String)>,
 }
 
 /// The stream of one schedule's events.
@@ -176,6 +195,12 @@ pub fn fire_of(schedule: &str, slot: i64) -> String {
     hasher.update(&slot.to_le_bytes());
     hasher.update(schedule.as_bytes());
     hasher.finalize().to_hex()[..32].to_owned()
+}
+
+/// The same of what happens because a person wants it now. Its slot may be one of the schedule's own to the microsecond; it
+/// is another fire all the same.
+pub fn run_of(schedule: &str, slot: i64) -> String {
+    fire_of(&format!("{schedule}/now"), slot)
 }
 
 /// The turn of one attempt.
@@ -223,6 +248,13 @@ impl Schedules {
         self.due.iter().take_while(move |(slot, _)| *slot <= now).map(|(_, id)| id.as_str())
     }
 
+    /// Those whose next slot was found by a clock that was well ahead of this moment.
+    pub fn aimed_after(&self, now: i64) -> impl Iterator<Item = (&str, &Schedule)> {
+        let ahead = self.aimed.iter().rev().take_while(move |(at, _)| *at > now.saturating_add(SET_BACK_US));
+        let found = ahead.filter_map(|(_, id)| Some((id.as_str(), self.get(id)?)));
+        found.filter(|(_, schedule)| schedule.may_be_reaimed())
+    }
+
     /// What a person has not been told yet.
     pub fn untold_of(&self, actor: &str, channel: &str) -> Vec<Untold> {
         let all = self.untold.get(actor).into_iter().flatten();
@@ -240,7 +272,9 @@ impl Schedules {
         if let Some(next) = schedule.next {
             self.due.remove(&(next, id.to_owned()));
         }
+        self.aimed.remove(&(schedule.aimed_at, id.to_owned()));
         change(schedule);
+        self.aimed.insert((schedule.aimed_at, id.to_owned()));
         if let Some(next) = schedule.next.filter(|_| schedule.state == State::Active) {
             self.due.insert((next, id.to_owned()));
         }
@@ -263,16 +297,38 @@ impl Schedules {
             ..Schedule::default()
         };
         self.schedules.entry(id.to_owned()).or_insert(schedule);
-        self.touch(id, |schedule| schedule.next = contract.next);
+        self.touch(id, |schedule| (schedule.next, schedule.aimed_at) = (contract.next, recorded.time.0));
     }
 
-    /// Notes something that its person is to be told; what the program does by itself is the host's to know.
-    fn tell(&mut self, seq: u64, id: &str, slot: i64) {
+    /// Notes something that its person is to be told; what the program does by itself is the host's to know. Slots that were
+    /// missed, however often, are one thing to be told.
+    fn tell(&mut self, seq: u64, id: &str, slot: i64, missed: u64) {
         let Some(schedule) = self.schedules.get(id) else { return };
         let actor = if schedule.actor == SYSTEM { HOST } else { &schedule.actor };
         let Contract { channel, address, .. } = &schedule.contract;
-        let untold = Untold { seq, schedule: id.to_owned(), slot, channel: channel.clone(), address: address.clone() };
-        self.untold.entry(actor.to_owned()).or_default().push(untold);
+        let (channel, address) = (channel.clone(), address.clone());
+        let waiting = self.untold.entry(actor.to_owned()).or_default();
+        let before = waiting.iter_mut().find(|untold| missed > 0 && untold.missed > 0 && untold.schedule == id);
+        if let Some(before) = before.filter(|untold| (&untold.channel, &untold.address) == (&channel, &address)) {
+            (before.seq, before.missed) = (seq, before.missed + missed);
+            return;
+        }
+        waiting.push(Untold { seq, schedule: id.to_owned(), slot, channel, address, missed });
+    }
+
+    fn settled(&mut self, seq: u64, settled: &SlotSettled) {
+        self.touch(&settled.schedule, |schedule| {
+            if let (Some(again), Some(fire)) = (settled.again, &mut schedule.fire) {
+                (fire.attempt, fire.not_before) = (settled.attempt + 1, again);
+                return;
+            }
+            schedule.fire = None;
+            schedule.failures = if settled.outcome == "done" { 0 } else { schedule.failures + 1 };
+            schedule.last = Some(Last { slot: settled.slot, outcome: settled.outcome.clone() });
+        });
+        if settled.is_told {
+            self.tell(seq, &settled.schedule, settled.slot, 0);
+        }
     }
 
     fn told(&mut self, id: &str, slot: i64) {
@@ -285,14 +341,15 @@ impl Schedules {
 
 impl Projection for Schedules {
     const NAME: &'static str = "schedules";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn evolve(&mut self, recorded: &Recorded) {
+        let time = recorded.time.0;
         match recorded.event() {
             Some(Event::ScheduleCreated(created)) => self.create(recorded, &created.schedule, &created.contract),
             Some(Event::ScheduleModified(modified)) => self.touch(&modified.schedule, |schedule| {
                 (schedule.contract, schedule.said_at) = (modified.contract.clone(), recorded.seq);
-                schedule.next = modified.contract.next;
+                (schedule.next, schedule.aimed_at) = (modified.contract.next, time);
                 schedule.failures = 0;
             }),
             Some(Event::SchedulePaused(paused)) => self.touch(&paused.schedule, |schedule| {
@@ -300,6 +357,7 @@ impl Projection for Schedules {
             }),
             Some(Event::ScheduleResumed(resumed)) => self.touch(&resumed.schedule, |schedule| {
                 (schedule.state, schedule.next, schedule.failures) = (State::Active, resumed.next, 0);
+                schedule.aimed_at = time;
             }),
             Some(Event::ScheduleCancelled(cancelled)) => self.touch(&cancelled.schedule, |schedule| {
                 (schedule.state, schedule.next) = (State::Cancelled, None);
@@ -307,38 +365,32 @@ impl Projection for Schedules {
                 schedule.fire = schedule.fire.take().filter(|fire| fire.not_before == 0);
             }),
             Some(Event::ScheduleCompleted(completed)) => self.touch(&completed.schedule, |schedule| {
-                (schedule.state, schedule.next) = (State::Completed, None);
+                (schedule.state, schedule.next, schedule.aimed_at) = (State::Completed, None, time);
+            }),
+            Some(Event::SlotsReaimed(reaimed)) => self.touch(&reaimed.schedule, |schedule| {
+                (schedule.state, schedule.next, schedule.aimed_at) = (State::Active, Some(reaimed.next), time);
+                schedule.taken.extend(&reaimed.taken);
+                schedule.taken.retain(|slot| *slot >= reaimed.next);
             }),
             Some(Event::SlotClaimed(claimed)) => self.touch(&claimed.schedule, |schedule| {
                 let (slot, fire) = (claimed.slot, claimed.fire.clone());
                 schedule.fire = Some(Fire { slot, fire, attempt: 1, not_before: 0 });
-                schedule.next = claimed.next;
-                schedule.fired += u32::from(claimed.by != "person");
-            }),
-            Some(Event::SlotSettled(settled)) => {
-                self.touch(&settled.schedule, |schedule| {
-                    if let (Some(again), Some(fire)) = (settled.again, &mut schedule.fire) {
-                        (fire.attempt, fire.not_before) = (settled.attempt + 1, again);
-                        return;
-                    }
-                    schedule.fire = None;
-                    schedule.failures = if settled.outcome == "done" { 0 } else { schedule.failures + 1 };
-                    schedule.last = Some(Last { slot: settled.slot, outcome: settled.outcome.clone() });
-                });
-                if settled.is_told {
-                    self.tell(recorded.seq, &settled.schedule, settled.slot);
+                if claimed.by != "person" {
+                    (schedule.next, schedule.aimed_at) = (claimed.next, time);
+                    schedule.fired += 1;
                 }
-            }
+            }),
+            Some(Event::SlotSettled(settled)) => self.settled(recorded.seq, settled),
             Some(Event::SlotMissed(missed)) => {
                 self.touch(&missed.schedule, |schedule| {
                     if missed.verdict != "late" {
-                        schedule.next = missed.next;
+                        (schedule.next, schedule.aimed_at) = (missed.next, time);
                         schedule.missed += u64::from(missed.count);
                         schedule.last = Some(Last { slot: missed.last, outcome: "missed".to_owned() });
                     }
                 });
                 if missed.is_told {
-                    self.tell(recorded.seq, &missed.schedule, missed.slot);
+                    self.tell(recorded.seq, &missed.schedule, missed.slot, u64::from(missed.count));
                 }
             }
             Some(Event::SlotDelivered(delivered)) => self.told(&delivered.schedule, delivered.slot),

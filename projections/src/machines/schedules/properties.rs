@@ -38,12 +38,28 @@ impl Disk {
         true
     }
 
+    /// Every slot that was claimed as one of the schedule's own.
+    fn claimed(&self) -> impl Iterator<Item = i64> {
+        self.events.iter().filter_map(|(_, event)| match Some(event) {
+            Some(Event::SlotClaimed(claimed)) if claimed.by != "person" => Some(claimed.slot),
+            _ => None,
+        })
+    }
+
     /// One tick that is killed after `steps` writes.
     fn tick(&mut self, now: i64, mut steps: u32) {
         let mut may = || {
             steps = steps.saturating_sub(1);
             steps > 0
         };
+        let ahead: Vec<String> = self.folded().aimed_after(now).map(|(id, _)| id.to_owned()).collect();
+        for id in ahead {
+            if !may() {
+                return;
+            }
+            let taken = self.claimed().filter(|slot| *slot > now - 2 * ON_TIME_US).collect();
+            self.carry_out(Command::Reaim { schedule: id, taken }, now);
+        }
         let due: Vec<String> = self.folded().due_at(now).map(str::to_owned).collect();
         for id in due {
             if !may() {
@@ -115,11 +131,22 @@ fn accounted_for(disk: &Disk, cadence: &str) {
         match Some(event) {
             Some(Event::ScheduleCreated(created)) => next = created.contract.next,
             Some(Event::ScheduleResumed(resumed)) => next = resumed.next,
+            Some(Event::SlotsReaimed(reaimed)) => {
+                assert!(reaimed.next > *time - ON_TIME_US, "a slot of the past came back");
+                assert!(!seen.contains_key(&reaimed.next), "a slot that was claimed came back");
+                next = Some(reaimed.next);
+            }
             Some(Event::SlotClaimed(claimed)) if claimed.by != "person" => {
                 *seen.entry(claimed.slot).or_default() += 1;
                 assert_eq!(Some(claimed.slot), next, "a slot was left out");
                 assert!(claimed.slot <= *time);
                 assert_eq!(cadence.next(claimed.slot - 1, START, &zone), Some(claimed.slot));
+                // What is next is never further away than the first slot that was not claimed.
+                let mut first = cadence.next(*time, START, &zone);
+                while let Some(slot) = first.filter(|slot| seen.contains_key(slot)) {
+                    first = cadence.next(slot, START, &zone);
+                }
+                assert_eq!(claimed.next, first);
                 next = claimed.next;
             }
             Some(Event::SlotMissed(missed)) => {

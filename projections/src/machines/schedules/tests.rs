@@ -1,5 +1,7 @@
 //! Given, when, then.
 
+use metnos_log::event::schedule::ScheduleCancelled;
+
 use super::*;
 use crate::projection;
 
@@ -211,6 +213,79 @@ fn a_fire_that_still_runs_is_not_overtaken() {
     // Wanted at the very microsecond of a slot, both are fires.
     let (now, due) = (after(&[daily(), (eight, Command::RunNow("1".to_owned()))]), after(&given));
     assert_ne!(now.get("1").unwrap().fire, due.get("1").unwrap().fire);
+}
+
+#[test]
+fn what_was_ended_can_be_there_again_and_jobs_cannot_be_ended() {
+    let (eight, id) = (START + 8 * HOUR, || "1".to_owned());
+    let ended = [daily(), (START, Command::Cancel(id()))];
+    let reopen = |is_paused| Command::Reopen { schedule: id(), is_paused };
+    check(&ended, (eight, reopen(false)), Ok(&["schedule_resumed"]));
+    check(&ended, (eight, reopen(true)), Ok(&["schedule_resumed", "schedule_paused"]));
+    let again = [&ended[..], &[(eight, reopen(false))]].concat();
+    assert_eq!(after(&again).get("1").map(|schedule| schedule.next), Some(Some(eight + DAY)));
+    check(&again, (eight, reopen(false)), Err(&Rejection::Already(id(), "active")));
+    let once = [(START, create(contract("at:2026-11-22T08:00:00Z"))), (START, Command::Cancel(id()))];
+    check(&once, (eight, reopen(false)), Err(&Rejection::Past(eight)));
+    let job = Command::Create {
+        actor: SYSTEM.to_owned(),
+        job: Some("checkpoints".to_owned()),
+        what: "checkpoints".to_owned(),
+        contract: Box::new(Contract { kind: JOB.to_owned(), ..contract("0 3 * * *") }),
+        turn: None,
+    };
+    let name = || "checkpoints".to_owned();
+    check(&[(START, job.clone())], (START, Command::Cancel(name())), Err(&Rejection::Job(name())));
+    check(&[(START, job.clone())], (START, Command::Pause(name())), Ok(&["schedule_paused"]));
+    // What a release before this one let end, this one brings back.
+    let mut schedules = after(&[(START, job)]);
+    let cancelled = ScheduleCancelled { schedule: name(), by: "person".to_owned() };
+    schedules.evolve(&recorded(2, START, cancelled.into()));
+    let reopen = Command::Reopen { schedule: name(), is_paused: false };
+    let reopened = decide(&schedules, reopen, Micros(START)).map(|(_, events)| told(&events));
+    assert_eq!(reopened, Ok(vec!["schedule_resumed".to_owned()]));
+}
+
+#[test]
+fn a_clock_that_was_ahead_moves_nothing_for_good() {
+    let (eight, year) = (START + 8 * HOUR, 365 * DAY);
+    let reaim = |taken: &[i64]| Command::Reaim { schedule: "1".to_owned(), taken: taken.to_vec() };
+    // A tick a year ahead, in the minute of a slot: that slot is gone, those in between are not.
+    let wrong = [daily(), (eight + year, claim())];
+    let next_of = |given: &[(i64, Command)]| after(given).get("1").unwrap().next.map(|next| (next - START) / HOUR);
+    assert_eq!(next_of(&wrong), Some((365 + 1) * 24 + 8));
+    assert_eq!(after(&wrong).aimed_after(START).map(|(id, _)| id).collect::<Vec<_>>(), ["1"]);
+    let ended = [&wrong[..], &[(eight + year, settle(eight + year, 1, done()))]].concat();
+    let right = [&ended[..], &[(START + HOUR, reaim(&[eight + year]))]].concat();
+    assert_eq!(next_of(&right), Some(8));
+    assert_eq!(after(&right).aimed_after(START + HOUR).count(), 0);
+    check(&right, (eight, claim()), Ok(&["claimed due 8 next 32"]));
+    // The one that was claimed by the wrong clock does not come again when its day comes.
+    let late = [&right[..], &[(eight + year - DAY, claim())]].concat();
+    assert_eq!(next_of(&late), Some((365 + 1) * 24 + 8));
+    // Where the clock was right and is set back, what was claimed stays claimed.
+    let fired = [daily(), (eight, claim()), (eight, settle(eight, 1, done()))];
+    for back in [eight - HOUR, eight - year] {
+        check(&fired, (back, reaim(&[eight])), Ok(&[]));
+    }
+    // A moment that was missed by the wrong clock comes yet; one that was not missed is over.
+    let once = (START, create(contract("at:2026-11-22T08:00:00Z")));
+    let missed = [once.clone(), (START + year, claim())];
+    assert_eq!(after(&missed).get("1").unwrap().state, State::Completed);
+    let back = [&missed[..], &[(START + HOUR, reaim(&[]))]].concat();
+    assert_eq!((next_of(&back), after(&back).get("1").unwrap().state), (Some(8), State::Active));
+    let done = [once, (eight, claim()), (eight, settle(eight, 1, done()))];
+    check(&done, (START, reaim(&[eight])), Ok(&[]));
+}
+
+#[test]
+fn what_was_missed_is_told_once_however_often() {
+    let eight = START + 8 * HOUR;
+    let given = [daily(), (eight + HOUR, claim()), (eight + 3 * DAY + HOUR, claim())];
+    let untold = after(&given).untold_of(HOST, "console");
+    assert_eq!(untold.iter().map(|untold| (untold.slot, untold.missed)).collect::<Vec<_>>(), [(eight, 4)]);
+    let job = Contract { kind: JOB.to_owned(), ..contract("0 8 * * *") };
+    assert!(after(&[(START, create(job)), (eight + HOUR, claim())]).untold.is_empty());
 }
 
 #[test]

@@ -10,7 +10,8 @@ use super::consent::trouble_of_one;
 use super::decide::Decider;
 use super::forms;
 use super::state::{Phase, Step};
-use crate::rules::policy::{self, Use};
+use crate::machines::schedules::task;
+use crate::rules::policy::{self, Decision, Use};
 
 /// The most lines of a result that get words.
 const WORDED_MAX: usize = 1000;
@@ -43,10 +44,16 @@ impl Decider<'_> {
         }
         let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
         let granted = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
-        let decision = policy::decide(
-            self.autonomy(),
-            Use { capability: "fs:write", granted, unrepeatable_act: !manifest.contract.idempotent, own: false },
-        );
+        // What the log itself keeps, and files: each is asked about as what it is.
+        let (of_own, of_disk) =
+            (step.ops.iter().any(|op| op.own.is_some()), step.ops.iter().any(|op| op.own.is_none()));
+        let concerned = [("metnos:write", of_own), ("fs:write", of_disk)].into_iter().filter(|(_, concerns)| *concerns);
+        let decisions = concerned.map(|(capability, _)| {
+            let unrepeatable_act = !manifest.contract.idempotent;
+            let own = capability == "metnos:write" && self.is_a_guests();
+            policy::decide(self.autonomy(), Use { capability, granted, unrepeatable_act, own })
+        });
+        let decision = decisions.max().unwrap_or(Decision::Ask);
         let mut signs = self.signs(&step, &manifest);
         signs.harmless = false;
         self.rule_on("effects", &step, decision, signs);
@@ -77,6 +84,9 @@ impl Decider<'_> {
                 return self.close("answer", None, message);
             }
             return self.propose(step.number + 1);
+        }
+        if self.ask_which(None).is_some() {
+            return;
         }
         let result = step.result.clone().unwrap_or_default();
         let text = |key: &str| result.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -109,11 +119,17 @@ impl Decider<'_> {
                 line["error"] = said.into();
             }
         }
-        for line in result.get_mut("made").and_then(Value::as_array_mut).into_iter().flatten().take(WORDED_MAX) {
-            line["said"] = self.say("undo.line", line).into();
-        }
-        for line in result.get_mut("planned").and_then(Value::as_array_mut).into_iter().flatten().take(WORDED_MAX) {
-            line["said"] = self.say("undo.line", line).into();
+        for name in ["made", "planned"] {
+            for line in result.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten().take(WORDED_MAX) {
+                let op = PlannedOp {
+                    op: task::TASK.to_owned(),
+                    own: line.get("own").and_then(|own| serde_json::from_value(own.clone()).ok()),
+                    ..PlannedOp::default()
+                };
+                let task = task::told(&self.context.rules.messages, self.turn.language, &op);
+                line["task"] = task.unwrap_or_default();
+                line["said"] = self.say("undo.line", line).into();
+            }
         }
     }
 }
@@ -134,5 +150,5 @@ fn affected(ops: &[PlannedOp]) -> Vec<String> {
         let dst = op.dst.clone().filter(|_| !into_trash && op.op != "link");
         [path, dst, op.holds.as_ref().and_then(|holds| holds.forbidden.clone())]
     };
-    ops.iter().flat_map(of).flatten().collect()
+    ops.iter().filter(|op| op.own.is_none()).flat_map(of).flatten().collect()
 }

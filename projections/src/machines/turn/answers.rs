@@ -58,6 +58,10 @@ pub fn read(question: &Question, answer: &str, around: Around<'_>) -> Result<Val
             Some(at) => Ok(options[at].id.as_str().into()),
             None => wrong("dialog.wrong_choice"),
         },
+        Expected::Numbered(options) => match choose_numbered(options, answer) {
+            Some(at) => Ok(options[at].id.as_str().into()),
+            None => wrong("dialog.wrong_choice"),
+        },
         Expected::Approval => yes_or_no(answer).map_or_else(|| wrong("dialog.wrong_approval"), |yes| Ok(yes.into())),
     }
 }
@@ -80,6 +84,15 @@ pub fn choose(options: &[Choice], answer: &str) -> Option<usize> {
     let mut found = (0..options.len()).filter(|&at| begins(&options[at]));
     let first = found.next()?;
     found.next().is_none().then_some(first)
+}
+
+/// The same where the number of each is its own, whatever its place in the list.
+pub fn choose_numbered(options: &[Choice], answer: &str) -> Option<usize> {
+    let digits = answer.trim().trim_start_matches('#').trim_end_matches(['.', ')', ':']);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return options.iter().position(|option| option.id == digits);
+    }
+    choose(options, answer)
 }
 
 /// Whether an answer is meant for a choice and hits none of it: a number that is not there, a beginning that several have.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::decide::{bound, trouble};
 use super::state::{Step, Turn};
+use crate::machines::schedules::task;
 use crate::manifest::Manifest;
 use crate::messages::{Language, Messages};
 use crate::plan::Origin;
@@ -46,6 +47,12 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: Opti
         return sources.into_iter().chain([asked]).collect::<Vec<_>>().join("\n");
     }
     let open: Vec<&PlannedOp> = step.ops.iter().filter(|op| op.trouble.is_none()).collect();
+    // A change of one task is told in full: nobody can look it up beside the question.
+    if let ([op], Some(told)) = (open.as_slice(), open.first().and_then(|op| task::told(messages, language, op)))
+        && op.own.is_some()
+    {
+        return messages.say(language, "schedule.consent", told);
+    }
     let asking = Asking { messages, language, home: turn.opened.as_ref().map_or("", |opened| opened.home.as_str()) };
     let mut lines: Vec<String> = open.iter().take(LISTED_MAX).map(|op| asking.line(op)).collect();
     if open.len() > LISTED_MAX {
@@ -101,6 +108,9 @@ impl Asking<'_> {
 
     /// One change, as it will be made.
     fn line(&self, op: &PlannedOp) -> String {
+        if let Some(told) = task::told(self.messages, self.language, op) {
+            return self.say("schedule.change", &told);
+        }
         let values = json!({
             "op": op.op, "path": op.path, "bytes": op.bytes, "before": op.before.kind, "before_bytes": op.before.bytes,
             "dst": op.dst, "to": op.to, "holds": op.holds, "mode": op.mode.map(|mode| format!("{mode:o}")),
@@ -111,7 +121,7 @@ impl Asking<'_> {
     /// «delete 14 files, 2.1 MB, all in ~/old», one part a kind of change.
     fn summary(&self, ops: &[&PlannedOp]) -> String {
         let mut parts = Vec::new();
-        for kind in ["write", "append", "mkdir", "move", "trash", "delete", "restore", "link", "set_mode"] {
+        for kind in ["write", "append", "mkdir", "move", "trash", "delete", "restore", "link", "set_mode", "task"] {
             let of_kind: Vec<&&PlannedOp> = ops.iter().filter(|op| kind_of(op) == kind).collect();
             if of_kind.is_empty() {
                 continue;
@@ -196,7 +206,7 @@ fn common_folder(ops: &[&&PlannedOp]) -> Option<String> {
         let path = if op.op == "restore" { op.dst.as_deref()? } else { op.path.as_str() };
         path.rsplit_once('/').map(|(folder, _)| folder.to_owned())
     };
-    let mut common = parent(ops.first()?)?;
+    let mut common = parent(ops.first().filter(|op| op.own.is_none())?)?;
     for op in ops {
         let folder = parent(op)?;
         while !core_paths::is_within(&folder, &common) {

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::absent;
 use super::command::{Command, Prepared};
+use super::forms;
 use super::react::with_targets;
 use super::state::{Phase, Step, Turn};
 use super::thinking::METIS;
@@ -458,6 +459,8 @@ impl Decider<'_> {
             .turn
             .steps
             .iter()
+            // What was asked back about was done once more, with the answer.
+            .filter(|step| forms::choice(step).is_none())
             .map(|step| {
                 let mut result = step.result.clone().unwrap_or_default();
                 self.word(&mut result);

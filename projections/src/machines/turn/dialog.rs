@@ -7,8 +7,8 @@
 use metnos_log::Kept;
 use metnos_log::canonical::Json;
 use metnos_log::event::dialog::{Choice, DialogOpened};
-use metnos_log::event::turn::{TurnResumed, TurnSuspended};
-use serde_json::json;
+use metnos_log::event::turn::{StepProposed, TurnResumed, TurnSuspended};
+use serde_json::{Value, json};
 
 use super::answers::{self, Around, Wrong};
 use super::decide::{Decider, Rejection};
@@ -117,6 +117,47 @@ impl Decider<'_> {
         });
     }
 
+    /// Asks which of several things is meant, where the call of the step that is up met more than one; `None` where it did
+    /// not, or not by its own words.
+    pub(super) fn ask_which(&mut self, wrong: Option<&Wrong>) -> Option<()> {
+        let step = self.turn.step()?.clone();
+        let (_, question) = forms::choice(&step)?;
+        // A question of somebody's program is no question of ours.
+        self.manifest(&step.tool).filter(|manifest| manifest.executor.created_by == "builtin")?;
+        let mut message = self.say(question.key, &question.values);
+        if let Some(Wrong(key, values)) = wrong {
+            let reason = self.say(key, values);
+            let key = if step.tries < forms::TRIES_MAX { "dialog.again" } else { "dialog.given_up" };
+            message = self.say(key, &json!({ "reason": reason, "question": message }));
+        }
+        if step.tries >= forms::TRIES_MAX {
+            self.close("ask", None, message);
+            return Some(());
+        }
+        self.put("ask", &message, |dialog| DialogOpened {
+            kind: forms::DISAMBIGUATION.to_owned(),
+            step: Some(step.number),
+            options: question.options().to_vec(),
+            ..dialog
+        });
+        Some(())
+    }
+
+    /// The call once more, with what the person chose in place of the words that fitted several.
+    fn proposed_again(&mut self, argument: &str, chosen: &Value) {
+        let Some(step) = self.turn.step().cloned() else { return };
+        let mut args = (*step.args).clone();
+        args[argument] = chosen.clone();
+        let provenance = serde_json::to_value(&step.provenance).expect("origins are plain data");
+        self.push(StepProposed {
+            step: step.number + 1,
+            tool: step.tool,
+            args: Kept::json(&args),
+            provenance: Some(Json(provenance)),
+            call: None,
+        });
+    }
+
     fn put(&mut self, kind: &str, message: &str, with: impl FnOnce(DialogOpened) -> DialogOpened) {
         let opened = self.turn.opened.as_ref().filter(|opened| opened.dialogs);
         let (Some(opened), Some(id)) = (opened, self.turn.id) else {
@@ -143,8 +184,13 @@ impl Decider<'_> {
             Some(question) => {
                 let read = answers::read(&question, answer, self.turn.around(self.context.time));
                 let taken = read.as_ref().ok().map(|value| Json(json!({ "value": value })));
+                let which = self.turn.step().and_then(forms::choice);
                 self.push(TurnResumed { by: "dialog".to_owned(), text: None, taken, only: None });
-                self.ask_of_step(read.err().as_ref());
+                match (which, read) {
+                    (Some((argument, _)), Ok(chosen)) => self.proposed_again(&argument, &chosen),
+                    (Some(_), Err(wrong)) => self.ask_which(Some(&wrong)).unwrap_or_default(),
+                    (None, read) => self.ask_of_step(read.err().as_ref()),
+                }
             }
             None => self.completed(answer, existing),
         }

@@ -47,6 +47,8 @@ pub enum Expected {
     Path,
     /// One of these.
     Choice(Vec<Choice>),
+    /// One of these, which have numbers of their own.
+    Numbered(Vec<Choice>),
     /// Yes or no.
     Approval,
 }
@@ -75,7 +77,10 @@ impl Question {
 
     /// What may be chosen; nothing where words are asked for.
     pub fn options(&self) -> &[Choice] {
-        if let Expected::Choice(options) = &self.expected { options } else { &[] }
+        match &self.expected {
+            Expected::Choice(options) | Expected::Numbered(options) => options,
+            Expected::Text | Expected::Number | Expected::Date | Expected::Path | Expected::Approval => &[],
+        }
     }
 }
 
@@ -157,6 +162,18 @@ pub fn result(tool: &str, args: &Value, answers: &[Value]) -> Value {
             json!({ "ok": true, "id": first, "label": chosen.map(|option| option.label) })
         }
     }
+}
+
+/// Which of several things a call met that could not tell which one is meant: `choice` beside its error, with the argument
+/// that named them, the question, and what there is, each by the number that it has.
+pub fn choice(step: &Step) -> Option<(String, Question)> {
+    let choice = step.result.as_ref().filter(|_| !step.ok)?.get("choice")?;
+    let options = options(choice);
+    let listed: Vec<Value> = options.iter().map(|option| json!({ "id": option.id, "label": option.label })).collect();
+    let values = json!({ "question": text(choice, "question"), "options": listed });
+    let expected = Expected::Numbered(options);
+    let question = Question { field: None, expected, required: true, key: "dialog.numbered", values };
+    Some((text(choice, "argument"), question))
 }
 
 /// Whether the person said no to what was to be approved.

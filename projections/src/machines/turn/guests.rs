@@ -43,9 +43,14 @@ impl Decider<'_> {
         is_outside
     }
 
+    /// Whether the turn is a guest's: what the log itself keeps and such a turn changes is theirs, as their reminders are.
+    pub(super) fn is_a_guests(&self) -> bool {
+        self.perimeter().is_some()
+    }
+
     /// Whether a call concerns nothing but a guest's own reminders, which need no leave to change anything.
     pub(super) fn is_about_own_reminders(&self, tool: &str) -> bool {
-        self.perimeter().is_some() && tool.ends_with("_recurring")
+        self.is_a_guests() && tool.ends_with("_recurring")
     }
 
     fn refuse_guest(&mut self, key: &str, path: &str) {

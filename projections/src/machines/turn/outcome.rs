@@ -37,6 +37,9 @@ pub(super) fn complete(step: &mut Step) {
         if let Some(dst) = op.dst.as_ref().filter(|_| op.op != "link") {
             fields.insert("dst".to_owned(), dst.clone().into());
         }
+        if let Some(own) = &op.own {
+            fields.insert("own".to_owned(), serde_json::to_value(own).expect("a change is plain data"));
+        }
         if let Some(to) = &op.to {
             fields.insert("to".to_owned(), to.clone().into());
         }

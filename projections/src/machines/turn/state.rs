@@ -97,6 +97,8 @@ pub struct Asked {
     pub digest: String,
     /// The text.
     pub text: String,
+    /// Until when an answer is waited for, µs.
+    pub until: i64,
 }
 
 /// One step of a turn.
@@ -189,7 +191,8 @@ impl Turn {
     /// The question of the step that is up, while the turn waits for its answer.
     pub fn asking(&self) -> Option<Question> {
         let step = self.step().filter(|_| self.phase == Phase::Waiting)?;
-        forms::question(&step.tool, &step.args, step.answers.len())
+        let which = forms::choice(step).map(|(_, question)| question);
+        which.or_else(|| forms::question(&step.tool, &step.args, step.answers.len()))
     }
 
     /// Takes one event of this turn in.
@@ -244,7 +247,8 @@ impl Turn {
             }
             Event::ConsentAsked(asked) => {
                 let text = asked.text.get().unwrap_or_default().to_owned();
-                self.asked = Some(Asked { about: asked.about.clone(), digest: asked.digest.clone(), text });
+                let until = time.0.saturating_add(i64::from(asked.expires_s) * 1_000_000);
+                self.asked = Some(Asked { about: asked.about.clone(), digest: asked.digest.clone(), text, until });
                 self.phase = Phase::Asking;
             }
             // An expired question stays at hand: the person is told what was asked.

@@ -142,6 +142,7 @@ pub(super) fn open(text: &str, autonomy: &str) -> Command {
         proposer: None,
         history: Vec::new(),
         within: None,
+        patience_s: None,
     }))
 }
 

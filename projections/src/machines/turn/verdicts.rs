@@ -15,7 +15,7 @@ use crate::rules::policy::{self, Decision};
 use crate::rules::simple::answer;
 use crate::rules::vaglio::{self, Signs, Subject};
 
-/// How long a consent is waited for, in seconds.
+/// How long a consent is waited for, in seconds, where nobody says another time.
 const CONSENT_EXPIRES_S: u32 = 600;
 
 impl Decider<'_> {
@@ -72,13 +72,14 @@ impl Decider<'_> {
     fn ask(&mut self, about: &str) {
         let Some(step) = self.turn.step().cloned() else { return };
         let manifest = self.manifest(&step.tool);
+        let patience = self.turn.opened.as_ref().and_then(|opened| opened.patience_s);
         let text = consent::text(&self.context.rules.messages, &self.turn, &step, manifest.as_ref(), about);
         self.push(ConsentAsked {
             step: step.number,
             about: about.to_owned(),
             digest: consent::digest(&step, about),
             text: Kept::text(text),
-            expires_s: CONSENT_EXPIRES_S,
+            expires_s: patience.unwrap_or(CONSENT_EXPIRES_S),
         });
     }
 
