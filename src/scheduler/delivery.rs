@@ -4,11 +4,12 @@
 //! between the two tells it again at worst, never not at all.
 
 use metnos_log::{Event, Recorded};
-use metnos_projections::machines::actors::{HOST, SYSTEM};
+use metnos_projections::machines::actors::{Actors, HOST, SYSTEM};
 use metnos_projections::machines::schedules::{Command, Schedules, State, Untold};
 use metnos_projections::messages::Language;
 use serde_json::json;
 
+use super::asked::CHANNELS;
 use super::{change, told};
 use crate::channel::outbox;
 use crate::instance::{Instance, InstanceError};
@@ -19,23 +20,26 @@ pub const CONSOLE: &str = "console";
 /// Gives a text to a channel, for good: once this is `true`, the channel brings it. `said_by` is the event that it is for;
 /// given the same one again, a channel brings it once.
 fn take(instance: &Instance, untold: &Untold, said_by: &Recorded, text: &str) -> bool {
-    let Some(address) = &untold.address else { return false };
-    // Whoever has no address there any more is told nothing there.
     let schedules = instance.schedules();
-    let actors = instance.actors();
     let whose = schedules.get(&untold.schedule).map(|schedule| schedule.actor.as_str());
-    let actor = whose.and_then(|actor| actors.get(if actor == SYSTEM { HOST } else { actor }));
-    // Nor is anyone at an address that was taken from them, though they have another.
-    if !actor.is_some_and(|actor| actor.addresses.contains(&(untold.channel.clone(), address.clone()))) {
-        return false;
-    }
-    match outbox::queue(instance, &untold.channel, address, text, Some(said_by.id)) {
+    let Some(whose) = whose.map(|actor| if actor == SYSTEM { HOST } else { actor }) else { return false };
+    let Some(address) = address(&instance.actors(), whose, untold) else { return false };
+    match outbox::queue(instance, &untold.channel, &address, text, Some(said_by.id)) {
         Ok(()) => true,
         Err(error) => {
             tracing::warn!(%error, schedule = untold.schedule, "a result is handed over later");
             false
         }
     }
+}
+
+/// Where a person is told something: where they wanted it, if that is theirs; else at another address of theirs there. What
+/// was asked for in a group is theirs alone, and an address that was taken from them is not.
+fn address(actors: &Actors, actor: &str, untold: &Untold) -> Option<String> {
+    let own = &actors.get(actor)?.addresses;
+    let wanted = untold.address.clone().filter(|address| own.contains(&(untold.channel.clone(), address.clone())));
+    let other = || own.iter().find(|(channel, _)| *channel == untold.channel).map(|(_, address)| address.clone());
+    wanted.or_else(other)
 }
 
 /// Hands over what is untold on every channel but the console, which asks for its own.
@@ -53,9 +57,17 @@ pub(super) fn hand_over(instance: &Instance) -> Result<(), InstanceError> {
     Ok(())
 }
 
-/// What whoever asks has not been told yet at the console, the oldest first, as texts.
+/// What whoever asks has not been told yet and is told at the console, the oldest first, as texts: what was to come there,
+/// and what was to come where they have no address any more.
 pub fn untold(instance: &Instance) -> Result<Vec<(Untold, String)>, InstanceError> {
-    let waiting = instance.schedules().untold_of(&instance.actor, CONSOLE);
+    let schedules = instance.schedules();
+    let mut waiting = schedules.untold_of(&instance.actor, CONSOLE);
+    for channel in CHANNELS {
+        let unreached = schedules.untold_of(&instance.actor, channel);
+        let actors = instance.actors();
+        waiting.extend(unreached.into_iter().filter(|untold| address(&actors, &instance.actor, untold).is_none()));
+    }
+    waiting.sort_by_key(|untold| untold.seq);
     let mut texts = Vec::new();
     for untold in waiting {
         if let Some((_, text)) = said(instance, &untold)? {

@@ -25,6 +25,11 @@ fn opened(folder: &std::path::Path) -> Instance {
 
 /// A reminder at noon, first due after `from`.
 fn reminder(instance: &Instance, from: i64, on_failure: &str) -> String {
+    reminder_at(instance, from, on_failure, (delivery::CONSOLE, None))
+}
+
+/// The same, told elsewhere.
+fn reminder_at(instance: &Instance, from: i64, on_failure: &str, (channel, address): (&str, Option<&str>)) -> String {
     let contract = Contract {
         kind: "reminder".to_owned(),
         cadence: "0 12 * * *".to_owned(),
@@ -33,7 +38,8 @@ fn reminder(instance: &Instance, from: i64, on_failure: &str) -> String {
         on_failure: on_failure.to_owned(),
         failures_max: 3,
         timeout_s: 60,
-        channel: delivery::CONSOLE.to_owned(),
+        channel: channel.to_owned(),
+        address: address.map(str::to_owned),
         ..Contract::default()
     };
     let mut id = String::new();
@@ -263,4 +269,38 @@ fn jobs_follow_the_zone_and_come_back() {
     jobs::install_missing(&instance).unwrap();
     assert_eq!(instance.log.head().size, events, "nothing was to be done");
     assert_eq!(change(&instance, &Command::Cancel(id())).unwrap(), Err(Rejection::Job(id())));
+}
+
+#[test]
+fn who_has_no_address_any_more_is_told_at_the_console() {
+    use metnos_projections::machines::actors::{Command as People, HOST};
+    let folder = tempfile::tempdir().unwrap();
+    let instance = opened(folder.path());
+    let code = |address: &str| {
+        let code = crate::pairing::issue(&instance, HOST, None).unwrap();
+        crate::pairing::redeem(&instance, &code.text, "telegram", address).unwrap();
+    };
+    let outgoing = || {
+        let channels = instance.projected().channels;
+        channels.get("telegram").outbox.values().map(|message| message.address.clone()).collect::<Vec<_>>()
+    };
+    // Asked for in a group: told where they are alone with it.
+    code("42");
+    let id = reminder_at(&instance, 0, "notify", ("telegram", Some("-9")));
+    let mut fire = || {
+        let slot = instance.schedules().get(&id).unwrap().next.unwrap();
+        tick(&instance, slot).unwrap();
+        carried_out(&instance, &id);
+        delivery::hand_over(&instance).unwrap();
+    };
+    fire();
+    assert_eq!(outgoing(), ["42"]);
+    assert!(delivery::untold(&instance).unwrap().is_empty());
+    let revoke = People::Unbind { channel: "telegram".to_owned(), address: "42".to_owned() };
+    instance.change_actors(revoke).unwrap().unwrap();
+    fire();
+    assert_eq!((outgoing().len(), delivery::untold(&instance).unwrap().len()), (1, 1));
+    code("43");
+    delivery::hand_over(&instance).unwrap();
+    assert_eq!((outgoing(), delivery::untold(&instance).unwrap().len()), (vec!["42".to_owned(), "43".to_owned()], 0));
 }
