@@ -20,6 +20,8 @@ mod bot_api;
 mod chat;
 #[path = "household/conversation.rs"]
 mod conversation;
+#[path = "household/conversation_kills.rs"]
+mod conversation_kills;
 #[path = "household/daemon.rs"]
 mod daemon;
 #[path = "household/dialogs.rs"]

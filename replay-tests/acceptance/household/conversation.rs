@@ -121,7 +121,12 @@ impl<'a> Conversation<'a> {
     /// Something that is said later, at its time and once.
     fn reminder(&mut self) {
         let (asked, kept) = self.agreed("tra 20 minuti ricordami di spegnere il forno", |_| {});
-        assert!(asked.contains("spegnere il forno") && asked.contains("Può farlo?"), "{asked}");
+        assert_eq!(
+            asked,
+            "Terrei questo come attività 1:\n  ricordarti: spegnere il forno\n  \
+             quando: una volta, dom 2026-11-22 21:20 (Europe/Rome)\n  il risultato: nella tua chat di Telegram\n\
+             `metnos schedule cancel 1`, o «annulla l'attività 1», la termina.\n`metnos undo` lo annulla. Posso?"
+        );
         assert!(
             kept.starts_with("Numero 1, una volta, dom 2026-11-22 21:20. Ti ricorderò: spegnere il forno"),
             "{kept}"

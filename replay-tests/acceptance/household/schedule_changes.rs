@@ -191,7 +191,7 @@ fn what_is_asked_before_a_change_can_be_read_aloud() {
     }
     let ran = home.ask("stop all tasks");
     assert!(
-        ran.code == 3 && ran.err.contains("Which task do you mean?") && !ran.err.contains("_recurring"),
+        ran.code == 3 && ran.err.contains("Which task is meant?") && !ran.err.contains("_recurring"),
         "{}",
         ran.err
     );
