@@ -287,7 +287,7 @@ fn who_has_no_address_any_more_is_told_at_the_console() {
     // Asked for in a group: told where they are alone with it.
     code("42");
     let id = reminder_at(&instance, 0, "notify", ("telegram", Some("-9")));
-    let mut fire = || {
+    let fire = || {
         let slot = instance.schedules().get(&id).unwrap().next.unwrap();
         tick(&instance, slot).unwrap();
         carried_out(&instance, &id);

@@ -208,7 +208,8 @@ pub fn turn_of(slot: i64, fire: &str, attempt: u32) -> TurnId {
     TurnId::derived(Micros(slot), "metnos fire turn v1", &[fire.as_bytes(), &attempt.to_le_bytes()])
 }
 
-/// The id of an event that follows from what it says, so that it is recorded once; none where it may come again.
+/// The id of an event that follows from what it says, so that it is recorded once; none where it may come again, as a slot
+/// that was missed does under a clock that is set back.
 pub fn id_of(event: &Event) -> Option<EventId> {
     let id = |domain: &str, slot: i64, key: &[&[u8]]| Some(EventId::derived(Micros(slot), domain, key));
     match Some(event) {
@@ -216,10 +217,6 @@ pub fn id_of(event: &Event) -> Option<EventId> {
         Some(Event::SlotSettled(settled)) => {
             let key: &[&[u8]] = &[settled.fire.as_bytes(), &settled.attempt.to_le_bytes()];
             id("metnos slot settled v1", settled.slot, key)
-        }
-        Some(Event::SlotMissed(missed)) => {
-            let key: &[&[u8]] = &[missed.schedule.as_bytes(), missed.verdict.as_bytes(), &missed.last.to_le_bytes()];
-            id("metnos slot missed v1", missed.slot, key)
         }
         _ => None,
     }
