@@ -126,6 +126,14 @@ fn accounted_for(disk: &Disk, cadence: &str) {
     let mut seen: BTreeMap<i64, u32> = BTreeMap::new();
     let zone = Zone::named("UTC").unwrap();
     let cadence = Cadence::read(cadence, &zone).unwrap();
+    // What is next is never further away than the first slot that was not claimed.
+    let unclaimed = |seen: &BTreeMap<i64, u32>, after: i64| {
+        let mut first = cadence.next(after, START, &zone);
+        while let Some(slot) = first.filter(|slot| seen.contains_key(slot)) {
+            first = cadence.next(slot, START, &zone);
+        }
+        first
+    };
     let mut next = None;
     for (time, event) in &disk.events {
         match Some(event) {
@@ -141,19 +149,17 @@ fn accounted_for(disk: &Disk, cadence: &str) {
                 assert_eq!(Some(claimed.slot), next, "a slot was left out");
                 assert!(claimed.slot <= *time);
                 assert_eq!(cadence.next(claimed.slot - 1, START, &zone), Some(claimed.slot));
-                // What is next is never further away than the first slot that was not claimed.
-                let mut first = cadence.next(*time, START, &zone);
-                while let Some(slot) = first.filter(|slot| seen.contains_key(slot)) {
-                    first = cadence.next(slot, START, &zone);
-                }
-                assert_eq!(claimed.next, first);
+                assert_eq!(claimed.next, unclaimed(&seen, *time));
                 next = claimed.next;
             }
             Some(Event::SlotMissed(missed)) => {
                 assert_eq!(Some(missed.slot), next, "slots were left out");
                 if missed.verdict != "late" {
-                    let after = cadence.next(missed.last, START, &zone);
-                    assert_eq!(after, missed.next, "slots were left out after those that were missed");
+                    assert_eq!(
+                        unclaimed(&seen, missed.last),
+                        missed.next,
+                        "slots were left out after those that were missed"
+                    );
                     let counted = cadence.passed((missed.slot - 1, missed.last), START, &zone, 1000).0;
                     assert_eq!(counted, missed.count);
                 }
