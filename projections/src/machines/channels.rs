@@ -15,7 +15,7 @@ const UPDATES_KEPT: usize = 1024;
 const CONSENTS_KEPT: usize = 256;
 const STRANGERS_KEPT: usize = 1024;
 /// Numbers of updates may begin anew after a week's silence; a server keeps what was not taken for a day at most.
-const SAME_SERIES_US: i64 = 6 * 24 * 3600 * 1_000_000;
+pub const SAME_SERIES_US: i64 = 6 * 24 * 3600 * 1_000_000;
 
 /// All channels by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,8 +27,8 @@ pub struct Channels {
 /// One channel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Channel {
-    /// When updates came, by account and number.
-    pub updates: BTreeMap<String, BTreeMap<i64, i64>>,
+    /// The updates that came, by account.
+    pub updates: BTreeMap<String, Series>,
     /// Updates that are not settled, in the order of their events.
     pub pending: BTreeMap<u64, Pending>,
     /// Messages that are neither sent nor failed, in the order in which they are to be said.
@@ -45,6 +45,16 @@ pub struct Channel {
     /// Where chats went that have another address now.
     #[serde(default)]
     pub moved: BTreeMap<String, String>,
+}
+
+/// The updates of one account since their numbers began. Which of them are the oldest is told by the order of the log: the
+/// clock may have been set back since.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Where in the log each number is.
+    pub numbers: BTreeMap<i64, u64>,
+    /// When the last of them came, by the clock of then.
+    pub last: i64,
 }
 
 /// A message that shows that a turn is at work.
@@ -161,17 +171,20 @@ impl Channel {
         self.moved.get(address).map_or(address, String::as_str)
     }
 
-    /// Whether an update of this number was not received yet. One that is a week old has given its number back.
-    pub fn is_new(&self, account: &str, update: i64, now: Micros) -> bool {
-        let seen = self.updates.get(account).and_then(|updates| updates.get(&update));
-        seen.is_none_or(|seen| seen.saturating_add(SAME_SERIES_US) <= now.0)
+    /// Whether an account was silent for so long that its numbers may have begun anew.
+    pub fn is_silent(&self, account: &str, now: Micros) -> bool {
+        self.updates.get(account).is_none_or(|series| series.is_over(now.0))
+    }
+
+    /// Whether an update of this number was not received yet. After a long silence every one is new.
+    pub fn is_new(&self, account: &str, update: i64, is_silent: bool) -> bool {
+        is_silent || self.updates.get(account).is_none_or(|series| !series.numbers.contains_key(&update))
     }
 
     /// The first number that is still wanted, where numbers of late ones tell it.
-    pub fn next_update(&self, account: &str, now: Micros) -> Option<i64> {
-        let updates = self.updates.get(account)?;
-        let late = updates.iter().filter(|(_, seen)| seen.saturating_add(SAME_SERIES_US) > now.0);
-        late.map(|(update, _)| update.saturating_add(1)).max()
+    pub fn next_update(&self, account: &str, is_silent: bool) -> Option<i64> {
+        let (last, _) = self.updates.get(account).filter(|_| !is_silent)?.numbers.last_key_value()?;
+        Some(last.saturating_add(1))
     }
 
     /// What pressing a button of a message means; `message` is none where no message ever had that button.
@@ -242,9 +255,7 @@ impl Channel {
         #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is of other streams")]
         match event {
             Event::UpdateReceived(received) => {
-                let updates = self.updates.entry(received.account.clone()).or_default();
-                updates.insert(received.update, recorded.time.0);
-                forget(updates, UPDATES_KEPT, |update, seen| (*seen, *update));
+                self.updates.entry(received.account.clone()).or_default().takes(received.update, recorded);
                 let pending = Pending { id: recorded.id, address: received.address.clone(), turn: None };
                 self.pending.insert(recorded.seq, pending);
             }
@@ -336,6 +347,22 @@ impl Channel {
     }
 }
 
+impl Series {
+    fn is_over(&self, now: i64) -> bool {
+        self.last.saturating_add(SAME_SERIES_US) <= now
+    }
+
+    fn takes(&mut self, update: i64, recorded: &Recorded) {
+        let last = self.numbers.last_key_value().map(|(last, _)| *last);
+        if self.is_over(recorded.time.0) && last.is_some_and(|last| update <= last) {
+            self.numbers.clear();
+        }
+        self.last = recorded.time.0;
+        self.numbers.insert(update, recorded.seq);
+        forget(&mut self.numbers, UPDATES_KEPT, |_, seq| *seq);
+    }
+}
+
 /// Lets go of the oldest beyond so many.
 fn forget<K: Ord + Clone, V, O: Ord>(map: &mut BTreeMap<K, V>, most: usize, age: impl Fn(&K, &V) -> O) {
     while map.len() > most {
@@ -347,7 +374,7 @@ fn forget<K: Ord + Clone, V, O: Ord>(map: &mut BTreeMap<K, V>, most: usize, age:
 
 impl Projection for Channels {
     const NAME: &'static str = "channels";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn evolve(&mut self, recorded: &Recorded) {
         let Some(event) = recorded.event() else { return };

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use metnos_log::event::channel::UpdateReceived;
 use metnos_log::{EventId, Kept};
+use metnos_projections::machines::channels::{Channel, SAME_SERIES_US};
 use serde_json::Value;
 
 use super::wire::Update;
@@ -16,23 +17,36 @@ use crate::instance::{InstanceError, now};
 /// An answer without an update that comes sooner is followed by a pause.
 const HURRY: Duration = Duration::from_millis(200);
 
+/// Whether the numbers of updates may have begun anew: by the clock, and not against what this process saw itself.
+fn is_silent(channel: &Channel, account: &str, taken: Option<Instant>) -> bool {
+    let silence = Duration::from_micros(SAME_SERIES_US.unsigned_abs());
+    taken.is_none_or(|taken| taken.elapsed() >= silence) && channel.is_silent(account, now())
+}
+
 impl Bot {
     /// Asks until this bot is left.
     pub(super) fn poll<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let mut pause = Pause::default();
         let wait = self.instance.settings.telegram.poll_s;
+        // The system's clock may be set while this process runs; time that passes here may not.
+        let mut taken = None;
         while !self.is_leaving() {
             // Before a turn that is gone on with shows itself again.
             self.take_leftovers_away();
             self.dispatch(scope);
             self.lapse();
             let account = self.client.account();
-            let offset = self.instance.projected().channels.get(CHANNEL).next_update(&account, now());
+            let offset = {
+                let projected = self.instance.projected();
+                let channel = projected.channels.get(CHANNEL);
+                channel.next_update(&account, is_silent(channel, &account, taken))
+            };
             let asked = Instant::now();
             let error = match self.until_leaving(self.client.get_updates(offset, wait)) {
                 None => return,
-                Some(Ok(updates)) => match self.take(&updates) {
+                Some(Ok(updates)) => match self.take(&updates, taken) {
                     Ok(()) => {
+                        taken = if updates.is_empty() { taken } else { Some(Instant::now()) };
                         pause.over();
                         link::set(Link::Connected);
                         // Not every server waits as long as it is asked to.
@@ -79,8 +93,9 @@ impl Bot {
         }
     }
 
-    /// Puts updates on record that are not there yet, in the order in which they came.
-    fn take(&self, updates: &[Value]) -> Result<(), InstanceError> {
+    /// Puts updates on record that are not there yet, in the order in which they came. `taken` is when this process did so
+    /// before.
+    fn take(&self, updates: &[Value], taken: Option<Instant>) -> Result<(), InstanceError> {
         if updates.is_empty() {
             return Ok(());
         }
@@ -88,10 +103,11 @@ impl Bot {
         let account = self.client.account();
         let taken = self.instance.append_decided(|projected| {
             let channel = projected.channels.get(CHANNEL);
+            let is_silent = is_silent(channel, &account, taken);
             let (mut numbers, mut drafts) = (BTreeSet::new(), Vec::new());
             for raw in updates {
                 let Some(number) = Update::number(raw) else { continue };
-                if !channel.is_new(&account, number, now()) || !numbers.insert(number) {
+                if !channel.is_new(&account, number, is_silent) || !numbers.insert(number) {
                     continue;
                 }
                 let update = Update::read(raw);

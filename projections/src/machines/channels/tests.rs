@@ -76,18 +76,34 @@ fn a_number_is_taken_once_until_a_week_of_silence_gives_it_back() {
     let mut given = Given::default();
     given.at(0, "channel/telegram", update(5)).at(0, "channel/telegram", update(3));
     let telegram = given.telegram();
-    assert!(!telegram.is_new("99", 5, Micros(DAY)) && !telegram.is_new("99", 3, Micros(-DAY)));
-    assert!(telegram.is_new("99", 4, Micros(0)) && telegram.is_new("98", 5, Micros(0)));
-    assert_eq!(telegram.next_update("99", Micros(DAY)), Some(6));
-    assert!(telegram.is_new("99", 5, Micros(8 * DAY)));
-    assert_eq!(telegram.next_update("99", Micros(8 * DAY)), None);
+    assert!(!telegram.is_silent("99", Micros(DAY)) && !telegram.is_silent("99", Micros(-DAY)));
+    assert!(!telegram.is_new("99", 5, false) && !telegram.is_new("99", 3, false));
+    assert!(telegram.is_new("99", 4, false) && telegram.is_new("98", 5, false));
+    assert_eq!(telegram.next_update("99", false), Some(6));
+    assert!(telegram.is_silent("99", Micros(8 * DAY)) && telegram.is_silent("98", Micros(0)));
+    assert!(telegram.is_new("99", 5, true));
+    assert_eq!(telegram.next_update("99", true), None);
     // The new series is smaller, and it is the one that counts.
     given.at(8 * DAY, "channel/telegram", update(2));
-    assert_eq!(given.telegram().next_update("99", Micros(8 * DAY)), Some(3));
-    for number in 0..2000 {
-        given.at(9 * DAY + number, "channel/telegram", update(10_000 + number));
+    assert_eq!(given.telegram().next_update("99", false), Some(3));
+    assert!(given.telegram().is_new("99", 5, false), "the number of before is free");
+}
+
+/// A clock that was set back a year made the newest update look like the oldest: it was forgotten, came again, and was
+/// answered without end.
+#[test]
+fn the_oldest_update_is_the_first_one_whatever_the_clock_says() {
+    let mut given = Given::default();
+    let kept = i64::try_from(UPDATES_KEPT).unwrap();
+    for number in 0..kept + 3 {
+        given.at(400 * DAY, "channel/telegram", update(number));
     }
-    assert_eq!(given.telegram().updates["99"].len(), UPDATES_KEPT);
+    given.at(35 * DAY, "channel/telegram", update(kept + 3));
+    let telegram = given.telegram();
+    assert_eq!(telegram.updates["99"].numbers.len(), UPDATES_KEPT);
+    assert!(!telegram.is_new("99", kept + 3, false) && !telegram.is_silent("99", Micros(35 * DAY)));
+    assert_eq!(telegram.next_update("99", false), Some(kept + 4));
+    assert!(telegram.is_new("99", 3, false) && !telegram.is_new("99", 4, false), "the first ones are forgotten");
 }
 
 #[test]
