@@ -2,7 +2,7 @@
 //!
 //! Holds no text of anybody: texts stay in the events. How a channel is spoken with is none of its business.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metnos_log::event::channel::{Bound, MessageQueued};
 use metnos_log::{Event, EventId, Micros, Recorded, TurnId};
@@ -45,6 +45,8 @@ pub struct Channel {
     /// Where chats went that have another address now.
     #[serde(default)]
     pub moved: BTreeMap<String, String>,
+    /// Addresses that were somebody's and are nobody's.
+    pub revoked: BTreeSet<String>,
 }
 
 /// The updates of one account since their numbers began. Which of them are the oldest is told by the order of the log: the
@@ -109,7 +111,7 @@ pub struct Consent {
     pub buttons: Vec<String>,
     /// The button that counted.
     pub pressed: Option<String>,
-    /// Whether the turn went on without an answer.
+    /// Whether it takes no answer any more: its turn went on, or its address is nobody's.
     pub is_over: bool,
     /// The channel's numbers of it.
     pub receipts: Vec<i64>,
@@ -160,6 +162,7 @@ impl Channels {
             failed: None,
             shown: BTreeMap::new(),
             moved: BTreeMap::new(),
+            revoked: BTreeSet::new(),
         };
         self.channels.get(channel).unwrap_or(&EMPTY)
     }
@@ -169,6 +172,11 @@ impl Channel {
     /// Where a chat is now that was known by this address.
     pub fn now_at<'a>(&'a self, address: &'a str) -> &'a str {
         self.moved.get(address).map_or(address, String::as_str)
+    }
+
+    /// Whether nothing is to be said at an address any more but what strangers are told.
+    pub fn is_revoked(&self, address: &str) -> bool {
+        self.revoked.contains(address)
     }
 
     /// Whether an account was silent for so long that its numbers may have begun anew.
@@ -243,9 +251,13 @@ impl Channel {
         if let Some(bound) = queued.bound.clone() {
             let buttons = queued.buttons.iter().map(|button| button.id.clone()).collect();
             let address = address.clone();
-            let consent = Consent { id, address, bound, buttons, pressed: None, is_over: false, receipts: Vec::new() };
+            let is_over = self.is_revoked(&address);
+            let consent = Consent { id, address, bound, buttons, pressed: None, is_over, receipts: Vec::new() };
             self.consents.insert(recorded.seq, consent);
             forget(&mut self.consents, CONSENTS_KEPT, |seq, _| *seq);
+        }
+        if self.is_revoked(&address) && purpose != "stranger" {
+            return;
         }
         let outgoing = Outgoing { id, address, purpose, piece: 0, is_started: false, repeats: 0 };
         self.outbox.insert(recorded.seq, outgoing);
@@ -305,6 +317,15 @@ impl Channel {
             Event::AddressMoved(moved) => self.moves(&moved.from, &moved.to),
             _ => {}
         }
+    }
+
+    /// An address is nobody's any more: what waits for it is never said, what was asked there takes no answer.
+    fn revoke(&mut self, address: &str) {
+        self.outbox.retain(|_, message| message.address != address);
+        for consent in self.consents.values_mut().filter(|consent| consent.address == address) {
+            consent.is_over = true;
+        }
+        self.revoked.insert(address.to_owned());
     }
 
     /// A chat goes on elsewhere: what is under way goes there. What was moved before and comes back is moved no more.
@@ -378,7 +399,11 @@ impl Projection for Channels {
 
     fn evolve(&mut self, recorded: &Recorded) {
         let Some(event) = recorded.event() else { return };
-        if let Some(channel) = recorded.stream.strip_prefix("channel/") {
+        if let Event::AddressRevoked(revoked) = event {
+            self.channels.entry(revoked.channel.clone()).or_default().revoke(&revoked.address);
+        } else if let Event::AddressBound(bound) = event {
+            self.channels.entry(bound.channel.clone()).or_default().revoked.remove(&bound.address);
+        } else if let Some(channel) = recorded.stream.strip_prefix("channel/") {
             self.channels.entry(channel.to_owned()).or_default().evolve(recorded, event);
         } else if let Some(turn) = recorded.turn {
             for channel in self.channels.values_mut() {

@@ -139,6 +139,11 @@ impl Bot {
         let instance = self.of(&work.actor, work.message.from.as_ref());
         let text = self.addressed(&work.message).unwrap_or_default();
         let said = Said { update: work.update, message: &work.message, text };
+        // It may have waited, and its address may be nobody's by now, or somebody else's.
+        let is_theirs = self.actor(work.message.sender()).as_ref() == Some(&work.actor);
+        if work.turn.is_none() && !is_theirs {
+            return Ok(self.stranger(&said)?);
+        }
         let came = match work.turn {
             Some(turn) => self.again(&instance, work, turn),
             None => self.begun(&instance, work, &said),
@@ -178,6 +183,9 @@ impl Bot {
             return Ok(ended(turn));
         }
         let (cancel, person) = self.person(instance, work)?;
+        if self.actor(work.message.sender()).as_ref() != Some(&work.actor) {
+            cancel.cancel();
+        }
         let turn = engine::go_on(instance, &person, cancel.clone(), (id, turn))?;
         drop(person);
         if turn.final_class.as_deref() == Some("cancelled") && !cancel.is_raised() {

@@ -152,7 +152,7 @@ impl Bot {
     }
 
     /// A stranger gets one line, and no second one.
-    fn stranger(&self, said: &Said<'_>) -> Result<(), InstanceError> {
+    pub(super) fn stranger(&self, said: &Said<'_>) -> Result<(), InstanceError> {
         let address = said.message.chat.id.to_string();
         if self.instance.projected().channels.get(CHANNEL).strangers.contains_key(&address) {
             return self.settle(said.update, "stranger");

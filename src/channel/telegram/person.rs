@@ -50,7 +50,7 @@ impl Person for Keyboard<'_> {
         let answer = self.awaited(id);
         self.set_asking(false);
         self.shown.hold(false);
-        if matches!(answer, Answer::Late | Answer::Cancelled) {
+        if matches!(answer, Answer::Late | Answer::Cancelled | Answer::Nobody) {
             self.bot.remove_keys(&self.bot.places(id));
         }
         answer
@@ -116,6 +116,8 @@ impl Keyboard<'_> {
                 Some((Some("yes"), _)) => return Answer::Yes("telegram"),
                 Some((Some(_), _)) => return Answer::No("telegram"),
                 _ if self.is_leaving() => return Answer::Later,
+                // Where it was put, nobody of this home reads any more.
+                _ if channel.is_revoked(&self.chat.to_string()) => return Answer::Nobody,
                 _ if self.cancel.is_raised() => return Answer::Cancelled,
                 Some((None, until)) if now().0 < until => {}
                 Some(_) | None => return Answer::Late,

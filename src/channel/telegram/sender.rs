@@ -142,10 +142,8 @@ impl Bot {
         }
         let is_file = cut.len() > PIECES_MAX;
         let count = if is_file { 1 } else { cut.len() };
-        if !message.is_started {
-            let started = DeliveryStarted { message: message.id, piece: message.piece };
-            self.record(outbox::draft(&self.instance, CHANNEL, fresh(), started))?;
-            crate::faults::reach("intent_to_send");
+        if !self.starts(seq, message)? {
+            return Ok(());
         }
         let sent = if is_file {
             self.around.runtime.block_on(self.send_as_file(message, &queued))
@@ -181,6 +179,26 @@ impl Bot {
             }
         };
         self.record(outcome)
+    }
+
+    /// Puts the intent to send a piece on record; `false` where the message is not to be sent any more.
+    fn starts(&self, seq: u64, message: &Outgoing) -> Result<bool, InstanceError> {
+        let started = DeliveryStarted { message: message.id, piece: message.piece };
+        let mut is_wanted = false;
+        let intent = self.instance.append_decided(|projected| {
+            is_wanted = projected.channels.get(CHANNEL).outbox.contains_key(&seq);
+            let is_begun = message.is_started || !is_wanted;
+            let intent = (!is_begun).then(|| outbox::draft(&self.instance, CHANNEL, fresh(), started));
+            Ok::<_, std::convert::Infallible>(intent.into_iter().collect())
+        })?;
+        match intent {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
+        if is_wanted && !message.is_started {
+            crate::faults::reach("intent_to_send");
+        }
+        Ok(is_wanted)
     }
 
     fn queued(&self, seq: u64) -> Result<Option<MessageQueued>, InstanceError> {

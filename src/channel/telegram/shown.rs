@@ -107,7 +107,8 @@ impl Showman {
             pause = SHOWN_EVERY;
             let (what, is_held) = self.state.now();
             let text = self.instance.rules.messages.say(self.language, "telegram.working", json!({ "what": what }));
-            if is_held || text == said {
+            let is_revoked = self.instance.projected().channels.get(CHANNEL).is_revoked(&self.chat);
+            if is_held || is_revoked || text == said {
                 continue;
             }
             let text = markup::escape(&text);

@@ -1,6 +1,7 @@
 //! What channels remember, by given events.
 
 use metnos_log::Kept;
+use metnos_log::event::actor::{AddressBound, AddressRevoked};
 use metnos_log::event::channel::{
     AddressMoved, Button, ButtonPressed, DeliveryFailed, DeliveryStarted, MessageMaybeSent, MessageSent,
     ProgressRemoved, ProgressShown, UpdateReceived, UpdateSettled,
@@ -233,4 +234,25 @@ fn a_question_that_is_put_again_is_answered_once() {
     assert_eq!(telegram.press(Some(id(1)), Some("owner"), Micros(99)), Press::Used);
     assert_eq!(telegram.answer(&telegram.consent(id(1)).unwrap().bound), Some("yes"));
     assert!(telegram.waiting_for("owner", Micros(99)).is_empty());
+}
+
+#[test]
+fn nothing_is_said_at_an_address_that_is_nobodys_any_more() {
+    let (actor, channel, address) = ("guest_1".to_owned(), "telegram".to_owned(), "7".to_owned());
+    let revoked = AddressRevoked { actor: actor.clone(), channel: channel.clone(), address: address.clone() };
+    let mut given = Given::default();
+    given.then(queued("answer", None)).then(asked());
+    given.at(0, "actor/guest_1", revoked.into());
+    let telegram = given.telegram();
+    assert!(telegram.outbox.is_empty() && telegram.is_revoked("7") && !telegram.is_revoked("8"));
+    assert_eq!(telegram.press(Some(id(2)), Some("owner"), Micros(1)), Press::Expired);
+    // What comes to its end only now is not said either, nor asked; a stranger is told that they are one.
+    given.then(queued("answer", None)).then(asked());
+    let telegram = given.telegram();
+    assert!(telegram.outbox.is_empty() && telegram.waiting_for("owner", Micros(1)).is_empty());
+    given.then(queued("stranger", None));
+    assert_eq!(given.telegram().outbox.len(), 1);
+    given.at(0, "actor/guest_1", AddressBound { actor, channel, address, pairing: None }.into());
+    given.then(queued("answer", None));
+    assert_eq!(given.telegram().outbox.len(), 2, "it is somebody's again");
 }
