@@ -41,6 +41,8 @@ pub const CHANNEL: &str = "telegram";
 /// The first and the longest pause after a failure.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_mins(1);
+/// The longest silence that a server may ask for.
+const SILENCE_MAX: Duration = Duration::from_hours(1);
 /// As much as the first thread of a process has: turns run on these.
 const STACK_BYTES: usize = 8 << 20;
 
@@ -237,7 +239,7 @@ struct Pause {
 impl Pause {
     fn next(&mut self, error: &TelegramError) -> Duration {
         if let TelegramError::TooMany(seconds) = error {
-            return Duration::from_secs(*seconds);
+            return Duration::from_secs(*seconds).min(SILENCE_MAX);
         }
         let base = PAUSE_MIN.saturating_mul(1 << self.failures.min(10)).min(PAUSE_MAX);
         self.failures += 1;
@@ -265,6 +267,7 @@ mod tests {
         let pauses: Vec<Duration> = (0..12).map(|_| pause.next(&broken)).collect();
         assert!(pauses[0] <= PAUSE_MIN && pauses[11] >= PAUSE_MAX / 2 && pauses.iter().all(|time| *time <= PAUSE_MAX));
         assert_eq!(pause.next(&TelegramError::TooMany(7)), Duration::from_secs(7));
+        assert_eq!(pause.next(&TelegramError::TooMany(u64::MAX)), SILENCE_MAX);
         pause.over();
         assert!(pause.next(&broken) <= PAUSE_MIN);
     }
