@@ -74,6 +74,8 @@ mod telegram;
 mod telegram_commands;
 #[path = "household/telegram_files.rs"]
 mod telegram_files;
+#[path = "household/telegram_floods.rs"]
+mod telegram_floods;
 #[path = "household/telegram_kills.rs"]
 mod telegram_kills;
 #[path = "household/telegram_peers.rs"]

@@ -30,7 +30,7 @@ pub struct UpdateReceived {
 pub struct UpdateSettled {
     /// The event that it was received with.
     pub update: EventId,
-    /// How: `turn`, `command`, `paired`, `pressed`, `document`, `stranger`, `moved`, `ignored`, `failed`.
+    /// How: `turn`, `command`, `paired`, `pressed`, `document`, `stranger`, `moved`, `crowded`, `ignored`, `failed`.
     pub outcome: String,
 }
 

@@ -12,8 +12,15 @@ use crate::projection::Projection;
 
 /// How many updates are remembered to tell a second one of the same number, and buttons and strangers to know them again.
 const UPDATES_KEPT: usize = 1024;
-const CONSENTS_KEPT: usize = 256;
+/// How many messages put one question, and how many questions that are over are remembered of each person.
+const REPEATS_KEPT: usize = 8;
+const OVER_KEPT: usize = 64;
 const STRANGERS_KEPT: usize = 1024;
+/// How much a stranger is told in how long.
+const STRANGER_LINES: u32 = 3;
+const STRANGER_EVERY_US: i64 = 3600 * 1_000_000;
+/// With so many messages on their way to one address, what is only a repetition is not added to them.
+const CROWD: usize = 100;
 /// Numbers of updates may begin anew after a week's silence; a server keeps what was not taken for a day at most.
 pub const SAME_SERIES_US: i64 = 6 * 24 * 3600 * 1_000_000;
 
@@ -35,8 +42,8 @@ pub struct Channel {
     pub outbox: BTreeMap<u64, Outgoing>,
     /// Messages with buttons, newest last.
     pub consents: BTreeMap<u64, Consent>,
-    /// Strangers who were told that they are.
-    pub strangers: BTreeMap<String, u64>,
+    /// What strangers were told.
+    pub strangers: BTreeMap<String, Told>,
     /// How the newest message that could not be sent failed.
     pub failed: Option<String>,
     /// Messages that show that a turn is at work, as far as they are not gone.
@@ -57,6 +64,17 @@ pub struct Series {
     pub numbers: BTreeMap<i64, u64>,
     /// When the last of them came, by the clock of then.
     pub last: i64,
+}
+
+/// How often somebody whom nobody knows was told something.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Where in the log the last time is.
+    pub seq: u64,
+    /// When the first one of these was, by the clock of then.
+    pub since: i64,
+    /// How many since.
+    pub lines: u32,
 }
 
 /// A message that shows that a turn is at work.
@@ -111,6 +129,10 @@ pub struct Consent {
     pub buttons: Vec<String>,
     /// The button that counted.
     pub pressed: Option<String>,
+    /// When it was to be put.
+    pub time: i64,
+    /// Whether it cannot be sent.
+    pub is_failed: bool,
     /// Whether it takes no answer any more: its turn went on, or its address is nobody's.
     pub is_over: bool,
     /// The channel's numbers of it.
@@ -179,6 +201,18 @@ impl Channel {
         self.revoked.contains(address)
     }
 
+    /// Whether somebody whom nobody knows may be told something: so often by what the log says was said there, and anew
+    /// outside of its hour.
+    pub fn may_tell_stranger(&self, address: &str, now: Micros) -> bool {
+        self.strangers.get(address).is_none_or(|told| !told.is_of(now.0) || told.lines < STRANGER_LINES)
+    }
+
+    /// Whether so much is on its way to an address that nothing that was said before is to be said again.
+    pub fn is_crowded(&self, address: &str) -> bool {
+        let address = self.now_at(address);
+        self.outbox.values().filter(|message| message.address == address).count() >= CROWD
+    }
+
     /// Whether an account was silent for so long that its numbers may have begun anew.
     pub fn is_silent(&self, account: &str, now: Micros) -> bool {
         self.updates.get(account).is_none_or(|series| series.is_over(now.0))
@@ -213,6 +247,23 @@ impl Channel {
         self.consents.values().filter(of_it).collect()
     }
 
+    /// When a question was put again, the last time; none where it was put once.
+    pub fn put_again_at(&self, bound: &Bound) -> Option<i64> {
+        self.put(bound).into_iter().skip(1).last().map(|consent| consent.time)
+    }
+
+    /// The message that is forgotten when this question is put once more: neither the first one nor the one that counted.
+    pub fn replaced(&self, bound: &Bound) -> Option<&Consent> {
+        let put = self.put(bound);
+        let is_full = put.len() >= REPEATS_KEPT;
+        put.into_iter().skip(1).find(|consent| is_full && consent.pressed.is_none())
+    }
+
+    /// Whether a question could be put nowhere.
+    pub fn is_unasked(&self, bound: &Bound) -> bool {
+        self.put(bound).into_iter().all(|consent| consent.is_failed)
+    }
+
     /// The button that counted for a question, below whichever message it was pressed.
     pub fn answer(&self, bound: &Bound) -> Option<&str> {
         self.put(bound).into_iter().find_map(|consent| consent.pressed.as_deref())
@@ -222,7 +273,9 @@ impl Channel {
     pub fn waiting_for(&self, approver: &str, now: Micros) -> Vec<&Consent> {
         let mut found: Vec<&Consent> = Vec::new();
         for consent in self.consents.values().filter(|consent| consent.bound.approver == approver) {
-            let is_open = !consent.is_over && now.0 < consent.bound.until && self.answer(&consent.bound).is_none();
+            let bound = &consent.bound;
+            let is_waiting = !consent.is_over && now.0 < bound.until;
+            let is_open = is_waiting && self.answer(bound).is_none() && !self.is_unasked(bound);
             let same = |other: &Consent| {
                 (other.bound.turn, &other.bound.digest) == (consent.bound.turn, &consent.bound.digest)
             };
@@ -245,22 +298,42 @@ impl Channel {
     fn queued(&mut self, recorded: &Recorded, queued: &MessageQueued) {
         let (id, address, purpose) = (recorded.id, self.now_at(&queued.address).to_owned(), queued.purpose.clone());
         if purpose == "stranger" {
-            self.strangers.insert(address.clone(), recorded.seq);
-            forget(&mut self.strangers, STRANGERS_KEPT, |_, seq| *seq);
+            self.strangers.entry(address.clone()).or_default().takes(recorded);
+            forget(&mut self.strangers, STRANGERS_KEPT, |_, told| told.seq);
         }
         if let Some(bound) = queued.bound.clone() {
-            let buttons = queued.buttons.iter().map(|button| button.id.clone()).collect();
-            let address = address.clone();
-            let is_over = self.is_revoked(&address);
-            let consent = Consent { id, address, bound, buttons, pressed: None, is_over, receipts: Vec::new() };
-            self.consents.insert(recorded.seq, consent);
-            forget(&mut self.consents, CONSENTS_KEPT, |seq, _| *seq);
+            self.asks(recorded, queued, &address, bound);
         }
         if self.is_revoked(&address) && purpose != "stranger" {
             return;
         }
         let outgoing = Outgoing { id, address, purpose, piece: 0, is_started: false, repeats: 0 };
         self.outbox.insert(recorded.seq, outgoing);
+    }
+
+    /// A question that is put, for the first time or again. One that is open is never forgotten, whoever asks how much else.
+    fn asks(&mut self, recorded: &Recorded, queued: &MessageQueued, address: &str, bound: Bound) {
+        let replaced = self.replaced(&bound).map(|consent| consent.id);
+        self.consents.retain(|_, consent| Some(consent.id) != replaced);
+        let is_over = self.is_revoked(address) || self.put(&bound).iter().any(|consent| consent.is_over);
+        let of_them = |consent: &Consent| consent.is_over && consent.bound.approver == bound.approver;
+        let over = self.consents.iter().filter(|(_, consent)| of_them(consent)).map(|(seq, _)| *seq);
+        let over: Vec<u64> = over.collect();
+        for seq in over.iter().take(over.len().saturating_sub(OVER_KEPT)) {
+            self.consents.remove(seq);
+        }
+        let consent = Consent {
+            id: recorded.id,
+            address: address.to_owned(),
+            bound,
+            buttons: queued.buttons.iter().map(|button| button.id.clone()).collect(),
+            pressed: None,
+            time: recorded.time.0,
+            is_failed: false,
+            is_over,
+            receipts: Vec::new(),
+        };
+        self.consents.insert(recorded.seq, consent);
     }
 
     fn evolve(&mut self, recorded: &Recorded, event: &Event) {
@@ -302,6 +375,9 @@ impl Channel {
                 self.failed = None;
             }
             Event::DeliveryFailed(failed) => {
+                if let Some(consent) = self.consents.values_mut().find(|consent| consent.id == failed.message) {
+                    consent.is_failed = true;
+                }
                 if let Some((seq, _)) = self.on_its_way(failed.message) {
                     self.outbox.remove(&seq);
                 }
@@ -368,6 +444,18 @@ impl Channel {
     }
 }
 
+impl Told {
+    fn is_of(&self, now: i64) -> bool {
+        (self.since..self.since.saturating_add(STRANGER_EVERY_US)).contains(&now)
+    }
+
+    fn takes(&mut self, recorded: &Recorded) {
+        let is_more = self.lines > 0 && self.is_of(recorded.time.0);
+        (self.since, self.lines) = if is_more { (self.since, self.lines + 1) } else { (recorded.time.0, 1) };
+        self.seq = recorded.seq;
+    }
+}
+
 impl Series {
     fn is_over(&self, now: i64) -> bool {
         self.last.saturating_add(SAME_SERIES_US) <= now
@@ -402,7 +490,9 @@ impl Projection for Channels {
         if let Event::AddressRevoked(revoked) = event {
             self.channels.entry(revoked.channel.clone()).or_default().revoke(&revoked.address);
         } else if let Event::AddressBound(bound) = event {
-            self.channels.entry(bound.channel.clone()).or_default().revoked.remove(&bound.address);
+            let channel = self.channels.entry(bound.channel.clone()).or_default();
+            channel.revoked.remove(&bound.address);
+            channel.strangers.remove(&bound.address);
         } else if let Some(channel) = recorded.stream.strip_prefix("channel/") {
             self.channels.entry(channel.to_owned()).or_default().evolve(recorded, event);
         } else if let Some(turn) = recorded.turn {

@@ -99,6 +99,9 @@ impl Bot {
 
     /// A sentence after a question with buttons waits until they are pressed; the person is told so.
     fn say_what_waits(&self, instance: &Instance, chat: i64, update: EventId) {
+        if instance.projected().channels.get(CHANNEL).is_crowded(&chat.to_string()) {
+            return;
+        }
         let text = self.told(instance, "telegram.answer_first", &json!({}));
         let message = outbox::Message {
             address: chat.to_string(),

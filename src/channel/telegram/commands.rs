@@ -1,7 +1,8 @@
 //! What is said without a turn: which commands there are, how things stand, what the last turn did; and stopping one.
 
-use metnos_log::Event;
+use metnos_log::{Event, EventId};
 use metnos_projections::machines::actors;
+use metnos_projections::machines::channels::Consent;
 use metnos_projections::messages::Language;
 use metnos_projections::views::turns::Summary;
 use serde_json::json;
@@ -27,6 +28,8 @@ const COMMANDS: [(&str, &str); 8] = [
 ];
 /// How many turns are looked at for the last one of a chat.
 const LOOKED_AT_MAX: usize = 50;
+/// How soon a question is not put again.
+const AGAIN_EVERY_US: i64 = 60 * 1_000_000;
 
 impl Bot {
     /// Tells Telegram which commands there are, when it does not know yet.
@@ -120,33 +123,55 @@ impl Bot {
         }
         Ok(Some(self.told(instance, "telegram.nothing_runs", &json!({}))))
     }
+
+    /// Puts the questions that wait for somebody's button again where they ask; what is said beside, if anything. One that
+    /// was put again just now stands right above.
+    pub(super) fn put_again(&self, instance: &Instance, said: &Said<'_>) -> Result<Option<String>, InstanceError> {
+        let chat = said.message.chat.id.to_string();
+        let projected = instance.projected();
+        let channel = projected.channels.get(CHANNEL);
+        // What was asked in one chat is not told in another.
+        let waiting = channel.waiting_for(&instance.actor, now()).into_iter();
+        let waiting: Vec<&Consent> = waiting.filter(|consent| consent.address == chat).collect();
+        let recently = |consent: &&&Consent| {
+            let last = channel.put_again_at(&consent.bound);
+            last.is_some_and(|last| (last..last.saturating_add(AGAIN_EVERY_US)).contains(&now().0))
+        };
+        let mut drafts = Vec::new();
+        for consent in waiting.iter().filter(|consent| !recently(consent)) {
+            if channel.is_crowded(&chat) {
+                break;
+            }
+            let Some(message) = again(instance, consent, said.update)? else { continue };
+            if let Some(replaced) = channel.replaced(&consent.bound) {
+                let places = replaced.receipts.iter().map(|receipt| (replaced.address.clone(), *receipt));
+                self.remove_keys(&places.collect::<Vec<_>>());
+            }
+            drafts.push(message.draft(instance, CHANNEL));
+        }
+        if !drafts.is_empty() {
+            outbox::record(instance, drafts)?;
+            return Ok(None);
+        }
+        let key = if waiting.is_empty() { "telegram.nothing_waits" } else { "telegram.waits_above" };
+        Ok(Some(self.told(instance, key, &json!({ "count": waiting.len() }))))
+    }
 }
 
-/// Puts the questions that wait for somebody's button again where they ask; whether there were any.
-pub(super) fn put_again(instance: &Instance, said: &Said<'_>) -> Result<bool, InstanceError> {
-    let chat = said.message.chat.id.to_string();
-    let projected = instance.projected();
-    let waiting = projected.channels.get(CHANNEL).waiting_for(&instance.actor, now());
-    let mut drafts = Vec::new();
-    // What was asked in one chat is not told in another.
-    for consent in waiting.into_iter().filter(|consent| consent.address == chat) {
-        let reader = instance.log.reader();
-        let Some(seq) = reader.seq_of(consent.id)? else { continue };
-        let Some(recorded) = reader.event(seq)? else { continue };
-        let Some(Event::MessageQueued(asked)) = reader.rehydrated(recorded)?.event().cloned() else { continue };
-        let message = outbox::Message {
-            address: chat.clone(),
-            purpose: "consent",
-            text: asked.text.get().unwrap_or_default().to_owned(),
-            buttons: asked.buttons,
-            bound: asked.bound,
-            for_event: Some(said.update),
-            key: consent.id.to_string(),
-            ..outbox::Message::default()
-        };
-        drafts.push(message.draft(instance, CHANNEL));
-    }
-    let is_any = !drafts.is_empty();
-    outbox::record(instance, drafts)?;
-    Ok(is_any)
+/// A question as it was put, for the update that wants it again; none where its text is gone.
+fn again(instance: &Instance, consent: &Consent, update: EventId) -> Result<Option<outbox::Message>, InstanceError> {
+    let reader = instance.log.reader();
+    let Some(seq) = reader.seq_of(consent.id)? else { return Ok(None) };
+    let Some(recorded) = reader.event(seq)? else { return Ok(None) };
+    let Some(Event::MessageQueued(asked)) = reader.rehydrated(recorded)?.event().cloned() else { return Ok(None) };
+    Ok(Some(outbox::Message {
+        address: consent.address.clone(),
+        purpose: "consent",
+        text: asked.text.get().unwrap_or_default().to_owned(),
+        buttons: asked.buttons,
+        bound: asked.bound,
+        for_event: Some(update),
+        key: consent.id.to_string(),
+        ..outbox::Message::default()
+    }))
 }

@@ -10,13 +10,12 @@ use metnos_projections::messages::Language;
 use serde_json::{Value, json};
 
 use super::chats::Work;
-use super::commands::put_again;
 use super::wire::{Message, Update};
 use super::{Bot, CHANNEL};
 use crate::channel::outbox;
 use crate::conversation::{Line, line};
 use crate::engine::EngineError;
-use crate::instance::{Instance, InstanceError};
+use crate::instance::{Instance, InstanceError, now};
 use crate::pairing::{self, PairingError};
 
 /// A message and whose it is.
@@ -151,6 +150,18 @@ impl Bot {
         self.instance.as_actor(&actor).change_actors(set).map(drop)
     }
 
+    /// Answers whoever wrote; a stranger, so often in an hour and then not at all.
+    fn answer_anyone(&self, said: &Said<'_>, outcome: &str, text: String) -> Result<(), InstanceError> {
+        if self.actor(said.message.sender()).is_some() {
+            return self.answer(said.update, outcome, back(said, "notice", text));
+        }
+        let address = said.message.chat.id.to_string();
+        if !self.instance.projected().channels.get(CHANNEL).may_tell_stranger(&address, now()) {
+            return self.settle(said.update, "stranger");
+        }
+        self.answer(said.update, outcome, back(said, "stranger", text))
+    }
+
     /// A stranger gets one line, and no second one.
     pub(super) fn stranger(&self, said: &Said<'_>) -> Result<(), InstanceError> {
         let address = said.message.chat.id.to_string();
@@ -179,7 +190,7 @@ impl Bot {
         let language = self.guessed(said.message);
         if !said.message.chat.is_private() {
             let text = self.say(language, "telegram.pair_alone", &json!({}));
-            self.answer(said.update, "command", back(said, "notice", text))?;
+            self.answer_anyone(said, "command", text)?;
             return Ok(true);
         }
         let address = said.message.sender().to_string();
@@ -200,7 +211,7 @@ impl Bot {
         };
         let actor = self.actor(said.message.sender());
         let language = actor.map_or(language, |actor| self.of(&actor, said.message.from.as_ref()).language());
-        self.answer(said.update, outcome, back(said, "notice", self.say(language, key, &values)))?;
+        self.answer_anyone(said, outcome, self.say(language, key, &values))?;
         Ok(true)
     }
 
@@ -214,8 +225,7 @@ impl Bot {
             "/whoami" | "/chisono" => Some(self.told(&instance, "telegram.whoami", &json!({ "actor": actor }))),
             "/stop" | "/ferma" => self.stop(&instance, said)?,
             "/language" | "/lingua" => Some(self.language(&instance, said)?),
-            "/approvals" | "/approvazioni" if put_again(&instance, said)? => None,
-            "/approvals" | "/approvazioni" => Some(self.told(&instance, "telegram.nothing_waits", &json!({}))),
+            "/approvals" | "/approvazioni" => self.put_again(&instance, said)?,
             // It leads to a turn, like a sentence.
             "/schedules" | "/attivita" | "/attività" => return Ok(false),
             _ => match line(text) {
@@ -248,7 +258,7 @@ impl Bot {
         let is_known = projected.channels.get(CHANNEL).now_at(from) == to;
         let event = AddressMoved { channel: CHANNEL.to_owned(), from: from.to_owned(), to: to.clone() };
         let key = [from.as_bytes(), to.as_bytes()];
-        let id = EventId::derived(crate::instance::now(), "metnos telegram moved v1", &key);
+        let id = EventId::derived(now(), "metnos telegram moved v1", &key);
         (is_group && !is_known).then(|| outbox::draft(&self.instance, CHANNEL, id, event))
     }
 

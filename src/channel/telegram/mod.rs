@@ -226,6 +226,10 @@ impl Bot {
     /// Says something for an update, which is settled with it.
     fn answer(&self, update: EventId, outcome: &str, message: outbox::Message) -> Result<(), InstanceError> {
         let message = outbox::Message { for_event: Some(update), ..message };
+        // Whoever writes commands faster than they can be answered hears nothing but what they asked to be done.
+        if outcome == "command" && self.instance.projected().channels.get(CHANNEL).is_crowded(&message.address) {
+            return self.settle(update, "crowded");
+        }
         outbox::record(&self.instance, vec![message.draft(&self.instance, CHANNEL), self.settled(update, outcome)])
     }
 }

@@ -112,12 +112,13 @@ impl Keyboard<'_> {
             }
             let projected = self.instance.projected();
             let channel = projected.channels.get(CHANNEL);
+            let is_unasked = channel.consent(id).is_some_and(|consent| channel.is_unasked(&consent.bound));
             match channel.consent(id).map(|consent| (channel.answer(&consent.bound), consent.bound.until)) {
                 Some((Some("yes"), _)) => return Answer::Yes("telegram"),
                 Some((Some(_), _)) => return Answer::No("telegram"),
                 _ if self.is_leaving() => return Answer::Later,
-                // Where it was put, nobody of this home reads any more.
-                _ if channel.is_revoked(&self.chat.to_string()) => return Answer::Nobody,
+                // It cannot be put, or nobody of this home reads where it was put.
+                _ if is_unasked || channel.is_revoked(&self.chat.to_string()) => return Answer::Nobody,
                 _ if self.cancel.is_raised() => return Answer::Cancelled,
                 Some((None, until)) if now().0 < until => {}
                 Some(_) | None => return Answer::Late,

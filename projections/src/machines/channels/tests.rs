@@ -256,3 +256,90 @@ fn nothing_is_said_at_an_address_that_is_nobodys_any_more() {
     given.then(queued("answer", None));
     assert_eq!(given.telegram().outbox.len(), 2, "it is somebody's again");
 }
+
+fn asked_of(approver: &str, digest: &str) -> Event {
+    let (digest, approver) = (digest.to_owned(), approver.to_owned());
+    queued("consent", Some(Bound { turn: TURN, digest, approver, until: 100 }))
+}
+
+/// A guest who asked for their question hundreds of times made the host's open question unknown.
+#[test]
+fn an_open_question_is_never_forgotten_for_other_ones() {
+    let mut given = Given::default();
+    given.then(asked());
+    for _ in 0..300 {
+        given.then(asked_of("guest_1", "g"));
+    }
+    let telegram = given.telegram();
+    assert_eq!(telegram.press(Some(id(1)), Some("owner"), Micros(99)), Press::Accepted);
+    assert_eq!(telegram.consents.len(), 1 + REPEATS_KEPT);
+    // Of a question that was put often, the first message and the newest ones are known.
+    for (message, press) in [(2, Press::Accepted), (3, Press::Forged), (294, Press::Forged), (301, Press::Accepted)] {
+        assert_eq!(telegram.press(Some(id(message)), Some("guest_1"), Micros(99)), press, "{message}");
+    }
+    let bound = telegram.consent(id(2)).unwrap().bound.clone();
+    assert_eq!(telegram.replaced(&bound).map(|consent| consent.id), Some(id(295)));
+    assert_eq!(telegram.put_again_at(&bound), Some(0));
+    let bound = telegram.consent(id(1)).unwrap().bound.clone();
+    assert_eq!((telegram.replaced(&bound), telegram.put_again_at(&bound)), (None, None));
+    // Those that are over go first, of each person on their own.
+    for number in 0..200 {
+        let digest = format!("h{number}");
+        given.then(asked_of("guest_1", &digest));
+        given.at(0, "turn/x", ConsentExpired { step: 1, digest, why: "time".to_owned() }.into());
+    }
+    let telegram = given.telegram();
+    let over = telegram.consents.values().filter(|consent| consent.is_over).count();
+    assert!((OVER_KEPT..=OVER_KEPT + 1).contains(&over), "{over}");
+    assert_eq!(telegram.press(Some(id(1)), Some("owner"), Micros(99)), Press::Accepted);
+    assert_eq!(telegram.press(Some(id(2)), Some("guest_1"), Micros(99)), Press::Accepted);
+    // One that is put when it is over already is over.
+    given.then(asked_of("guest_1", "h199"));
+    assert_eq!(given.telegram().press(Some(id(given.seq)), Some("guest_1"), Micros(99)), Press::Expired);
+}
+
+#[test]
+fn a_question_that_could_be_put_nowhere_waits_for_nobody() {
+    let mut given = Given::default();
+    given.then(asked()).then(asked());
+    let failed = |number| DeliveryFailed { message: id(number), class: "refused".to_owned(), reason: Kept::text("no") };
+    let is_unasked = |given: &Given| given.telegram().is_unasked(&given.telegram().consent(id(1)).unwrap().bound);
+    given.then(failed(1));
+    assert!(!is_unasked(&given) && given.telegram().waiting_for("owner", Micros(1)).len() == 1);
+    given.then(failed(2));
+    assert!(is_unasked(&given) && given.telegram().waiting_for("owner", Micros(1)).is_empty());
+}
+
+#[test]
+fn many_messages_on_their_way_to_one_address_are_no_crowd_for_others() {
+    let mut given = Given::default();
+    for _ in 1..CROWD {
+        given.then(queued("answer", None));
+    }
+    assert!(!given.telegram().is_crowded("7"));
+    given.then(queued("answer", None));
+    assert!(given.telegram().is_crowded("7") && !given.telegram().is_crowded("8"));
+}
+
+#[test]
+fn a_stranger_is_told_a_little_and_then_nothing_for_an_hour() {
+    const HOUR: i64 = DAY / 24;
+    let mut given = Given::default();
+    let may = |given: &Given, now| given.telegram().may_tell_stranger("7", Micros(now));
+    assert!(may(&given, 0));
+    for line in 0..3 {
+        assert!(may(&given, line));
+        given.at(line, "channel/telegram", queued("stranger", None));
+    }
+    assert!(!may(&given, 3) && !may(&given, HOUR - 1) && given.telegram().may_tell_stranger("8", Micros(3)));
+    assert!(may(&given, HOUR));
+    // A clock that was set back does not silence for as long, nor open the gates.
+    for line in 0..3 {
+        assert!(may(&given, line - 300 * DAY));
+        given.at(line - 300 * DAY, "channel/telegram", queued("stranger", None));
+    }
+    assert!(!may(&given, 3 - 300 * DAY));
+    let (actor, channel, address) = ("guest_1".to_owned(), "telegram".to_owned(), "7".to_owned());
+    given.at(0, "actor/guest_1", AddressBound { actor, channel, address, pairing: None }.into());
+    assert!(given.telegram().strangers.is_empty(), "they are no stranger");
+}
