@@ -18,7 +18,9 @@ use metnos_log::store::Pending;
 use metnos_log::{AppendError, BlobHash, Event, EventId, Kept, TurnId};
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::state::Asked;
-use metnos_projections::machines::turn::{Context, Effect, Phase, Rejection, Turn, decide_and_apply, react};
+use metnos_projections::machines::turn::{
+    Context, Effect, Phase, RIGHTS_CHANGED, Rejection, Turn, decide_and_apply, react,
+};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::{Autonomy, Places};
 use metnos_projections::rules::perimeter;
@@ -371,12 +373,14 @@ impl Run<'_> {
     /// Asks; `false` when the answer comes to another process.
     fn ask(&mut self, step: u32, asked: &Asked) -> Result<bool, EngineError> {
         self.settle()?;
-        let approve = self.turn.opened.as_ref().map_or("none", |opened| opened.approve.as_str());
-        let approved = approve == "all" || (approve == "reads" && asked.about == "call");
+        let approved = self.turn.is_approved_in_advance(asked);
         let answer =
             if approved { Answer::Yes("approve_option") } else { self.person.consent_to(asked, self.language()) };
         let digest = asked.digest.clone();
         let command = match answer {
+            Answer::Yes(_) if !approved && self.has_fewer_rights() => {
+                Command::Expire { step, digest, why: RIGHTS_CHANGED.to_owned() }
+            }
             Answer::Yes(by) => Command::Consent { step, digest, by: by.to_owned() },
             Answer::No(by) => Command::Deny { step, digest, by: by.to_owned() },
             Answer::Nobody => Command::Expire { step, digest, why: "no_terminal".to_owned() },
@@ -386,6 +390,22 @@ impl Run<'_> {
         };
         self.take(command, Vec::new())?;
         Ok(true)
+    }
+
+    /// Whether whoever asked may do less by now than when the turn was opened: a yes given since then agrees to nothing.
+    fn has_fewer_rights(&self) -> bool {
+        let Some(opened) = &self.turn.opened else { return true };
+        let level = |name: &str| serde_json::from_value(Value::from(name)).unwrap_or(Autonomy::ReadOnly);
+        let is_closed = |folders: &Vec<String>| {
+            let open = self.instance.perimeter().unwrap_or_default();
+            folders.iter().any(|folder| !open.contains(folder))
+        };
+        let actors = self.instance.actors();
+        let is_gone =
+            self.instance.is_guest() && actors.get(&self.instance.actor).is_none_or(|actor| actor.addresses.is_empty());
+        level(&self.instance.autonomy()) < level(&opened.autonomy)
+            || opened.within.as_ref().is_some_and(is_closed)
+            || is_gone
     }
 
     fn call(&mut self, step: u32, trace_id: &str) -> Result<(), EngineError> {
