@@ -378,7 +378,9 @@ impl Run<'_> {
             if approved { Answer::Yes("approve_option") } else { self.person.consent_to(asked, self.language()) };
         let digest = asked.digest.clone();
         let command = match answer {
-            Answer::Yes(_) if !approved && self.has_fewer_rights() => {
+            Answer::Yes(_)
+                if !approved && self.turn.opened.as_ref().is_none_or(|then| self.instance.allows_less(then)) =>
+            {
                 Command::Expire { step, digest, why: RIGHTS_CHANGED.to_owned() }
             }
             Answer::Yes(by) => Command::Consent { step, digest, by: by.to_owned() },
@@ -390,22 +392,6 @@ impl Run<'_> {
         };
         self.take(command, Vec::new())?;
         Ok(true)
-    }
-
-    /// Whether whoever asked may do less by now than when the turn was opened: a yes given since then agrees to nothing.
-    fn has_fewer_rights(&self) -> bool {
-        let Some(opened) = &self.turn.opened else { return true };
-        let level = |name: &str| serde_json::from_value(Value::from(name)).unwrap_or(Autonomy::ReadOnly);
-        let is_closed = |folders: &Vec<String>| {
-            let open = self.instance.perimeter().unwrap_or_default();
-            folders.iter().any(|folder| !open.contains(folder))
-        };
-        let actors = self.instance.actors();
-        let is_gone =
-            self.instance.is_guest() && actors.get(&self.instance.actor).is_none_or(|actor| actor.addresses.is_empty());
-        level(&self.instance.autonomy()) < level(&opened.autonomy)
-            || opened.within.as_ref().is_some_and(is_closed)
-            || is_gone
     }
 
     fn call(&mut self, step: u32, trace_id: &str) -> Result<(), EngineError> {
