@@ -18,7 +18,9 @@ use metnos_log::store::Pending;
 use metnos_log::{AppendError, BlobHash, Event, EventId, Kept, TurnId};
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::state::Asked;
-use metnos_projections::machines::turn::{Context, Effect, Phase, Rejection, Turn, decide_and_apply, react};
+use metnos_projections::machines::turn::{
+    Context, Effect, Phase, RIGHTS_CHANGED, Rejection, Turn, decide_and_apply, react,
+};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::{Autonomy, Places};
 use metnos_projections::rules::perimeter;
@@ -371,12 +373,16 @@ impl Run<'_> {
     /// Asks; `false` when the answer comes to another process.
     fn ask(&mut self, step: u32, asked: &Asked) -> Result<bool, EngineError> {
         self.settle()?;
-        let approve = self.turn.opened.as_ref().map_or("none", |opened| opened.approve.as_str());
-        let approved = approve == "all" || (approve == "reads" && asked.about == "call");
+        let approved = self.turn.is_approved_in_advance(asked);
         let answer =
             if approved { Answer::Yes("approve_option") } else { self.person.consent_to(asked, self.language()) };
         let digest = asked.digest.clone();
         let command = match answer {
+            Answer::Yes(_)
+                if !approved && self.turn.opened.as_ref().is_none_or(|then| self.instance.allows_less(then)) =>
+            {
+                Command::Expire { step, digest, why: RIGHTS_CHANGED.to_owned() }
+            }
             Answer::Yes(by) => Command::Consent { step, digest, by: by.to_owned() },
             Answer::No(by) => Command::Deny { step, digest, by: by.to_owned() },
             Answer::Nobody => Command::Expire { step, digest, why: "no_terminal".to_owned() },

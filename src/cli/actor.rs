@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use metnos_projections::machines::actors::{Actor as Person, Command, Rejection, Role};
+use metnos_projections::machines::schedules::Command::Pause;
+use metnos_projections::machines::schedules::State;
 use metnos_projections::messages::Language;
 use metnos_projections::rules::core_paths;
 use serde_json::{Value, json};
 
 use super::{Context, Failure, console, output};
 use crate::instance::{Instance, random};
+use crate::scheduler;
 
 /// Letters and digits of a guest's id that are not taken for one another.
 const ID_DIGITS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
@@ -117,7 +120,8 @@ pub(super) fn run(context: &Context, command: &Actor) -> Result<u8, Failure> {
         Actor::Revoke { actor } => {
             let actor = known(&instance, actor)?;
             let count = revoke(&instance, &actor)?;
-            done(context, &instance, "actor.revoked", &json!({ "actor": actor, "count": count }));
+            let paused = pause_tasks(&instance, &actor)?;
+            done(context, &instance, "actor.revoked", &json!({ "actor": actor, "count": count, "paused": paused }));
         }
     }
     Ok(0)
@@ -270,6 +274,22 @@ fn revoke(instance: &Instance, actor: &str) -> Result<usize, Failure> {
         change(instance, Command::Unbind { channel, address })?;
     }
     Ok(addresses.len())
+}
+
+/// Nothing of a guest's is due while they reach nothing; how many tasks that stopped.
+fn pause_tasks(instance: &Instance, actor: &str) -> Result<usize, Failure> {
+    let theirs = instance.as_actor(actor);
+    if !theirs.is_guest() {
+        return Ok(0);
+    }
+    let schedules = instance.schedules();
+    let active = schedules.schedules.iter().filter(|(_, task)| task.actor == actor && task.state == State::Active);
+    let mut paused = 0;
+    for (id, _) in active {
+        // Whatever ended it meanwhile has stopped it too.
+        paused += usize::from(scheduler::change(&theirs, &Pause(id.clone()))?.is_ok());
+    }
+    Ok(paused)
 }
 
 /// Says what was done; in JSON, what it was done with.

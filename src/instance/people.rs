@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metnos_log::TurnId;
+use metnos_log::event::turn::TurnOpened;
 use metnos_projections::machines::actors::{self, Actors, Command, HOST, SYSTEM};
 use metnos_projections::messages::Language;
+use metnos_projections::rules::cage_plan::Autonomy;
 use metnos_projections::rules::perimeter;
 use metnos_projections::views::turns::Summary;
+use serde_json::Value;
 
 use super::{Instance, InstanceError, now};
 
@@ -79,6 +82,21 @@ impl Instance {
     /// Whether whoever asks may be told about a turn: the host about each, a guest about their own.
     pub fn may_see(&self, turn: Summary<'_>) -> bool {
         !self.is_guest() || turn.actor == Some(self.actor.as_str())
+    }
+
+    /// Whether whoever asks may do less by now than when a turn of theirs was opened: a yes given since then agrees to
+    /// nothing.
+    pub fn allows_less(&self, then: &TurnOpened) -> bool {
+        let level = |name: &str| serde_json::from_value(Value::from(name)).unwrap_or(Autonomy::ReadOnly);
+        let is_closed = |folders: &Vec<String>| {
+            let open = self.perimeter().unwrap_or_default();
+            folders.iter().any(|folder| !open.contains(folder))
+        };
+        let actors = self.actors();
+        let reaches_nothing = || actors.get(&self.actor).is_none_or(|actor| actor.addresses.is_empty());
+        level(&self.autonomy()) < level(&then.autonomy)
+            || then.within.as_ref().is_some_and(is_closed)
+            || (self.is_guest() && reaches_nothing())
     }
 
     /// The language where the words of whoever asks do not tell theirs.

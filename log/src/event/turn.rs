@@ -238,7 +238,7 @@ pub struct ConsentExpired {
     pub step: u32,
     /// What was asked.
     pub digest: String,
-    /// `no_terminal` or `time`.
+    /// `no_terminal`, `time`, or `rights`: whoever said yes may do less than when they were asked.
     pub why: String,
 }
 

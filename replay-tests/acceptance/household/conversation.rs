@@ -125,7 +125,7 @@ impl<'a> Conversation<'a> {
             asked,
             "Terrei questo come attività 1:\n  ricordarti: spegnere il forno\n  \
              quando: una volta, dom 2026-11-22 21:20 (Europe/Rome)\n  il risultato: nella tua chat di Telegram\n\
-             `metnos schedule cancel 1`, o «annulla l'attività 1», la termina.\n`metnos undo` lo annulla. Posso?"
+             «annulla l'attività 1» la termina.\nCon «annulla» si torna indietro. Posso?"
         );
         assert!(
             kept.starts_with("Numero 1, una volta, dom 2026-11-22 21:20. Ti ricorderò: spegnere il forno"),

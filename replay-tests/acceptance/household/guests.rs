@@ -304,3 +304,34 @@ fn in_a_group_a_guest_neither_answers_nor_stops_nor_borrows_what_is_the_hosts() 
     assert!(talk.home.files().join("segreto.txt").exists());
     house.talk.ends();
 }
+
+#[test]
+fn a_yes_that_comes_after_the_rights_are_gone_agrees_to_nothing() {
+    let house = House::begin();
+    let talk = &house.talk;
+    let (folder, file) = (house.path("foto"), house.path("foto/elenco.txt"));
+    house.runs(&["actor", "autonomy", "Anna", "supervised"]);
+    house.runs(&["actor", "grant", "Anna", &folder]);
+    let taken: [&[&str]; 2] =
+        [&["actor", "revoke-grant", "Anna", &folder], &["actor", "autonomy", "Anna", "read_only"]];
+    let given: [&[&str]; 2] = [&["actor", "grant", "Anna", &folder], &["actor", "autonomy", "Anna", "supervised"]];
+    for (taken, given) in taken.iter().zip(given) {
+        let asked = talk.hears(GUEST, &format!("cancella il file {file}"));
+        assert_eq!(asked.keys.len(), 2, "{}", asked.text);
+        house.runs(taken);
+        let from = talk.api.count();
+        talk.api.presses(GUEST, &asked, &asked.keys[0].1);
+        let said = talk.answers(from, GUEST).text;
+        assert!(said.contains("quello che puoi fare è cambiato dopo che te l'ho chiesto"), "{said}");
+        assert!(Path::new(&file).exists(), "{taken:?}");
+        house.runs(given);
+    }
+    // With nothing taken the same yes counts.
+    house.agrees(GUEST, &format!("cancella il file {file}"));
+    assert!(!Path::new(&file).exists());
+    // Whoever reaches nothing any more has nothing that goes on.
+    house.agrees(GUEST, "ogni giorno alle 9 ricordami di innaffiare");
+    assert_eq!(house.runs(&["actor", "revoke", "Anna"])["paused"], 1);
+    assert_eq!(house.runs(&["schedule", "show", "1"])["state"], "paused");
+    talk.home.is_whole();
+}

@@ -30,6 +30,8 @@ use crate::rules::simple::{self, Facts, Proposal, Tools};
 use crate::rules::vaglio::Signs;
 use crate::rules::{Rules, shape};
 
+/// Why a yes agrees to nothing: whoever gave it may do less than when they were asked.
+pub const RIGHTS_CHANGED: &str = "rights";
 /// The most steps of a turn (design 5-turn, «Caps and guards»).
 pub const STEPS_MAX: usize = 30;
 /// The most calls of one executor in a turn.
@@ -95,8 +97,14 @@ pub fn decide_and_apply(
         }
         (Phase::Asking, Command::Expire { step, digest, why }) => {
             decider.answers(&digest)?;
+            let is_over = why == RIGHTS_CHANGED;
             decider.push(ConsentExpired { step, digest, why });
-            decider.refuse("consent", "consent_expired", None);
+            if is_over {
+                let reason = decider.say("consent.rights_changed", &json!({}));
+                decider.refuse("consent", "policy_violation", Some(reason));
+            } else {
+                decider.refuse("consent", "consent_expired", None);
+            }
         }
         (Phase::Calling, Command::Returned(finished)) => decider.returned(*finished),
         (Phase::Committing, Command::Effect(committed)) => decider.committed(committed),

@@ -34,7 +34,7 @@ mod wishes;
 
 pub use answers::Around;
 pub use command::Command;
-pub use decide::{Context, Rejection, decide, decide_and_apply};
+pub use decide::{Context, RIGHTS_CHANGED, Rejection, decide, decide_and_apply};
 pub use react::{Effect, End, Wanted, react};
 pub use state::{Phase, Step, Turn};
 

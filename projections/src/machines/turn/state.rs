@@ -15,6 +15,7 @@ use crate::messages::Language;
 use crate::plan::{Origin, Plan};
 use crate::rules::core_paths;
 use crate::rules::references::{self, ReferenceError, Resolved};
+use crate::rules::shape;
 
 /// Where a turn stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -176,6 +177,21 @@ impl Turn {
         let earlier = self.steps.iter().flat_map(|step| step.targets.iter().map(move |target| (step, target)));
         let mut folders = earlier.filter(|(step, other)| other.kind == "folder" && self.is_said(step, &other.pointer));
         target.role != "url" && folders.any(|(_, folder)| core_paths::is_within(&target.canonical, &folder.canonical))
+    }
+
+    /// Whether what was agreed to in advance covers a question. That is what the sentence asks for: where a model planned,
+    /// it changes nothing and sends nothing to anywhere that the person did not name.
+    pub fn is_approved_in_advance(&self, asked: &Asked) -> bool {
+        let approve = self.opened.as_ref().map_or("none", |opened| opened.approve.as_str());
+        let covers = approve == "all" || (approve == "reads" && asked.about == "call");
+        let is_named = |step: &Step| {
+            let acts = shape::category(&step.tool) == Some(shape::Category::Act);
+            let leaves = |target: &Target| matches!(target.role.as_str(), "url" | "host" | "recipient");
+            let matters = |target: &&Target| acts || leaves(target);
+            let names = !step.targets.is_empty() || !acts;
+            names && step.targets.iter().filter(matters).all(|target| self.is_granted(step, target))
+        };
+        covers && (!self.is_model_planned() || self.step().is_some_and(is_named))
     }
 
     /// Whether the person wrote the value at a pointer: in the request, or into a form that a step put.
