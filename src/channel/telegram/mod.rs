@@ -13,11 +13,13 @@ mod link;
 mod person;
 mod poll;
 mod presses;
+mod refused;
 mod sender;
 mod shown;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -58,6 +60,8 @@ struct Bot {
     /// The key that buttons are derived with.
     button_key: [u8; 32],
     chats: Mutex<BTreeMap<i64, Chat>>,
+    /// Whether the token is refused: then nothing is sent.
+    is_refused: AtomicBool,
     /// Updates that some thread of this process has.
     taken: Mutex<BTreeSet<u64>>,
     showing: Showing,
@@ -100,27 +104,17 @@ async fn changed(instance: &Instance, changes: u64) {
     }
 }
 
-/// Serves one bot until the daemon ends, the token changes or is refused.
+/// Serves one bot until the daemon ends or the token changes.
 fn serve(around: &Around, token: Secret, changes: u64) {
     link::set(Link::Connecting);
     let client = match Client::new(&around.instance.settings.telegram.base_url, token) {
         Ok(client) => client,
-        Err(error) => return refused(&error),
-    };
-    let mut pause = Pause::default();
-    let me = loop {
-        match around.until_stopped(client.get_me()) {
-            None => return,
-            Some(Ok(me)) => break me,
-            Some(Err(error @ TelegramError::Token)) => return refused(&error),
-            Some(Err(error)) => {
-                link::set(Link::failing(&error));
-                if around.wait(pause.next(&error)) {
-                    return;
-                }
-            }
+        Err(error) => {
+            tracing::warn!(%error, "Telegram is off until another token is stored: metnos connect telegram");
+            return link::set(Link::failing(&error));
         }
     };
+    let Some(me) = refused::greeted(around, &client, changes) else { return };
     let bot = Bot {
         instance: around.instance.clone(),
         button_key: around.instance.keys.derived("metnos button key v1"),
@@ -129,6 +123,7 @@ fn serve(around: &Around, token: Secret, changes: u64) {
         changes,
         me,
         chats: Mutex::default(),
+        is_refused: AtomicBool::new(false),
         taken: Mutex::default(),
         showing: Showing::default(),
     };
@@ -141,11 +136,6 @@ fn serve(around: &Around, token: Secret, changes: u64) {
         }
         bot.leave();
     });
-}
-
-fn refused(error: &TelegramError) {
-    tracing::warn!(%error, "Telegram is off until another token is stored: metnos connect telegram");
-    link::set(Link::failing(error));
 }
 
 impl Around {
