@@ -1,4 +1,5 @@
-//! The turns of one chat: one after the other on a thread of their own, each from where its events leave it.
+//! The turns of one person in one chat: one after the other on a thread of their own, each from where its events leave it.
+//! In a group nobody waits for somebody else's answer.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -37,14 +38,17 @@ pub(super) struct Work {
     pub turn: Option<TurnId>,
 }
 
-/// One chat.
+/// A chat, and the actor who writes in it.
+pub(super) type Place = (i64, String);
+
+/// One person in one chat.
 #[derive(Default)]
 pub(super) struct Chat {
     work: VecDeque<Work>,
-    /// Whether a thread carries its work out.
+    /// Whether a thread carries it out.
     is_busy: bool,
-    /// Whose turn runs, and what stops it.
-    running: Option<(String, CancelFlag)>,
+    /// What stops the turn that runs.
+    running: Option<CancelFlag>,
     /// Whether that turn waits for a button.
     pub is_asking: bool,
 }
@@ -52,19 +56,15 @@ pub(super) struct Chat {
 impl Chat {
     /// Ends what runs, so that its thread comes back.
     pub(super) fn leave(&self) {
-        if let Some((_, running)) = &self.running {
+        if let Some(running) = &self.running {
             running.cancel();
         }
     }
 
-    /// Stops the turn that runs, where it is this person's, or this person is the host; whether there was one.
-    pub(super) fn stop(&self, instance: &Instance) -> bool {
-        let is_theirs = |(whose, _): &(String, CancelFlag)| !instance.is_guest() || *whose == instance.actor;
-        let stops = self.running.as_ref().is_some_and(is_theirs);
-        if stops {
-            self.leave();
-        }
-        stops
+    /// Stops the turn that runs; whether there was one.
+    pub(super) fn stop(&self) -> bool {
+        self.leave();
+        self.running.is_some()
     }
 }
 
@@ -81,46 +81,43 @@ enum Came {
 impl Bot {
     /// Gives work to its chat, whose thread begins when it has none.
     pub(super) fn hand_over<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, work: Work) {
-        let id = work.message.chat.id;
+        let place = (work.message.chat.id, work.actor.clone());
         let mut chats = self.chats();
-        let chat = chats.entry(id).or_default();
-        let instance = self.of(&work.actor, work.message.from.as_ref());
-        let (is_asking, update) = (chat.is_asking, work.update);
+        let chat = chats.entry(place.clone()).or_default();
+        let said = Said { update: work.update, message: &work.message.clone(), text: String::new() };
         chat.work.push_back(work);
+        let is_asking = chat.is_asking;
         if !chat.is_busy {
-            let thread = std::thread::Builder::new().name(format!("telegram{id}")).stack_size(STACK_BYTES);
-            chat.is_busy = thread.spawn_scoped(scope, move || self.work(id)).is_ok();
+            let thread = std::thread::Builder::new().name(format!("telegram{}", place.0)).stack_size(STACK_BYTES);
+            let place = place.clone();
+            chat.is_busy = thread.spawn_scoped(scope, move || self.work(&place)).is_ok();
         }
         drop(chats);
         if is_asking {
-            self.say_what_waits(&instance, id, update);
+            let instance = self.of(&place.1, said.message.from.as_ref());
+            // It waits until a button is pressed.
+            let text = self.told(&instance, "telegram.answer_first", &json!({}));
+            self.notice(&instance, &said, "waits", text);
         }
     }
 
-    /// A sentence after a question with buttons waits until they are pressed; the person is told so.
-    fn say_what_waits(&self, instance: &Instance, chat: i64, update: EventId) {
-        let text = self.told(instance, "telegram.answer_first", &json!({}));
-        let message = outbox::Message {
-            address: chat.to_string(),
-            purpose: "notice",
-            text,
-            for_event: Some(update),
-            key: "waits".to_owned(),
-            ..outbox::Message::default()
-        };
+    /// Says something on the way to what settles a message.
+    pub(super) fn notice(&self, instance: &Instance, said: &Said<'_>, key: &str, text: String) {
+        let (for_event, key) = (Some(said.update), key.to_owned());
+        let message = outbox::Message { for_event, key, ..back(said, "notice", text) };
         if let Err(error) = outbox::record(instance, vec![message.draft(instance, CHANNEL)]) {
             tracing::warn!(%error, "a notice is not said");
         }
     }
 
-    /// Carries out what a chat has to do until there is nothing left.
-    fn work(&self, id: i64) {
+    /// Carries out what is to do for a person in a chat until there is nothing left.
+    fn work(&self, place: &Place) {
         loop {
             let work = {
                 let mut chats = self.chats();
-                let Some(chat) = chats.get_mut(&id) else { return };
+                let Some(chat) = chats.get_mut(place) else { return };
                 let Some(work) = chat.work.pop_front().filter(|_| !self.is_leaving()) else {
-                    chats.remove(&id);
+                    chats.remove(place);
                     return;
                 };
                 work
@@ -129,7 +126,7 @@ impl Bot {
                 // It stays on record as not settled: the next start tries it again.
                 tracing::error!(%error, "a message is not answered");
             }
-            if let Some(chat) = self.chats().get_mut(&id) {
+            if let Some(chat) = self.chats().get_mut(place) {
                 (chat.running, chat.is_asking) = (None, false);
             }
         }
@@ -241,8 +238,8 @@ impl Bot {
     fn person<'a>(&'a self, instance: &'a Instance, work: &'a Work) -> Result<(CancelFlag, Keyboard<'a>), EngineError> {
         let cancel = CancelFlag::new().map_err(EngineError::Settle)?;
         let chat = work.message.chat.id;
-        if let Some(chat) = self.chats().get_mut(&chat) {
-            chat.running = Some((instance.actor.clone(), cancel.clone()));
+        if let Some(chat) = self.chats().get_mut(&(chat, instance.actor.clone())) {
+            chat.running = Some(cancel.clone());
         }
         let turn = work.turn.unwrap_or_else(|| turn_of(work.update));
         let shown = Shown::begin(self, chat, turn, instance);
@@ -296,6 +293,16 @@ impl Bot {
         outbox::record(&instance, vec![message.draft(&instance, CHANNEL)])?;
         Ok(())
     }
+}
+
+/// Whether a question of somebody else is open in a chat.
+pub(super) fn is_waiting_for_others(instance: &Instance, address: &str) -> Result<bool, EngineError> {
+    for id in open_questions(instance) {
+        if instance.actor_of(id) != instance.actor && is_of(instance, &engine::folded(instance, id)?, address) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The turn that waits for an answer in a chat.

@@ -1,7 +1,7 @@
 //! Telegram: each update is an event before it is confirmed, each message an intent with a receipt.
 //!
-//! One thread asks for updates, one sends what is to be said, and each chat in which something is asked has one for its
-//! turns, in order. All that must not be lost is in the log: whoever starts next goes on where this process ended.
+//! One thread asks for updates, one sends what is to be said, and each person who asks something in a chat has
+//! one for their turns there, in order. All that must not be lost is in the log: whoever starts next goes on where this process ended.
 
 mod chats;
 mod client;
@@ -31,7 +31,7 @@ use serde_json::Value;
 use super::outbox;
 use crate::instance::{Instance, InstanceError, now};
 use crate::service::{Around, Service};
-use chats::Chat;
+use chats::{Chat, Place};
 pub use client::{Client, TelegramError, is_token};
 pub use link::{Link, link};
 pub(crate) use person::question;
@@ -59,7 +59,8 @@ struct Bot {
     me: Me,
     /// The key that buttons are derived with.
     button_key: [u8; 32],
-    chats: Mutex<BTreeMap<i64, Chat>>,
+    /// What each person has under way in each chat.
+    chats: Mutex<BTreeMap<Place, Chat>>,
     /// Whether the token is refused: then nothing is sent.
     is_refused: AtomicBool,
     /// Updates that some thread of this process has.
@@ -148,7 +149,7 @@ impl Around {
 }
 
 impl Bot {
-    fn chats(&self) -> MutexGuard<'_, BTreeMap<i64, Chat>> {
+    fn chats(&self) -> MutexGuard<'_, BTreeMap<Place, Chat>> {
         self.chats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -35,10 +35,12 @@ impl Bot {
             let updates = match self.until_leaving(self.client.get_updates(offset, wait)) {
                 None => return,
                 Some(Ok(updates)) => updates,
-                Some(Err(error)) => match self.recovers(error, &mut pause) {
-                    true => continue,
-                    false => return,
-                },
+                Some(Err(error)) => {
+                    if self.recovers(error, &mut pause) {
+                        continue;
+                    }
+                    return;
+                }
             };
             if let Err(error) = self.take(&updates) {
                 let link =
