@@ -11,8 +11,8 @@ use metnos_projections::machines::turn::{Phase, Turn};
 use metnos_projections::views::turns::Summary;
 use serde_json::{Map, Value, json};
 
-use super::documents::with_paths;
 use super::inbound::{Said, back, turn_of};
+use super::mentions::{below, with_paths};
 use super::person::Keyboard;
 use super::shown::Shown;
 use super::wire::Message;
@@ -185,20 +185,19 @@ impl Bot {
 
     /// Begins what a message asks for: the answer to a question that is open, or a turn.
     fn begun(&self, instance: &Instance, work: &Work, said: &Said<'_>) -> Result<Came, EngineError> {
-        let mut text = said.text.trim().to_owned();
+        let (mut text, folder) = (said.text.trim().to_owned(), instance.own_folder());
         if work.message.file().is_some() {
             match self.received(instance, said)? {
-                Some(Ok(path)) if text.is_empty() => {
-                    let told = self.told(instance, "telegram.file_kept", &json!({ "path": path }));
-                    return Ok(Came::Said("document", told));
+                Some(Ok(document)) if text.is_empty() => {
+                    return Ok(Came::Said("document", document.told(self, instance)));
                 }
-                Some(Ok(path)) => text = format!("{text} {path}"),
+                Some(Ok(document)) => text = below(&document, &text),
                 Some(Err(told)) => return Ok(Came::Said("failed", told)),
                 None => return Ok(Came::Nowhere),
             }
+        } else {
+            text = with_paths(instance, &text, &folder)?;
         }
-        let folder = instance.own_folder();
-        let text = with_paths(instance, &text, &folder);
         let (cancel, person) = self.person(instance, work)?;
         let address = work.message.chat.id.to_string();
         let request = Request {

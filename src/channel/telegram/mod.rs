@@ -10,6 +10,7 @@ mod documents;
 mod inbound;
 mod keys;
 mod link;
+mod mentions;
 mod person;
 mod poll;
 mod presses;
