@@ -11,7 +11,7 @@ use metnos_projections::machines::turn::{Phase, Turn};
 use metnos_projections::views::turns::Summary;
 use serde_json::{Map, Value, json};
 
-use super::inbound::{Said, back, turn_of};
+use super::inbound::{Done, Said, back, is_stop, turn_of};
 use super::mentions::{below, with_paths};
 use super::person::Keyboard;
 use super::shown::Shown;
@@ -185,19 +185,15 @@ impl Bot {
 
     /// Begins what a message asks for: the answer to a question that is open, or a turn.
     fn begun(&self, instance: &Instance, work: &Work, said: &Said<'_>) -> Result<Came, EngineError> {
-        let (mut text, folder) = (said.text.trim().to_owned(), instance.own_folder());
-        if work.message.file().is_some() {
-            match self.received(instance, said)? {
-                Some(Ok(document)) if text.is_empty() => {
-                    return Ok(Came::Said("document", document.told(self, instance)));
-                }
-                Some(Ok(document)) => text = below(&document, &text),
-                Some(Err(told)) => return Ok(Came::Said("failed", told)),
-                None => return Ok(Came::Nowhere),
+        let folder = instance.own_folder();
+        let text = if work.message.file().is_some() {
+            match self.with_file(instance, said)? {
+                Ok(text) => text,
+                Err(came) => return Ok(came),
             }
         } else {
-            text = with_paths(instance, &text, &folder)?;
-        }
+            with_paths(instance, said.text.trim(), &folder)?
+        };
         let (cancel, person) = self.person(instance, work)?;
         let address = work.message.chat.id.to_string();
         let request = Request {
@@ -231,6 +227,36 @@ impl Bot {
             }
         }
         engine::run(instance, &person, cancel, &request).map(ended)
+    }
+
+    /// Keeps the file of a message: the text that speaks of it, or what came of it already.
+    fn with_file(&self, instance: &Instance, said: &Said<'_>) -> Result<Result<String, Came>, EngineError> {
+        let text = said.text.trim();
+        let Some(received) = self.received(instance, said)? else { return Ok(Err(Came::Nowhere)) };
+        if is_command(text) {
+            // It is no request about the file.
+            let told = received.map_or_else(|told| told, |document| document.told(self, instance));
+            return Ok(self.commanded(instance, said, told)?.map_or_else(|| Ok(text.to_owned()), Err));
+        }
+        Ok(match received {
+            Ok(document) if text.is_empty() => Err(Came::Said("document", document.told(self, instance))),
+            Ok(document) => Ok(below(&document, text)),
+            Err(told) => Err(Came::Said("failed", told)),
+        })
+    }
+
+    /// Carries out the command below a file, which is told of first; `None` where a turn does that.
+    fn commanded(&self, instance: &Instance, said: &Said<'_>, told: String) -> Result<Option<Came>, EngineError> {
+        // It stopped what there was as soon as it came.
+        let done = if is_stop(&said.text) { Done::Silently } else { self.command(instance, said)? };
+        Ok(match done {
+            Done::Told(text) => Some(Came::Said("document", format!("{told}\n\n{text}"))),
+            Done::Silently => Some(Came::Said("document", told)),
+            Done::ByTurn | Done::Nothing => {
+                self.notice(instance, said, "kept", told);
+                None
+            }
+        })
     }
 
     /// The person of a turn, and what stops it.
@@ -354,6 +380,11 @@ fn ended(turn: Turn) -> Came {
         }
         _ => Came::Nowhere,
     }
+}
+
+/// Whether a text is a command, and neither a sentence nor a path.
+fn is_command(text: &str) -> bool {
+    is_stop(text) || !matches!(line(text), Line::Sentence(_))
 }
 
 /// Whether an answer is a table or somebody's text, whose lines mean something.

@@ -235,6 +235,8 @@ pub(super) struct Press {
 pub(super) enum Update {
     /// A message.
     Message(Box<Message>),
+    /// A message that its writer changed afterwards, as it is now.
+    Edited(Box<Message>),
     /// A pressed button.
     Press(Box<Press>),
     /// Anything else, by its name.
@@ -253,6 +255,9 @@ impl Update {
         if let Some(message) = part("message").and_then(|part| Message::deserialize(part).ok()) {
             return Self::Message(Box::new(message));
         }
+        if let Some(message) = part("edited_message").and_then(|part| Message::deserialize(part).ok()) {
+            return Self::Edited(Box::new(message));
+        }
         if let Some(press) = part("callback_query").and_then(|part| Press::deserialize(part).ok()) {
             return Self::Press(Box::new(press));
         }
@@ -264,6 +269,7 @@ impl Update {
     pub(super) fn kind(&self) -> String {
         match self {
             Self::Message(_) => "message".to_owned(),
+            Self::Edited(_) => "edited_message".to_owned(),
             Self::Press(_) => "callback_query".to_owned(),
             Self::Other(name) => name.chars().take(64).collect(),
         }
@@ -272,7 +278,7 @@ impl Update {
     /// The chat that it comes from.
     pub(super) fn chat(&self) -> Option<i64> {
         match self {
-            Self::Message(message) => Some(message.chat.id),
+            Self::Message(message) | Self::Edited(message) => Some(message.chat.id),
             Self::Press(press) => press
                 .message
                 .as_ref()
