@@ -12,6 +12,7 @@ use metnos_log::{Reader, Recorded, chain};
 use metnos_projections::machines::actors::Actors;
 use metnos_projections::machines::catalog::Catalog;
 use metnos_projections::machines::channels::Channels;
+use metnos_projections::machines::documents::Documents;
 use metnos_projections::machines::mnestome::Mnestome;
 use metnos_projections::machines::schedules::Schedules;
 use metnos_projections::projection::Projection;
@@ -77,6 +78,8 @@ projections! {
     actors: Actors,
     /// What came over channels and what is to be said there.
     channels: Channels,
+    /// The files that people sent.
+    documents: Documents,
     /// What went into what.
     mnestome: Mnestome,
     /// The monthly states that were taken.

@@ -80,5 +80,7 @@ mod telegram_floods;
 mod telegram_kills;
 #[path = "household/telegram_peers.rs"]
 mod telegram_peers;
+#[path = "household/telegram_refused.rs"]
+mod telegram_refused;
 #[path = "household/telegram_waits.rs"]
 mod telegram_waits;

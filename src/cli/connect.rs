@@ -131,6 +131,7 @@ fn refused(error: &TelegramError) -> Failure {
     let hint = match error {
         TelegramError::Token => "copy it from @BotFather: printf %s TOKEN | metnos connect telegram",
         TelegramError::Conflict { .. } => "stop the other program that uses this bot",
+        TelegramError::Odd(_) => "look at the token and at telegram.base_url, then try again",
         TelegramError::Unreachable(_)
         | TelegramError::Broken(_)
         | TelegramError::TooMany(_)

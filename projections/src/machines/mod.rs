@@ -3,6 +3,7 @@
 pub mod actors;
 pub mod catalog;
 pub mod channels;
+pub mod documents;
 pub mod mnestome;
 pub mod schedules;
 pub mod turn;

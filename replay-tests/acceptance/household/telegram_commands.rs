@@ -153,3 +153,77 @@ fn a_group_that_grows_keeps_its_answers_and_its_questions() {
     let log = home.run(["--json", "log", "tail", "-n", "500"]).out;
     assert_eq!(log.matches("\"address_moved\"").count(), 1, "{log}");
 }
+
+#[test]
+fn a_message_that_is_changed_gets_one_plain_line() {
+    let talk = Talk::begin();
+    let api = &talk.api;
+    talk.says("/start", "Eccomi");
+    let mut message = api.message(HOST, HOST, "private");
+    message["text"] = "che ore sono".into();
+    let from = api.count();
+    api.update(json!({ "message": message }));
+    api.said(from, HOST, "Ora:");
+    for text in ["che giorno è oggi", "che ore sono adesso"] {
+        message["text"] = text.into();
+        message["edit_date"] = 1_790_000_100.into();
+        api.update(json!({ "edited_message": message }));
+    }
+    // A place that moves along is no message that was changed, and neither is what others say among themselves.
+    let mut moves = api.message(HOST, HOST, "private");
+    moves["location"] = json!({ "latitude": 45.4, "longitude": 9.2 });
+    api.update(json!({ "edited_message": moves }));
+    let mut shared = api.message(GROUP, HOST, "group");
+    shared["text"] = "ciao a tutti".into();
+    api.update(json!({ "edited_message": shared }));
+    talk.says("/whoami", "Qui sei");
+    api.is_drained();
+    let said: Vec<String> = api.state().sent.iter().skip(from + 1).map(|sent| sent.text.clone()).collect();
+    assert_eq!(said, ["Leggo solo i messaggi nuovi: mandalo di nuovo, per favore.", "Qui sei owner."]);
+    talk.ends();
+}
+
+#[test]
+fn a_command_below_a_file_is_carried_out_and_the_file_is_kept() {
+    let talk = Talk::begin();
+    let api = &talk.api;
+    talk.says("/start", "Eccomi");
+    let file = talk.home.file("a.txt", "one\n");
+    let asked = talk.hears(HOST, "cancella il file a.txt");
+    let from = api.count();
+    api.presses(HOST, &asked, &asked.keys[0].1);
+    api.said(from, HOST, "cestino");
+    assert!(!file.exists());
+    let from = api.count();
+    api.sends(HOST, "r.csv", b"a\n1\n", Some("/annulla"));
+    api.said(from, HOST, "inbox/r.csv");
+    let asked = api.asked(from, HOST);
+    assert!(!asked.text.contains("r.csv"), "{}", asked.text);
+    // It stops at once what waits for a button, though its turn comes after.
+    let from = api.count();
+    api.sends(HOST, "s.csv", b"b\n1\n", Some("/ferma"));
+    api.said(from, HOST, "inbox/s.csv");
+    let press = api.presses(HOST, &asked, &asked.keys[0].1);
+    assert_eq!(api.answer_to(&press), "È troppo tardi per questa risposta. Chiedimelo di nuovo.");
+    assert!(!file.exists());
+    let from = api.count();
+    api.sends(HOST, "t.csv", b"c\n1\n", Some("/chisono"));
+    assert!(api.said(from, HOST, "inbox/t.csv").text.ends_with("Qui sei owner."));
+    talk.ends();
+}
+
+#[test]
+fn a_code_that_is_shown_to_others_gets_one_plain_line() {
+    let talk = Talk::begin();
+    let api = &talk.api;
+    talk.says("/start", "Eccomi");
+    for text in ["PAIR.AAAA.BBBB", "il codice è PAIR.AAAA.BBBB", "@metnos_test_bot PAIR.AAAA.BBBB"] {
+        let mut message = api.message(GROUP, HOST, "group");
+        message["text"] = text.into();
+        let from = api.count();
+        api.update(json!({ "message": message }));
+        let said = api.said(from, GROUP, "").text;
+        assert_eq!(said, "Manda il codice solo a me, in una chat dove non c'è nessun altro.");
+    }
+    talk.ends();
+}

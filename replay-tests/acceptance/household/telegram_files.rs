@@ -55,9 +55,9 @@ fn a_file_with_an_odd_name_is_kept_under_a_plain_one() {
     let long = "è".repeat(125) + ".txt";
     assert_eq!(long.len(), 254);
     for (name, plain) in [
-        ("...", "file"),
-        ("../../..", "file-2"),
-        ("/", "file-3"),
+        ("...", "document-N.bin"),
+        ("../../..", "document-N.bin"),
+        ("/", "document-N.bin"),
         (".bashrc", "bashrc"),
         ("a\u{202e}gpj.exe", "a_gpj.exe"),
         ("con\nto.csv", "con_to.csv"),
@@ -65,8 +65,9 @@ fn a_file_with_an_odd_name_is_kept_under_a_plain_one() {
     ] {
         let from = talk.api.count();
         talk.api.sends(HOST, name, name.as_bytes(), None);
+        let number = talk.api.state().given.last().unwrap()["message"]["message_id"].to_string();
         let said = talk.answers(from, HOST).text;
-        let path = inbox(&talk).join(plain);
+        let path = inbox(&talk).join(plain.replace('N', &number));
         assert!(said.starts_with(&format!("Tengo il file come {}. ", path.display())), "{name:?}: {said}");
         assert_eq!(std::fs::read(&path).unwrap(), name.as_bytes());
     }
@@ -150,4 +151,64 @@ fn an_update_twice_is_one_file_and_an_album_is_each_of_its_own() {
     let home = talk.ends();
     let log = home.run(["--json", "log", "tail", "-n", "500"]).out;
     assert_eq!(log.matches("\"document_received\"").count(), 4, "{log}");
+}
+
+/// A document without a name was kept as «file», which every later sentence with that word then spoke of; others were
+/// called «tomorrow» or «8».
+#[test]
+fn no_word_of_a_sentence_is_taken_for_a_file_that_was_sent() {
+    let talk = Talk::begin();
+    let api = &talk.api;
+    talk.says("/start", "Eccomi");
+    talk.home.file("notes.txt", "mine\n");
+    let id = api.stores(b"a\n1\n");
+    let from = api.count();
+    api.writes_with(
+        HOST,
+        &json!({ "document": { "file_id": id, "file_unique_id": id, "mime_type": "text/csv", "file_size": 4 } }),
+    );
+    let number = api.state().given.last().unwrap()["message"]["message_id"].to_string();
+    let name = format!("document-{number}.csv");
+    api.said(from, HOST, &format!("Chiedimi pure qualcosa usando il suo nome: {name}"));
+    for name in ["file", "notes", "8", "inbox"] {
+        let from = api.count();
+        api.sends(HOST, name, name.as_bytes(), None);
+        api.said(from, HOST, &format!("usando il suo nome tra virgolette: «{name}»."));
+    }
+    talk.says("leggi il file notes.txt", "mine");
+    talk.says(&format!("quante righe ci sono in {name}"), "2");
+    talk.says("leggi «notes»", "notes");
+    let asked = talk.hears(HOST, "ogni giorno alle 8 leggi il file notes.txt").text;
+    assert!(asked.contains("alle 08:00") && !asked.contains("inbox/"), "{asked}");
+    talk.ends();
+}
+
+/// Asked about by the name that the sender gave, in quotes or not; of several of one name the newest is meant.
+#[test]
+fn a_file_goes_by_the_name_that_its_sender_gave() {
+    let talk = Talk::begin();
+    let api = &talk.api;
+    talk.says("/start", "Eccomi");
+    let sends = |name: &str, bytes: &[u8], caption: Option<&str>| {
+        let from = api.count();
+        api.sends(HOST, name, bytes, caption);
+        talk.answers(from, HOST).text
+    };
+    sends("my report (1).txt", b"first\n", None);
+    sends("perché no.txt", b"second\n", None);
+    for asked in ["leggi my report (1).txt", "leggi \"my report (1).txt\"", "leggi my_report__1.txt"] {
+        talk.says(asked, "first");
+    }
+    talk.says("leggi perché no.txt", "second");
+    talk.says("leggi «perché no.txt»", "second");
+    // What is written below a file is about that one, though another has its name.
+    assert_eq!(sends("r.txt", b"older\n", Some("leggi r.txt")), "older\n");
+    assert_eq!(sends("r.txt", b"newer\n", Some("leggi r.txt")), "newer\n");
+    talk.says("leggi r.txt", "newer");
+    // The first one, sent again, is the newest.
+    sends("r.txt", b"older\n", None);
+    talk.says("leggi r.txt", "older");
+    talk.home.file("r.txt", "own\n");
+    talk.says("leggi r.txt", "own");
+    talk.ends();
 }

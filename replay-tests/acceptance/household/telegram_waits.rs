@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::bot_api::{BotApi, TOKEN};
 use super::daemon::Daemon;
 use super::telegram::{GUEST, HOST, Talk, home_at};
@@ -231,5 +233,38 @@ fn a_task_asks_in_the_chat_before_it_changes_anything() {
     let history = talk.home.run(["--json", "schedule", "history", "1"]).json();
     let outcomes: Vec<_> = history["history"].as_array().unwrap().iter().map(|line| &line["outcome"]).collect();
     assert_eq!(outcomes, ["done"]);
+    talk.ends();
+}
+
+/// The guest was told to press a button that is not theirs, and waited for it; what they stopped was the host's.
+#[test]
+fn in_a_group_nobody_waits_for_anothers_answer_nor_stops_it() {
+    const GROUP: i64 = -77;
+    let talk = Talk::begin();
+    let api = &talk.api;
+    talk.says("/start", "Eccomi");
+    talk.knows("Anna", GUEST);
+    let file = talk.home.file("a.txt", "one\n");
+    let writes = |person: i64, text: &str| {
+        let mut message = api.message(GROUP, person, "group");
+        message["text"] = text.into();
+        let from = api.count();
+        api.update(json!({ "message": message }));
+        from
+    };
+    let asked = api.asked(writes(HOST, "@metnos_test_bot cancella il file a.txt"), GROUP);
+    api.said(writes(GUEST, "@metnos_test_bot che ore sono"), GROUP, "Ora:");
+    api.said(writes(GUEST, "/stop"), GROUP, "Di tuo qui non è in corso nulla. Ciò che ha chiesto un'altra persona");
+    api.said(writes(HOST, "@metnos_test_bot che giorno è oggi"), GROUP, "Prima mi serve la tua risposta");
+    let from = api.count();
+    let press = api.presses(HOST, &asked, &asked.keys[0].1);
+    assert_eq!(api.answer_to(&press), "Sì, lo faccio.");
+    api.said(from, GROUP, "cestino");
+    assert!(!file.exists());
+    // A question that a turn ended with, too.
+    api.said(writes(HOST, "@metnos_test_bot leggi il file"), GROUP, "Quale file");
+    api.said(writes(GUEST, "/ferma"), GROUP, "Di tuo qui non è in corso nulla.");
+    api.said(writes(HOST, "/ferma"), GROUP, "Ho ritirato la domanda.");
+    api.said(writes(GUEST, "/ferma"), GROUP, "Qui non è in corso nulla da fermare.");
     talk.ends();
 }

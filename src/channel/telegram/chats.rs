@@ -1,4 +1,5 @@
-//! The turns of one chat: one after the other on a thread of their own, each from where its events leave it.
+//! The turns of one person in one chat: one after the other on a thread of their own, each from where its events leave it.
+//! In a group nobody waits for somebody else's answer.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -10,8 +11,8 @@ use metnos_projections::machines::turn::{Phase, Turn};
 use metnos_projections::views::turns::Summary;
 use serde_json::{Map, Value, json};
 
-use super::documents::with_paths;
-use super::inbound::{Said, back, turn_of};
+use super::inbound::{Done, Said, back, is_stop, turn_of};
+use super::mentions::{below, with_paths};
 use super::person::Keyboard;
 use super::shown::Shown;
 use super::wire::Message;
@@ -37,14 +38,17 @@ pub(super) struct Work {
     pub turn: Option<TurnId>,
 }
 
-/// One chat.
+/// A chat, and the actor who writes in it.
+pub(super) type Place = (i64, String);
+
+/// One person in one chat.
 #[derive(Default)]
 pub(super) struct Chat {
     work: VecDeque<Work>,
-    /// Whether a thread carries its work out.
+    /// Whether a thread carries it out.
     is_busy: bool,
-    /// Whose turn runs, and what stops it.
-    running: Option<(String, CancelFlag)>,
+    /// What stops the turn that runs.
+    running: Option<CancelFlag>,
     /// Whether that turn waits for a button.
     pub is_asking: bool,
 }
@@ -52,19 +56,15 @@ pub(super) struct Chat {
 impl Chat {
     /// Ends what runs, so that its thread comes back.
     pub(super) fn leave(&self) {
-        if let Some((_, running)) = &self.running {
+        if let Some(running) = &self.running {
             running.cancel();
         }
     }
 
-    /// Stops the turn that runs, where it is this person's, or this person is the host; whether there was one.
-    pub(super) fn stop(&self, instance: &Instance) -> bool {
-        let is_theirs = |(whose, _): &(String, CancelFlag)| !instance.is_guest() || *whose == instance.actor;
-        let stops = self.running.as_ref().is_some_and(is_theirs);
-        if stops {
-            self.leave();
-        }
-        stops
+    /// Stops the turn that runs; whether there was one.
+    pub(super) fn stop(&self) -> bool {
+        self.leave();
+        self.running.is_some()
     }
 }
 
@@ -81,49 +81,46 @@ enum Came {
 impl Bot {
     /// Gives work to its chat, whose thread begins when it has none.
     pub(super) fn hand_over<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, work: Work) {
-        let id = work.message.chat.id;
+        let place = (work.message.chat.id, work.actor.clone());
         let mut chats = self.chats();
-        let chat = chats.entry(id).or_default();
-        let instance = self.of(&work.actor, work.message.from.as_ref());
-        let (is_asking, update) = (chat.is_asking, work.update);
+        let chat = chats.entry(place.clone()).or_default();
+        let said = Said { update: work.update, message: &work.message.clone(), text: String::new() };
         chat.work.push_back(work);
+        let is_asking = chat.is_asking;
         if !chat.is_busy {
-            let thread = std::thread::Builder::new().name(format!("telegram{id}")).stack_size(STACK_BYTES);
-            chat.is_busy = thread.spawn_scoped(scope, move || self.work(id)).is_ok();
+            let thread = std::thread::Builder::new().name(format!("telegram{}", place.0)).stack_size(STACK_BYTES);
+            let place = place.clone();
+            chat.is_busy = thread.spawn_scoped(scope, move || self.work(&place)).is_ok();
         }
         drop(chats);
         if is_asking {
-            self.say_what_waits(&instance, id, update);
+            let instance = self.of(&place.1, said.message.from.as_ref());
+            // It waits until a button is pressed.
+            let text = self.told(&instance, "telegram.answer_first", &json!({}));
+            self.notice(&instance, &said, "waits", text);
         }
     }
 
-    /// A sentence after a question with buttons waits until they are pressed; the person is told so.
-    fn say_what_waits(&self, instance: &Instance, chat: i64, update: EventId) {
-        if instance.projected().channels.get(CHANNEL).is_crowded(&chat.to_string()) {
+    /// Says something on the way to what settles a message.
+    pub(super) fn notice(&self, instance: &Instance, said: &Said<'_>, key: &str, text: String) {
+        if instance.projected().channels.get(CHANNEL).is_crowded(&said.message.chat.id.to_string()) {
             return;
         }
-        let text = self.told(instance, "telegram.answer_first", &json!({}));
-        let message = outbox::Message {
-            address: chat.to_string(),
-            purpose: "notice",
-            text,
-            for_event: Some(update),
-            key: "waits".to_owned(),
-            ..outbox::Message::default()
-        };
+        let (for_event, key) = (Some(said.update), key.to_owned());
+        let message = outbox::Message { for_event, key, ..back(said, "notice", text) };
         if let Err(error) = outbox::record(instance, vec![message.draft(instance, CHANNEL)]) {
             tracing::warn!(%error, "a notice is not said");
         }
     }
 
-    /// Carries out what a chat has to do until there is nothing left.
-    fn work(&self, id: i64) {
+    /// Carries out what is to do for a person in a chat until there is nothing left.
+    fn work(&self, place: &Place) {
         loop {
             let work = {
                 let mut chats = self.chats();
-                let Some(chat) = chats.get_mut(&id) else { return };
+                let Some(chat) = chats.get_mut(place) else { return };
                 let Some(work) = chat.work.pop_front().filter(|_| !self.is_leaving()) else {
-                    chats.remove(&id);
+                    chats.remove(place);
                     return;
                 };
                 work
@@ -132,7 +129,7 @@ impl Bot {
                 // It stays on record as not settled: the next start tries it again.
                 tracing::error!(%error, "a message is not answered");
             }
-            if let Some(chat) = self.chats().get_mut(&id) {
+            if let Some(chat) = self.chats().get_mut(place) {
                 (chat.running, chat.is_asking) = (None, false);
             }
         }
@@ -199,20 +196,15 @@ impl Bot {
 
     /// Begins what a message asks for: the answer to a question that is open, or a turn.
     fn begun(&self, instance: &Instance, work: &Work, said: &Said<'_>) -> Result<Came, EngineError> {
-        let mut text = said.text.trim().to_owned();
-        if work.message.file().is_some() {
-            match self.received(instance, said)? {
-                Some(Ok(path)) if text.is_empty() => {
-                    let told = self.told(instance, "telegram.file_kept", &json!({ "path": path }));
-                    return Ok(Came::Said("document", told));
-                }
-                Some(Ok(path)) => text = format!("{text} {path}"),
-                Some(Err(told)) => return Ok(Came::Said("failed", told)),
-                None => return Ok(Came::Nowhere),
-            }
-        }
         let folder = instance.own_folder();
-        let text = with_paths(instance, &text, &folder);
+        let text = if work.message.file().is_some() {
+            match self.with_file(instance, said)? {
+                Ok(text) => text,
+                Err(came) => return Ok(came),
+            }
+        } else {
+            with_paths(instance, said.text.trim(), &folder)?
+        };
         let (cancel, person) = self.person(instance, work)?;
         let address = work.message.chat.id.to_string();
         let request = Request {
@@ -248,12 +240,42 @@ impl Bot {
         engine::run(instance, &person, cancel, &request).map(ended)
     }
 
+    /// Keeps the file of a message: the text that speaks of it, or what came of it already.
+    fn with_file(&self, instance: &Instance, said: &Said<'_>) -> Result<Result<String, Came>, EngineError> {
+        let text = said.text.trim();
+        let Some(received) = self.received(instance, said)? else { return Ok(Err(Came::Nowhere)) };
+        if is_command(text) {
+            // It is no request about the file.
+            let told = received.map_or_else(|told| told, |document| document.told(self, instance));
+            return Ok(self.commanded(instance, said, told)?.map_or_else(|| Ok(text.to_owned()), Err));
+        }
+        Ok(match received {
+            Ok(document) if text.is_empty() => Err(Came::Said("document", document.told(self, instance))),
+            Ok(document) => Ok(below(&document, text)),
+            Err(told) => Err(Came::Said("failed", told)),
+        })
+    }
+
+    /// Carries out the command below a file, which is told of first; `None` where a turn does that.
+    fn commanded(&self, instance: &Instance, said: &Said<'_>, told: String) -> Result<Option<Came>, EngineError> {
+        // It stopped what there was as soon as it came.
+        let done = if is_stop(&said.text) { Done::Silently } else { self.command(instance, said)? };
+        Ok(match done {
+            Done::Told(text) => Some(Came::Said("document", format!("{told}\n\n{text}"))),
+            Done::Silently => Some(Came::Said("document", told)),
+            Done::ByTurn | Done::Nothing => {
+                self.notice(instance, said, "kept", told);
+                None
+            }
+        })
+    }
+
     /// The person of a turn, and what stops it.
     fn person<'a>(&'a self, instance: &'a Instance, work: &'a Work) -> Result<(CancelFlag, Keyboard<'a>), EngineError> {
         let cancel = CancelFlag::new().map_err(EngineError::Settle)?;
         let chat = work.message.chat.id;
-        if let Some(chat) = self.chats().get_mut(&chat) {
-            chat.running = Some((instance.actor.clone(), cancel.clone()));
+        if let Some(chat) = self.chats().get_mut(&(chat, instance.actor.clone())) {
+            chat.running = Some(cancel.clone());
         }
         let turn = work.turn.unwrap_or_else(|| turn_of(work.update));
         let shown = Shown::begin(self, chat, turn, instance);
@@ -309,6 +331,16 @@ impl Bot {
     }
 }
 
+/// Whether a question of somebody else is open in a chat.
+pub(super) fn is_waiting_for_others(instance: &Instance, address: &str) -> Result<bool, EngineError> {
+    for id in open_questions(instance) {
+        if instance.actor_of(id) != instance.actor && is_of(instance, &engine::folded(instance, id)?, address) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The turn that waits for an answer in a chat.
 pub(super) fn waiting(instance: &Instance, address: &str) -> Result<Option<Turn>, EngineError> {
     for id in open_questions(instance).into_iter().rev() {
@@ -359,6 +391,11 @@ fn ended(turn: Turn) -> Came {
         }
         _ => Came::Nowhere,
     }
+}
+
+/// Whether a text is a command, and neither a sentence nor a path.
+fn is_command(text: &str) -> bool {
+    is_stop(text) || !matches!(line(text), Line::Sentence(_))
 }
 
 /// Whether an answer is a table or somebody's text, whose lines mean something.

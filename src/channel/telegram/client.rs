@@ -40,6 +40,9 @@ pub enum TelegramError {
     /// The token is wrong, or was revoked.
     #[error("Telegram does not know this token")]
     Token,
+    /// It answers as if there were no such thing: a wrong address, something in between, or a token that it cannot read.
+    #[error("Telegram answers oddly: {0}")]
+    Odd(String),
     /// Another program asks for this bot's news.
     #[error("another copy asks Telegram for the news of this bot")]
     Conflict {
@@ -313,7 +316,8 @@ async fn result(response: Response) -> Result<Value, TelegramError> {
     let description = envelope.as_ref().and_then(|envelope| envelope.description.clone());
     let described = || description.clone().unwrap_or_else(|| status.to_string());
     match status {
-        StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND => Err(TelegramError::Token),
+        StatusCode::UNAUTHORIZED => Err(TelegramError::Token),
+        StatusCode::NOT_FOUND => Err(TelegramError::Odd(described())),
         StatusCode::CONFLICT => Err(TelegramError::Conflict { is_webhook: described().contains("webhook") }),
         StatusCode::FORBIDDEN => Err(TelegramError::Blocked(described())),
         StatusCode::TOO_MANY_REQUESTS => {

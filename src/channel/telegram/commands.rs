@@ -7,7 +7,7 @@ use metnos_projections::messages::Language;
 use metnos_projections::views::turns::Summary;
 use serde_json::json;
 
-use super::chats::waiting;
+use super::chats::{Chat, Place, is_waiting_for_others, waiting};
 use super::inbound::Said;
 use super::{Bot, CHANNEL};
 use crate::channel::outbox;
@@ -64,7 +64,7 @@ impl Bot {
     /// How things stand.
     pub(super) fn status(&self, instance: &Instance, chat: i64) -> String {
         let projected = instance.projected();
-        let is_running = self.chats().contains_key(&chat);
+        let is_running = self.chats().keys().any(|(place, _)| *place == chat);
         let turns = projected.turns.iter().filter(|(_, turn)| instance.may_see(*turn)).count();
         let question = waiting(instance, &chat.to_string()).ok().flatten().and_then(|turn| turn.message);
         let values = json!({
@@ -109,10 +109,11 @@ impl Bot {
         })
     }
 
-    /// Stops the turn that runs in a chat, which says so itself; else drops the question that is open there.
+    /// Stops the turn that a person has running in a chat, which says so itself; else drops the question that is open there.
+    /// What somebody else asked for there goes on.
     pub(super) fn stop(&self, instance: &Instance, said: &Said<'_>) -> Result<Option<String>, EngineError> {
         let chat = said.message.chat.id;
-        if self.chats().get(&chat).is_some_and(|chat| chat.stop(instance)) {
+        if self.chats().get(&(chat, instance.actor.clone())).is_some_and(Chat::stop) {
             return Ok(None);
         }
         if let Some(turn) = waiting(instance, &chat.to_string())?
@@ -121,7 +122,10 @@ impl Bot {
             self.end_question(id, turn, &Reply::Withdrawn("person"))?;
             return Ok(Some(self.told(instance, "telegram.dropped", &json!({}))));
         }
-        Ok(Some(self.told(instance, "telegram.nothing_runs", &json!({}))))
+        let is_theirs = |place: &Place| place.0 == chat && place.1 != instance.actor;
+        let are_others = self.chats().keys().any(is_theirs) || is_waiting_for_others(instance, &chat.to_string())?;
+        let key = if are_others { "telegram.others_run" } else { "telegram.nothing_runs" };
+        Ok(Some(self.told(instance, key, &json!({}))))
     }
 
     /// Puts the questions that wait for somebody's button again where they ask; what is said beside, if anything. One that

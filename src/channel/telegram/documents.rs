@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use metnos_log::Kept;
 use metnos_log::event::channel::DocumentReceived;
-use metnos_projections::rules::simple;
 use serde_json::json;
 
 use super::chats::inbox;
 use super::client::FILE_BYTES_MAX;
 use super::inbound::Said;
+use super::mentions::has_ending;
 use super::{Bot, CHANNEL, Pause, TelegramError};
 use crate::channel::outbox;
 use crate::engine::EngineError;
@@ -22,13 +22,41 @@ use crate::instance::Instance;
 const NAME_BYTES_MAX: usize = 100;
 const SAME_NAME_MAX: u32 = 1000;
 
+/// A file that was sent.
+pub(super) struct Document {
+    /// Its name, as its sender has it.
+    pub given: Option<String>,
+    /// Where it is.
+    pub path: String,
+}
+
+impl Document {
+    /// The name that it has where it is.
+    fn kept(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether it goes by this name.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        self.kept() == name || self.given.as_deref() == Some(name)
+    }
+
+    /// What is said when it is kept.
+    pub(super) fn told(&self, bot: &Bot, instance: &Instance) -> String {
+        let is_plain = |c: char| c.is_alphanumeric() || " .-_()[]".contains(c);
+        let name = self.given.as_deref().filter(|name| name.chars().all(is_plain)).unwrap_or(self.kept());
+        let values = json!({ "path": self.path, "name": name, "quoted": !has_ending(name) });
+        bot.told(instance, "telegram.file_kept", &values)
+    }
+}
+
 impl Bot {
-    /// Fetches the file of a message and keeps it: where it is, or what is said instead; `None` when this bot is left before.
+    /// Fetches the file of a message and keeps it, or what is said instead; `None` when this bot is left before.
     pub(super) fn received(
         &self,
         instance: &Instance,
         said: &Said<'_>,
-    ) -> Result<Option<Result<String, String>>, EngineError> {
+    ) -> Result<Option<Result<Document, String>>, EngineError> {
         let Some((file, fallback)) = said.message.file() else { return Ok(None) };
         let mut pause = Pause::default();
         let bytes = loop {
@@ -49,7 +77,8 @@ impl Bot {
                 _ => {}
             }
         };
-        let name = plain(file.file_name.as_deref().unwrap_or(fallback), fallback);
+        let given = file.file_name.clone();
+        let name = plain(given.as_deref().unwrap_or(&fallback), &fallback);
         let path = match keep(&inbox(instance), &name, &bytes) {
             Ok(path) => path,
             Err(error) => {
@@ -66,32 +95,8 @@ impl Bot {
         };
         let id = outbox::derived(said.update.0, &[b"document"]);
         outbox::record(instance, vec![outbox::draft(instance, CHANNEL, id, received)])?;
-        Ok(Some(Ok(path)))
+        Ok(Some(Ok(Document { given, path })))
     }
-}
-
-/// A sentence in which names of files in the inbox are their paths, so that a file that was sent can be asked about by its
-/// name. What is there in the person's own folder is meant first.
-pub(super) fn with_paths(instance: &Instance, text: &str, folder: &Path) -> String {
-    let inbox = inbox(instance);
-    let is_there = |path: &Path| path.symlink_metadata().is_ok();
-    let named = |&(start, end): &(u32, u32)| {
-        let name = text.get(start as usize..end as usize)?;
-        let is_bare = !name.is_empty() && !name.contains(['/', '\0']) && !matches!(name, "." | "..");
-        let path = inbox.join(name);
-        (is_bare && path.is_file() && !is_there(&folder.join(name))).then_some((start, end, path))
-    };
-    let (mut whole, mut done) = (String::new(), 0);
-    for (start, end, path) in simple::candidates_for_existing(text).iter().filter_map(named) {
-        let (start, end) = (start as usize, end as usize);
-        if start < done {
-            continue;
-        }
-        whole.push_str(&text[done..start]);
-        whole.push_str(&path.to_string_lossy());
-        done = end;
-    }
-    whole + &text[done..]
 }
 
 /// A name without folders and without letters that mean something to anyone but a person; it begins with a letter or digit.
@@ -107,7 +112,7 @@ fn plain(name: &str, fallback: &str) -> String {
     }
     match (stem.is_empty(), ending.is_empty()) {
         (true, true) => fallback.to_owned(),
-        (true, false) => format!("{fallback}.{ending}"),
+        (true, false) => format!("{}.{ending}", fallback.split('.').next().unwrap_or(fallback)),
         (false, true) => stem,
         (false, false) => format!("{stem}.{ending}"),
     }

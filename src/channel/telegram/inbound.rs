@@ -56,6 +56,7 @@ impl Bot {
         let message = match Update::read(&raw) {
             Update::Press(press) => return Ok(self.pressed(id, &press)?),
             Update::Other(_) => return Ok(self.settle(id, "ignored")?),
+            Update::Edited(message) => return Ok(self.edited(id, &message)?),
             Update::Message(message) => message,
         };
         if let Some(turn) = pending.turn {
@@ -67,13 +68,17 @@ impl Bot {
         if let Some(to) = message.migrate_to_chat_id {
             return Ok(self.group_moved(id, message.chat.id, to)?);
         }
-        let Some(text) = self.addressed(&message) else { return Ok(self.settle(id, "ignored")?) };
+        let addressed = self.addressed(&message).or_else(|| shown_code(&message));
+        let Some(text) = addressed else { return Ok(self.settle(id, "ignored")?) };
         let said = Said { update: id, message: &message, text };
         if self.is_pairing(&said)? {
             return Ok(());
         }
         let Some(actor) = self.known(&said)? else { return Ok(self.stranger(&said)?) };
-        if self.is_command(&said, &actor)? {
+        if message.file().is_some() {
+            // The file is kept first; only what stops others cannot wait for it.
+            self.stop_by_file(&said, &actor)?;
+        } else if self.is_command(&said, &actor)? {
             return Ok(());
         }
         if said.text.trim().is_empty() && message.file().is_none() {
@@ -218,29 +223,63 @@ impl Bot {
     /// Whether a message is a command that needs no turn; it is carried out.
     fn is_command(&self, said: &Said<'_>, actor: &str) -> Result<bool, EngineError> {
         let instance = self.of(actor, said.message.from.as_ref());
-        let text = said.text.trim();
-        let reply = match text.split_whitespace().next().unwrap_or_default() {
-            "/start" | "/avvia" => Some(self.told(&instance, "telegram.welcome", &json!({}))),
-            "/status" | "/stato" => Some(self.status(&instance, said.message.chat.id)),
-            "/whoami" | "/chisono" => Some(self.told(&instance, "telegram.whoami", &json!({ "actor": actor }))),
-            "/stop" | "/ferma" => self.stop(&instance, said)?,
-            "/language" | "/lingua" => Some(self.language(&instance, said)?),
-            "/approvals" | "/approvazioni" => self.put_again(&instance, said)?,
-            // It leads to a turn, like a sentence.
-            "/schedules" | "/attivita" | "/attività" => return Ok(false),
-            _ => match line(text) {
-                Line::Help => Some(self.told(&instance, "telegram.help", &json!({}))),
-                Line::Quit => Some(self.told(&instance, "telegram.quit", &json!({}))),
-                Line::Why => Some(self.why(&instance, said.message.chat.id)),
-                Line::Unknown(word) => Some(self.told(&instance, "telegram.unknown", &json!({ "word": word }))),
-                Line::Undo(_) | Line::Sentence(_) => return Ok(false),
-            },
-        };
-        match reply {
-            Some(text) => self.answer(said.update, "command", back(said, "notice", text))?,
-            None => self.settle(said.update, "command")?,
+        match self.command(&instance, said)? {
+            Done::Told(text) => self.answer(said.update, "command", back(said, "notice", text))?,
+            Done::Silently => self.settle(said.update, "command")?,
+            Done::ByTurn | Done::Nothing => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Carries a command out that needs no turn.
+    pub(super) fn command(&self, instance: &Instance, said: &Said<'_>) -> Result<Done, EngineError> {
+        let text = said.text.trim();
+        let told = |key: &str, values: Value| Done::Told(self.told(instance, key, &values));
+        Ok(match text.split_whitespace().next().unwrap_or_default() {
+            "/start" | "/avvia" => told("telegram.welcome", json!({})),
+            "/status" | "/stato" => Done::Told(self.status(instance, said.message.chat.id)),
+            "/whoami" | "/chisono" => told("telegram.whoami", json!({ "actor": instance.actor })),
+            "/stop" | "/ferma" => self.stop(instance, said)?.map_or(Done::Silently, Done::Told),
+            "/language" | "/lingua" => Done::Told(self.language(instance, said)?),
+            "/approvals" | "/approvazioni" => self.put_again(instance, said)?.map_or(Done::Silently, Done::Told),
+            "/schedules" | "/attivita" | "/attività" => Done::ByTurn,
+            _ => match line(text) {
+                Line::Help => told("telegram.help", json!({})),
+                Line::Quit => told("telegram.quit", json!({})),
+                Line::Why => Done::Told(self.why(instance, said.message.chat.id)),
+                Line::Unknown(word) => told("telegram.unknown", json!({ "word": word })),
+                Line::Undo(_) => Done::ByTurn,
+                Line::Sentence(_) => Done::Nothing,
+            },
+        })
+    }
+
+    /// A file with `/stop` below it stops at once; the file is kept in its turn.
+    fn stop_by_file(&self, said: &Said<'_>, actor: &str) -> Result<(), EngineError> {
+        if is_stop(&said.text) {
+            let instance = self.of(actor, said.message.from.as_ref());
+            if let Some(text) = self.stop(&instance, said)? {
+                self.notice(&instance, said, "stop", text);
+            }
+        }
+        Ok(())
+    }
+
+    /// A message that was changed is not read again; its writer is told so once, however often it is changed.
+    fn edited(&self, update: EventId, message: &Message) -> Result<(), InstanceError> {
+        let is_said = message.text.is_some() || message.caption.is_some() || message.file().is_some();
+        let actor = self.actor(message.sender()).filter(|_| is_said && self.addressed(message).is_some());
+        let Some(actor) = actor else { return self.settle(update, "ignored") };
+        let instance = self.of(&actor, message.from.as_ref());
+        let text = self.told(&instance, "telegram.edited", &json!({}));
+        let said = Said { update, message, text: String::new() };
+        let mut notice = back(&said, "notice", text).draft(&instance, CHANNEL);
+        // The moment at which it was written stays the same.
+        let date = message.rest.get("date").and_then(Value::as_i64).unwrap_or_default();
+        let key = [message.chat.id.to_be_bytes(), message.message_id.to_be_bytes()];
+        let time = metnos_log::Micros(date.saturating_mul(1_000_000));
+        notice.id = EventId::derived(time, "metnos telegram edited v1", &[&key[0], &key[1]]);
+        outbox::record(&self.instance, vec![notice, self.settled(update, "ignored")])
     }
 
     /// A group goes on under another address.
@@ -265,6 +304,29 @@ impl Bot {
     pub(super) fn told(&self, instance: &Instance, key: &str, values: &Value) -> String {
         self.say(instance.language(), key, values)
     }
+}
+
+/// What became of a command.
+pub(super) enum Done {
+    /// This is said.
+    Told(String),
+    /// Nothing is said, or something else says it.
+    Silently,
+    /// It leads to a turn, like a sentence.
+    ByTurn,
+    /// It is none.
+    Nothing,
+}
+
+/// Whether a text is the command that stops.
+pub(super) fn is_stop(text: &str) -> bool {
+    matches!(text.split_whitespace().next(), Some("/stop" | "/ferma"))
+}
+
+/// A code that somebody shows to others, who are not to see it, whether the bot is named with it or not.
+fn shown_code(message: &Message) -> Option<String> {
+    let words = message.text.as_deref().filter(|_| !message.chat.is_private())?.split_whitespace();
+    words.map(str::to_owned).find(|word| pairing::is_code(word))
 }
 
 /// Where something is said because of a message, and to whom.

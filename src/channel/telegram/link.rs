@@ -16,10 +16,16 @@ pub enum Link {
     Connected,
     /// Telegram cannot be reached.
     Unreachable,
-    /// The token is wrong, or was revoked.
+    /// Telegram is there and does not answer as it should.
+    Odd,
+    /// The token is wrong, or was revoked: looked at twice.
     Token,
     /// Another program asks for this bot's updates.
     Conflict,
+    /// This home's disk has no room for what comes.
+    DiskFull,
+    /// What comes cannot be put on record here.
+    Unrecorded,
 }
 
 static LINK: Mutex<Link> = Mutex::new(Link::Off);
@@ -38,13 +44,13 @@ impl Link {
         match error {
             TelegramError::Token => Self::Token,
             TelegramError::Conflict { .. } => Self::Conflict,
-            TelegramError::Unreachable(_)
-            | TelegramError::Broken(_)
+            TelegramError::Unreachable(_) | TelegramError::Broken(_) => Self::Unreachable,
+            TelegramError::Odd(_)
             | TelegramError::TooMany(_)
             | TelegramError::Blocked(_)
             | TelegramError::Refused(_)
             | TelegramError::Moved(_)
-            | TelegramError::TooLarge => Self::Unreachable,
+            | TelegramError::TooLarge => Self::Odd,
         }
     }
 
@@ -55,8 +61,11 @@ impl Link {
             Self::Connecting => "connecting",
             Self::Connected => "connected",
             Self::Unreachable => "unreachable",
+            Self::Odd => "odd",
             Self::Token => "token",
             Self::Conflict => "conflict",
+            Self::DiskFull => "disk_full",
+            Self::Unrecorded => "unrecorded",
         }
     }
 }

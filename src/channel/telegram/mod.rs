@@ -1,7 +1,7 @@
 //! Telegram: each update is an event before it is confirmed, each message an intent with a receipt.
 //!
-//! One thread asks for updates, one sends what is to be said, and each chat in which something is asked has one for its
-//! turns, in order. All that must not be lost is in the log: whoever starts next goes on where this process ended.
+//! One thread asks for updates, one sends what is to be said, and each person who asks something in a chat has
+//! one for their turns there, in order. All that must not be lost is in the log: whoever starts next goes on where this process ended.
 
 mod chats;
 mod client;
@@ -10,14 +10,17 @@ mod documents;
 mod inbound;
 mod keys;
 mod link;
+mod mentions;
 mod person;
 mod poll;
 mod presses;
+mod refused;
 mod sender;
 mod shown;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,7 +32,7 @@ use serde_json::Value;
 use super::outbox;
 use crate::instance::{Instance, InstanceError, now};
 use crate::service::{Around, Service};
-use chats::Chat;
+use chats::{Chat, Place};
 pub use client::{Client, TelegramError, is_token};
 pub use link::{Link, link};
 pub(crate) use person::question;
@@ -59,7 +62,10 @@ struct Bot {
     me: Me,
     /// The key that buttons are derived with.
     button_key: [u8; 32],
-    chats: Mutex<BTreeMap<i64, Chat>>,
+    /// What each person has under way in each chat.
+    chats: Mutex<BTreeMap<Place, Chat>>,
+    /// Whether the token is refused: then nothing is sent.
+    is_refused: AtomicBool,
     /// Updates that some thread of this process has.
     taken: Mutex<BTreeSet<u64>>,
     showing: Showing,
@@ -102,27 +108,17 @@ async fn changed(instance: &Instance, changes: u64) {
     }
 }
 
-/// Serves one bot until the daemon ends, the token changes or is refused.
+/// Serves one bot until the daemon ends or the token changes.
 fn serve(around: &Around, token: Secret, changes: u64) {
     link::set(Link::Connecting);
     let client = match Client::new(&around.instance.settings.telegram.base_url, token) {
         Ok(client) => client,
-        Err(error) => return refused(&error),
-    };
-    let mut pause = Pause::default();
-    let me = loop {
-        match around.until_stopped(client.get_me()) {
-            None => return,
-            Some(Ok(me)) => break me,
-            Some(Err(error @ TelegramError::Token)) => return refused(&error),
-            Some(Err(error)) => {
-                link::set(Link::failing(&error));
-                if around.wait(pause.next(&error)) {
-                    return;
-                }
-            }
+        Err(error) => {
+            tracing::warn!(%error, "Telegram is off until another token is stored: metnos connect telegram");
+            return link::set(Link::failing(&error));
         }
     };
+    let Some(me) = refused::greeted(around, &client, changes) else { return };
     let bot = Bot {
         instance: around.instance.clone(),
         button_key: around.instance.keys.derived("metnos button key v1"),
@@ -131,6 +127,7 @@ fn serve(around: &Around, token: Secret, changes: u64) {
         changes,
         me,
         chats: Mutex::default(),
+        is_refused: AtomicBool::new(false),
         taken: Mutex::default(),
         showing: Showing::default(),
     };
@@ -145,11 +142,6 @@ fn serve(around: &Around, token: Secret, changes: u64) {
     });
 }
 
-fn refused(error: &TelegramError) {
-    tracing::warn!(%error, "Telegram is off until another token is stored: metnos connect telegram");
-    link::set(Link::failing(error));
-}
-
 impl Around {
     /// What a request brings, or nothing when the daemon ends before.
     fn until_stopped<T>(&self, request: impl Future<Output = T>) -> Option<T> {
@@ -160,7 +152,7 @@ impl Around {
 }
 
 impl Bot {
-    fn chats(&self) -> MutexGuard<'_, BTreeMap<i64, Chat>> {
+    fn chats(&self) -> MutexGuard<'_, BTreeMap<Place, Chat>> {
         self.chats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

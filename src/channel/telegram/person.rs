@@ -133,7 +133,7 @@ impl Keyboard<'_> {
     }
 
     fn set_asking(&self, is_asking: bool) {
-        if let Some(chat) = self.bot.chats().get_mut(&self.chat) {
+        if let Some(chat) = self.bot.chats().get_mut(&(self.chat, self.instance.actor.clone())) {
             chat.is_asking = is_asking;
         }
     }

@@ -9,6 +9,7 @@ use metnos_log::{EventId, Kept};
 use metnos_projections::machines::channels::{Channel, SAME_SERIES_US};
 use serde_json::Value;
 
+use super::refused::Look;
 use super::wire::Update;
 use super::{Bot, CHANNEL, Link, Pause, TelegramError, link};
 use crate::channel::outbox;
@@ -16,6 +17,8 @@ use crate::instance::{InstanceError, now};
 
 /// An answer without an update that comes sooner is followed by a pause.
 const HURRY: Duration = Duration::from_millis(200);
+/// How often it is tried again to put on record what came.
+const ROOM_EVERY: Duration = Duration::from_secs(2);
 
 /// Whether the numbers of updates may have begun anew: by the clock, and not against what this process saw itself.
 fn is_silent(channel: &Channel, account: &str, taken: Option<Instant>) -> bool {
@@ -42,42 +45,63 @@ impl Bot {
                 channel.next_update(&account, is_silent(channel, &account, taken))
             };
             let asked = Instant::now();
-            let error = match self.until_leaving(self.client.get_updates(offset, wait)) {
+            let updates = match self.until_leaving(self.client.get_updates(offset, wait)) {
                 None => return,
-                Some(Ok(updates)) => match self.take(&updates, taken) {
-                    Ok(()) => {
-                        taken = if updates.is_empty() { taken } else { Some(Instant::now()) };
-                        pause.over();
-                        link::set(Link::Connected);
-                        // Not every server waits as long as it is asked to.
-                        if updates.iter().all(|raw| Update::number(raw).is_none())
-                            && asked.elapsed() < HURRY
-                            && self.wait(HURRY)
-                        {
-                            return;
-                        }
+                Some(Ok(updates)) => updates,
+                Some(Err(error)) => {
+                    if self.recovers(error, &mut pause) {
                         continue;
                     }
-                    Err(error) => TelegramError::Broken(error.to_string()),
-                },
-                Some(Err(error)) => error,
+                    return;
+                }
             };
-            Self::tell(&error);
-            match error {
-                TelegramError::Token => return,
-                // The owner wants this program to have the updates: it has the token.
-                TelegramError::Conflict { is_webhook: true } if self.takes_webhook_away() => {}
-                error if self.wait(pause.next(&error)) => return,
-                _ => {}
+            if let Err(error) = self.take(&updates, taken) {
+                let link =
+                    if matches!(error, InstanceError::DiskFull { .. }) { Link::DiskFull } else { Link::Unrecorded };
+                Self::tell(link, &error);
+                // Telegram keeps them: they are asked for again as soon as there is room.
+                if self.wait(ROOM_EVERY) {
+                    return;
+                }
+                continue;
+            }
+            taken = if updates.is_empty() { taken } else { Some(Instant::now()) };
+            pause.over();
+            link::set(Link::Connected);
+            // Not every server waits as long as it is asked to.
+            let is_empty = updates.iter().all(|raw| Update::number(raw).is_none());
+            if is_empty && asked.elapsed() < HURRY && self.wait(HURRY) {
+                return;
             }
         }
     }
 
+    /// Waits until it may be tried again; `false` when this bot is left.
+    fn recovers(&self, error: TelegramError, pause: &mut Pause) -> bool {
+        let error = match error {
+            // One refusal says little: Telegram is asked about the token itself.
+            TelegramError::Token => match self.looks_at_token() {
+                Look::Left => return false,
+                Look::Refused => return self.rests(),
+                Look::Well => TelegramError::Odd("401 Unauthorized for a token that it knows".to_owned()),
+            },
+            error => error,
+        };
+        Self::tell(Link::failing(&error), &error);
+        match error {
+            // The owner wants this program to have the updates: it has the token.
+            TelegramError::Conflict { is_webhook: true } if self.takes_webhook_away() => true,
+            error => !self.wait(pause.next(&error)),
+        }
+    }
+
     /// Says what is wrong, once.
-    fn tell(error: &TelegramError) {
-        let (before, now) = (link::link(), Link::failing(error));
-        if before != now {
-            tracing::warn!(%error, "no updates from Telegram");
+    fn tell(now: Link, error: &dyn std::error::Error) {
+        if link::link() != now {
+            match now {
+                Link::DiskFull | Link::Unrecorded => tracing::warn!(%error, "what comes from Telegram stays there"),
+                _ => tracing::warn!(%error, "no updates from Telegram"),
+            }
         }
         link::set(now);
     }

@@ -87,6 +87,12 @@ impl Bot {
                 tracing::error!(%error, "nothing is sent");
                 return;
             }
+            if self.is_token_refused() {
+                if self.wait(Duration::from_secs(1)) {
+                    return;
+                }
+                continue;
+            }
             let next = self.next(&pace);
             if let Some((at, seq, message)) = &next
                 && *at <= Instant::now()

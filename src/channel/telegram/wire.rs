@@ -143,17 +143,21 @@ impl Message {
         OTHER_CONTENT.iter().any(|name| self.rest.get(*name).is_some_and(Value::is_object))
     }
 
-    /// The file that it brings, and the name that it has when it brings none.
-    pub(super) fn file(&self) -> Option<(&File, &'static str)> {
+    /// The file that it brings, and the name that it has when it brings none: never a word of a sentence.
+    pub(super) fn file(&self) -> Option<(&File, String)> {
         let photo = self.photo.as_ref().and_then(|sizes| sizes.iter().max_by_key(|size| size.file_size.unwrap_or(0)));
         let files = [
-            (self.document.as_ref(), "file"),
-            (photo, "photo.jpg"),
-            (self.voice.as_ref(), "voice.ogg"),
-            (self.audio.as_ref(), "audio.mp3"),
-            (self.video.as_ref(), "video.mp4"),
+            (self.document.as_ref(), None),
+            (photo, Some("photo.jpg")),
+            (self.voice.as_ref(), Some("voice.ogg")),
+            (self.audio.as_ref(), Some("audio.mp3")),
+            (self.video.as_ref(), Some("video.mp4")),
         ];
-        files.into_iter().find_map(|(file, name)| Some((file?, name)))
+        files.into_iter().find_map(|(file, name)| {
+            let file = file?;
+            let of_kind = || format!("document-{}.{}", self.message_id, file.ending());
+            Some((file, name.map_or_else(of_kind, str::to_owned)))
+        })
     }
 }
 
@@ -165,12 +169,49 @@ pub(super) struct File {
     /// Its name, as its sender has it.
     #[serde(default, deserialize_with = "or_none")]
     pub file_name: Option<String>,
+    /// What it holds, as its sender has it.
+    #[serde(default, deserialize_with = "or_none")]
+    pub mime_type: Option<String>,
     /// Its length in bytes.
     #[serde(default, deserialize_with = "or_none")]
     pub file_size: Option<u64>,
     /// Where it can be fetched, once it was asked for.
     #[serde(default, deserialize_with = "or_none")]
     pub file_path: Option<String>,
+}
+
+/// The endings of the kinds of files that people send most.
+const ENDINGS: [(&str, &str); 22] = [
+    ("application/json", "json"),
+    ("application/msword", "doc"),
+    ("application/pdf", "pdf"),
+    ("application/vnd.ms-excel", "xls"),
+    ("application/vnd.oasis.opendocument.spreadsheet", "ods"),
+    ("application/vnd.oasis.opendocument.text", "odt"),
+    ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"),
+    ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"),
+    ("application/xml", "xml"),
+    ("application/zip", "zip"),
+    ("audio/mpeg", "mp3"),
+    ("audio/ogg", "ogg"),
+    ("image/gif", "gif"),
+    ("image/jpeg", "jpg"),
+    ("image/png", "png"),
+    ("image/webp", "webp"),
+    ("text/calendar", "ics"),
+    ("text/csv", "csv"),
+    ("text/html", "html"),
+    ("text/markdown", "md"),
+    ("text/plain", "txt"),
+    ("video/mp4", "mp4"),
+];
+
+impl File {
+    /// The ending that a name for it has: that of its kind, where it is known.
+    fn ending(&self) -> &'static str {
+        let kind = self.mime_type.as_deref().unwrap_or_default();
+        ENDINGS.iter().find(|(known, _)| *known == kind).map_or("bin", |(_, ending)| ending)
+    }
 }
 
 /// A pressed button.
@@ -194,6 +235,8 @@ pub(super) struct Press {
 pub(super) enum Update {
     /// A message.
     Message(Box<Message>),
+    /// A message that its writer changed afterwards, as it is now.
+    Edited(Box<Message>),
     /// A pressed button.
     Press(Box<Press>),
     /// Anything else, by its name.
@@ -212,6 +255,9 @@ impl Update {
         if let Some(message) = part("message").and_then(|part| Message::deserialize(part).ok()) {
             return Self::Message(Box::new(message));
         }
+        if let Some(message) = part("edited_message").and_then(|part| Message::deserialize(part).ok()) {
+            return Self::Edited(Box::new(message));
+        }
         if let Some(press) = part("callback_query").and_then(|part| Press::deserialize(part).ok()) {
             return Self::Press(Box::new(press));
         }
@@ -223,6 +269,7 @@ impl Update {
     pub(super) fn kind(&self) -> String {
         match self {
             Self::Message(_) => "message".to_owned(),
+            Self::Edited(_) => "edited_message".to_owned(),
             Self::Press(_) => "callback_query".to_owned(),
             Self::Other(name) => name.chars().take(64).collect(),
         }
@@ -231,7 +278,7 @@ impl Update {
     /// The chat that it comes from.
     pub(super) fn chat(&self) -> Option<i64> {
         match self {
-            Self::Message(message) => Some(message.chat.id),
+            Self::Message(message) | Self::Edited(message) => Some(message.chat.id),
             Self::Press(press) => press
                 .message
                 .as_ref()
