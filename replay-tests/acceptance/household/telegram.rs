@@ -146,8 +146,8 @@ fn odd_updates_are_on_record_and_harm_nothing() {
     api.is_drained();
     let said: Vec<Value> = api.state().sent.iter().skip(from).map(|sent| sent.text.clone().into()).collect();
     let home = talk.ends();
-    // The sticker, the control characters, the emoji and the hour.
-    assert_eq!(said.len(), 4, "{said:?}");
+    // The changed message, the sticker, the control characters, the emoji and the hour.
+    assert_eq!(said.len(), 5, "{said:?}");
     let log = home.run(["--json", "log", "tail", "-n", "300"]).out;
     let (received, settled) = (log.matches("\"update_received\"").count(), log.matches("\"update_settled\"").count());
     // All but the one that came twice.

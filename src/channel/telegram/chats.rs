@@ -97,19 +97,7 @@ impl Bot {
             let instance = self.of(&place.1, said.message.from.as_ref());
             // It waits until a button is pressed.
             let text = self.told(&instance, "telegram.answer_first", &json!({}));
-            self.notice(&instance, &said, "waits", text);
-        }
-    }
-
-    /// Says something on the way to what settles a message.
-    pub(super) fn notice(&self, instance: &Instance, said: &Said<'_>, key: &str, text: String) {
-        if instance.projected().channels.get(CHANNEL).is_crowded(&said.message.chat.id.to_string()) {
-            return;
-        }
-        let (for_event, key) = (Some(said.update), key.to_owned());
-        let message = outbox::Message { for_event, key, ..back(said, "notice", text) };
-        if let Err(error) = outbox::record(instance, vec![message.draft(instance, CHANNEL)]) {
-            tracing::warn!(%error, "a notice is not said");
+            notice(&instance, &said, "waits", text);
         }
     }
 
@@ -264,7 +252,7 @@ impl Bot {
             Done::Told(text) => Some(Came::Said("document", format!("{told}\n\n{text}"))),
             Done::Silently => Some(Came::Said("document", told)),
             Done::ByTurn | Done::Nothing => {
-                self.notice(instance, said, "kept", told);
+                notice(instance, said, "kept", told);
                 None
             }
         })
@@ -328,6 +316,18 @@ impl Bot {
         let message = outbox::Message { address, purpose: "notice", text, ..outbox::Message::default() };
         outbox::record(&instance, vec![message.draft(&instance, CHANNEL)])?;
         Ok(())
+    }
+}
+
+/// Says something on the way to what settles a message.
+pub(super) fn notice(instance: &Instance, said: &Said<'_>, key: &str, text: String) {
+    if instance.projected().channels.get(CHANNEL).is_crowded(&said.message.chat.id.to_string()) {
+        return;
+    }
+    let (for_event, key) = (Some(said.update), key.to_owned());
+    let message = outbox::Message { for_event, key, ..back(said, "notice", text) };
+    if let Err(error) = outbox::record(instance, vec![message.draft(instance, CHANNEL)]) {
+        tracing::warn!(%error, "a notice is not said");
     }
 }
 

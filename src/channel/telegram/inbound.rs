@@ -9,7 +9,7 @@ use metnos_projections::machines::channels::Pending;
 use metnos_projections::messages::Language;
 use serde_json::{Value, json};
 
-use super::chats::Work;
+use super::chats::{Work, notice};
 use super::wire::{Message, Update};
 use super::{Bot, CHANNEL};
 use crate::channel::outbox;
@@ -259,7 +259,7 @@ impl Bot {
         if is_stop(&said.text) {
             let instance = self.of(actor, said.message.from.as_ref());
             if let Some(text) = self.stop(&instance, said)? {
-                self.notice(&instance, said, "stop", text);
+                notice(&instance, said, "stop", text);
             }
         }
         Ok(())

@@ -40,9 +40,10 @@ pub(super) fn with_paths(instance: &Instance, text: &str, folder: &Path) -> Resu
 /// What is written below a file: its name in it is its path, or its path follows. No other file is meant.
 pub(super) fn below(document: &Document, text: &str) -> String {
     let path = |name: &str| {
-        Ok::<_, std::convert::Infallible>(match document.is_called(name) {
-            true => Meant::Path(document.path.clone()),
-            false => Meant::Nothing,
+        Ok::<_, std::convert::Infallible>(if document.is_called(name) {
+            Meant::Path(document.path.clone())
+        } else {
+            Meant::Nothing
         })
     };
     let text = match replaced(text, &mut { path }) {
