@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::fill::{Filled, words};
 use super::super::items::{Item, What};
-use super::super::lexicon::Cue;
+use super::super::lexicon::{Cue, Recurrence};
 use super::super::lift::byte;
 use super::{Builder, Trouble};
 use crate::manifest::Role;
@@ -243,6 +243,9 @@ impl Builder<'_> {
         if self.items.iter().any(spans) {
             return Ok(false);
         }
+        if let Some(number) = noun.and_then(|noun| self.next_of(noun)) {
+            return self.shown(number);
+        }
         let class = |name: &[&str]| {
             (0..self.items.len())
                 .find(|&at| self.items[at].verb().is_some_and(|v| name.contains(&self.class(v).verbs[0].as_str())))
@@ -290,6 +293,25 @@ impl Builder<'_> {
         if let Some(paused) = paused {
             filled.set("paused", json!(paused), self.items, verb);
         }
+        filled.used.extend(0..self.items.len());
+        self.push(tool, filled)?;
+        Ok(true)
+    }
+
+    /// «when does task 6 run next»: the number of the task.
+    fn next_of(&self, noun: usize) -> Option<usize> {
+        let first = self.items.iter().find(|i| !i.is_punctuation())?;
+        let when = |words: &Recurrence| words.when.contains(&first.folded);
+        let number = if self.counts_tasks(noun + 1) { noun + 2 } else { noun + 1 };
+        let numbered = matches!(self.items.get(number)?.what, What::Number(_));
+        (numbered && self.lexicons.recurrence.iter().any(|(_, words)| when(words))).then_some(number)
+    }
+
+    /// Shows the task of that number.
+    fn shown(&mut self, number: usize) -> Result<bool, Trouble> {
+        let Some(tool) = self.tools.indexed("show_recurring") else { return Ok(false) };
+        let mut filled = Filled::default();
+        filled.set("name", json!(self.said(number..number + 1)), self.items, number);
         filled.used.extend(0..self.items.len());
         self.push(tool, filled)?;
         Ok(true)
