@@ -27,7 +27,12 @@ impl Once<'_> {
                 .find(|&to| within(to) || self.closes(to, reminds))
                 .unwrap_or(self.reader.tokens.len());
             let near = at > first || within(to) || reminds;
-            found = self.says_otherwise(at..to).filter(|_| near && to > at);
+            let last = (at..to).rfind(|&last| !self.is_idle(last)).map_or(to, |last| last + 1);
+            // «remind me at 9 PST to call»: behind the time it says no more than when.
+            let article = self.reader.items[self.reader.tokens[at].1].is(Cue::Determiner);
+            let wedged = reminds && self.is_marker(to) && at > 0 && within(at - 1) && !article;
+            let doubt = || self.says_otherwise(at..last).or_else(|| wedged.then_some(Doubt::More(at..last)));
+            found = doubt().filter(|_| near && to > at);
             // Behind the first word of what is to be done, only what touches the time is beside it.
             at = (to.max(at + 1)..self.reader.tokens.len())
                 .find(|&next| next > 0 && within(next - 1))
@@ -72,14 +77,14 @@ impl Once<'_> {
         let named = (word == BAR && self.zone_at(at).is_none()) || matches!(item.what, What::Punctuation(':'));
         // «ora di New York»: a word of place before the zone is no «di» of a reminder.
         let marks = reminds && self.is_marker(at) && self.zone_at(at + 1).is_none();
-        let acts = item.verb().is_some() && !item.is_noise() && self.zone_at(at).is_none();
+        let acts = item.verb().is_some() && !item.is_noise() && !self.is_zone(at);
         named || marks || acts
     }
 
     /// The doubt that these tokens are.
     fn says_otherwise(&self, span: Range<usize>) -> Option<Doubt> {
         let reader = &self.reader;
-        if span.clone().any(|at| self.zone_at(at).is_some()) && !span.clone().any(|at| self.is_thing(at)) {
+        if span.clone().any(|at| self.is_zone(at)) && !span.clone().any(|at| self.is_thing(at)) {
             return Some(Doubt::Zone(span));
         }
         if reader.phrase(&self.words.except, span.start).is_some() {
@@ -96,8 +101,8 @@ impl Once<'_> {
         let counted = reader.phrase(&self.words.one, span.start).or(reader.number(span.start).map(|_| span.start + 1));
         let measures = counted.is_some_and(|to| to < span.end && reader.period(to).is_some());
         let thing = span.clone().any(|at| self.is_thing(at));
-        let placed = (places || measures) && !span.clone().any(past);
-        ((bounds || placed) && !thing).then_some(Doubt::More(span))
+        let dated = (places || measures) && !span.clone().any(past);
+        ((bounds || dated) && !thing).then_some(Doubt::More(span))
     }
 
     /// «December», «summer», «weeks».
@@ -105,15 +110,20 @@ impl Once<'_> {
         let reader = &self.reader;
         let season = reader.phrase(&self.words.seasons, at).is_some();
         let time = reader.lexicons.senses_of(reader.word(at), reader.language);
-        let dated = time.iter().any(|s| matches!(s, Sense::Month(_) | Sense::Weekday(_) | Sense::Period(_)));
-        season || dated || (reader.word(at) == "time" && at > 0)
+        let named = time.iter().any(|s| matches!(s, Sense::Month(_) | Sense::Weekday(_) | Sense::Period(_)));
+        season || named || (reader.word(at) == "time" && at > 0)
     }
 
     /// Whether a token names something that there is: files, a folder.
     fn is_thing(&self, at: usize) -> bool {
         let item = &self.reader.items[self.reader.tokens[at].1];
         let object = item.object().is_some_and(|o| self.reader.lexicons.objects[o] != "now");
-        object && !self.is_of_time(at)
+        object && !self.is_of_time(at) && !self.is_zone(at)
+    }
+
+    /// Whether a token says whose time it is: «New York», «CET».
+    fn is_zone(&self, at: usize) -> bool {
+        self.zone_at(at).is_some() || self.reader.phrase(&self.words.clocks, at).is_some()
     }
 
     /// The zone that is named at a token.

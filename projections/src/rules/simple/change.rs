@@ -19,7 +19,7 @@ pub(super) fn change(sentence: Sentence<'_>, tools: &Tools, messages: &Messages,
     let tool = tools.by_grammar("modify", "recurring")?;
     let words = lexicons.recurrence.iter().map(|(_, words)| words);
     let is_in = |item: &Item, list: fn(&Recurrence) -> &Vec<String>| {
-        words.clone().any(|words| list(words).iter().any(|word| *word == item.folded))
+        words.clone().any(|words| list(words).contains(&item.folded))
     };
     let quiet = |i: &Item| i.is_punctuation() || i.is_noise() || i.is(Cue::Polite);
     let verb = items.iter().position(|i| is_in(i, |words| &words.changes) || !quiet(i))?;

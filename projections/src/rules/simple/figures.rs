@@ -23,7 +23,8 @@ pub(super) fn figures(word: &str, this_year: i16) -> Option<Figures> {
     let (first, second, years) = match (parsed.as_slice(), mark) {
         (&[year, month, day], _) if parts[0].len() == 4 => return Some(days(years(year), month, day)),
         (&[a, b, year], _) if parts[2].len() == 4 => (a, b, years(year)),
-        // «9.30» is a time, and «1-2» a range.
+        // «9.30» is a time, and «1-2» a range; no clock shows «25.12».
+        (&[a, b], '.') if a > 23 => (a, b, vec![this_year, this_year + 1]),
         (&[a, b], '/') => (a, b, vec![this_year, this_year + 1]),
         _ => return None,
     };
@@ -71,6 +72,7 @@ mod tests {
         check("3.4.2027", Some(&["2027-04-03"]));
         check("4/4/2027", Some(&["2027-04-04"]));
         check("25/12", Some(&["2026-12-25", "2027-12-25"]));
+        check("25.12", Some(&["2026-12-25", "2027-12-25"]));
         check("3/4/2027", Some(&["or 2027-04-03", "or 2027-03-04"]));
         check("3/4", Some(&["or 2026-04-03", "or 2026-03-04"]));
         check("2026-02-30", Some(&[]));

@@ -33,8 +33,8 @@ enum Missing {
     Never,
     /// More than one time of day.
     Hours,
-    /// Day first or month first.
-    Either([String; 2]),
+    /// Day first or month first, in this token.
+    Either(usize, [String; 2]),
 }
 
 /// Whether a sentence names one day by its name, and not every one: «next Monday», «on Friday», «venerdì prossimo».
@@ -156,7 +156,7 @@ impl<'a> Once<'a> {
             Err(Missing::Over) => return Found::Unclear(Doubt::Over(said)),
             Err(Missing::Never) => return Found::Unclear(Doubt::Strange(said)),
             Err(Missing::Hours) => return Found::Unclear(Doubt::Time),
-            Err(Missing::Either(days)) => return Found::Unclear(Doubt::Either(said, days)),
+            Err(Missing::Either(at, days)) => return Found::Unclear(Doubt::Either(at..at + 1, days)),
             Ok(_) => {}
         }
         // «in 20 minutes or in an hour», «on Friday … at 5 … or Monday»: what is left must not be of time.
@@ -222,13 +222,12 @@ impl Once<'_> {
             let inside = reader.phrase(&self.words.within, at).filter(|_| self.opens_or_reminds(at));
             reader.phrase(&self.words.after, at).or(inside)
         };
-        let (mut by, to) = match led() {
-            Some(from) => self.length(from)?,
+        let (mut by, to) = if let Some(from) = led() {
+            self.length(from)?
+        } else {
             // «a week from now»
-            None => {
-                let (by, to) = self.length(at)?;
-                (by, reader.phrase(&self.words.hence, to)?)
-            }
+            let (by, to) = self.length(at)?;
+            (by, reader.phrase(&self.words.hence, to)?)
         };
         // «in 2 hours and 30 minutes»
         let joint = to + usize::from(self.words.and.iter().any(|word| word == reader.word(to)));
@@ -308,7 +307,7 @@ impl Once<'_> {
         let minutes = minutes.or(apart.as_ref().map(|(minutes, _)| *minutes));
         let minutes = minutes.or_else(|| part.map(|part| reader.at_part(None, Some(part))));
         let when = match minutes {
-            _ if either.is_some() => Err(either.map_or(Missing::Never, Missing::Either)),
+            _ if either.is_some() => Err(either.map_or(Missing::Never, |days| Missing::Either(at, days))),
             _ if dates.is_empty() => Err(Missing::Never),
             None if many => Err(Missing::Hours),
             None => Err(Missing::Hour),

@@ -118,13 +118,13 @@ impl Sentence<'_> {
         let tokens = tokens(self.text, self.items);
         let words = |span: &Range<usize>| self.words(&(tokens[span.start].1..tokens[span.end - 1].1 + 1));
         let (key, span) = doubt.parts();
-        (key, doubt.values(span.map(words).unwrap_or_default()))
+        (key, doubt.values(&span.map(words).unwrap_or_default()))
     }
 
     /// The same where the doubt is of items.
     pub(super) fn told_of_items(&self, doubt: &Doubt) -> (&'static str, Value) {
         let (key, span) = doubt.parts();
-        (key, doubt.values(span.map(|span| self.words(span)).unwrap_or_default()))
+        (key, doubt.values(&span.map(|span| self.words(span)).unwrap_or_default()))
     }
 
     fn words(&self, span: &Range<usize>) -> String {
@@ -136,7 +136,7 @@ impl Sentence<'_> {
 
 impl Doubt {
     /// The values of its text.
-    fn values(&self, words: String) -> Value {
+    fn values(&self, words: &str) -> Value {
         match self {
             Self::Either(_, [one, other]) => json!({ "words": words, "one": one, "other": other }),
             _ => json!({ "words": words }),

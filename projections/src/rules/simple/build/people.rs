@@ -223,11 +223,19 @@ impl Builder<'_> {
 
     /// «cancel the backup reminder», «le mie attività programmate»: what was asked to recur. True when it was planned.
     pub(super) fn tasks(&mut self) -> Result<bool, Trouble> {
+        let noun = (0..self.items.len()).find(|&at| self.names(&self.items[at], "tasks"));
+        match noun.and_then(|noun| self.next_of(noun)) {
+            Some(number) => self.shown(number),
+            None => self.task(noun),
+        }
+    }
+
+    /// What is asked of the task whose noun stands there.
+    fn task(&mut self, noun: Option<usize>) -> Result<bool, Trouble> {
         let round = |i: &Item| i.is(Cue::Recurring) || i.is(Cue::Cadence) || i.is(Cue::Condition);
         let ends = |i: &Item| {
             i.verb().is_some_and(|v| matches!(self.class(v).verbs[0].as_str(), "cancel" | "pause" | "resume"))
         };
-        let noun = (0..self.items.len()).find(|&at| self.names(&self.items[at], "tasks"));
         let reminds = |i: &Item| i.verb().is_some_and(|v| self.class(v).verbs[0] == "schedule");
         let never = self.items.iter().any(|i| i.is(Cue::Not)) && self.items.iter().any(reminds);
         let quoted = self.items.iter().any(ends) && self.items.iter().any(|i| matches!(i.what, What::Quoted(_)));
@@ -242,9 +250,6 @@ impl Builder<'_> {
         let spans = |i: &Item| matches!(i.what, What::Path { .. } | What::Globs { .. } | What::Url(_)) && !plain(i);
         if self.items.iter().any(spans) {
             return Ok(false);
-        }
-        if let Some(number) = noun.and_then(|noun| self.next_of(noun)) {
-            return self.shown(number);
         }
         let class = |name: &[&str]| {
             (0..self.items.len())

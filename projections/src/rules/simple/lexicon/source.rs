@@ -279,6 +279,8 @@ pub(crate) struct Recurrence {
     pub(crate) placing: Vec<String>,
     /// «summer», «holidays».
     pub(crate) seasons: Vec<String>,
+    /// «CET», «local time»: whose time it is.
+    pub(crate) clocks: Vec<String>,
     /// «change», «move», before a task that is to happen at other times.
     pub(crate) changes: Vec<String>,
     /// «to», between a task and its new times.
