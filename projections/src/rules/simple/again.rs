@@ -213,15 +213,17 @@ pub(super) fn cadence(lexicons: &Lexicons, facts: &Facts<'_>, text: &str) -> Res
         let items = super::sentence(lexicons, facts, language, text);
         let sentence = when::Sentence { lexicons, language, text, items: &items };
         let time = match when::when(sentence, facts, true, true) {
+            // A cadence has no end: «until 24 December» is said apart from it.
+            Found::Time(time) if time.limits.spans().next().is_some() => return Some(Ok(None)),
             Found::Time(time) => time,
             Found::Unclear(Doubt::Interval(_)) => return Some(Err(CadenceError::Interval)),
             Found::Nothing | Found::Unclear(_) => return None,
         };
         let within = |at: usize| time.spans.iter().any(|span| span.contains(&at));
         let said = |(at, item): (usize, &Item)| within(at) || item.is_punctuation();
-        items.iter().enumerate().all(said).then_some(Ok(time.when))
+        items.iter().enumerate().all(said).then_some(Ok(Some(time.when)))
     });
-    read.transpose()
+    read.transpose().map(Option::flatten)
 }
 
 /// What a person wants to be reminded of: «remind me to call Anna» is «call Anna». None where the words ask for something
