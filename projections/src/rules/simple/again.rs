@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::attempt::{DOUBT_PERMILLE, OVERRULED_PERMILLE};
 use super::items::{self, Item};
 use super::recurring::{Doubt, Found, Recurring};
-use super::{Facts, Lexicons, Tools, abstain, lexicon, lift, propose, usage, when};
+use super::{Facts, Lexicons, Tools, abstain, change, lexicon, lift, propose, usage, when};
 use crate::messages::{Language, Messages};
 use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
 use crate::rules::cadence::{Cadence, CadenceError, Zone};
@@ -47,6 +47,10 @@ pub(super) fn again(
     (text, items): (&str, &[Item]),
     usual: &[usage::Likely],
 ) -> Option<Plan> {
+    let sentence = when::Sentence { lexicons, language, text, items };
+    if let Some(plan) = change::change(sentence, tools, messages, facts) {
+        return Some(plan);
+    }
     let tool = tools.by_grammar("schedule", "recurring")?;
     // «stop the weekly check» ends what comes round; it does not begin it.
     let ends = |i: &Item| {
@@ -62,7 +66,6 @@ pub(super) fn again(
     if verb.is_some_and(|verb| items[..verb].iter().rev().take(2).any(|i| i.is(lexicon::Cue::Not))) {
         return None;
     }
-    let sentence = when::Sentence { lexicons, language, text, items };
     let (recurring, cadence) = match time_of(sentence, facts, usual, verb.is_some()) {
         Ok(found) => found?,
         Err((key, values)) => {
@@ -203,22 +206,24 @@ fn left_of(text: &str, spans: &[(usize, usize)]) -> (String, (usize, usize)) {
 
 /// A time in words, all of them, as a cadence is written: «every Monday at 9», «tra 20 minuti». None where they say
 /// anything else; an error where they mean an interval that cannot be kept.
-fn cadence(lexicons: &Lexicons, facts: &Facts<'_>, text: &str) -> Result<Option<String>, CadenceError> {
+pub(super) fn cadence(lexicons: &Lexicons, facts: &Facts<'_>, text: &str) -> Result<Option<String>, CadenceError> {
     let told = facts.language.or_else(|| items::detect(lexicons, text)).unwrap_or(facts.fallback);
     let others = Language::ALL.into_iter().filter(|language| *language != told);
     let read = std::iter::once(told).chain(others).find_map(|language| {
         let items = super::sentence(lexicons, facts, language, text);
         let sentence = when::Sentence { lexicons, language, text, items: &items };
         let time = match when::when(sentence, facts, true, true) {
+            // A cadence has no end: «until 24 December» is said apart from it.
+            Found::Time(time) if time.limits.spans().next().is_some() => return Some(Ok(None)),
             Found::Time(time) => time,
             Found::Unclear(Doubt::Interval(_)) => return Some(Err(CadenceError::Interval)),
             Found::Nothing | Found::Unclear(_) => return None,
         };
         let within = |at: usize| time.spans.iter().any(|span| span.contains(&at));
         let said = |(at, item): (usize, &Item)| within(at) || item.is_punctuation();
-        items.iter().enumerate().all(said).then_some(Ok(time.when))
+        items.iter().enumerate().all(said).then_some(Ok(Some(time.when)))
     });
-    read.transpose()
+    read.transpose().map(Option::flatten)
 }
 
 /// What a person wants to be reminded of: «remind me to call Anna» is «call Anna». None where the words ask for something

@@ -128,6 +128,11 @@ impl Once<'_> {
     /// Whether a bound may begin here: with the first word of what is a word, or a day by itself.
     fn is_plain(&self, at: usize) -> bool {
         let item = self.reader.tokens[at].1;
+        // «at 8 until 24 December» is one item, read as the 8th to the 24th.
+        let within = matches!(self.reader.items[item].what, What::Window { .. });
+        if within && self.reader.phrase(&self.words.until, at).is_some() {
+            return true;
+        }
         // «Monday until …» may be one item.
         let day = self
             .reader

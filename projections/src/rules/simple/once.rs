@@ -10,6 +10,7 @@ use jiff::{Span, Timestamp, Zoned};
 
 use super::Facts;
 use super::dates::{self, span};
+use super::figures::{Figures, figures};
 use super::items::{Item, What};
 use super::lexicon::{Cue, Day, Lexicons, Period, Recurrence, Sense};
 use super::limits::Limits;
@@ -24,7 +25,7 @@ struct Said {
 }
 
 /// Why a day is no moment.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Missing {
     Hour,
     Over,
@@ -32,6 +33,8 @@ enum Missing {
     Never,
     /// More than one time of day.
     Hours,
+    /// Day first or month first, in this token.
+    Either(usize, [String; 2]),
 }
 
 /// Whether a sentence names one day by its name, and not every one: «next Monday», «on Friday», «venerdì prossimo».
@@ -153,6 +156,7 @@ impl<'a> Once<'a> {
             Err(Missing::Over) => return Found::Unclear(Doubt::Over(said)),
             Err(Missing::Never) => return Found::Unclear(Doubt::Strange(said)),
             Err(Missing::Hours) => return Found::Unclear(Doubt::Time),
+            Err(Missing::Either(at, days)) => return Found::Unclear(Doubt::Either(at..at + 1, days)),
             Ok(_) => {}
         }
         // «in 20 minutes or in an hour», «on Friday … at 5 … or Monday»: what is left must not be of time.
@@ -206,29 +210,51 @@ pub(super) struct Named {
     pub(super) dates: Vec<Date>,
     part: Option<String>,
     pub(super) span: Range<usize>,
+    /// Day first or month first, where either may be meant.
+    either: Option<[String; 2]>,
 }
 
 impl Once<'_> {
     /// «in 20 minutes», «tra mezz'ora», «fra un'ora».
     fn stretch(&self, at: usize) -> Option<Said> {
         let reader = &self.reader;
-        let from = reader.phrase(&self.words.after, at)?;
-        let (by, to) = self.length(from)?;
+        let led = || {
+            let inside = reader.phrase(&self.words.within, at).filter(|_| self.opens_or_reminds(at));
+            reader.phrase(&self.words.after, at).or(inside)
+        };
+        let (mut by, to) = if let Some(from) = led() {
+            self.length(from)?
+        } else {
+            // «a week from now»
+            let (by, to) = self.length(at)?;
+            (by, reader.phrase(&self.words.hence, to)?)
+        };
         // «in 2 hours and 30 minutes»
         let joint = to + usize::from(self.words.and.iter().any(|word| word == reader.word(to)));
-        let (by, to) = match self.length(joint).filter(|_| joint > to) {
-            Some((more, end)) => (by.checked_add(more).ok()?, end),
-            None => (by, to),
+        let to = match self.length(joint).filter(|_| joint > to) {
+            Some((more, end)) => {
+                by.extend(more);
+                end
+            }
+            None => to,
         };
-        self.later(by, at..to)
+        self.later(&by, at..to)
     }
 
-    /// «20 minutes», «half an hour», «an hour and a half»: how long, and one past it.
-    fn length(&self, from: usize) -> Option<(Span, usize)> {
+    /// Whether a token is the first that says anything, or stands behind the wish to be reminded.
+    fn opens_or_reminds(&self, at: usize) -> bool {
+        let reminds = |i: &Item| i.verb().is_some_and(|v| self.reader.lexicons.verbs[v].verbs[0] == "schedule");
+        let before = self.reader.items[..self.reader.tokens[at].1].iter().rev();
+        let first = before.filter(|i| !(i.is(Cue::Listener) || i.is_punctuation())).map(reminds).next();
+        self.reader.is_silent_before(at) || first == Some(true)
+    }
+
+    /// «20 minutes», «half an hour», «an hour and a half»: how long, in parts, and one past it.
+    fn length(&self, from: usize) -> Option<(Vec<Span>, usize)> {
         let reader = &self.reader;
         let fraction = |(phrase, minutes): (&String, &u8)| Some((reader.phrase([phrase], from)?, i64::from(*minutes)));
         if let Some((to, minutes)) = self.words.fractions.iter().filter_map(fraction).max() {
-            return Some((Span::new().try_minutes(minutes).ok()?, to));
+            return Some((vec![Span::new().try_minutes(minutes).ok()?], to));
         }
         let one = reader.phrase(&self.words.one, from);
         let counted = |at: usize| Some((reader.number(at)?, at + 1 + usize::from(reader.word(at + 1) == "of")));
@@ -243,23 +269,23 @@ impl Once<'_> {
         let whole = span(count, period)?;
         let halved = before.is_some() || after.is_some();
         let half = match period {
-            _ if !halved => Span::new(),
-            Period::Hour => Span::new().minutes(30),
-            Period::Day => Span::new().hours(12),
+            _ if !halved => None,
+            Period::Hour => Some(Span::new().minutes(30)),
+            Period::Day => Some(Span::new().hours(12)),
             Period::Minute | Period::HalfHour | Period::Week | Period::Month | Period::Year => return None,
         };
-        Some((whole.checked_add(half).ok()?, after.unwrap_or(unit + 1)))
+        Some((std::iter::once(whole).chain(half).collect(), after.unwrap_or(unit + 1)))
     }
 
-    fn later(&self, by: Span, span: Range<usize>) -> Option<Said> {
-        let moment = self.now.checked_add(by).ok()?.timestamp();
+    fn later(&self, by: &[Span], span: Range<usize>) -> Option<Said> {
+        let moment = by.iter().try_fold(self.now.clone(), |moment, by| moment.checked_add(*by)).ok()?.timestamp();
         Some(Said { when: Ok(format!("at:{}", moment.strftime("%Y-%m-%dT%H:%M:%SZ"))), spans: vec![span] })
     }
 
     /// «tomorrow at 8», «alle 8 di domani», «domani mattina», «on Friday … at 5», «il 24 dicembre alle 10».
     fn day(&self, at: usize) -> Option<Said> {
         let reader = &self.reader;
-        let Named { dates, part, span } = self.named(at)?;
+        let Named { dates, part, span, either } = self.named(at)?;
         let (minutes, mut span) = match reader.time(reader.skip_links(span.end)) {
             Some((minutes, to)) => (Some(minutes), span.start..to),
             None => match reader.time_before(span.start) {
@@ -281,6 +307,7 @@ impl Once<'_> {
         let minutes = minutes.or(apart.as_ref().map(|(minutes, _)| *minutes));
         let minutes = minutes.or_else(|| part.map(|part| reader.at_part(None, Some(part))));
         let when = match minutes {
+            _ if either.is_some() => Err(either.map_or(Missing::Never, |days| Missing::Either(at, days))),
             _ if dates.is_empty() => Err(Missing::Never),
             None if many => Err(Missing::Hours),
             None => Err(Missing::Hour),
@@ -293,7 +320,7 @@ impl Once<'_> {
 
     /// A day that is named at a token.
     pub(super) fn named(&self, at: usize) -> Option<Named> {
-        self.tomorrow(at).or_else(|| self.weekday(at)).or_else(|| self.date(at))
+        self.tomorrow(at).or_else(|| self.weekday(at)).or_else(|| self.figures(at)).or_else(|| self.date(at))
     }
 
     /// The times of day outside of a span.
@@ -317,7 +344,7 @@ impl Once<'_> {
         let named = |(phrase, day)| Some((self.reader.phrase([phrase], at)?, day));
         let (to, day) = self.words.days.iter().filter_map(named).max_by_key(|(to, _)| *to)?;
         let date = self.now.date().checked_add(Span::new().days(i64::from(day.after))).ok()?;
-        Some(Named { dates: vec![date], part: day.part.clone(), span: at..to })
+        Some(Named { dates: vec![date], part: day.part.clone(), span: at..to, either: None })
     }
 
     /// «on Friday», «next Monday», «venerdì prossimo»: the next of its name.
@@ -333,7 +360,33 @@ impl Once<'_> {
         let to_come = (i64::from(day) - i64::from(self.now.weekday().to_sunday_zero_offset())).rem_euclid(7);
         let after = |days: i64| self.now.date().checked_add(Span::new().days(days)).ok();
         let dates = [after(to_come), after(to_come + 7)].into_iter().flatten().collect();
-        Some(Named { dates, part: None, span: from..to })
+        Some(Named { dates, part: None, span: from..to, either: None })
+    }
+
+    /// «on 2026-12-25», «il 25/12».
+    fn figures(&self, at: usize) -> Option<Named> {
+        let word = self.reader.word(at);
+        let day = figures(word, self.now.year())?;
+        let links = |at: usize| {
+            let word = self.reader.word(at);
+            word == "on" || self.words.on.iter().any(|w| w == word)
+        };
+        let from = (0..at).rev().take_while(|&before| links(before)).last().unwrap_or(at);
+        // Without a year it may be a part: «1/4 of the lines».
+        let led = from < at || [&self.words.until, &self.words.starting].iter().any(|list| self.leads_to(list, at));
+        if word.matches(['/', '-', '.']).count() < 2 && !led {
+            return None;
+        }
+        let (dates, either) = match day {
+            Figures::Days(days) => (days, None),
+            Figures::Either(days) => (Vec::new(), Some(days)),
+        };
+        Some(Named { dates, part: None, span: from..at + 1, either })
+    }
+
+    /// Whether one of the phrases ends right before a token.
+    fn leads_to(&self, phrases: &[String], at: usize) -> bool {
+        (at.saturating_sub(4)..at).any(|from| self.reader.phrase(phrases, from) == Some(at))
     }
 
     /// «24 December», «il 24 dicembre», «December 24th», «Christmas»; «il 15», «on the 15th»: the next of it.
@@ -350,7 +403,7 @@ impl Once<'_> {
         let years = year.map_or_else(|| vec![self.now.year(), self.now.year() + 1], |year| vec![year]);
         let (day, month) = (i8::try_from(day).ok()?, i8::try_from(month).ok()?);
         let dates: Vec<Date> = years.into_iter().filter_map(|year| Date::new(year, month, day).ok()).collect();
-        Some(Named { dates, part: None, span: from..to })
+        Some(Named { dates, part: None, span: from..to, either: None })
     }
 
     /// «il 15», «on the 15th».
@@ -371,7 +424,7 @@ impl Once<'_> {
         let first = self.now.date().first_of_month();
         let months = (0..12).filter_map(|n| first.checked_add(Span::new().months(n)).ok());
         let dates = months.filter_map(|month| Date::new(month.year(), month.month(), day).ok()).collect();
-        Some(Named { dates, part: None, span: at..from + 1 })
+        Some(Named { dates, part: None, span: at..from + 1, either: None })
     }
 
     /// «at 18:30», «at 5 in the afternoon».

@@ -60,6 +60,10 @@ pub(crate) enum Doubt {
     From(Range<usize>),
     /// «except at Christmas».
     Except(Range<usize>),
+    /// «03/04/2027», with both days that it may be.
+    Either(Range<usize>, [String; 2]),
+    /// «New York time».
+    Zone(Range<usize>),
 }
 
 /// How often.

@@ -24,10 +24,25 @@ pub(super) struct Sentence<'a> {
 /// Reads when something is to be done. `likely`: such sentences usually ask for something to recur; `reminds`: this one asks
 /// to be reminded.
 pub(super) fn when(sentence: Sentence<'_>, facts: &Facts<'_>, likely: bool, reminds: bool) -> Found {
-    let Sentence { lexicons, language, text, items } = sentence;
-    let tokens = tokens(text, items);
-    let Some(once) = Once::new(lexicons, language, items, &tokens, facts) else { return Found::Nothing };
-    if once::names_a_day(lexicons, language, items, &tokens) {
+    let tokens = tokens(sentence.text, sentence.items);
+    let Some(once) = Once::new(sentence.lexicons, sentence.language, sentence.items, &tokens, facts) else {
+        return Found::Nothing;
+    };
+    if let Some(span) = once.coming(reminds) {
+        return Found::Unclear(Doubt::Strange(span));
+    }
+    let found = understood(sentence, &once, likely, reminds);
+    let Found::Time(time) = &found else { return found };
+    let taken = time.spans.iter().chain(time.limits.spans());
+    let taken: Vec<Range<usize>> = taken.map(|span| first_tokens(&tokens, span)).collect();
+    once.beside(&taken, reminds).map_or(found, Found::Unclear)
+}
+
+/// The time that is read, whatever stands beside it.
+fn understood(sentence: Sentence<'_>, once: &Once<'_>, likely: bool, reminds: bool) -> Found {
+    let Sentence { lexicons, language, items, .. } = sentence;
+    let tokens = once.reader.tokens;
+    if once::names_a_day(lexicons, language, items, tokens) {
         let found = once.read(reminds);
         // «every day until next Friday» names a day, and more.
         if !matches!(found, Found::Unclear(_)) {
@@ -47,12 +62,12 @@ pub(super) fn when(sentence: Sentence<'_>, facts: &Facts<'_>, likely: bool, remi
     if let Some((days, span)) = &recurring.limits.except {
         match without(&recurring.when, days) {
             Some(when) => recurring.when = when,
-            None => return Found::Unclear(Doubt::Except(first_tokens(&tokens, span))),
+            None => return Found::Unclear(Doubt::Except(first_tokens(tokens, span))),
         }
     }
     // In the words of a reminder nobody reads on.
     let all: Vec<Range<usize>> = recurring.spans.iter().chain(recurring.limits.spans()).cloned().collect();
-    let spans: Vec<Range<usize>> = all.iter().map(|span| first_tokens(&tokens, span)).collect();
+    let spans: Vec<Range<usize>> = all.iter().map(|span| first_tokens(tokens, span)).collect();
     match once.more(&spans).filter(|_| reminds) {
         Some(more) => Found::Unclear(Doubt::More(more)),
         None => Found::Time(recurring),
@@ -103,13 +118,13 @@ impl Sentence<'_> {
         let tokens = tokens(self.text, self.items);
         let words = |span: &Range<usize>| self.words(&(tokens[span.start].1..tokens[span.end - 1].1 + 1));
         let (key, span) = doubt.parts();
-        (key, json!({ "words": span.map(words).unwrap_or_default() }))
+        (key, doubt.values(&span.map(words).unwrap_or_default()))
     }
 
     /// The same where the doubt is of items.
     pub(super) fn told_of_items(&self, doubt: &Doubt) -> (&'static str, Value) {
         let (key, span) = doubt.parts();
-        (key, json!({ "words": span.map(|span| self.words(span)).unwrap_or_default() }))
+        (key, doubt.values(&span.map(|span| self.words(span)).unwrap_or_default()))
     }
 
     fn words(&self, span: &Range<usize>) -> String {
@@ -120,6 +135,14 @@ impl Sentence<'_> {
 }
 
 impl Doubt {
+    /// The values of its text.
+    fn values(&self, words: &str) -> Value {
+        match self {
+            Self::Either(_, [one, other]) => json!({ "words": words, "one": one, "other": other }),
+            _ => json!({ "words": words }),
+        }
+    }
+
     /// The key of its text, and what it is about.
     fn parts(&self) -> (&'static str, Option<&Range<usize>>) {
         match self {
@@ -134,19 +157,22 @@ impl Doubt {
             Self::Until(span) => ("planner.ask_until", Some(span)),
             Self::From(span) => ("planner.ask_from", Some(span)),
             Self::Except(span) => ("planner.ask_except", Some(span)),
+            Self::Either(span, _) => ("planner.two_days", Some(span)),
+            Self::Zone(span) => ("planner.ask_zone", Some(span)),
         }
     }
 
     /// Whether the words speak of time whatever else the sentence says.
     pub(super) fn is_plain(&self) -> bool {
         match self {
-            Self::Interval(_) | Self::Steps(_) | Self::Often(_) | Self::Strange(_) => true,
+            Self::Interval(_) | Self::Steps(_) | Self::Often(_) | Self::Strange(_) | Self::Zone(_) => true,
             Self::Time
             | Self::Hour(_)
             | Self::Over(_)
             | Self::More(_)
             | Self::Until(_)
             | Self::From(_)
+            | Self::Either(..)
             | Self::Except(_) => false,
         }
     }

@@ -321,12 +321,20 @@ impl Builder<'_> {
         };
         // «undo everything» is more than the last; «put everything back» is not.
         let all = |at: usize| self.items[at].is(Cue::Every) && self.items.get(at + 1).is_none_or(Item::is_punctuation);
+        // «due cose» is one item, and no number.
+        let counts = |at: usize| {
+            let first = self.items[at].folded.split(' ').next().unwrap_or_default();
+            let many =
+                |&l: &Language| self.lexicons.senses_of(first, l).iter().any(|s| matches!(s, Sense::Number(2..)));
+            self.items[at].is(Cue::Vague) && Language::ALL.iter().any(many)
+        };
         let act = self.items.iter().position(|i| i.verb().is_some_and(|v| self.acts(v))).unwrap_or(self.items.len());
         let from = self.items[..act].iter().rposition(Item::is_punctuation).map_or(0, |at| at + 1);
         (0..self.items.len()).filter(|_| tool.verb == "undo").find(|&at| {
             (at >= from && which(&self.items[at]))
                 || all(at)
                 || many(&self.items[at])
+                || counts(at)
                 || number(self.items, at).is_some_and(|(n, _)| n > 1) && !self.items[at].is_noise()
         })
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::fill::{Filled, words};
 use super::super::items::{Item, What};
-use super::super::lexicon::Cue;
+use super::super::lexicon::{Cue, Recurrence};
 use super::super::lift::byte;
 use super::{Builder, Trouble};
 use crate::manifest::Role;
@@ -223,11 +223,19 @@ impl Builder<'_> {
 
     /// «cancel the backup reminder», «le mie attività programmate»: what was asked to recur. True when it was planned.
     pub(super) fn tasks(&mut self) -> Result<bool, Trouble> {
+        let noun = (0..self.items.len()).find(|&at| self.names(&self.items[at], "tasks"));
+        match noun.and_then(|noun| self.next_of(noun)) {
+            Some(number) => self.shown(number),
+            None => self.task(noun),
+        }
+    }
+
+    /// What is asked of the task whose noun stands there.
+    fn task(&mut self, noun: Option<usize>) -> Result<bool, Trouble> {
         let round = |i: &Item| i.is(Cue::Recurring) || i.is(Cue::Cadence) || i.is(Cue::Condition);
         let ends = |i: &Item| {
             i.verb().is_some_and(|v| matches!(self.class(v).verbs[0].as_str(), "cancel" | "pause" | "resume"))
         };
-        let noun = (0..self.items.len()).find(|&at| self.names(&self.items[at], "tasks"));
         let reminds = |i: &Item| i.verb().is_some_and(|v| self.class(v).verbs[0] == "schedule");
         let never = self.items.iter().any(|i| i.is(Cue::Not)) && self.items.iter().any(reminds);
         let quoted = self.items.iter().any(ends) && self.items.iter().any(|i| matches!(i.what, What::Quoted(_)));
@@ -290,6 +298,25 @@ impl Builder<'_> {
         if let Some(paused) = paused {
             filled.set("paused", json!(paused), self.items, verb);
         }
+        filled.used.extend(0..self.items.len());
+        self.push(tool, filled)?;
+        Ok(true)
+    }
+
+    /// «when does task 6 run next»: the number of the task.
+    fn next_of(&self, noun: usize) -> Option<usize> {
+        let first = self.items.iter().find(|i| !i.is_punctuation())?;
+        let when = |words: &Recurrence| words.when.contains(&first.folded);
+        let number = if self.counts_tasks(noun + 1) { noun + 2 } else { noun + 1 };
+        let numbered = matches!(self.items.get(number)?.what, What::Number(_));
+        (numbered && self.lexicons.recurrence.iter().any(|(_, words)| when(words))).then_some(number)
+    }
+
+    /// Shows the task of that number.
+    fn shown(&mut self, number: usize) -> Result<bool, Trouble> {
+        let Some(tool) = self.tools.indexed("show_recurring") else { return Ok(false) };
+        let mut filled = Filled::default();
+        filled.set("name", json!(self.said(number..number + 1)), self.items, number);
         filled.used.extend(0..self.items.len());
         self.push(tool, filled)?;
         Ok(true)

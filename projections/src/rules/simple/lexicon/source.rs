@@ -267,6 +267,28 @@ pub(crate) struct Recurrence {
     pub(crate) ends: Vec<String>,
     /// Days of the year that have a name, as `MM-DD`.
     pub(crate) feasts: BTreeMap<String, String>,
+    /// «in», where it may lead to how long something took as well: that long from now only at the beginning.
+    pub(crate) within: Vec<String>,
+    /// «from now», behind a stretch of time.
+    pub(crate) hence: Vec<String>,
+    /// «next», beside a week, a month or a year.
+    pub(crate) coming: Vec<String>,
+    /// «during», «except»: what they lead to, beside a time, bounds it or names another one.
+    pub(crate) bounding: Vec<String>,
+    /// «in», «on»: the same, where a word of time follows.
+    pub(crate) placing: Vec<String>,
+    /// «summer», «holidays».
+    pub(crate) seasons: Vec<String>,
+    /// «CET», «local time»: whose time it is.
+    pub(crate) clocks: Vec<String>,
+    /// «change», «move», before a task that is to happen at other times.
+    pub(crate) changes: Vec<String>,
+    /// «to», between a task and its new times.
+    pub(crate) new_time: Vec<String>,
+    /// «when», at the beginning of a question about the next time of a task.
+    pub(crate) when: Vec<String>,
+    /// «to», «that»: behind them stands what somebody is to be reminded of.
+    pub(crate) reminded: Vec<String>,
     /// «for», «of»: what they lead to belongs to a thing («the report of Friday»).
     pub(crate) about: Vec<String>,
 }
