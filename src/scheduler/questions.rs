@@ -120,11 +120,12 @@ impl Person for Owner<'_> {
     }
 }
 
-/// What was pressed below a message with buttons.
+/// What was pressed below a question, under whichever message that puts it.
 fn pressed(instance: &Instance, message: EventId) -> Option<Answer> {
     let projected = instance.projected();
-    let consent = projected.channels.get(telegram::CHANNEL).consent(message)?;
-    Some(if consent.pressed.as_deref()? == "yes" { Answer::Yes("telegram") } else { Answer::No("telegram") })
+    let channel = projected.channels.get(telegram::CHANNEL);
+    let pressed = channel.answer(&channel.consent(message)?.bound)?;
+    Some(if pressed == "yes" { Answer::Yes("telegram") } else { Answer::No("telegram") })
 }
 
 /// What a fire waits for, while its turn asks.
