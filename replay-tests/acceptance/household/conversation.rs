@@ -143,7 +143,10 @@ impl<'a> Conversation<'a> {
             return false;
         }
         let inbox = self.home.metnos().join("workspace/inbox/conti_di_casa.csv");
-        let kept = format!("Tengo il file come {}. Chiedimi pure qualcosa usando il suo nome.", inbox.display());
+        let kept = format!(
+            "Tengo il file come {}. Chiedimi pure qualcosa usando il suo nome: conti di casa.csv",
+            inbox.display()
+        );
         assert_eq!(self.other.hears().text, kept);
         assert_eq!(std::fs::read_to_string(&inbox).unwrap(), "voce,euro\npane,3\nlatte,2\n");
         assert_eq!(self.answer("quante righe ha conti_di_casa.csv?"), "2 righe");

@@ -269,7 +269,10 @@ fn in_a_group_a_guest_neither_answers_nor_stops_nor_borrows_what_is_the_hosts() 
     let press = api.presses(GUEST, &asked, &asked.keys[0].1);
     assert_eq!(api.answer_to(&press), "Questa domanda è per un'altra persona.");
     let from = writes(GUEST, "/ferma", json!({}));
-    assert_eq!(talk.answers(from, GROUP).text, "Qui non è in corso nulla da fermare.");
+    assert_eq!(
+        talk.answers(from, GROUP).text,
+        "Di tuo qui non è in corso nulla. Ciò che ha chiesto un'altra persona continua: può fermarlo solo lei."
+    );
     let question = json!({ "reply_to_message": {
         "message_id": asked.id, "date": 1, "chat": { "id": GROUP, "type": "group" },
         "from": { "id": 7_000_001, "is_bot": true, "first_name": "Metnos" }, "text": asked.text,
