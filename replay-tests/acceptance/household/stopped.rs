@@ -85,7 +85,7 @@ fn a_long_move_stops_between_two_files_and_can_be_taken_back() {
     moving.says("Stopping");
     assert!(sent.elapsed() < Duration::from_secs(1), "{:?}", sent.elapsed());
     let end = moving.says("I stopped");
-    assert!(end.contains(&format!("{RUN} of 8,301 changes")) && end.contains("metnos undo"), "{end}");
+    assert!(end.contains(&format!("{RUN} of 8,301 changes")) && end.contains("“undo” takes them back"), "{end}");
     assert_eq!(moving.ends(), Some(130));
     // One of the changes is the new folder.
     assert_eq!((count(&home, "many"), count(&home, "kept")), (FILES - 8191, 8191));
