@@ -123,7 +123,8 @@ fn finish(context: &Context, report: &Report, equal: bool, digests: &[Value]) ->
         return u8::from(!good);
     }
     let decided = report.turns - report.by_other_rules;
-    let say = |key: &str, values: Value| Messages::embedded().say(context.spoken(), key, values);
+    let (messages, language) = (Messages::embedded(), context.spoken());
+    let say = |key: &str, values: Value| messages.say(language, key, values);
     let values = json!({
         "events": report.events, "decided": decided, "others": report.by_other_rules,
         "undecidable": report.not_decidable, "open": report.open,

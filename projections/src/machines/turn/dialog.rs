@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::answers::{self, Around, Wrong};
 use super::decide::{Decider, Rejection};
-use super::forms;
-use super::state::Turn;
+use super::forms::{self, Question};
+use super::state::{Step, Turn};
 use crate::plan::Abstention;
 use crate::rules::simple::{self, Proposal, Tools};
 
@@ -99,12 +99,7 @@ impl Decider<'_> {
             return self.start_call(&step);
         };
         let kind = forms::waits_for(&step.tool);
-        let mut message = self.say(question.key, &question.values);
-        if let Some(Wrong(key, values)) = wrong {
-            let reason = self.say(key, values);
-            let key = if step.tries < forms::TRIES_MAX { "dialog.again" } else { "dialog.given_up" };
-            message = self.say(key, &json!({ "reason": reason, "question": message }));
-        }
+        let message = self.question_text(&step, &question, wrong);
         if step.tries >= forms::TRIES_MAX {
             return self.close(kind, None, message);
         }
@@ -117,6 +112,15 @@ impl Decider<'_> {
         });
     }
 
+    /// A question as it is put: for the first time, or again with what was wrong with the answer.
+    fn question_text(&self, step: &Step, question: &Question, wrong: Option<&Wrong>) -> String {
+        let text = self.say(question.key, &question.values);
+        let Some(Wrong(key, values)) = wrong else { return text };
+        let reason = self.say(key, values);
+        let key = if step.tries < forms::TRIES_MAX { "dialog.again" } else { "dialog.given_up" };
+        self.say(key, &json!({ "reason": reason, "question": text }))
+    }
+
     /// Asks which of several things is meant, where the call of the step that is up met more than one; `None` where it did
     /// not, or not by its own words.
     pub(super) fn ask_which(&mut self, wrong: Option<&Wrong>) -> Option<()> {
@@ -124,12 +128,7 @@ impl Decider<'_> {
         let (_, question) = forms::choice(&step)?;
         // A question of somebody's program is no question of ours.
         self.manifest(&step.tool).filter(|manifest| manifest.executor.created_by == "builtin")?;
-        let mut message = self.say(question.key, &question.values);
-        if let Some(Wrong(key, values)) = wrong {
-            let reason = self.say(key, values);
-            let key = if step.tries < forms::TRIES_MAX { "dialog.again" } else { "dialog.given_up" };
-            message = self.say(key, &json!({ "reason": reason, "question": message }));
-        }
+        let message = self.question_text(&step, &question, wrong);
         if step.tries >= forms::TRIES_MAX {
             self.close("ask", None, message);
             return Some(());
