@@ -23,7 +23,6 @@ use metnos_projections::machines::turn::{
 };
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::{Autonomy, Places};
-use metnos_projections::rules::perimeter;
 use metnos_projections::rules::references::ReferenceError;
 use metnos_projections::rules::simple;
 use serde_json::{Value, json};
@@ -36,7 +35,7 @@ use crate::effects::plan::Planned;
 use crate::faults;
 use crate::gateway::call::{Around, PreparedCall};
 use crate::gateway::{Caller, Loaded, call, failed, passed};
-use crate::instance::{Instance, InstanceError, now, random};
+use crate::instance::{Instance, InstanceError, now, people, random};
 use crate::sandbox::{CallFailure, CancelFlag, Progress, SandboxError, Stage};
 
 /// The most changes that an event lists itself, and the most outcomes that get an event each.
@@ -179,12 +178,6 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
 
 /// The parts of a sentence that name something on disk; of a guest's, something within their folders.
 fn existing(instance: &Instance, within: Option<&[String]>, text: &str, folder: &Path) -> Vec<(u32, u32)> {
-    let is_within = |path: &Path| {
-        within.is_none_or(|folders| {
-            let real = path.canonicalize().ok();
-            real.as_ref().and_then(|real| real.to_str()).is_some_and(|real| perimeter::holds(folders, real))
-        })
-    };
     let there = |&(start, end): &(u32, u32)| {
         let name = text.get(start as usize..end as usize).unwrap_or_default();
         let path = match name.strip_prefix('~') {
@@ -193,7 +186,7 @@ fn existing(instance: &Instance, within: Option<&[String]>, text: &str, folder: 
             }
             _ => folder.join(name),
         };
-        !name.is_empty() && !name.contains('\0') && path.symlink_metadata().is_ok() && is_within(&path)
+        !name.is_empty() && !name.contains('\0') && path.symlink_metadata().is_ok() && people::is_within(&path, within)
     };
     simple::candidates_for_existing(text).into_iter().filter(there).collect()
 }

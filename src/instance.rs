@@ -3,7 +3,7 @@
 
 mod credentials;
 mod folds;
-mod people;
+pub mod people;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};

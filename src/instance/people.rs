@@ -63,20 +63,12 @@ impl Instance {
 
     /// Where this person's relative paths start, when they are said to start there: a guest stays within.
     pub fn folder_within(&self, folder: &Path, within: Option<&[String]>) -> PathBuf {
-        let is_inside = |folders: &[String]| {
-            let real = folder.canonicalize().ok().and_then(|real| real.to_str().map(str::to_owned));
-            real.is_some_and(|real| perimeter::holds(folders, &real))
-        };
-        if within.is_none_or(is_inside) { folder.to_owned() } else { self.own_folder() }
+        if is_within(folder, within) { folder.to_owned() } else { self.own_folder() }
     }
 
     /// Whether a path names something that whoever asks may know to be there.
     pub fn reaches(&self, path: &Path) -> bool {
-        let is_inside = |folders: &Vec<String>| {
-            let real = path.canonicalize().ok();
-            real.as_ref().and_then(|real| real.to_str()).is_some_and(|real| perimeter::holds(folders, real))
-        };
-        path.symlink_metadata().is_ok() && self.perimeter().as_ref().is_none_or(is_inside)
+        path.symlink_metadata().is_ok() && is_within(path, self.perimeter().as_deref())
     }
 
     /// Whether whoever asks may be told about a turn: the host about each, a guest about their own.
@@ -127,6 +119,14 @@ impl Instance {
         // Whoever was faster has done the same.
         self.change_actors(host).map(|_| ())
     }
+}
+
+/// Whether a path leads into one of the folders, its links followed; without folders it does.
+pub fn is_within(path: &Path, within: Option<&[String]>) -> bool {
+    within.is_none_or(|folders| {
+        let real = path.canonicalize().ok();
+        real.as_ref().and_then(|real| real.to_str()).is_some_and(|real| perimeter::holds(folders, real))
+    })
 }
 
 /// A guest's own folder, made where it is missing; its path without links. A link in its place is none.
