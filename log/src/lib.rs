@@ -10,6 +10,7 @@ pub mod envelope;
 pub mod event;
 pub mod id;
 pub mod kept;
+pub mod note;
 pub mod redact;
 pub mod store;
 
