@@ -178,6 +178,7 @@ impl Instance {
             blob_key: keys.derived("metnos blob key v1"),
             redactor: credentials::redactor(&keys, &credentials),
             fresh_id: random(),
+            signing: keys.for_checkpoints(),
         };
         let log = Log::open(&dirs.log(), log_keys, patience)?;
         let is_new = log.head().size == 0;

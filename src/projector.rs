@@ -1,14 +1,14 @@
 //! Checkpoints of projections: files that save a rebuild, believed only when the chain says so.
 //!
-//! A checkpoint holds the position and the log's head there. On open the leaves after it must lead to the log's head;
-//! if they do not, or anything else is off, everything is folded again from event 1.
+//! A checkpoint holds the position and the log's head there. On open the chain must have that head at that position; if it
+//! has not, or anything else is off, everything is folded again from event 1.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use metnos_log::store::{Head, ReadError};
-use metnos_log::{Reader, Recorded, chain};
+use metnos_log::{Reader, Recorded};
 use metnos_projections::machines::actors::Actors;
 use metnos_projections::machines::catalog::Catalog;
 use metnos_projections::machines::channels::Channels;
@@ -127,19 +127,8 @@ pub fn load(folder: &Path, reader: &Reader, head: &Head) -> Result<Option<Projec
     let Some((at, projected)) = Projected::read(folder).filter(|(_, then)| then.position <= head.size) else {
         return Ok(None);
     };
-    let fits = leads_to_head(reader, projected.position, &at, head)?;
+    let fits = hex(&reader.head_at(projected.position)?) == at;
     Ok(fits.then_some(projected))
-}
-
-/// Whether the leaves after `position` chain the checkpoint's head to the log's.
-fn leads_to_head(reader: &Reader, position: u64, at: &str, head: &Head) -> Result<bool, ReadError> {
-    let Ok(start) = blake3::Hash::from_hex(at) else { return Ok(false) };
-    let mut chained = *start.as_bytes();
-    reader.each(position + 1, |recorded| {
-        chained = chain::advance(&chained, &recorded.leaf);
-        Ok::<bool, ReadError>(true)
-    })?;
-    Ok(chained == head.head)
 }
 
 /// A moment of the history.
@@ -154,18 +143,16 @@ pub enum Until {
 /// The projections as they were at a moment, folded from event 1, and the chain's head there.
 pub fn at(reader: &Reader, until: Until) -> Result<(Projected, [u8; 32]), ReadError> {
     let mut then = Projected::default();
-    let mut head = [0; 32];
     reader.each(1, |recorded| {
         let is_later = match until {
             Until::Seq(seq) => recorded.seq > seq,
             Until::Time(time) => recorded.time.0 > time,
         };
-        if is_later {
-            return Ok::<bool, ReadError>(false);
+        if !is_later {
+            then.evolve(&recorded);
         }
-        then.evolve(&recorded);
-        head = chain::advance(&head, &recorded.leaf);
-        Ok(true)
+        Ok::<bool, ReadError>(!is_later)
     })?;
+    let head = reader.head_at(then.position)?;
     Ok((then, head))
 }

@@ -76,6 +76,11 @@ impl Keys {
         Ok(keys)
     }
 
+    /// The key with which the log signs its checkpoints.
+    pub(crate) fn for_checkpoints(&self) -> SigningKey {
+        self.signing.clone()
+    }
+
     /// The public key, hexadecimal.
     pub fn public_hex(&self) -> String {
         hex(self.signing.verifying_key().as_bytes())

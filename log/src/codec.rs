@@ -46,6 +46,25 @@ pub enum FrameError {
     Payload(#[from] DecodeError),
 }
 
+/// What stands behind a frame's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content<'a> {
+    /// A payload and its salt.
+    Live {
+        /// The salt.
+        salt: &'a [u8; SALT_BYTES],
+        /// The payload's bytes.
+        payload: &'a [u8],
+    },
+    /// The payload is gone.
+    Erased {
+        /// What its digest was.
+        digest: &'a [u8; DIGEST_BYTES],
+        /// Who erased it, when and why.
+        tombstone: &'a [u8],
+    },
+}
+
 /// A frame taken apart, bytes borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
@@ -53,10 +72,8 @@ pub struct Frame<'a> {
     pub check: [u8; 8],
     /// The header's bytes.
     pub header: &'a [u8],
-    /// Digest of the payload (computed when it is live).
-    pub payload_digest: [u8; 32],
-    /// The payload's bytes; `None` once erased.
-    pub payload: Option<&'a [u8]>,
+    /// What follows it.
+    pub content: Content<'a>,
 }
 
 impl<'a> Frame<'a> {
@@ -69,23 +86,44 @@ impl<'a> Frame<'a> {
         }
         let length = usize::from(u16::from_be_bytes([high, low]));
         let (header, body) = rest.split_at_checked(length).ok_or(FrameError::Short)?;
-        match state {
+        let content = match state {
             LIVE => {
-                let (salt, payload) = body.split_first_chunk::<SALT_BYTES>().ok_or(FrameError::Short)?;
-                let payload_digest = chain::payload_digest(salt, payload);
-                Ok(Self { check, header, payload_digest, payload: Some(payload) })
+                let (salt, payload) = body.split_first_chunk().ok_or(FrameError::Short)?;
+                Content::Live { salt, payload }
             }
             ERASED => {
-                let (digest, _tombstone) = body.split_first_chunk::<DIGEST_BYTES>().ok_or(FrameError::Short)?;
-                Ok(Self { check, header, payload_digest: *digest, payload: None })
+                let (digest, tombstone) = body.split_first_chunk().ok_or(FrameError::Short)?;
+                Content::Erased { digest, tombstone }
             }
-            found => Err(FrameError::State { found }),
+            found => return Err(FrameError::State { found }),
+        };
+        Ok(Self { check, header, content })
+    }
+
+    /// The payload's bytes; `None` once erased.
+    pub fn payload(&self) -> Option<&'a [u8]> {
+        match self.content {
+            Content::Live { payload, .. } => Some(payload),
+            Content::Erased { .. } => None,
         }
+    }
+
+    /// The digest of the payload under its salt; the stored one once it is erased.
+    pub fn payload_digest(&self) -> [u8; 32] {
+        match self.content {
+            Content::Live { salt, payload } => chain::payload_digest(salt, payload),
+            Content::Erased { digest, .. } => *digest,
+        }
+    }
+
+    /// The leaf of this frame at its place.
+    pub fn leaf(&self, seq: u64) -> [u8; 32] {
+        chain::leaf(seq, self.header, &self.payload_digest())
     }
 
     /// The leaf of this frame at its place, compared with the check that was stored beside it.
     pub fn verified(&self, seq: u64) -> Result<[u8; 32], FrameError> {
-        let leaf = chain::leaf(seq, self.header, &self.payload_digest);
+        let leaf = self.leaf(seq);
         if leaf[..8] == self.check { Ok(leaf) } else { Err(FrameError::Check) }
     }
 
@@ -94,11 +132,10 @@ impl<'a> Frame<'a> {
         rmp_serde::from_slice(self.header).map_err(FrameError::Header)
     }
 
-    /// The whole event, compared with its leaf check.
+    /// The whole event. Compares nothing: its bytes were compared, by [`Self::verified`] or as part of a segment.
     pub fn recorded(&self, seq: u64) -> Result<Recorded, FrameError> {
-        let leaf = self.verified(seq)?;
         let Header(id, time, stream, version, kind, schema, actor, turn, cause, flags) = self.header()?;
-        let body = match self.payload {
+        let body = match self.payload() {
             None => Body::Erased,
             Some(payload) => match Event::decode(kind, schema, payload)? {
                 Some(event) => Body::Known(event),
@@ -106,22 +143,21 @@ impl<'a> Frame<'a> {
             },
         };
         let (stream, kind, actor) = (stream.to_owned(), kind.to_owned(), actor.to_owned());
-        Ok(Recorded {
-            seq,
-            id,
-            time: Micros(time),
-            stream,
-            version,
-            kind,
-            schema,
-            actor,
-            turn,
-            cause,
-            flags,
-            body,
-            leaf,
-        })
+        Ok(Recorded { seq, id, time: Micros(time), stream, version, kind, schema, actor, turn, cause, flags, body })
     }
+}
+
+/// The same frame with its payload taken out; format, check and header stay byte for byte, and so does its leaf.
+pub fn erased(frame: &Frame<'_>, tombstone: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(frame.header.len()).expect("it was parsed from such a length");
+    let mut bytes = Vec::with_capacity(PREFIX_BYTES + frame.header.len() + DIGEST_BYTES + tombstone.len());
+    bytes.extend([FRAME_FORMAT, ERASED]);
+    bytes.extend(frame.check);
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(frame.header);
+    bytes.extend(frame.payload_digest());
+    bytes.extend(tombstone);
+    bytes
 }
 
 /// Builds the frame of one event; returns it with its leaf.
@@ -207,18 +243,17 @@ mod tests {
         assert_eq!(Frame::parse(&bytes).unwrap().recorded(7).unwrap().body, Body::Unknown(event.encode()));
     }
 
-    /// What erasure will leave: the digest in place of salt and payload. The leaf stays, so the chain does.
+    /// What erasure leaves: the digest in place of salt and payload. The leaf stays, so the chain does.
     #[test]
     fn an_erased_frame_keeps_its_leaf() {
         let (header, event) = example();
         let (live, leaf) = frame(7, &header, &[9; 16], &event.encode());
-        let length = usize::from(u16::from_be_bytes([live[10], live[11]]));
-        let mut erased = live[..PREFIX_BYTES + length].to_vec();
-        erased[1] = ERASED;
-        erased.extend(Frame::parse(&live).unwrap().payload_digest);
-        erased.extend(b"tombstone");
-        let recorded = Frame::parse(&erased).unwrap().recorded(7).unwrap();
-        assert_eq!((recorded.leaf, recorded.body), (leaf, Body::Erased));
+        let live = Frame::parse(&live).unwrap();
+        let bytes = erased(&live, b"tombstone");
+        let erased = Frame::parse(&bytes).unwrap();
+        assert_eq!(erased.verified(7).unwrap(), leaf);
+        assert!(matches!(erased.content, Content::Erased { tombstone: b"tombstone", .. }));
+        assert_eq!(erased.recorded(7).unwrap().body, Body::Erased);
     }
 
     #[test]

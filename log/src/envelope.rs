@@ -84,8 +84,6 @@ pub struct Recorded {
     pub flags: u32,
     /// What happened.
     pub body: Body,
-    /// The leaf that the chain holds for it.
-    pub leaf: [u8; 32],
 }
 
 /// The payload of a recorded event, as far as it can be read.

@@ -12,6 +12,7 @@ pub mod id;
 pub mod kept;
 pub mod note;
 pub mod redact;
+pub mod segment;
 pub mod store;
 
 pub use envelope::{Draft, Recorded};

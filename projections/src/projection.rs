@@ -50,6 +50,5 @@ pub(crate) fn recorded(seq: u64, time: i64, event: metnos_log::Event) -> Recorde
         cause: None,
         flags: 0,
         body: Body::Known(event),
-        leaf: [0; 32],
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use clap::Subcommand;
 use metnos_log::Recorded;
 use metnos_log::envelope::Body;
-use metnos_log::store::Damage;
 use serde_json::{Value, json};
 
 use super::output::by;
@@ -166,13 +165,14 @@ fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
             if context.global.json {
                 output::result_json(&json!({
                     "ok": true, "events": verified.head.size, "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
-                    "blobs": verified.blobs, "erased": verified.erased,
+                    "blobs": verified.blobs, "erased": verified.erased, "segments": verified.segments, "checkpoints": verified.checkpoints,
                     "unknown": verified.unknown.iter().map(|(seq, kind)| json!({ "seq": seq, "kind": kind })).collect::<Vec<_>>(),
                 }));
             } else {
                 let values = json!({
                     "events": verified.head.size, "blobs": verified.blobs, "erased": verified.erased,
                     "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
+                    "segments": verified.segments, "checkpoints": verified.checkpoints,
                 });
                 output::result(&context.text(instance, "log.verified", &values));
                 for (seq, kind) in &verified.unknown {
@@ -183,12 +183,10 @@ fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
             Ok(0)
         }
         Err(damage) => {
-            let seq = match &damage {
-                Damage::Event { seq, .. } | Damage::Index { seq, .. } => Some(*seq),
-                Damage::End { .. } | Damage::Blob { .. } | Damage::File(_) => None,
-            };
             if context.global.json {
-                output::result_json(&json!({ "ok": false, "seq": seq, "error": damage.to_string() }));
+                output::result_json(
+                    &json!({ "ok": false, "seq": damage.seq(), "table": damage.table(), "error": damage.to_string() }),
+                );
                 return Ok(1);
             }
             Err(Failure::refused(("error.log_damaged", json!({ "reason": damage.to_string() })), by("next.keep_file")))

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use metnos_log::store::ReadError;
-use metnos_log::{Log, Reader, chain};
+use metnos_log::{Log, Reader};
 use metnos_projections::views::audit::{Audit, Line};
 use serde::{Deserialize, Serialize};
 
@@ -129,10 +129,14 @@ impl State {
     /// written beside those that are there, and take their places in the end.
     fn follow(&mut self, log: &Log, folder: &Path, anew: bool) -> Result<bool, ExportError> {
         let head = log.head();
+        let reader = log.reader();
+        if self.position > head.size || reader.head_at(self.position)? != self.head {
+            return Ok(false);
+        }
         let mut waiting = Files::new();
         let mut waiting_bytes = 0;
         let mut is_as_left = true;
-        log.reader().each(self.position + 1, |recorded| {
+        reader.each(self.position + 1, |recorded| {
             if recorded.seq > head.size {
                 return Ok::<bool, ExportError>(false);
             }
@@ -144,7 +148,6 @@ impl State {
                 self.lines += 1;
             }
             self.position = recorded.seq;
-            self.head = chain::advance(&self.head, &recorded.leaf);
             if waiting_bytes > WAITING_BYTES_MAX {
                 is_as_left = self.write(std::mem::take(&mut waiting), folder, anew)?;
                 waiting_bytes = 0;
@@ -159,7 +162,8 @@ impl State {
                 *left = Left::of(&path);
             }
         }
-        Ok(is_whole && (self.position, self.head) == (head.size, head.head))
+        self.head = head.head;
+        Ok(is_whole && self.position == head.size)
     }
 
     /// Appends to the files; `false` when one of them is not as it was left.

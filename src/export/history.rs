@@ -58,6 +58,5 @@ pub fn read_line(text: &str) -> Result<Recorded, HistoryError> {
         cause: line.cause,
         flags: line.flags,
         body,
-        leaf: [0; 32],
     })
 }

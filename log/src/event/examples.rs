@@ -19,8 +19,8 @@ use super::executor::{
     VersionPromoted,
 };
 use super::instance::{
-    CageDowngradeAccepted, ConfigurationChanged, CredentialRemoved, CredentialSet, InstanceCreated, KeyAdmitted,
-    StateSnapshotTaken,
+    CageDowngradeAccepted, CheckpointAnchored, ConfigurationChanged, CredentialRemoved, CredentialSet, EpochOpened,
+    Erased, InstanceCreated, KeyAdmitted, StateSnapshotTaken,
 };
 use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, PassingObserved, WishObserved};
 use super::turn::{
@@ -146,6 +146,23 @@ fn instance() -> Vec<Event> {
         KeyAdmitted { key_id: "ab".repeat(8), public_key: "ab".repeat(32), role: text("instance"), by: text("init") }
             .into(),
         CageDowngradeAccepted { level: text("none"), reason: text("flag") }.into(),
+        Erased {
+            selector: text("turn"),
+            of: TurnId([7; 16]).to_string(),
+            seqs: vec![(12, 19), (300, 300)],
+            blobs: vec![hash(9)],
+            reason: text("a guest asked for it"),
+            by: text("owner"),
+        }
+        .into(),
+        EpochOpened {
+            reason: text("restored"),
+            size: 300,
+            head_before: "0c".repeat(32),
+            lost: vec![text("events 301 to 312")],
+        }
+        .into(),
+        CheckpointAnchored { size: 300, head: "0c".repeat(32), place: text("telegram 42") }.into(),
         CredentialSet { name: text("weather"), keyed_hash: text("00112233") }.into(),
         CredentialRemoved { name: text("weather") }.into(),
         PassingObserved {

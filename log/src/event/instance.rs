@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::Json;
+use crate::kept::BlobHash;
 
 /// The instance began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +68,47 @@ pub struct StateSnapshotTaken {
     pub digest: String,
     /// Bytes of the text.
     pub bytes: u64,
+}
+
+/// Payloads were taken out of the log (design 2-log, «Erasure and secrets»).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Erased {
+    /// What was asked for: `turn`, `actor`, `event`, `text`, or `expiry`.
+    pub selector: String,
+    /// Which: the turn's or person's id, the event's number, the class that expired. Of a text nothing but its keyed hash.
+    pub of: String,
+    /// First and last number of each run of events whose payloads are gone.
+    pub seqs: Vec<(u64, u64)>,
+    /// Blobs that went with them.
+    pub blobs: Vec<BlobHash>,
+    /// Why.
+    pub reason: String,
+    /// Who asked for it.
+    pub by: String,
+}
+
+/// The log goes on from a copy: what came after that copy, elsewhere, is not in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EpochOpened {
+    /// `restored`, `salvaged`.
+    pub reason: String,
+    /// The last event that the copy holds.
+    pub size: u64,
+    /// The chain's head there, hexadecimal.
+    pub head_before: String,
+    /// What was lost, in words, one a line; empty when nothing is known to be.
+    pub lost: Vec<String>,
+}
+
+/// A checkpoint was told to someone outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckpointAnchored {
+    /// How many events it covers.
+    pub size: u64,
+    /// The chain's head there, hexadecimal.
+    pub head: String,
+    /// Where it went: a file's path, or a channel and its address.
+    pub place: String,
 }
 
 /// A credential was stored.

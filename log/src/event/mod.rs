@@ -4,6 +4,7 @@
 //! anything else is a new schema with an upcaster. What a payload means is said at its type.
 
 pub mod actor;
+mod blobs;
 pub mod channel;
 pub mod dialog;
 #[cfg(test)]
@@ -176,6 +177,12 @@ events! {
     "cage_downgrade_accepted" v 1 => CageDowngradeAccepted(instance::CageDowngradeAccepted);
     /// What Metnos knew at a moment was written down. Written by the monthly job and by the owner.
     "state_snapshot_taken" v 1 => StateSnapshotTaken(instance::StateSnapshotTaken);
+    /// Payloads are gone, and how many. Written by erasure, in the same commit.
+    "erased" v 1 => Erased(instance::Erased);
+    /// The log goes on from a copy. Written by restore and salvage.
+    "epoch_opened" v 1 => EpochOpened(instance::EpochOpened);
+    /// A checkpoint was told to someone outside. Written once it is there.
+    "checkpoint_anchored" v 1 => CheckpointAnchored(instance::CheckpointAnchored);
     /// A credential was stored; its value is not here.
     "credential_set" v 1 => CredentialSet(instance::CredentialSet);
     /// A credential was removed.

@@ -9,12 +9,14 @@ use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::blobs;
 use super::prepare::Prepared;
-use super::tables::{BLOBS, BY_ID, BY_STREAM, META, META_HEAD, META_RANGE, STREAMS, TAIL};
+use super::seal::{Tail, Unsealed};
+use super::tables::{BLOBS, BY_ID, BY_STREAM, META, META_HEAD, META_RANGE, SEGMENTS, STREAMS, TAIL};
 use super::writer::{AppendError, Appended};
 use super::{Expect, Request};
 use crate::chain::Chain;
 use crate::codec::{self, Frame};
 use crate::id::EventId;
+use crate::segment::{Frames, Segment};
 
 /// The longest stream, kind or actor name, so that a header's length fits its field.
 const NAME_BYTES_MAX: usize = 1024;
@@ -31,6 +33,7 @@ struct Place {
 /// The event tables of one transaction, with what was already looked up in them.
 pub(super) struct Batch<'t> {
     tail: Table<'t, u64, &'static [u8]>,
+    segments: Table<'t, u64, &'static [u8]>,
     streams: Table<'t, &'static str, u64>,
     by_stream: Table<'t, (u64, u64), u64>,
     by_id: Table<'t, [u8; 16], u64>,
@@ -40,15 +43,20 @@ pub(super) struct Batch<'t> {
     places: HashMap<String, Place>,
     salts: std::vec::IntoIter<[u8; 16]>,
     frame: Vec<u8>,
+    /// Number of the first event of this transaction.
+    fresh_first: u64,
+    /// The events of this transaction. They become rows of the tail at the end, unless they are sealed at once.
+    fresh: Frames,
 }
 
 impl<'t> Batch<'t> {
-    /// Opens the tables, for at most `events` events.
-    pub(super) fn open(transaction: &'t WriteTransaction, events: usize) -> Result<Self, redb::Error> {
+    /// Opens the tables, for at most `events` events behind the first `size`.
+    pub(super) fn open(transaction: &'t WriteTransaction, events: usize, size: u64) -> Result<Self, redb::Error> {
         let by_id = transaction.open_table(BY_ID)?;
         let newest = by_id.last()?.map(|(id, _)| id.value());
         Ok(Self {
             tail: transaction.open_table(TAIL)?,
+            segments: transaction.open_table(SEGMENTS)?,
             streams: transaction.open_table(STREAMS)?,
             by_stream: transaction.open_table(BY_STREAM)?,
             by_id,
@@ -57,6 +65,8 @@ impl<'t> Batch<'t> {
             places: HashMap::new(),
             salts: salts(events).into_iter(),
             frame: Vec::new(),
+            fresh_first: size + 1,
+            fresh: Frames::default(),
         })
     }
 
@@ -65,13 +75,14 @@ impl<'t> Batch<'t> {
         &mut self,
         request: &Request,
         chain: &mut Chain,
+        tail: &mut Tail,
     ) -> Result<Result<Appended, AppendError>, redb::Error> {
         if let Some(answer) = self.refusal(request)? {
             return Ok(answer);
         }
         let first = chain.range.size() + 1;
         for event in &request.events {
-            self.insert(event, chain)?;
+            self.insert(event, chain, tail)?;
         }
         Ok(Ok(Appended::At { first, last: chain.range.size() }))
     }
@@ -120,12 +131,23 @@ impl<'t> Batch<'t> {
         Ok(self.by_id.get(id.0)?.map(|seq| seq.value()))
     }
 
-    /// Whether the stored event says the same as the draft. The place in the stream and the salt are the writer's own.
+    /// Whether the stored event says the same as the draft. The place in the stream and the salt are the writer's own; of
+    /// one that was erased only its header is left to be compared.
     fn same(&self, seq: u64, event: &Prepared) -> Result<bool, redb::Error> {
-        let Some(stored) = self.tail.get(seq)? else { return Ok(false) };
-        let Ok(frame) = Frame::parse(stored.value()) else { return Ok(false) };
-        let Ok(header) = frame.header() else { return Ok(false) };
-        Ok(header == event.header(header.3) && frame.payload == Some(event.payload.as_slice()))
+        let same = |bytes: &[u8]| {
+            let Ok(frame) = Frame::parse(bytes) else { return false };
+            let Ok(header) = frame.header() else { return false };
+            header == event.header(header.3) && frame.payload().is_none_or(|payload| payload == event.payload)
+        };
+        if let Some(index) = seq.checked_sub(self.fresh_first) {
+            return Ok(usize::try_from(index).ok().and_then(|index| self.fresh.get(index)).is_some_and(same));
+        }
+        if let Some(row) = self.tail.get(seq)? {
+            return Ok(same(row.value()));
+        }
+        let Some((first, value)) = self.segments.range(..=seq)?.next_back().transpose()? else { return Ok(false) };
+        let Ok(frames) = Segment::parse(value.value()).and_then(|segment| segment.frames()) else { return Ok(false) };
+        Ok(usize::try_from(seq - first.value()).ok().and_then(|index| frames.get(index)).is_some_and(same))
     }
 
     /// Where a stream stands, earlier events of this batch counted.
@@ -144,7 +166,18 @@ impl<'t> Batch<'t> {
         Ok(self.places.get_mut(stream).expect("it was put in above"))
     }
 
-    fn insert(&mut self, event: &Prepared, chain: &mut Chain) -> Result<(), redb::Error> {
+    /// Seals what is due and stores the rest as rows of the tail; returns the event up to which everything was sealed
+    /// before, if more is now.
+    pub(super) fn finish(mut self, known: &mut Tail) -> Result<Option<u64>, redb::Error> {
+        let Self { tail, segments, fresh_first, fresh, .. } = &mut self;
+        let sealed = Unsealed { tail, segments, fresh_first: *fresh_first, fresh }.seal(known)?;
+        for (seq, frame) in (*fresh_first..).zip(fresh.iter()).filter(|(seq, _)| *seq > known.sealed()) {
+            tail.insert(seq, frame)?;
+        }
+        Ok(sealed)
+    }
+
+    fn insert(&mut self, event: &Prepared, chain: &mut Chain, tail: &mut Tail) -> Result<(), redb::Error> {
         let seq = chain.range.size() + 1;
         let place = self.place(&event.stream)?;
         place.version += 1;
@@ -157,7 +190,8 @@ impl<'t> Batch<'t> {
         }
         let salt = self.salts.next().expect("one was drawn for each event of the batch");
         let leaf = codec::frame_into(&mut self.frame, seq, &event.header(version), &salt, &event.payload);
-        self.tail.insert(seq, self.frame.as_slice())?;
+        self.fresh.push(&self.frame);
+        tail.push(leaf, self.frame.len());
         self.by_stream.insert((number, version), seq)?;
         self.by_id.insert(event.id.0, seq)?;
         self.newest = self.newest.max(Some(event.id.0));

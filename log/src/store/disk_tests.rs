@@ -4,8 +4,9 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use ed25519_dalek::SigningKey;
 use proptest::prelude::*;
-use redb::{Database, ReadableDatabase, ReadableTableMetadata, StorageBackend};
+use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, StorageBackend};
 
 use super::tests::{draft, one};
 use super::*;
@@ -71,7 +72,12 @@ impl StorageBackend for Handle {
 
 fn log_on(disk: &Arc<Disk>) -> Log {
     let database = Database::builder().set_cache_size(8 << 20).create_with_backend(Handle(Arc::clone(disk))).unwrap();
-    let keys = LogKeys { blob_key: [3; 32], redactor: Redactor::new([2; 32], Vec::new()), fresh_id: [4; 16] };
+    let keys = LogKeys {
+        blob_key: [3; 32],
+        redactor: Redactor::new([2; 32], Vec::new()),
+        fresh_id: [4; 16],
+        signing: SigningKey::from_bytes(&[5; 32]),
+    };
     Log::start(database, std::path::Path::new("in memory"), keys).unwrap()
 }
 
@@ -150,7 +156,9 @@ fn batch(log: &Log, requests: Vec<Append>) -> Vec<Result<Appended, AppendError>>
     let requests: Vec<Request> = requests.collect();
     let (publish, _) = watch::channel(Head::default());
     let chain = open::chain(&log.database).unwrap_or_else(|_| panic!("a sound log"));
-    assert!(writer::Writer::new(Arc::clone(&log.database), chain, publish).commit(requests));
+    let tail = seal::Tail::load(&log.database, &chain).unwrap();
+    let notary = writer::Notary::new(SigningKey::from_bytes(&[5; 32]), log.id.clone(), 0);
+    assert!(writer::Writer::new(Arc::clone(&log.database), (chain, tail), notary, publish).commit(requests));
     acknowledged.into_iter().map(Pending::wait).collect()
 }
 
@@ -264,8 +272,19 @@ fn damage_beyond_the_first_chunk_is_named() {
     change(&|transaction| drop(transaction.open_table(tables::STREAMS).unwrap().insert("stray", 7).unwrap()));
     assert!(matches!(found(), Damage::Index { table: "streams", seq: 0, .. }), "{}", found());
     change(&|transaction| drop(transaction.open_table(tables::STREAMS).unwrap().remove("stray").unwrap()));
-    change(&|transaction| drop(transaction.open_table(tables::TAIL).unwrap().remove(8192).unwrap()));
-    assert!(matches!(found(), Damage::Event { seq: 8192, .. }), "{}", found());
+    let rows = |table: redb::TableDefinition<'_, u64, &'static [u8]>| {
+        let table = log.database.begin_read().unwrap().open_table(table).unwrap();
+        let rows =
+            table.iter().unwrap().map(|row| row.unwrap()).map(|(key, value)| (key.value(), value.value().to_vec()));
+        rows.collect::<Vec<_>>()
+    };
+    for table in [tables::TAIL, tables::SEGMENTS] {
+        let (seq, value) = rows(table).swap_remove(1);
+        change(&|transaction| drop(transaction.open_table(table).unwrap().remove(seq).unwrap()));
+        assert!(matches!(found(), Damage::Event { seq: at, .. } if at == seq), "{seq}: {}", found());
+        change(&|transaction| drop(transaction.open_table(table).unwrap().insert(seq, value.as_slice()).unwrap()));
+    }
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 10_000);
 }
 
 proptest! {

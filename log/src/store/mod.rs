@@ -8,6 +8,10 @@ mod index;
 mod open;
 mod prepare;
 mod reader;
+mod runs;
+mod seal;
+#[cfg(test)]
+mod seal_tests;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -16,6 +20,7 @@ mod writer;
 
 use std::sync::Arc;
 
+use ed25519_dalek::VerifyingKey;
 use redb::Database;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -91,6 +96,7 @@ pub struct Log {
     head: watch::Receiver<Head>,
     writer: Option<std::thread::JoinHandle<()>>,
     blob_key: [u8; 32],
+    verifying: VerifyingKey,
     redactor: Arc<std::sync::RwLock<Redactor>>,
     id: String,
 }
@@ -158,9 +164,14 @@ impl Log {
         self.head.clone()
     }
 
+    #[cfg(test)]
+    fn database(&self) -> &Database {
+        &self.database
+    }
+
     /// A reader; cheap to make.
     pub fn reader(&self) -> Reader {
-        Reader::new(Arc::clone(&self.database), self.blob_key)
+        Reader::new(Arc::clone(&self.database), self.blob_key, self.verifying)
     }
 }
 

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redb::{Database, DatabaseError, ReadableDatabase};
+use ed25519_dalek::SigningKey;
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
 use tokio::sync::{mpsc, watch};
 
+use super::seal::Tail;
 use super::tables::{
-    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, FORMAT, META, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS,
-    STREAMS, TAIL,
+    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, FORMAT, FORMAT_OLDEST, META, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE,
+    SEGMENTS, STREAMS, TAIL,
 };
 use super::{Head, Log, writer};
 use crate::chain::{Chain, Range};
@@ -64,6 +66,8 @@ pub struct LogKeys {
     pub blob_key: [u8; 32],
     /// Takes secrets out.
     pub redactor: Redactor,
+    /// Signs checkpoints.
+    pub signing: SigningKey,
     /// Sixteen random bytes: the name of the log, should it be created.
     pub fresh_id: [u8; 16],
 }
@@ -78,10 +82,14 @@ impl Log {
     pub(super) fn start(database: Database, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
         let id = prepare(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
         let chain = chain(&database).map_err(|what| what.at(path))?;
+        let tail = Tail::load(&database, &chain).map_err(|error| Fault::from(error).at(path))?;
+        let signed = signed(&database).map_err(|what| what.at(path))?;
         let database = Arc::new(database);
         let (requests, inbox) = mpsc::channel(QUEUE);
         let (publish, head) = watch::channel(Head { size: chain.range.size(), head: chain.head });
-        let writer = writer::Writer::new(Arc::clone(&database), chain, publish);
+        let verifying = keys.signing.verifying_key();
+        let notary = writer::Notary::new(keys.signing, id.clone(), signed);
+        let writer = writer::Writer::new(Arc::clone(&database), (chain, tail), notary, publish);
         let writer = std::thread::Builder::new()
             .name("log-writer".to_owned())
             .spawn(move || writer.run(inbox))
@@ -92,6 +100,7 @@ impl Log {
             head,
             writer: Some(writer),
             blob_key: keys.blob_key,
+            verifying,
             redactor: Arc::new(std::sync::RwLock::new(keys.redactor)),
             id,
         })
@@ -102,6 +111,15 @@ impl Log {
 pub(super) enum Fault {
     Newer(u64),
     Damaged(String),
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Newer(found) => write!(f, "it has format {found}, newer than this program"),
+            Self::Damaged(what) => f.write_str(what),
+        }
+    }
 }
 
 impl Fault {
@@ -141,7 +159,17 @@ fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String, Fault> {
         if found > FORMAT {
             return Err(Fault::Newer(found));
         }
-        return log_id(database);
+        if !(FORMAT_OLDEST..=FORMAT).contains(&found) {
+            return Err(Fault::Damaged(format!("it says that its format is {found}")));
+        }
+        let id = log_id(database)?;
+        // From here on there may be segments, which a program of an older format would not look for.
+        if found < FORMAT {
+            let transaction = database.begin_write()?;
+            transaction.open_table(META)?.insert(META_FORMAT, FORMAT.to_le_bytes().as_slice())?;
+            transaction.commit()?;
+        }
+        return Ok(id);
     }
     let transaction = database.begin_write()?;
     {
@@ -160,6 +188,18 @@ fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String, Fault> {
     log_id(database)
 }
 
+/// Whether the format is one that this program reads and has brought up.
+pub(super) fn check_format(database: &Database) -> Result<(), Fault> {
+    match stored_format(database)? {
+        Some(FORMAT) => Ok(()),
+        Some(found) if found > FORMAT => Err(Fault::Newer(found)),
+        found => Err(Fault::Damaged(format!("it says that its format is {found:?}"))),
+    }
+}
+
+/// Every row of `meta`.
+pub(super) const META_NAMES: [&str; 4] = [META_FORMAT, META_LOG_ID, META_HEAD, META_RANGE];
+
 fn stored_format(database: &Database) -> Result<Option<u64>, Fault> {
     let transaction = database.begin_read()?;
     let meta = match transaction.open_table(META) {
@@ -175,7 +215,13 @@ fn stored_format(database: &Database) -> Result<Option<u64>, Fault> {
     Ok(Some(u64::from_le_bytes(bytes)))
 }
 
-fn log_id(database: &Database) -> Result<String, Fault> {
+/// Where the newest checkpoint stands.
+fn signed(database: &Database) -> Result<u64, Fault> {
+    let checkpoints = database.begin_read()?.open_table(CHECKPOINTS)?;
+    Ok(checkpoints.last()?.map_or(0, |(size, _)| size.value()))
+}
+
+pub(super) fn log_id(database: &Database) -> Result<String, Fault> {
     let meta = database.begin_read()?.open_table(META)?;
     let stored = meta.get(META_LOG_ID)?.ok_or_else(|| Fault::Damaged("it has no name of its own".to_owned()))?;
     let bytes =

@@ -1,22 +1,21 @@
-//! Reading: short transactions, at most 4,096 events each, since a long one pins the pages that it saw.
+//! Reading: short transactions, one run of events each, since a long one pins the pages that it saw.
 
 use std::sync::Arc;
 
-use redb::{Database, ReadableDatabase};
+use ed25519_dalek::VerifyingKey;
+use redb::{Database, ReadableDatabase, ReadableTable};
 
 use super::blobs::{self, BlobError};
-use super::tables::{BLOBS, BY_ID, BY_STREAM, STREAMS, TAIL};
+use super::open;
+use super::runs::{self, Run, Unpacked};
+use super::tables::{BLOBS, BY_ID, BY_STREAM, SEGMENTS, STREAMS};
+use crate::chain::{self, Chain};
 use crate::codec::{Frame, FrameError};
 use crate::envelope::{Body, Recorded};
 use crate::event::Event;
 use crate::id::EventId;
 use crate::kept::BlobHash;
-
-/// The most events that one transaction reads.
-pub(super) const CHUNK_EVENTS: u64 = 4096;
-
-/// Events that are decoded ahead of whoever takes them one by one: few, so that they still lie in the processor's cache.
-const EACH_EVENTS: u64 = 256;
+use crate::segment::{Segment, SegmentError};
 
 /// Why the log cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -25,13 +24,36 @@ pub enum ReadError {
     #[error("the log cannot be read: {0}")]
     Store(Box<redb::Error>),
     /// One event is damaged.
-    #[error("event {seq} (table tail) is damaged: {source}")]
+    #[error("event {seq} (table {table}) is damaged: {source}")]
     Event {
         /// Its number.
         seq: u64,
+        /// Where it lies.
+        table: &'static str,
         /// What is wrong.
         #[source]
         source: FrameError,
+    },
+    /// A sealed run of events is damaged.
+    #[error("the segment from event {first} on (table segments) is damaged: {source}")]
+    Segment {
+        /// Its first event.
+        first: u64,
+        /// What is wrong.
+        #[source]
+        source: SegmentError,
+    },
+    /// An event is not there although the log goes on behind it.
+    #[error("event {seq} is missing")]
+    Missing {
+        /// Its number.
+        seq: u64,
+    },
+    /// The log does not say where it ends.
+    #[error("the log's end (table meta) is damaged: {what}")]
+    End {
+        /// What is wrong.
+        what: String,
     },
     /// One blob is damaged.
     #[error("blob {hash} (table blobs) is damaged: {source}")]
@@ -61,11 +83,16 @@ from_redb!(redb::StorageError, redb::TableError, redb::TransactionError);
 pub struct Reader {
     database: Arc<Database>,
     blob_key: [u8; 32],
+    verifying: VerifyingKey,
 }
 
 impl Reader {
-    pub(super) fn new(database: Arc<Database>, blob_key: [u8; 32]) -> Self {
-        Self { database, blob_key }
+    pub(super) fn new(database: Arc<Database>, blob_key: [u8; 32], verifying: VerifyingKey) -> Self {
+        Self { database, blob_key, verifying }
+    }
+
+    pub(super) fn verifying(&self) -> &VerifyingKey {
+        &self.verifying
     }
 
     pub(super) fn blob_key(&self) -> [u8; 32] {
@@ -76,44 +103,111 @@ impl Reader {
         &self.database
     }
 
-    /// The events from `first` on, at most 4,096; empty at the end. Leaf checks are compared.
+    /// Where the log ends, as far as it is on disk.
+    pub fn size(&self) -> Result<u64, ReadError> {
+        Ok(self.chain_now()?.range.size())
+    }
+
+    /// The chain's state as the last commit left it.
+    fn chain_now(&self) -> Result<Chain, ReadError> {
+        open::chain(&self.database).map_err(|fault| ReadError::End { what: fault.to_string() })
+    }
+
+    /// The events from `first` on, those of one run: a segment or some of the tail; empty at the end.
     pub fn chunk(&self, first: u64) -> Result<Vec<Recorded>, ReadError> {
-        self.read(first, CHUNK_EVENTS)
+        self.run(first)?.map_or(Ok(Vec::new()), |run| run.unpack()?.events())
     }
 
-    fn read(&self, first: u64, count: u64) -> Result<Vec<Recorded>, ReadError> {
-        let tail = self.database.begin_read()?.open_table(TAIL)?;
-        let mut events = Vec::new();
-        for row in tail.range(first..first.saturating_add(count))? {
-            let (seq, bytes) = row?;
-            events.push(recorded(seq.value(), bytes.value())?);
-        }
-        Ok(events)
-    }
-
-    /// Calls `each` with every event from `first` on, in order, until it says no more.
+    /// Calls `each` with every event from `first` on, in order, until it says no more. What is appended meanwhile is seen
+    /// too. Many events are decoded by two threads ahead of the caller.
     pub fn each<E: From<ReadError>>(
         &self,
         first: u64,
         mut each: impl FnMut(Recorded) -> Result<bool, E>,
     ) -> Result<(), E> {
         let mut next = first;
-        loop {
-            let events = self.read(next, EACH_EVENTS)?;
-            let Some(last) = events.last() else { return Ok(()) };
-            next = last.seq + 1;
-            for event in events {
-                if !each(event)? {
-                    return Ok(());
-                }
+        let mut goes_on = true;
+        while goes_on {
+            let last = self.size()?;
+            if next > last {
+                return Ok(());
             }
+            let decode = |run: Run| run.unpack()?.events();
+            self.runs((next, last), decode, |events| {
+                for event in events? {
+                    next = event.seq + 1;
+                    if !each(event)? {
+                        goes_on = false;
+                        return Ok::<bool, E>(false);
+                    }
+                }
+                Ok(true)
+            })?;
         }
+        Ok(())
+    }
+
+    /// Calls `each` with every leaf from `first` to `last`, in order.
+    pub fn each_leaf<E: From<ReadError>>(
+        &self,
+        first: u64,
+        last: u64,
+        mut each: impl FnMut(u64, [u8; 32]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let leaves = |run: Run| -> Result<(u64, Vec<[u8; 32]>), ReadError> {
+            let run = run.unpack()?;
+            let table = run.table();
+            let leaf = |(seq, bytes): (u64, &[u8])| {
+                let leaf = Frame::parse(bytes).and_then(|frame| frame.verified(seq));
+                leaf.map_err(|source| ReadError::Event { seq, table, source })
+            };
+            let asked = (run.first..).zip(run.frames.iter()).filter(|(seq, _)| (run.from..=last).contains(seq));
+            let leaves: Result<_, _> = asked.map(leaf).collect();
+            Ok((run.from, leaves?))
+        };
+        self.runs((first, last), leaves, |made| {
+            let (from, leaves) = made?;
+            for (seq, leaf) in (from..).zip(leaves) {
+                each(seq, leaf)?;
+            }
+            Ok::<bool, E>(true)
+        })
+    }
+
+    /// The chain's head after an event; that before the first for 0. Looks at one segment, or at the tail.
+    pub fn head_at(&self, seq: u64) -> Result<[u8; 32], ReadError> {
+        if seq == 0 {
+            return Ok(chain::GENESIS);
+        }
+        let sealed = self.run(seq)?.ok_or(ReadError::Missing { seq })?.unpack()?;
+        let (mut head, from) = match sealed.header {
+            Some(header) if header.last == seq => return Ok(header.head_after),
+            Some(header) => (header.head_before, header.first),
+            None => self.sealed_end()?,
+        };
+        self.each_leaf(from, seq, |_, leaf| {
+            head = chain::advance(&head, &leaf);
+            Ok::<(), ReadError>(())
+        })?;
+        Ok(head)
+    }
+
+    /// The head after the last sealed event, and the number of the first that is not sealed.
+    fn sealed_end(&self) -> Result<([u8; 32], u64), ReadError> {
+        let transaction = self.database.begin_read()?;
+        let segments = transaction.open_table(SEGMENTS)?;
+        let Some((first, value)) = segments.last()? else { return Ok((chain::GENESIS, 1)) };
+        let damaged = |source| ReadError::Segment { first: first.value(), source };
+        let header = Segment::parse(value.value()).map_err(damaged)?.header;
+        Ok((header.head_after, header.last + 1))
     }
 
     /// One event by its number.
     pub fn event(&self, seq: u64) -> Result<Option<Recorded>, ReadError> {
-        let tail = self.database.begin_read()?.open_table(TAIL)?;
-        tail.get(seq)?.map(|bytes| recorded(seq, bytes.value())).transpose()
+        if seq == 0 {
+            return Ok(None);
+        }
+        self.run(seq)?.map(|run| run.unpack()?.recorded(seq)).transpose()
     }
 
     /// The number under which an id was appended.
@@ -128,13 +222,17 @@ impl Reader {
         let Some(number) = transaction.open_table(STREAMS)?.get(name)?.map(|number| number.value()) else {
             return Ok(Vec::new());
         };
-        let tail = transaction.open_table(TAIL)?;
+        let mut run: Option<Unpacked> = None;
         let mut events = Vec::new();
         for row in transaction.open_table(BY_STREAM)?.range((number, 0)..=(number, u64::MAX))? {
             let seq = row?.1.value();
-            if let Some(bytes) = tail.get(seq)? {
-                events.push(recorded(seq, bytes.value())?);
-            }
+            // Neighbours in a stream mostly lie in the same run.
+            let unpacked = match run.take().filter(|run| run.holds(seq)) {
+                Some(run) => run,
+                None => runs::fetch(&transaction, seq)?.ok_or(ReadError::Missing { seq })?.unpack()?,
+            };
+            events.push(unpacked.recorded(seq)?);
+            run = Some(unpacked);
         }
         Ok(events)
     }
@@ -166,8 +264,4 @@ impl Reader {
         }
         Ok(recorded)
     }
-}
-
-fn recorded(seq: u64, bytes: &[u8]) -> Result<Recorded, ReadError> {
-    Frame::parse(bytes).and_then(|frame| frame.recorded(seq)).map_err(|source| ReadError::Event { seq, source })
 }

@@ -3,11 +3,13 @@
 use redb::TableDefinition;
 
 /// The format of the file; a higher number is refused.
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
+/// The oldest format that is read, and brought to the newest when it is opened.
+pub(super) const FORMAT_OLDEST: u64 = 1;
 
 /// seq → frame.
 pub(super) const TAIL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("tail");
-/// First seq → sealed run of frames. Defined now, filled once sealing lands.
+/// First seq → sealed run of frames.
 pub(super) const SEGMENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("segments");
 /// Stream name → stream number.
 pub(super) const STREAMS: TableDefinition<'_, &str, u64> = TableDefinition::new("streams");
@@ -17,7 +19,7 @@ pub(super) const BY_STREAM: TableDefinition<'_, (u64, u64), u64> = TableDefiniti
 pub(super) const BY_ID: TableDefinition<'_, [u8; 16], u64> = TableDefinition::new("by_id");
 /// Blob hash → zstd bytes.
 pub(super) const BLOBS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("blobs");
-/// Size → signed note. Defined now, filled once checkpoints land.
+/// Size → signed note.
 pub(super) const CHECKPOINTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("checkpoints");
 /// Name → bytes: `format`, `log_id`, `head`, `range`.
 pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");

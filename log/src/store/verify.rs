@@ -1,19 +1,22 @@
-//! `log verify`: every stored byte against the chain, the range root, the indexes and the blobs' names.
+//! `log verify`: every stored byte against the chain, the segments' headers, the range root, the signed checkpoints, the
+//! indexes and the blobs' names.
 
-use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};
+use std::collections::{BTreeMap, BTreeSet};
+
+use redb::{ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use super::index::Indexes;
 use super::open::{self, Fault};
-use super::reader::{CHUNK_EVENTS, ReadError, Reader};
-use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, SEGMENTS, STREAMS, TAIL};
+use super::reader::{ReadError, Reader};
+use super::runs::{Run, Unpacked};
+use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, META, SEGMENTS, STREAMS, TAIL};
 use super::{Head, blobs};
 use crate::chain::Chain;
 use crate::codec::{Frame, FrameError};
 use crate::event::Event;
 use crate::kept::BlobHash;
-
-/// The most chunks that are checked at once: each has a read transaction and some megabytes.
-const THREADS_MAX: usize = 4;
+use crate::note::{Checkpoint, NoteError};
+use crate::segment::{Frames, Sealing, Segment, SegmentError, SegmentHeader};
 
 /// What a whole log amounts to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,16 +31,32 @@ pub struct Verified {
     pub unknown: Vec<(u64, String)>,
     /// Blobs, all equal to their names.
     pub blobs: u64,
+    /// Blobs that an event names and that were erased with another one.
+    pub blobs_erased: u64,
+    /// Sealed segments.
+    pub segments: u64,
+    /// Signed checkpoints.
+    pub checkpoints: u64,
 }
 
 /// The first thing that is wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum Damage {
     /// An event is not what was appended.
-    #[error("event {seq} (table tail): {what}; {} events before it are good", seq - 1)]
+    #[error("event {seq} (table {table}): {what}; {} events before it are good", seq - 1)]
     Event {
         /// Its number.
         seq: u64,
+        /// Where it lies.
+        table: &'static str,
+        /// What is wrong.
+        what: String,
+    },
+    /// A sealed run of events is not what was sealed.
+    #[error("the segment from event {first} on (table segments): {what}; {} events before it are good", first - 1)]
+    Segment {
+        /// Its first event.
+        first: u64,
         /// What is wrong.
         what: String,
     },
@@ -48,6 +67,14 @@ pub enum Damage {
         seq: u64,
         /// What is wrong.
         what: &'static str,
+    },
+    /// A signed checkpoint says something else than the events.
+    #[error("the checkpoint at event {size} (table checkpoints): {what}")]
+    Checkpoint {
+        /// Its size.
+        size: u64,
+        /// What is wrong.
+        what: String,
     },
     /// An index row is missing or points elsewhere.
     #[error("index {table}: {what} (event {seq})")]
@@ -72,131 +99,216 @@ pub enum Damage {
     File(String),
 }
 
+impl Damage {
+    /// The first event that it concerns, where it concerns one.
+    pub fn seq(&self) -> Option<u64> {
+        match self {
+            Self::Event { seq, .. } | Self::Segment { first: seq, .. } | Self::Index { seq, .. } => Some(*seq),
+            Self::Checkpoint { size, .. } => Some(*size),
+            Self::End { .. } | Self::Blob { .. } | Self::File(_) => None,
+        }
+    }
+
+    /// The table that it lies in, where that is known.
+    pub fn table(&self) -> Option<&'static str> {
+        match self {
+            Self::Event { table, .. } | Self::Index { table, .. } => Some(table),
+            Self::Segment { .. } => Some("segments"),
+            Self::End { .. } => Some("meta"),
+            Self::Checkpoint { .. } => Some("checkpoints"),
+            Self::Blob { .. } => Some("blobs"),
+            Self::File(_) => None,
+        }
+    }
+}
+
 impl From<Fault> for Damage {
     fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Newer(found) => Self::File(format!("the log has format {found}, newer than this program")),
-            Fault::Damaged(what) => Self::File(what),
-        }
+        Self::File(fault.to_string())
     }
 }
 
 impl From<ReadError> for Damage {
     fn from(error: ReadError) -> Self {
-        Self::File(error.to_string())
+        match error {
+            ReadError::Event { seq, table, source } => Self::Event { seq, table, what: source.to_string() },
+            ReadError::Segment { first, source } => Self::Segment { first, what: source.to_string() },
+            ReadError::Missing { seq } => Self::Event { seq, table: "tail", what: "it is missing".to_owned() },
+            ReadError::Blob { hash, source } => Self::Blob { hash, what: source.to_string() },
+            ReadError::Store(_) | ReadError::End { .. } => Self::File(error.to_string()),
+        }
     }
 }
 
-/// What one chunk of events amounts to.
+/// What one run of events amounts to.
 #[derive(Default)]
-struct Chunk {
+struct Checked {
+    first: u64,
     leaves: Vec<[u8; 32]>,
+    header: Option<SegmentHeader>,
     erased: u64,
     unknown: Vec<(u64, String)>,
+    /// Blobs that events name and that are not there.
+    missing: Vec<(u64, BlobHash)>,
     /// Streams that these events opened.
     streams: u64,
 }
 
+/// How many rows there are.
+struct Counted {
+    rows: [u64; 4],
+    segments: u64,
+    /// The last sealed event.
+    sealed: u64,
+    /// The last event.
+    size: u64,
+}
+
+/// What was seen up to some event.
+struct Course {
+    total: u64,
+    chain: Chain,
+    verified: Verified,
+    streams: u64,
+    missing: Vec<(u64, BlobHash)>,
+    notes: BTreeMap<u64, Checkpoint>,
+}
+
 impl Reader {
     /// Checks the whole log, as far as it went when this began; calls `progress(done, total)` as it goes. The first damage
-    /// ends it. Chunks are checked beside each other, and chained in order.
+    /// ends it. Runs are checked beside each other, and chained in order.
     pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verified, Damage> {
         let stored = open::chain(self.database())?;
         let total = stored.range.size();
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-        let mut chain = Chain::default();
-        let mut verified = Verified::default();
-        let mut streams = 0;
-        let mut next = 1;
-        while next <= total {
-            for chunk in self.verify_chunks(next, total, threads) {
-                let chunk = chunk?;
-                chunk.leaves.iter().for_each(|leaf| chain.push(*leaf));
-                verified.erased += chunk.erased;
-                verified.unknown.extend(chunk.unknown);
-                streams += chunk.streams;
-                next = chain.range.size() + 1;
-                progress(next - 1, total);
-            }
+        let mut course = Course {
+            total,
+            chain: Chain::default(),
+            verified: Verified::default(),
+            streams: 0,
+            missing: Vec::new(),
+            notes: self.notes(total)?,
+        };
+        self.runs(
+            (1, total),
+            |run| self.check_run(run),
+            |checked| {
+                course.take(checked?)?;
+                progress(course.chain.range.size(), total);
+                Ok::<bool, Damage>(true)
+            },
+        )?;
+        let Course { chain, mut verified, streams, missing, notes, .. } = course;
+        if let Some(size) = notes.into_keys().next() {
+            return Err(Damage::Checkpoint { size, what: "the log does not go on so far".to_owned() });
         }
         if chain != stored {
             return Err(Damage::End { seq: total, what: "the head or the range differs" });
         }
-        self.verify_counts(total, streams)?;
+        self.verify_counts(total, streams, verified.segments)?;
+        self.verify_name()?;
         verified.blobs = self.verify_blobs()?;
+        verified.blobs_erased = self.excused(&missing)?;
         verified.head = Head { size: total, head: chain.head };
         verified.range_root = chain.range.root();
         Ok(verified)
     }
 
-    /// As many chunks from `first` on as there are threads, in order.
-    fn verify_chunks(&self, first: u64, total: u64, threads: usize) -> Vec<Result<Chunk, Damage>> {
-        let starts = (0..threads as u64).map(|place| first + place * CHUNK_EVENTS).filter(|start| *start <= total);
-        std::thread::scope(|scope| {
-            let verify = |start: u64| {
-                let last = (start + CHUNK_EVENTS - 1).min(total);
-                scope.spawn(move || self.verify_chunk(start, last))
-            };
-            let running: Vec<_> = starts.map(verify).collect();
-            let joined = running.into_iter().map(std::thread::ScopedJoinHandle::join);
-            joined.map(|chunk| chunk.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-        })
+    /// The checkpoints up to a size, their signatures checked.
+    fn notes(&self, total: u64) -> Result<BTreeMap<u64, Checkpoint>, Damage> {
+        let rows = || -> Result<Vec<(u64, Vec<u8>)>, Fault> {
+            let table = self.database().begin_read()?.open_table(CHECKPOINTS)?;
+            table
+                .range(..=total)?
+                .map(|row| row.map(|(size, note)| (size.value(), note.value().to_vec())).map_err(Fault::from))
+                .collect()
+        };
+        let id = open::log_id(self.database())?;
+        let mut notes = BTreeMap::new();
+        for (size, bytes) in rows()? {
+            let damaged = |what: String| Damage::Checkpoint { size, what };
+            let note = std::str::from_utf8(&bytes).map_err(|_| damaged("it is no text".to_owned()))?;
+            let checkpoint =
+                Checkpoint::verified(note, self.verifying()).map_err(|error: NoteError| damaged(error.to_string()))?;
+            if checkpoint.size != size || checkpoint.log_id != id {
+                return Err(damaged("it is that of another size or of another log".to_owned()));
+            }
+            notes.insert(size, checkpoint);
+        }
+        Ok(notes)
     }
 
-    /// One short transaction's worth of events, with the index rows that belong to them.
-    fn verify_chunk(&self, first: u64, last: u64) -> Result<Chunk, Damage> {
-        let fault = |error: &dyn std::error::Error| Damage::File(error.to_string());
-        let transaction = self.database().begin_read().map_err(|error| fault(&error))?;
-        let tail = transaction.open_table(TAIL).map_err(|error| fault(&error))?;
-        let mut chunk = Chunk::default();
+    /// One run, with the index rows and blobs that belong to its events.
+    fn check_run(&self, run: Run) -> Result<Checked, Damage> {
+        let unpacked = run.unpack()?;
+        let transaction = self.database().begin_read().map_err(|error| Damage::File(error.to_string()))?;
+        let mut checked = Checked { first: unpacked.from, ..Checked::default() };
         let mut indexes = Indexes::default();
-        let mut next = first;
-        let mut take = || -> Result<(), Damage> {
-            let missing = |seq| Err(Damage::Event { seq, what: "it is missing".to_owned() });
-            for row in tail.range(first..=last).map_err(|error| fault(&error))? {
-                let (seq, bytes) = row.map_err(|error| fault(&error))?;
-                if seq.value() != next {
-                    return missing(next);
-                }
-                verify_event(next, bytes.value(), &mut chunk, &mut indexes)
-                    .map_err(|error| Damage::Event { seq: next, what: error.to_string() })?;
-                next += 1;
-            }
-            if next <= last { missing(next) } else { Ok(()) }
-        };
-        let taken = take();
+        let mut named = Vec::new();
+        let taken = check_events(&unpacked, &mut checked, &mut indexes, &mut named);
         // The events before a damaged one have rows too, and theirs would be the first damage.
-        chunk.streams = indexes.verify(&transaction)?;
-        taken.map(|()| chunk)
+        checked.streams = indexes.verify(&transaction)?;
+        taken?;
+        if let Some(header) = unpacked.header {
+            check_header(&header, &unpacked.frames)
+                .map_err(|error| Damage::Segment { first: header.first, what: error.to_string() })?;
+            checked.header = Some(header);
+        }
+        checked.missing = missing_blobs(&transaction, named)?;
+        Ok(checked)
     }
 
     /// As every event has its rows, equal counts mean that there are no others.
-    fn verify_counts(&self, total: u64, opened: u64) -> Result<(), Damage> {
-        let count = || -> Result<([u64; 4], u64, u64), Fault> {
+    fn verify_counts(&self, total: u64, opened: u64, segments: u64) -> Result<(), Damage> {
+        let count = || -> Result<Counted, Fault> {
             let transaction = self.database().begin_read()?;
             let by_stream = transaction.open_table(BY_STREAM)?.len()?;
             let by_id = transaction.open_table(BY_ID)?.len()?;
             let tail = transaction.open_table(TAIL)?.len()?;
-            let later = transaction.open_table(SEGMENTS)?.len()? + transaction.open_table(CHECKPOINTS)?.len()?;
+            let table = transaction.open_table(SEGMENTS)?;
+            let sealed = match table.last()? {
+                Some((_, value)) => Segment::parse(value.value())?.header.last,
+                None => 0,
+            };
             let streams = transaction.open_table(STREAMS)?.len()?;
             let size = open::chain_in(&transaction)?.range.size();
-            Ok(([tail, by_stream, by_id, streams], later, size))
+            Ok(Counted { rows: [tail, by_stream, by_id, streams], segments: table.len()?, sealed, size })
         };
-        let ([tail, by_stream, by_id, streams], later, size) = count()?;
+        let Counted { rows: [tail, by_stream, by_id, streams], segments: stored, sealed, size } = count()?;
         // Events that were appended meanwhile have their rows as well.
-        let rows = [("tail", tail, size), ("by_stream", by_stream, size), ("by_id", by_id, size)];
-        let opened = (size == total).then_some(("streams", streams, opened));
-        for (table, rows, wanted) in rows.into_iter().chain(opened) {
+        let rows = [("tail", tail, size - sealed.min(size)), ("by_stream", by_stream, size), ("by_id", by_id, size)];
+        let unchanged = size == total;
+        let when_unchanged = [("streams", streams, opened), ("segments", stored, segments)];
+        for (table, rows, wanted) in rows.into_iter().chain(when_unchanged.into_iter().filter(|_| unchanged)) {
             if rows != wanted {
                 return Err(Damage::Index { table, seq: 0, what: "it has rows that belong to no event" });
             }
         }
-        if later > 0 {
-            return Err(Damage::File(
-                "tables segments and checkpoints hold rows that this program does not write".to_owned(),
-            ));
+        let later = || -> Result<Option<u64>, Fault> {
+            let checkpoints = self.database().begin_read()?.open_table(CHECKPOINTS)?;
+            Ok(checkpoints.last()?.map(|(at, _)| at.value()).filter(|at| *at > size))
+        };
+        match later()? {
+            Some(at) => Err(Damage::Checkpoint { size: at, what: "the log does not go on so far".to_owned() }),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// The log's name against its first event, and what else `meta` holds.
+    fn verify_name(&self) -> Result<(), Damage> {
+        let id = open::log_id(self.database())?;
+        if let Some(Event::InstanceCreated(created)) = self.event(1)?.as_ref().and_then(|first| first.event())
+            && created.log_id != id
+        {
+            return Err(Damage::End { seq: 1, what: "the log's name is another than its first event says" });
+        }
+        let names = || -> Result<BTreeSet<String>, Fault> {
+            let meta = self.database().begin_read()?.open_table(META)?;
+            meta.iter()?.map(|row| row.map(|(name, _)| name.value().to_owned()).map_err(Fault::from)).collect()
+        };
+        open::check_format(self.database())?;
+        let known = open::META_NAMES;
+        let stray = names()?.into_iter().any(|name| !known.contains(&name.as_str()));
+        if stray { Err(Damage::File("table meta holds a row of an unknown name".to_owned())) } else { Ok(()) }
     }
 
     fn verify_blobs(&self) -> Result<u64, Damage> {
@@ -213,22 +325,126 @@ impl Reader {
         }
         Ok(count)
     }
-}
 
-/// One event against its leaf check; keeps its leaf, and notes the rows that it must have.
-fn verify_event(seq: u64, bytes: &[u8], chunk: &mut Chunk, indexes: &mut Indexes) -> Result<(), FrameError> {
-    let frame = Frame::parse(bytes)?;
-    let leaf = frame.verified(seq)?;
-    let header = frame.header()?;
-    match frame.payload {
-        None => chunk.erased += 1,
-        Some(payload) => {
-            if Event::decode(header.4, header.5, payload)?.is_none() {
-                chunk.unknown.push((seq, header.4.to_owned()));
+    /// How many of the blobs that are not there an `erased` event accounts for; one that none accounts for is damage.
+    fn excused(&self, missing: &[(u64, BlobHash)]) -> Result<u64, Damage> {
+        if missing.is_empty() {
+            return Ok(0);
+        }
+        let mut erased = BTreeSet::new();
+        for recorded in self.stream("instance")? {
+            if let Some(Event::Erased(event)) = recorded.event() {
+                erased.extend(event.blobs.iter().copied());
             }
         }
+        match missing.iter().find(|(_, hash)| !erased.contains(hash)) {
+            Some((seq, hash)) => {
+                Err(Damage::Blob { hash: *hash, what: format!("it is missing, and event {seq} names it") })
+            }
+            None => Ok(missing.len() as u64),
+        }
     }
-    indexes.expect(seq, &header);
-    chunk.leaves.push(leaf);
+}
+
+impl Course {
+    /// Chains the next run.
+    fn take(&mut self, checked: Checked) -> Result<(), Damage> {
+        let Checked { first, mut leaves, header, erased, unknown, missing, streams } = checked;
+        // What was appended since it began is looked at the next time.
+        leaves.truncate(usize::try_from(self.total - self.chain.range.size()).unwrap_or(usize::MAX));
+        if let Some(header) = &header {
+            self.verified.segments += 1;
+            if header.first == first && header.head_before != self.chain.head {
+                let what = "the head before it is not that of the events before it".to_owned();
+                return Err(Damage::Segment { first, what });
+            }
+        }
+        for leaf in leaves {
+            self.chain.push(leaf);
+            self.check_note()?;
+        }
+        let ends_here = |header: &SegmentHeader| header.last == self.chain.range.size();
+        if let Some(header) = header.filter(|header| ends_here(header) && header.head_after != self.chain.head) {
+            let what = "the head after it is not that of its events".to_owned();
+            return Err(Damage::Segment { first: header.first, what });
+        }
+        self.verified.erased += erased;
+        self.verified.unknown.extend(unknown);
+        self.streams += streams;
+        self.missing.extend(missing);
+        Ok(())
+    }
+
+    /// The checkpoint at this size, if there is one.
+    fn check_note(&mut self) -> Result<(), Damage> {
+        let size = self.chain.range.size();
+        if self.notes.first_key_value().is_none_or(|(next, _)| *next != size) {
+            return Ok(());
+        }
+        let Some(checkpoint) = self.notes.remove(&size) else { return Ok(()) };
+        if checkpoint.head != self.chain.head || checkpoint.root != self.chain.range.root() {
+            let what = "the events before it are not those that were signed".to_owned();
+            return Err(Damage::Checkpoint { size, what });
+        }
+        self.verified.checkpoints += 1;
+        Ok(())
+    }
+}
+
+/// The events of a run against their leaf checks; notes the rows and the blobs that they must have.
+fn check_events(
+    run: &Unpacked,
+    checked: &mut Checked,
+    indexes: &mut Indexes,
+    named: &mut Vec<(u64, BlobHash)>,
+) -> Result<(), Damage> {
+    for (seq, bytes) in (run.first..).zip(run.frames.iter()).filter(|(seq, _)| *seq >= run.from) {
+        let mut check = || -> Result<(), FrameError> {
+            let frame = Frame::parse(bytes)?;
+            let leaf = frame.verified(seq)?;
+            let header = frame.header()?;
+            match frame.payload() {
+                None => checked.erased += 1,
+                Some(payload) => match Event::decode(header.4, header.5, payload)? {
+                    None => checked.unknown.push((seq, header.4.to_owned())),
+                    Some(mut event) => named.extend(event.blobs().into_iter().map(|hash| (seq, hash))),
+                },
+            }
+            indexes.expect(seq, &header);
+            checked.leaves.push(leaf);
+            Ok(())
+        };
+        check().map_err(|error| Damage::Event { seq, table: run.table(), what: error.to_string() })?;
+    }
     Ok(())
+}
+
+/// What a segment says in clear against its frames.
+fn check_header(header: &SegmentHeader, frames: &Frames) -> Result<(), SegmentError> {
+    let mut sealing = Sealing::default();
+    for (seq, frame) in (header.first..).zip(frames.iter()) {
+        sealing.take(frame).map_err(|source| SegmentError::Frame { seq, source })?;
+    }
+    let found = sealing.header((header.first, header.last), [header.head_before, header.head_after]);
+    if found.kinds != header.kinds {
+        return Err(SegmentError::Header("list of kinds"));
+    }
+    if (found.least_time, found.greatest_time) != (header.least_time, header.greatest_time) {
+        return Err(SegmentError::Header("time"));
+    }
+    Ok(())
+}
+
+fn missing_blobs(transaction: &ReadTransaction, named: Vec<(u64, BlobHash)>) -> Result<Vec<(u64, BlobHash)>, Damage> {
+    let lookup = || -> Result<Vec<(u64, BlobHash)>, Fault> {
+        let blobs = transaction.open_table(BLOBS)?;
+        let mut missing = Vec::new();
+        for (seq, hash) in named {
+            if blobs.get(hash.0)?.is_none() {
+                missing.push((seq, hash));
+            }
+        }
+        Ok(missing)
+    };
+    Ok(lookup()?)
 }

@@ -1,20 +1,27 @@
 //! The one place that writes the event tables: a thread that turns what queued during the last sync into one commit.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use redb::Database;
+use ed25519_dalek::SigningKey;
+use redb::{Database, ReadableTable, WriteTransaction};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::batch::{self, Batch};
 use super::prepare::Prepared;
+use super::seal::Tail;
+use super::tables::CHECKPOINTS;
 use super::{Head, Request};
 use crate::chain::Chain;
 use crate::id::EventId;
+use crate::note::Checkpoint;
 
 /// The most events of one commit.
 const BATCH_EVENTS_MAX: usize = 512;
 /// The most bytes of payloads and blobs that are drained into one commit.
 const BATCH_BYTES_MAX: usize = 1 << 20;
+/// How long what was appended may be without a signed checkpoint while more is appended.
+const CHECKPOINT_AFTER: Duration = Duration::from_mins(1);
 
 /// What became of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,12 +80,53 @@ type Answer = Result<Appended, AppendError>;
 pub(super) struct Writer {
     database: Arc<Database>,
     chain: Chain,
+    tail: Tail,
+    notary: Notary,
     publish: watch::Sender<Head>,
 }
 
+/// Who signs what the log is.
+pub(super) struct Notary {
+    pub(super) key: SigningKey,
+    pub(super) log_id: String,
+    /// Where the newest checkpoint stands.
+    signed: u64,
+    at: Instant,
+}
+
+impl Notary {
+    pub(super) fn new(key: SigningKey, log_id: String, signed: u64) -> Self {
+        Self { key, log_id, signed, at: Instant::now() }
+    }
+
+    fn is_due(&self, chain: &Chain) -> bool {
+        chain.range.size() > self.signed && self.at.elapsed() >= CHECKPOINT_AFTER
+    }
+
+    /// Signs the end of the chain. After a seal, `sealed` is the event up to which everything was sealed before: of the
+    /// checkpoints behind it the first stays, and the others are worth no more than the new one.
+    fn sign(&mut self, transaction: &WriteTransaction, chain: &Chain, sealed: Option<u64>) -> Result<(), redb::Error> {
+        let size = chain.range.size();
+        let checkpoint = Checkpoint { log_id: self.log_id.clone(), size, root: chain.range.root(), head: chain.head };
+        let mut checkpoints = transaction.open_table(CHECKPOINTS)?;
+        if let Some(sealed) = sealed {
+            let kept = checkpoints.range(sealed..)?.next().transpose()?.map_or(size, |(kept, _)| kept.value());
+            checkpoints.retain_in(kept + 1..size, |_, _| false)?;
+        }
+        checkpoints.insert(size, checkpoint.signed(&self.key).as_bytes())?;
+        (self.signed, self.at) = (size, Instant::now());
+        Ok(())
+    }
+}
+
 impl Writer {
-    pub(super) fn new(database: Arc<Database>, chain: Chain, publish: watch::Sender<Head>) -> Self {
-        Self { database, chain, publish }
+    pub(super) fn new(
+        database: Arc<Database>,
+        (chain, tail): (Chain, Tail),
+        notary: Notary,
+        publish: watch::Sender<Head>,
+    ) -> Self {
+        Self { database, chain, tail, notary, publish }
     }
 
     /// Runs until every sender is gone or the store fails. What was queued behind a failure is refused, not tried.
@@ -86,9 +134,22 @@ impl Writer {
         while let Some(first) = inbox.blocking_recv() {
             let batch = drain(first, &mut inbox);
             if !self.commit(batch) {
-                break;
+                return;
             }
         }
+        // Should this fail, the next start signs: nothing hangs on it.
+        drop(self.sign_off());
+    }
+
+    /// A last checkpoint, over what was appended since the one before it.
+    fn sign_off(&mut self) -> Result<(), redb::Error> {
+        if self.chain.range.size() == self.notary.signed {
+            return Ok(());
+        }
+        let transaction = self.database.begin_write()?;
+        self.notary.sign(&transaction, &self.chain, None)?;
+        transaction.commit()?;
+        Ok(())
     }
 
     /// One transaction for all; `false` once the store has failed.
@@ -122,9 +183,9 @@ impl Writer {
         let before = self.chain.range.size();
         let transaction = self.database.begin_write()?;
         let events = requests.iter().map(|request| request.events.len()).sum();
-        let mut batch = Batch::open(&transaction, events)?;
+        let mut batch = Batch::open(&transaction, events, before)?;
         for request in requests {
-            match batch.append(request, &mut self.chain) {
+            match batch.append(request, &mut self.chain, &mut self.tail) {
                 Ok(answer) => answers.push(answer),
                 Err(error) => {
                     answers.push(Err(AppendError::Unknown(error.to_string())));
@@ -132,12 +193,16 @@ impl Writer {
                 }
             }
         }
-        drop(batch);
         if self.chain.range.size() == before {
+            drop(batch);
             transaction.abort()?;
             return Ok(());
         }
+        let sealed = batch.finish(&mut self.tail)?;
         batch::write_end(&transaction, &self.chain)?;
+        if sealed.is_some() || self.notary.is_due(&self.chain) {
+            self.notary.sign(&transaction, &self.chain, sealed)?;
+        }
         transaction.commit()?;
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use ed25519_dalek::SigningKey;
 use metnos_log::canonical::Json;
 use metnos_log::event::turn::{
     ArgumentsResolved, Check, InvocationFinished, InvocationStarted, StepProposed, TurnClosed,
@@ -25,7 +26,12 @@ pub(crate) fn folder() -> tempfile::TempDir {
 }
 
 pub(crate) fn open(folder: &Path) -> Log {
-    let keys = LogKeys { blob_key: [1; 32], redactor: Redactor::new([2; 32], Vec::new()), fresh_id: [3; 16] };
+    let keys = LogKeys {
+        blob_key: [1; 32],
+        redactor: Redactor::new([2; 32], Vec::new()),
+        fresh_id: [3; 16],
+        signing: SigningKey::from_bytes(&[5; 32]),
+    };
     Log::open(&folder.join("events.redb"), keys, Duration::from_secs(1)).expect("a log in a new folder")
 }
 

@@ -1,0 +1,229 @@
+//! Runs of stored events: a sealed segment, or some rows of the tail, copied out of one short transaction.
+//!
+//! Whoever wants many takes them through [`Reader::runs`]: one thread fetches, others decode, and what they made comes back
+//! in order.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use redb::{ReadTransaction, ReadableDatabase};
+
+use super::reader::{ReadError, Reader};
+use super::tables::{SEGMENTS, TAIL};
+use crate::codec::Frame;
+use crate::envelope::Recorded;
+use crate::segment::{Frames, Segment, SegmentHeader};
+
+/// The most rows of the tail in one run: few, so that they still lie in the processor's cache when they are taken.
+const TAIL_EVENTS: u64 = 256;
+/// Threads that decode: two are what a household's machine has to spare.
+const THREADS: usize = 2;
+/// Fewer sealed events than this are decoded by the caller itself.
+const PARALLEL_EVENTS_MIN: u64 = 4096;
+
+/// A run of events as it is stored.
+pub(super) enum Run {
+    /// A segment's value, from the table.
+    Sealed {
+        /// Its key.
+        first: u64,
+        /// The event that was asked for: those before it were seen before they were sealed.
+        from: u64,
+        /// Its last event.
+        last: u64,
+        /// The value.
+        value: Vec<u8>,
+    },
+    /// Rows of the tail.
+    Tail {
+        /// The first row's key.
+        first: u64,
+        /// The rows, without a gap.
+        frames: Frames,
+    },
+}
+
+/// The frames of a run, ready to be decoded.
+pub(super) struct Unpacked {
+    /// Number of the first.
+    pub(super) first: u64,
+    /// Number of the first that was asked for.
+    pub(super) from: u64,
+    /// The frames.
+    pub(super) frames: Frames,
+    /// What the segment says of itself; `None` for rows of the tail.
+    pub(super) header: Option<SegmentHeader>,
+}
+
+impl Run {
+    /// The last event's number.
+    pub(super) fn last(&self) -> u64 {
+        match self {
+            Self::Sealed { last, .. } => *last,
+            Self::Tail { first, frames } => first + frames.len() as u64 - 1,
+        }
+    }
+
+    /// Its frames; a segment's digest is compared.
+    pub(super) fn unpack(self) -> Result<Unpacked, ReadError> {
+        match self {
+            Self::Tail { first, frames } => Ok(Unpacked { first, from: first, frames, header: None }),
+            Self::Sealed { first, from, value, .. } => {
+                let damaged = |source| ReadError::Segment { first, source };
+                let segment = Segment::parse(&value).map_err(damaged)?;
+                if segment.header.first != first {
+                    return Err(damaged(crate::segment::SegmentError::Header("first event")));
+                }
+                let frames = segment.frames().map_err(damaged)?;
+                Ok(Unpacked { first, from, frames, header: Some(segment.header) })
+            }
+        }
+    }
+}
+
+impl Unpacked {
+    /// One event. A sealed one was compared with its segment's digest; one of the tail is compared with its leaf.
+    pub(super) fn recorded(&self, seq: u64) -> Result<Recorded, ReadError> {
+        let missing = || ReadError::Missing { seq };
+        let index = seq.checked_sub(self.first).and_then(|index| usize::try_from(index).ok()).ok_or_else(missing)?;
+        let bytes = self.frames.get(index).ok_or_else(missing)?;
+        let read = || {
+            let frame = Frame::parse(bytes)?;
+            if self.header.is_none() {
+                frame.verified(seq)?;
+            }
+            frame.recorded(seq)
+        };
+        read().map_err(|source| ReadError::Event { seq, table: self.table(), source })
+    }
+
+    /// The table that it lies in.
+    pub(super) fn table(&self) -> &'static str {
+        if self.header.is_some() { "segments" } else { "tail" }
+    }
+
+    /// The events that were asked for.
+    pub(super) fn events(&self) -> Result<Vec<Recorded>, ReadError> {
+        (self.from..self.first + self.frames.len() as u64).map(|seq| self.recorded(seq)).collect()
+    }
+
+    /// Whether it holds an event.
+    pub(super) fn holds(&self, seq: u64) -> bool {
+        (self.first..self.first + self.frames.len() as u64).contains(&seq)
+    }
+}
+
+/// The run that holds an event, from that event on or from its segment's first; `None` behind the end.
+pub(super) fn fetch(transaction: &ReadTransaction, seq: u64) -> Result<Option<Run>, ReadError> {
+    let segments = transaction.open_table(SEGMENTS)?;
+    if let Some(row) = segments.range(..=seq)?.next_back() {
+        let (first, value) = row?;
+        let (first, value) = (first.value(), value.value());
+        // Read before the digest is compared, which whoever unpacks it does.
+        let last = value.get(24..32).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok()).map_or(0, u64::from_be_bytes);
+        if last >= seq {
+            return Ok(Some(Run::Sealed { first, from: seq, last, value: value.to_vec() }));
+        }
+    }
+    let mut frames = Frames::default();
+    for row in transaction.open_table(TAIL)?.range(seq..seq.saturating_add(TAIL_EVENTS))? {
+        let (found, bytes) = row?;
+        if found.value() != seq + frames.len() as u64 {
+            break;
+        }
+        frames.push(bytes.value());
+    }
+    Ok((!frames.is_empty()).then_some(Run::Tail { first: seq, frames }))
+}
+
+impl Reader {
+    /// The run that holds an event.
+    pub(super) fn run(&self, seq: u64) -> Result<Option<Run>, ReadError> {
+        fetch(&self.database().begin_read()?, seq)
+    }
+
+    /// Hands every run from `first` to `last` to `work`, on other threads where there are many, and what it made of them to
+    /// `take`, in order, until that says no more. An event that is missing before `last` is an error.
+    pub(super) fn runs<T: Send, E: From<ReadError>>(
+        &self,
+        (first, last): (u64, u64),
+        work: impl Fn(Run) -> T + Sync,
+        mut take: impl FnMut(T) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut next = first;
+        let mut fetch = || -> Result<Option<Run>, ReadError> {
+            if next > last {
+                return Ok(None);
+            }
+            let run = self.run(next)?.ok_or(ReadError::Missing { seq: next })?;
+            next = run.last() + 1;
+            Ok(Some(run))
+        };
+        if last.saturating_sub(first) < PARALLEL_EVENTS_MIN {
+            while let Some(run) = fetch()? {
+                if !take(work(run))? {
+                    return Ok(());
+                }
+            }
+            return Ok(());
+        }
+        std::thread::scope(|scope| {
+            let work = &work;
+            let workers: Vec<Worker<T>> = (0..THREADS).map(|_| Worker::spawn(scope, work)).collect();
+            // Runs go round the workers, and so do the answers.
+            let (mut given, mut taken) = (0, 0);
+            let mut broken = None;
+            loop {
+                while given - taken < 2 * THREADS && broken.is_none() {
+                    match fetch() {
+                        Ok(Some(run)) => {
+                            workers[given % THREADS].give(run);
+                            given += 1;
+                        }
+                        Ok(None) => break,
+                        Err(error) => broken = Some(error),
+                    }
+                }
+                if taken == given {
+                    return broken.map_or(Ok(()), |error| Err(error.into()));
+                }
+                if !take(workers[taken % THREADS].get())? {
+                    return Ok(());
+                }
+                taken += 1;
+            }
+        })
+    }
+}
+
+/// A thread that works at runs, in the order in which they are given to it.
+struct Worker<T> {
+    runs: SyncSender<Run>,
+    made: Receiver<T>,
+}
+
+impl<T: Send> Worker<T> {
+    fn spawn<'scope, W: Fn(Run) -> T + Sync>(scope: &'scope std::thread::Scope<'scope, '_>, work: &'scope W) -> Self
+    where
+        T: 'scope,
+    {
+        let (runs, inbox) = sync_channel::<Run>(THREADS);
+        let (outbox, made) = sync_channel(THREADS);
+        scope.spawn(move || {
+            for run in inbox {
+                if outbox.send(work(run)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { runs, made }
+    }
+
+    fn give(&self, run: Run) {
+        // A worker that panicked takes nothing; the panic comes out where its answer is waited for.
+        drop(self.runs.send(run));
+    }
+
+    fn get(&self) -> T {
+        self.made.recv().expect("a worker answers each run, unless it panicked")
+    }
+}

@@ -1,0 +1,44 @@
+//! Log files of every format that was ever written: a file that an older program left is verified, replayed and gone on with.
+
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
+
+use crate::home::{Home, User};
+
+/// A home around a recorded log file.
+fn home_of(format: &str) -> Home {
+    let home = Home::empty(User::Current);
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay-tests/logs").join(format);
+    let (keys, log) = (home.metnos().join("config/keys"), home.metnos().join("data/log"));
+    for folder in [&keys, &log] {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).unwrap();
+    }
+    let key = keys.join("instance.ed25519");
+    std::fs::copy(recorded.join("instance.ed25519"), &key).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let packed = std::fs::read(recorded.join("events.redb.zst")).unwrap();
+    std::fs::write(log.join("events.redb"), zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
+    home
+}
+
+#[test]
+fn a_log_of_format_1_is_read_and_gone_on_with() {
+    let home = home_of("format-1");
+    let verified = home.run(["--json", "log", "verify"]).json();
+    assert_eq!(verified["ok"], true, "{verified}");
+    assert_eq!((&verified["events"], &verified["blobs"]), (&293.into(), &173.into()));
+    assert_eq!(verified["head"], "417d1aef608802ba1e9a3bc5a314af69a1e290894a1e9b4ea04d6a83aea22e71");
+    assert_eq!(verified["range_root"], "9082277fc8044cab14dedaf6eec95a8fa5c0c466289cb7b880b523dde10c8f98");
+    let turns = home.run(["turn", "list"]);
+    assert!(turns.out.contains("che ore sono a Tokyo"), "{}", turns.out);
+    let checked = home.run(["--json", "replay", "check"]).json();
+    assert_eq!(checked["ok"], true, "{checked}");
+    // What it does next is an event of the old file too, and fills its first segment.
+    assert_eq!(home.run(["ask", "what time is it in Tokyo"]).code, 0);
+    let status = home.run(["--json", "log", "status"]).json();
+    assert_eq!(status["format"], 2);
+    let verified = home.run(["--json", "log", "verify"]).json();
+    assert_eq!(verified["ok"], true, "{verified}");
+    assert!(verified["segments"].as_u64() > Some(0) && verified["checkpoints"].as_u64() > Some(0), "{verified}");
+    assert_eq!(home.run(["--json", "replay", "check"]).json()["ok"], true);
+}
