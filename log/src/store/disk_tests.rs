@@ -155,10 +155,13 @@ fn batch(log: &Log, requests: Vec<Append>) -> Vec<Result<Appended, AppendError>>
     });
     let requests: Vec<Request> = requests.collect();
     let (publish, _) = watch::channel(Head::default());
-    let chain = open::chain(&log.database).unwrap_or_else(|_| panic!("a sound log"));
-    let tail = seal::Tail::load(&log.database, &chain).unwrap();
+    let chain = open::chain(&log.database()).unwrap_or_else(|_| panic!("a sound log"));
+    let tail = seal::Tail::load(&log.database(), &chain).unwrap();
     let notary = writer::Notary::new(SigningKey::from_bytes(&[5; 32]), log.id.clone(), 0);
-    assert!(writer::Writer::new(Arc::clone(&log.database), (chain, tail), notary, publish).commit(requests));
+    assert!(
+        writer::Writer::new(Arc::clone(&log.handle), std::path::PathBuf::new(), (chain, tail), notary, publish)
+            .commit(requests)
+    );
     acknowledged.into_iter().map(Pending::wait).collect()
 }
 
@@ -201,7 +204,7 @@ fn a_refused_request_amid_a_batch_leaves_no_trace() {
     );
     // Verification counts the rows of every index, so a refused request's row would be seen.
     assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 3);
-    let streams = log.database.begin_read().unwrap().open_table(tables::STREAMS).unwrap();
+    let streams = log.database().begin_read().unwrap().open_table(tables::STREAMS).unwrap();
     assert_eq!(streams.len().unwrap(), 2);
     assert_eq!(log.reader().seq_of(EventId([5; 16])).unwrap(), None);
 }
@@ -219,10 +222,10 @@ fn a_batch_is_bounded_and_whole() {
     let drained = |requests: Vec<Request>| {
         let (sender, mut inbox) = mpsc::channel(64);
         for request in requests {
-            sender.try_send(request).unwrap();
+            sender.try_send(Message::Append(request)).unwrap();
         }
-        let first = inbox.try_recv().unwrap();
-        writer::drain(first, &mut inbox).iter().map(|request| request.events.len()).collect::<Vec<_>>()
+        let Ok(Message::Append(first)) = inbox.try_recv() else { panic!("nothing was sent") };
+        writer::drain(first, &mut inbox).0.iter().map(|request| request.events.len()).collect::<Vec<_>>()
     };
     assert_eq!(drained((0..4).map(|place| request(place * 300, 300, 0)).collect()), [300, 300]);
     assert_eq!(drained((0..4).map(|place| request(place, 1, 600 << 10)).collect()), [1, 1]);
@@ -260,7 +263,7 @@ fn damage_beyond_the_first_chunk_is_named() {
     }
     assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 10_000);
     let change = |change: &dyn Fn(&redb::WriteTransaction)| {
-        let transaction = log.database.begin_write().unwrap();
+        let transaction = log.database().begin_write().unwrap();
         change(&transaction);
         transaction.commit().unwrap();
     };
@@ -273,7 +276,7 @@ fn damage_beyond_the_first_chunk_is_named() {
     assert!(matches!(found(), Damage::Index { table: "streams", seq: 0, .. }), "{}", found());
     change(&|transaction| drop(transaction.open_table(tables::STREAMS).unwrap().remove("stray").unwrap()));
     let rows = |table: redb::TableDefinition<'_, u64, &'static [u8]>| {
-        let table = log.database.begin_read().unwrap().open_table(table).unwrap();
+        let table = log.database().begin_read().unwrap().open_table(table).unwrap();
         let rows =
             table.iter().unwrap().map(|row| row.unwrap()).map(|(key, value)| (key.value(), value.value().to_vec()));
         rows.collect::<Vec<_>>()

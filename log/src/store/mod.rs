@@ -4,10 +4,14 @@ mod batch;
 mod blobs;
 #[cfg(test)]
 mod disk_tests;
+mod handle;
 mod index;
 mod open;
 mod prepare;
 mod reader;
+mod rewrite;
+#[cfg(test)]
+mod rewrite_tests;
 mod runs;
 mod seal;
 #[cfg(test)]
@@ -21,15 +25,16 @@ mod writer;
 use std::sync::Arc;
 
 use ed25519_dalek::VerifyingKey;
-use redb::Database;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use open::{LogKeys, OpenError};
 pub use reader::{ReadError, Reader};
+pub use rewrite::{Erasure, RewriteError, Rewritten, Tombstone};
 pub use tables::FORMAT;
 pub use verify::{Damage, Verified};
 pub use writer::{AppendError, Appended};
 
+use handle::Handle;
 use prepare::Prepared;
 
 use crate::envelope::Draft;
@@ -89,10 +94,25 @@ struct Request {
     acknowledge: oneshot::Sender<Result<Appended, AppendError>>,
 }
 
+/// What the writer is asked for.
+enum Message {
+    Append(Request),
+    Rewrite(Rewriting),
+}
+
+/// A copy of the log that is to take its place.
+struct Rewriting {
+    left_out: rewrite::LeftOut,
+    /// The event that says what was left out.
+    record: Vec<Prepared>,
+    reader: Reader,
+    acknowledge: oneshot::Sender<Result<Rewritten, RewriteError>>,
+}
+
 /// The log of one instance. Dropping it stops the writer after what was handed over is on disk.
 pub struct Log {
-    database: Arc<Database>,
-    requests: Option<mpsc::Sender<Request>>,
+    handle: Arc<Handle>,
+    requests: Option<mpsc::Sender<Message>>,
     head: watch::Receiver<Head>,
     writer: Option<std::thread::JoinHandle<()>>,
     blob_key: [u8; 32],
@@ -114,9 +134,8 @@ impl Log {
         let events = self.prepared(events);
         let (acknowledge, pending) = oneshot::channel();
         if let Some(requests) = &self.requests {
-            let request = Request { events, expect, acknowledge };
-            match requests.try_send(request) {
-                Err(mpsc::error::TrySendError::Full(request)) => self.submit_slowly(request),
+            match requests.try_send(Message::Append(Request { events, expect, acknowledge })) {
+                Err(mpsc::error::TrySendError::Full(message)) => self.submit_slowly(message),
                 Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
             }
         }
@@ -124,11 +143,11 @@ impl Log {
     }
 
     /// The channel is full: waits for room on a thread of its own when the caller is async.
-    fn submit_slowly(&self, request: Request) {
+    fn submit_slowly(&self, message: Message) {
         let Some(requests) = self.requests.clone() else { return };
         let wait = move || {
             // A closed channel drops the request, and with it the acknowledgement: the caller sees `Stopped`.
-            drop(requests.blocking_send(request));
+            drop(requests.blocking_send(message));
         };
         drop(std::thread::spawn(wait).join());
     }
@@ -136,6 +155,28 @@ impl Log {
     /// Appends and waits until the events are on disk. Must not be called on an async worker.
     pub fn append(&self, append: Append) -> Result<Appended, AppendError> {
         self.submit(append).wait()
+    }
+
+    /// Copies the live rows into a fresh file, which takes the old one's place: no free page is left, and no byte of what was
+    /// erased or replaced before. Appends wait meanwhile. Must not be called on an async worker.
+    pub fn compact(&self) -> Result<Rewritten, RewriteError> {
+        self.rewrite(rewrite::LeftOut::default(), Vec::new())
+    }
+
+    /// The same without the payloads and blobs that are named, and with the event that says so. Once this returns they are
+    /// in no byte of the log's file, and the chain is what it was.
+    pub fn erase(&self, erasure: Erasure) -> Result<Rewritten, RewriteError> {
+        let left_out = rewrite::LeftOut::of(&erasure);
+        self.rewrite(left_out, self.prepared(vec![erasure.record]))
+    }
+
+    fn rewrite(&self, left_out: rewrite::LeftOut, record: Vec<Prepared>) -> Result<Rewritten, RewriteError> {
+        let (acknowledge, rewritten) = oneshot::channel();
+        let rewriting = Rewriting { left_out, record, reader: self.reader(), acknowledge };
+        if let Some(requests) = &self.requests {
+            requests.blocking_send(Message::Rewrite(rewriting)).map_err(|_| RewriteError::Stopped)?;
+        }
+        rewritten.blocking_recv().unwrap_or(Err(RewriteError::Stopped))
     }
 
     fn prepared(&self, drafts: Vec<Draft>) -> Vec<Prepared> {
@@ -165,13 +206,13 @@ impl Log {
     }
 
     #[cfg(test)]
-    fn database(&self) -> &Database {
-        &self.database
+    fn database(&self) -> Arc<redb::Database> {
+        self.handle.now()
     }
 
     /// A reader; cheap to make.
     pub fn reader(&self) -> Reader {
-        Reader::new(Arc::clone(&self.database), self.blob_key, self.verifying)
+        Reader::new(Arc::clone(&self.handle), self.blob_key, self.verifying)
     }
 }
 

@@ -9,12 +9,13 @@ use ed25519_dalek::SigningKey;
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
 use tokio::sync::{mpsc, watch};
 
+use super::handle::Handle;
 use super::seal::Tail;
 use super::tables::{
     BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, FORMAT, FORMAT_OLDEST, META, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE,
     SEGMENTS, STREAMS, TAIL,
 };
-use super::{Head, Log, writer};
+use super::{Head, Log, rewrite, writer};
 use crate::chain::{Chain, Range};
 use crate::redact::Redactor;
 
@@ -75,7 +76,15 @@ pub struct LogKeys {
 impl Log {
     /// Opens the log, creating it if there is none. Waits up to `patience` for another process to let go of it.
     pub fn open(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
-        Self::start(database(path, patience)?, path, keys)
+        let database = database(path, patience)?;
+        // Only whoever has the log may take away what another one left of a copy.
+        match std::fs::remove_file(rewrite::fresh(path)) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(OpenError::Io { path: rewrite::fresh(path), source });
+            }
+            Ok(()) | Err(_) => {}
+        }
+        Self::start(database, path, keys)
     }
 
     /// Starts on a database, whatever it lies on; `path` is what errors call it.
@@ -84,18 +93,18 @@ impl Log {
         let chain = chain(&database).map_err(|what| what.at(path))?;
         let tail = Tail::load(&database, &chain).map_err(|error| Fault::from(error).at(path))?;
         let signed = signed(&database).map_err(|what| what.at(path))?;
-        let database = Arc::new(database);
+        let handle = Arc::new(Handle::new(database));
         let (requests, inbox) = mpsc::channel(QUEUE);
         let (publish, head) = watch::channel(Head { size: chain.range.size(), head: chain.head });
         let verifying = keys.signing.verifying_key();
         let notary = writer::Notary::new(keys.signing, id.clone(), signed);
-        let writer = writer::Writer::new(Arc::clone(&database), (chain, tail), notary, publish);
+        let writer = writer::Writer::new(Arc::clone(&handle), path.to_owned(), (chain, tail), notary, publish);
         let writer = std::thread::Builder::new()
             .name("log-writer".to_owned())
             .spawn(move || writer.run(inbox))
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         Ok(Self {
-            database,
+            handle,
             requests: Some(requests),
             head,
             writer: Some(writer),
@@ -136,6 +145,11 @@ impl<E: std::error::Error> From<E> for Fault {
     fn from(error: E) -> Self {
         Self::Damaged(error.to_string())
     }
+}
+
+/// A new file for a copy.
+pub(super) fn create(path: &Path) -> Result<Database, redb::Error> {
+    Ok(Database::builder().set_cache_size(CACHE_BYTES).create(path)?)
 }
 
 fn database(path: &Path, patience: Duration) -> Result<Database, OpenError> {

@@ -6,6 +6,7 @@ use ed25519_dalek::VerifyingKey;
 use redb::{Database, ReadableDatabase, ReadableTable};
 
 use super::blobs::{self, BlobError};
+use super::handle::Handle;
 use super::open;
 use super::runs::{self, Run, Unpacked};
 use super::tables::{BLOBS, BY_ID, BY_STREAM, SEGMENTS, STREAMS};
@@ -81,14 +82,19 @@ from_redb!(redb::StorageError, redb::TableError, redb::TransactionError);
 /// Reads a log beside its writer.
 #[derive(Clone)]
 pub struct Reader {
-    database: Arc<Database>,
+    handle: Arc<Handle>,
     blob_key: [u8; 32],
     verifying: VerifyingKey,
 }
 
 impl Reader {
-    pub(super) fn new(database: Arc<Database>, blob_key: [u8; 32], verifying: VerifyingKey) -> Self {
-        Self { database, blob_key, verifying }
+    pub(super) fn new(handle: Arc<Handle>, blob_key: [u8; 32], verifying: VerifyingKey) -> Self {
+        Self { handle, blob_key, verifying }
+    }
+
+    /// The same reader for another file.
+    pub(super) fn of(&self, handle: Arc<Handle>) -> Self {
+        Self { handle, ..self.clone() }
     }
 
     pub(super) fn verifying(&self) -> &VerifyingKey {
@@ -99,8 +105,8 @@ impl Reader {
         self.blob_key
     }
 
-    pub(super) fn database(&self) -> &Database {
-        &self.database
+    pub(super) fn database(&self) -> Arc<Database> {
+        self.handle.now()
     }
 
     /// Where the log ends, as far as it is on disk.
@@ -110,7 +116,7 @@ impl Reader {
 
     /// The chain's state as the last commit left it.
     fn chain_now(&self) -> Result<Chain, ReadError> {
-        open::chain(&self.database).map_err(|fault| ReadError::End { what: fault.to_string() })
+        open::chain(&self.database()).map_err(|fault| ReadError::End { what: fault.to_string() })
     }
 
     /// The events from `first` on, those of one run: a segment or some of the tail; empty at the end.
@@ -194,7 +200,7 @@ impl Reader {
 
     /// The head after the last sealed event, and the number of the first that is not sealed.
     fn sealed_end(&self) -> Result<([u8; 32], u64), ReadError> {
-        let transaction = self.database.begin_read()?;
+        let transaction = self.database().begin_read()?;
         let segments = transaction.open_table(SEGMENTS)?;
         let Some((first, value)) = segments.last()? else { return Ok((chain::GENESIS, 1)) };
         let damaged = |source| ReadError::Segment { first: first.value(), source };
@@ -212,13 +218,13 @@ impl Reader {
 
     /// The number under which an id was appended.
     pub fn seq_of(&self, id: EventId) -> Result<Option<u64>, ReadError> {
-        let by_id = self.database.begin_read()?.open_table(BY_ID)?;
+        let by_id = self.database().begin_read()?.open_table(BY_ID)?;
         Ok(by_id.get(id.0)?.map(|seq| seq.value()))
     }
 
     /// The events of one stream, in order.
     pub fn stream(&self, name: &str) -> Result<Vec<Recorded>, ReadError> {
-        let transaction = self.database.begin_read()?;
+        let transaction = self.database().begin_read()?;
         let Some(number) = transaction.open_table(STREAMS)?.get(name)?.map(|number| number.value()) else {
             return Ok(Vec::new());
         };
@@ -239,7 +245,7 @@ impl Reader {
 
     /// A blob's bytes, compared with its name; `None` when there is none (erased or never there).
     pub fn blob(&self, hash: BlobHash) -> Result<Option<Vec<u8>>, ReadError> {
-        let table = self.database.begin_read()?.open_table(BLOBS)?;
+        let table = self.database().begin_read()?.open_table(BLOBS)?;
         let Some(packed) = table.get(hash.0)? else { return Ok(None) };
         blobs::checked(packed.value(), &hash, &self.blob_key)
             .map(Some)

@@ -178,7 +178,7 @@ impl Reader {
     /// Checks the whole log, as far as it went when this began; calls `progress(done, total)` as it goes. The first damage
     /// ends it. Runs are checked beside each other, and chained in order.
     pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verified, Damage> {
-        let stored = open::chain(self.database())?;
+        let stored = open::chain(&self.database())?;
         let total = stored.range.size();
         let mut course = Course {
             total,
@@ -222,7 +222,7 @@ impl Reader {
                 .map(|row| row.map(|(size, note)| (size.value(), note.value().to_vec())).map_err(Fault::from))
                 .collect()
         };
-        let id = open::log_id(self.database())?;
+        let id = open::log_id(&self.database())?;
         let mut notes = BTreeMap::new();
         for (size, bytes) in rows()? {
             let damaged = |what: String| Damage::Checkpoint { size, what };
@@ -295,7 +295,7 @@ impl Reader {
 
     /// The log's name against its first event, and what else `meta` holds.
     fn verify_name(&self) -> Result<(), Damage> {
-        let id = open::log_id(self.database())?;
+        let id = open::log_id(&self.database())?;
         if let Some(Event::InstanceCreated(created)) = self.event(1)?.as_ref().and_then(|first| first.event())
             && created.log_id != id
         {
@@ -305,7 +305,7 @@ impl Reader {
             let meta = self.database().begin_read()?.open_table(META)?;
             meta.iter()?.map(|row| row.map(|(name, _)| name.value().to_owned()).map_err(Fault::from)).collect()
         };
-        open::check_format(self.database())?;
+        open::check_format(&self.database())?;
         let known = open::META_NAMES;
         let stray = names()?.into_iter().any(|name| !known.contains(&name.as_str()));
         if stray { Err(Damage::File("table meta holds a row of an unknown name".to_owned())) } else { Ok(()) }

@@ -1,17 +1,22 @@
 //! The one place that writes the event tables: a thread that turns what queued during the last sync into one commit.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ed25519_dalek::SigningKey;
-use redb::{Database, ReadableTable, WriteTransaction};
+use redb::{ReadableTable, WriteTransaction};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::batch::{self, Batch};
+use super::handle::Handle;
 use super::prepare::Prepared;
+use super::reader::Reader;
+use super::rewrite::{self, RewriteError, Rewritten};
 use super::seal::Tail;
 use super::tables::CHECKPOINTS;
-use super::{Head, Request};
+use super::verify::Damage;
+use super::{Expect, Head, Message, Request, Rewriting, open};
 use crate::chain::Chain;
 use crate::id::EventId;
 use crate::note::Checkpoint;
@@ -78,7 +83,8 @@ pub enum AppendError {
 type Answer = Result<Appended, AppendError>;
 
 pub(super) struct Writer {
-    database: Arc<Database>,
+    handle: Arc<Handle>,
+    path: PathBuf,
     chain: Chain,
     tail: Tail,
     notary: Notary,
@@ -121,24 +127,89 @@ impl Notary {
 
 impl Writer {
     pub(super) fn new(
-        database: Arc<Database>,
+        handle: Arc<Handle>,
+        path: PathBuf,
         (chain, tail): (Chain, Tail),
         notary: Notary,
         publish: watch::Sender<Head>,
     ) -> Self {
-        Self { database, chain, tail, notary, publish }
+        Self { handle, path, chain, tail, notary, publish }
     }
 
     /// Runs until every sender is gone or the store fails. What was queued behind a failure is refused, not tried.
-    pub(super) fn run(mut self, mut inbox: mpsc::Receiver<Request>) {
-        while let Some(first) = inbox.blocking_recv() {
-            let batch = drain(first, &mut inbox);
-            if !self.commit(batch) {
-                return;
+    pub(super) fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
+        let mut next = inbox.blocking_recv();
+        while let Some(message) = next {
+            next = match message {
+                Message::Append(first) => {
+                    let (batch, behind) = drain(first, &mut inbox);
+                    if !self.commit(batch) {
+                        return;
+                    }
+                    behind
+                }
+                Message::Rewrite(rewriting) => {
+                    self.rewrite(rewriting);
+                    None
+                }
             }
+            .or_else(|| inbox.blocking_recv());
         }
         // Should this fail, the next start signs: nothing hangs on it.
         drop(self.sign_off());
+    }
+
+    /// Writes the log anew and goes on with the copy; with the old file where that fails.
+    fn rewrite(&mut self, rewriting: Rewriting) {
+        let Rewriting { left_out, record, reader, acknowledge } = rewriting;
+        let rewritten = self.rewritten(&left_out, record, &reader);
+        if rewritten.is_err() {
+            // What is left of the copy is of no use. The next one that opens the log tries again to take it away.
+            drop(std::fs::remove_file(rewrite::fresh(&self.path)));
+        }
+        drop(acknowledge.send(rewritten));
+    }
+
+    fn rewritten(
+        &mut self,
+        left_out: &rewrite::LeftOut,
+        record: Vec<Prepared>,
+        reader: &Reader,
+    ) -> Result<Rewritten, RewriteError> {
+        if !self.path.is_file() {
+            return Err(RewriteError::NoFile);
+        }
+        let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+        let bytes_before = bytes(&self.path);
+        let fresh = rewrite::fresh(&self.path);
+        let new = open::create(&fresh)?;
+        let rewritten = rewrite::copy(&self.handle.now(), &new, left_out)?;
+        let tail = Tail::load(&new, &self.chain)?;
+        let notary =
+            Notary { at: self.notary.at, ..Notary::new(self.notary.key.clone(), self.notary.log_id.clone(), 0) };
+        let (publish, _) = watch::channel(Head::default());
+        let new = Arc::new(Handle::new(new));
+        let mut writer = Self::new(Arc::clone(&new), fresh.clone(), (self.chain.clone(), tail), notary, publish);
+        if !record.is_empty() {
+            let (acknowledge, answer) = oneshot::channel();
+            let request = Request { events: record, expect: Expect::Any, acknowledge };
+            writer.commit(vec![request]);
+            let answer = answer.blocking_recv().unwrap_or(Err(AppendError::Stopped));
+            answer.map_err(|error| RewriteError::Refused(error.to_string()))?;
+        }
+        writer.sign_off()?;
+        let Self { chain, tail, notary, .. } = writer;
+        let copy = reader.of(Arc::clone(&new));
+        let verified = copy.verify(|_, _| {}).map_err(|damage| RewriteError::Damaged(Box::new(damage)))?;
+        if verified.head.head != chain.head {
+            let what = "the head is not that of the log".to_owned();
+            return Err(RewriteError::Damaged(Box::new(Damage::File(what))));
+        }
+        rewrite::put_in_place(&self.path)?;
+        self.handle.replace(new.now());
+        (self.chain, self.tail, self.notary) = (chain, tail, notary);
+        self.publish.send_replace(Head { size: self.chain.range.size(), head: self.chain.head });
+        Ok(Rewritten { bytes_before, bytes_after: bytes(&self.path), ..rewritten })
     }
 
     /// A last checkpoint, over what was appended since the one before it.
@@ -146,7 +217,7 @@ impl Writer {
         if self.chain.range.size() == self.notary.signed {
             return Ok(());
         }
-        let transaction = self.database.begin_write()?;
+        let transaction = self.handle.now().begin_write()?;
         self.notary.sign(&transaction, &self.chain, None)?;
         transaction.commit()?;
         Ok(())
@@ -181,7 +252,7 @@ impl Writer {
     /// Checks, writes and commits. The chain runs ahead of the disk here: after a failure the writer stops, so nobody sees it.
     fn write(&mut self, requests: &[Request], answers: &mut Vec<Answer>) -> Result<(), redb::Error> {
         let before = self.chain.range.size();
-        let transaction = self.database.begin_write()?;
+        let transaction = self.handle.now().begin_write()?;
         let events = requests.iter().map(|request| request.events.len()).sum();
         let mut batch = Batch::open(&transaction, events, before)?;
         for request in requests {
@@ -213,16 +284,22 @@ fn reply(acknowledge: oneshot::Sender<Answer>, answer: Answer) {
     drop(acknowledge.send(answer));
 }
 
-pub(super) fn drain(first: Request, inbox: &mut mpsc::Receiver<Request>) -> Vec<Request> {
+/// What is to be committed with the first request, and what came behind it that is no append.
+pub(super) fn drain(first: Request, inbox: &mut mpsc::Receiver<Message>) -> (Vec<Request>, Option<Message>) {
     let weigh = |request: &Request| request.events.iter().map(Prepared::weight).sum::<usize>();
     let mut events = first.events.len();
     let mut bytes = weigh(&first);
     let mut batch = vec![first];
     while events < BATCH_EVENTS_MAX && bytes < BATCH_BYTES_MAX {
-        let Ok(next) = inbox.try_recv() else { break };
-        events += next.events.len();
-        bytes += weigh(&next);
-        batch.push(next);
+        match inbox.try_recv() {
+            Ok(Message::Append(next)) => {
+                events += next.events.len();
+                bytes += weigh(&next);
+                batch.push(next);
+            }
+            Ok(other) => return (batch, Some(other)),
+            Err(_) => break,
+        }
     }
-    batch
+    (batch, None)
 }

@@ -1,0 +1,234 @@
+//! Rewriting: the live rows copied into a fresh file that takes the old one's place, with payloads left out where that is
+//! asked for (design 2-log, «Erasure and secrets»).
+//!
+//! A row that is overwritten inside a file leaves its bytes in free pages; a file that was never written to has none. The new
+//! file is whole, verified and on disk before it is renamed over the old one: whenever this breaks off, one of the two is the
+//! log.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
+use serde::Serialize;
+
+use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, META, SEGMENTS, STREAMS, TAIL};
+use super::verify::Damage;
+use crate::codec::{self, Frame, FrameError};
+use crate::envelope::Draft;
+use crate::kept::BlobHash;
+use crate::segment::{self, Segment, SegmentError};
+
+/// What stays in the place of a payload. Lies outside of the leaf, so it says nothing that must be proved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Tombstone {
+    /// Why it is gone.
+    pub reason: String,
+    /// Who asked for it.
+    pub by: String,
+    /// When, in µs since 1970.
+    pub at: i64,
+}
+
+/// What is to be left out of the log.
+#[derive(Debug)]
+pub struct Erasure {
+    /// The events whose payloads go.
+    pub seqs: BTreeSet<u64>,
+    /// The blobs that go with them.
+    pub blobs: BTreeSet<BlobHash>,
+    /// What stays in their places.
+    pub tombstone: Tombstone,
+    /// The event that says so; it is appended in the same step.
+    pub record: Draft,
+}
+
+/// What came of a rewriting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rewritten {
+    /// Payloads that were there before and are gone now.
+    pub payloads: u64,
+    /// Blobs that are gone.
+    pub blobs: u64,
+    /// Bytes of the file before.
+    pub bytes_before: u64,
+    /// Bytes of the file now.
+    pub bytes_after: u64,
+}
+
+/// Why a log was not rewritten. It is as it was, unless the variant says otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum RewriteError {
+    /// The store failed.
+    #[error("the log cannot be copied: {0}")]
+    Store(Box<redb::Error>),
+    /// The file system refused.
+    #[error("{path} cannot be written")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// An event cannot be read.
+    #[error("event {seq} is damaged: {source}")]
+    Event {
+        /// Its number.
+        seq: u64,
+        /// What is wrong.
+        #[source]
+        source: FrameError,
+    },
+    /// A segment cannot be read.
+    #[error("the segment from event {first} on is damaged: {source}")]
+    Segment {
+        /// Its first event.
+        first: u64,
+        /// What is wrong.
+        #[source]
+        source: SegmentError,
+    },
+    /// The log is damaged: a copy would be too.
+    #[error("the copy does not verify: {0}")]
+    Damaged(Box<Damage>),
+    /// The event that says what was erased was refused.
+    #[error("what was erased could not be recorded: {0}")]
+    Refused(String),
+    /// The log does not lie in a file.
+    #[error("this log is not in a file")]
+    NoFile,
+    /// The writer has stopped.
+    #[error("the log's writer has stopped; reopen the log")]
+    Stopped,
+}
+
+impl<E: Into<redb::Error>> From<E> for RewriteError {
+    fn from(error: E) -> Self {
+        Self::Store(Box::new(error.into()))
+    }
+}
+
+/// Where the copy grows. A command that broke off leaves it there; the next one that opens the log takes it away.
+pub(super) fn fresh(path: &Path) -> PathBuf {
+    path.with_extension("redb.new")
+}
+
+/// Which payloads and blobs are left out of a copy.
+#[derive(Default)]
+pub(super) struct LeftOut {
+    pub(super) seqs: BTreeSet<u64>,
+    pub(super) blobs: BTreeSet<BlobHash>,
+    pub(super) tombstone: Vec<u8>,
+}
+
+impl LeftOut {
+    pub(super) fn of(erasure: &Erasure) -> Self {
+        let tombstone = rmp_serde::to_vec_named(&erasure.tombstone).expect("a plain struct with text keys");
+        Self { seqs: erasure.seqs.clone(), blobs: erasure.blobs.clone(), tombstone }
+    }
+
+    /// The frame as it is to be stored; `None` where it stays as it is.
+    fn frame(&self, seq: u64, bytes: &[u8]) -> Result<Option<Vec<u8>>, RewriteError> {
+        if !self.seqs.contains(&seq) {
+            return Ok(None);
+        }
+        let frame = Frame::parse(bytes).map_err(|source| RewriteError::Event { seq, source })?;
+        Ok(frame.payload().map(|_| codec::erased(&frame, &self.tombstone)))
+    }
+
+    /// The segment as it is to be stored, and how many payloads it lost; `None` where it stays as it is.
+    pub(super) fn segment(&self, first: u64, value: &[u8]) -> Result<Option<(Vec<u8>, u64)>, RewriteError> {
+        let damaged = |source| RewriteError::Segment { first, source };
+        let segment = Segment::parse(value).map_err(damaged)?;
+        if self.seqs.range(segment.header.first..=segment.header.last).next().is_none() {
+            return Ok(None);
+        }
+        let frames = segment.frames().map_err(damaged)?;
+        let mut left = Vec::with_capacity(frames.len());
+        let mut payloads = 0;
+        for (seq, bytes) in (segment.header.first..).zip(frames.iter()) {
+            let erased = self.frame(seq, bytes)?;
+            payloads += u64::from(erased.is_some());
+            left.push(erased.unwrap_or_else(|| bytes.to_vec()));
+        }
+        if payloads == 0 {
+            return Ok(None);
+        }
+        let (packed, unpacked) = segment::pack(left.iter().map(Vec::as_slice));
+        Ok(Some((segment::seal(&segment.header, (&packed, unpacked)), payloads)))
+    }
+}
+
+/// Copies every live row into a new file; says what was left out.
+pub(super) fn copy(old: &Database, new: &Database, left_out: &LeftOut) -> Result<Rewritten, RewriteError> {
+    let (from, to) = (old.begin_read()?, new.begin_write()?);
+    let mut rewritten = Rewritten::default();
+    copy_events(&from, &to, left_out, &mut rewritten)?;
+    copy_indexes(&from, &to)?;
+    {
+        let (from, mut to) = (from.open_table(BLOBS)?, to.open_table(BLOBS)?);
+        for row in from.iter()? {
+            let (hash, packed) = row?;
+            if left_out.blobs.contains(&BlobHash(hash.value())) {
+                rewritten.blobs += 1;
+            } else {
+                to.insert(hash.value(), packed.value())?;
+            }
+        }
+    }
+    to.commit()?;
+    Ok(rewritten)
+}
+
+fn copy_events(
+    from: &ReadTransaction,
+    to: &WriteTransaction,
+    left_out: &LeftOut,
+    rewritten: &mut Rewritten,
+) -> Result<(), RewriteError> {
+    let (segments, mut copied) = (from.open_table(SEGMENTS)?, to.open_table(SEGMENTS)?);
+    for row in segments.iter()? {
+        let (first, value) = row?;
+        match left_out.segment(first.value(), value.value())? {
+            Some((changed, payloads)) => {
+                rewritten.payloads += payloads;
+                copied.insert(first.value(), changed.as_slice())?;
+            }
+            None => drop(copied.insert(first.value(), value.value())?),
+        }
+    }
+    let (tail, mut copied) = (from.open_table(TAIL)?, to.open_table(TAIL)?);
+    for row in tail.iter()? {
+        let (seq, frame) = row?;
+        let changed = left_out.frame(seq.value(), frame.value())?;
+        rewritten.payloads += u64::from(changed.is_some());
+        copied.insert(seq.value(), changed.as_deref().unwrap_or(frame.value()))?;
+    }
+    Ok(())
+}
+
+fn copy_indexes(from: &ReadTransaction, to: &WriteTransaction) -> Result<(), RewriteError> {
+    macro_rules! copy {
+        ($($table:expr),+) => {
+            $({
+                let (from, mut to) = (from.open_table($table)?, to.open_table($table)?);
+                for row in from.iter()? {
+                    let (key, value) = row?;
+                    to.insert(key.value(), value.value())?;
+                }
+            })+
+        };
+    }
+    copy!(STREAMS, BY_STREAM, BY_ID, CHECKPOINTS, META);
+    Ok(())
+}
+
+/// Puts the copy in the log's place, for good once this returns.
+pub(super) fn put_in_place(path: &Path) -> Result<(), RewriteError> {
+    let refused = |source| RewriteError::Io { path: path.to_owned(), source };
+    fs::rename(fresh(path), path).map_err(refused)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(refused)
+}
