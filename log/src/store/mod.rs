@@ -97,7 +97,7 @@ struct Request {
 /// What the writer is asked for.
 enum Message {
     Append(Request),
-    Rewrite(Rewriting),
+    Rewrite(Box<Rewriting>),
 }
 
 /// A copy of the log that is to take its place.
@@ -174,7 +174,7 @@ impl Log {
         let (acknowledge, rewritten) = oneshot::channel();
         let rewriting = Rewriting { left_out, record, reader: self.reader(), acknowledge };
         if let Some(requests) = &self.requests {
-            requests.blocking_send(Message::Rewrite(rewriting)).map_err(|_| RewriteError::Stopped)?;
+            requests.blocking_send(Message::Rewrite(Box::new(rewriting))).map_err(|_| RewriteError::Stopped)?;
         }
         rewritten.blocking_recv().unwrap_or(Err(RewriteError::Stopped))
     }

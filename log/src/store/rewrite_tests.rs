@@ -108,9 +108,9 @@ fn what_was_erased_is_in_no_byte_of_the_file() {
 fn a_blob_that_is_gone_and_that_no_erasure_names_is_damage() {
     let place = tempfile::tempdir().unwrap();
     let log = open(&place.path().join("events.redb")).unwrap();
-    let long = "a long answer ".repeat(2000);
-    log.append(Append { events: vec![said(1, &long)], expect: Expect::Any }).unwrap();
-    let name = log.keyed_blob_hash(long.as_bytes());
+    let text = "a long answer ".repeat(2000);
+    log.append(Append { events: vec![said(1, &text)], expect: Expect::Any }).unwrap();
+    let name = log.keyed_blob_hash(text.as_bytes());
     let wrong = Draft { event: CredentialRemoved { name: "x".to_owned() }.into(), ..draft(9, "instance") };
     let refused = log.erase(Erasure { record: wrong, ..erasure([], [name]) }).unwrap_err();
     assert!(matches!(refused, RewriteError::Damaged(_)), "{refused}");

@@ -149,7 +149,7 @@ impl Writer {
                     behind
                 }
                 Message::Rewrite(rewriting) => {
-                    self.rewrite(rewriting);
+                    self.rewrite(*rewriting);
                     None
                 }
             }
