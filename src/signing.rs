@@ -11,6 +11,7 @@ use chacha20poly1305::aead::Aead;
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use metnos_log::BlobHash;
+pub use metnos_log::hex;
 use zeroize::Zeroizing;
 
 /// Why a key cannot be used.
@@ -166,13 +167,6 @@ fn digest_for(purpose: &str, bytes: &[u8]) -> [u8; 32] {
 /// The name of a public key.
 pub fn key_id(public_hex: &str) -> String {
     blake3::hash(public_hex.as_bytes()).to_hex()[..16].to_owned()
-}
-
-/// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value & 0xf)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {

@@ -20,3 +20,10 @@ pub use event::Event;
 pub use id::{EventId, Micros, TurnId};
 pub use kept::{BlobHash, Kept};
 pub use store::{Append, AppendError, Appended, Expect, Log, OpenError, Reader};
+
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value & 0xf)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+}

@@ -113,6 +113,11 @@ impl Frames {
         self.ends.push(u32::try_from(self.bytes.len()).expect("runs of frames stay far below 4 GiB"));
     }
 
+    /// Adds those of another run.
+    pub fn extend(&mut self, others: &Self) {
+        others.iter().for_each(|frame| self.push(frame));
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.ends.len()

@@ -1,5 +1,9 @@
 //! The store: one redb file, one writer thread, many short readers.
 
+mod assemble;
+mod backup;
+#[cfg(test)]
+mod backup_tests;
 mod batch;
 mod blobs;
 #[cfg(test)]
@@ -9,6 +13,7 @@ mod index;
 mod open;
 mod prepare;
 mod reader;
+mod restore;
 mod rewrite;
 #[cfg(test)]
 mod rewrite_tests;
@@ -16,6 +21,7 @@ mod runs;
 mod seal;
 #[cfg(test)]
 mod seal_tests;
+mod segments_file;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -27,8 +33,10 @@ use std::sync::Arc;
 use ed25519_dalek::VerifyingKey;
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use backup::{BackedUp, BackupError, Summary as BackupSummary, summary as backup_summary};
 pub use open::{LogKeys, OpenError};
 pub use reader::{ReadError, Reader};
+pub use restore::restore;
 pub use rewrite::{Erasure, RewriteError, Rewritten, Tombstone};
 pub use tables::FORMAT;
 pub use verify::{Damage, Verified};
@@ -98,6 +106,8 @@ struct Request {
 enum Message {
     Append(Request),
     Rewrite(Box<Rewriting>),
+    /// A signed checkpoint of the log's end; answered with the note.
+    Checkpoint(oneshot::Sender<Option<String>>),
 }
 
 /// A copy of the log that is to take its place.
@@ -155,6 +165,16 @@ impl Log {
     /// Appends and waits until the events are on disk. Must not be called on an async worker.
     pub fn append(&self, append: Append) -> Result<Appended, AppendError> {
         self.submit(append).wait()
+    }
+
+    /// A signed checkpoint over everything that is in the log: the newest one, or one that is made now. On disk once this
+    /// returns. Must not be called on an async worker.
+    pub fn checkpoint(&self) -> Result<String, AppendError> {
+        let (acknowledge, note) = oneshot::channel();
+        if let Some(requests) = &self.requests {
+            requests.blocking_send(Message::Checkpoint(acknowledge)).map_err(|_| AppendError::Stopped)?;
+        }
+        note.blocking_recv().ok().flatten().ok_or(AppendError::Stopped)
     }
 
     /// Copies the live rows into a fresh file, which takes the old one's place: no free page is left, and no byte of what was

@@ -87,6 +87,11 @@ impl Log {
         Self::start(database, path, keys)
     }
 
+    /// Opens a copy that is not the log yet.
+    pub(super) fn open_as_it_is(path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
+        Self::start(database(path, Duration::ZERO)?, path, keys)
+    }
+
     /// Starts on a database, whatever it lies on; `path` is what errors call it.
     pub(super) fn start(database: Database, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
         let id = prepare(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
@@ -185,6 +190,12 @@ fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String, Fault> {
         }
         return Ok(id);
     }
+    create_tables(database, fresh_id)?;
+    log_id(database)
+}
+
+/// The tables of a new log.
+pub(super) fn create_tables(database: &Database, log_id: &[u8; 16]) -> Result<(), Fault> {
     let transaction = database.begin_write()?;
     {
         transaction.open_table(TAIL)?;
@@ -196,10 +207,10 @@ fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String, Fault> {
         transaction.open_table(CHECKPOINTS)?;
         let mut meta = transaction.open_table(META)?;
         meta.insert(META_FORMAT, FORMAT.to_le_bytes().as_slice())?;
-        meta.insert(META_LOG_ID, fresh_id.as_slice())?;
+        meta.insert(META_LOG_ID, log_id.as_slice())?;
     }
     transaction.commit()?;
-    log_id(database)
+    Ok(())
 }
 
 /// Whether the format is one that this program reads and has brought up.

@@ -14,22 +14,19 @@ use crate::event::turn::TurnClosed;
 use crate::id::{EventId, Micros};
 use crate::kept::Kept;
 
-pub(super) fn open(path: &Path) -> Result<Log, OpenError> {
+pub(super) fn keys() -> LogKeys {
     let redactor = Redactor::new([2; 32], Vec::new());
-    Log::open(
-        path,
-        LogKeys { blob_key: [3; 32], redactor, fresh_id: [4; 16], signing: SigningKey::from_bytes(&[5; 32]) },
-        Duration::from_millis(50),
-    )
+    LogKeys { blob_key: [3; 32], redactor, fresh_id: [4; 16], signing: SigningKey::from_bytes(&[5; 32]) }
+}
+
+pub(super) fn open(path: &Path) -> Result<Log, OpenError> {
+    Log::open(path, keys(), Duration::from_millis(50))
 }
 
 /// A log that lies nowhere.
 pub(super) fn memory() -> Log {
-    let redactor = Redactor::new([2; 32], Vec::new());
-    let signing = SigningKey::from_bytes(&[5; 32]);
-    let keys = LogKeys { blob_key: [3; 32], redactor, fresh_id: [4; 16], signing };
     let database = Database::builder().create_with_backend(redb::backends::InMemoryBackend::new()).unwrap();
-    Log::start(database, Path::new("in memory"), keys).unwrap()
+    Log::start(database, Path::new("in memory"), keys()).unwrap()
 }
 
 pub(super) fn draft(number: u8, stream: &str) -> Draft {

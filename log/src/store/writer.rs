@@ -109,17 +109,22 @@ impl Notary {
         chain.range.size() > self.signed && self.at.elapsed() >= CHECKPOINT_AFTER
     }
 
+    /// The note over a chain. The same each time: signatures of this kind hold no chance.
+    fn note(&self, chain: &Chain) -> String {
+        let (size, root) = (chain.range.size(), chain.range.root());
+        Checkpoint { log_id: self.log_id.clone(), size, root, head: chain.head }.signed(&self.key)
+    }
+
     /// Signs the end of the chain. After a seal, `sealed` is the event up to which everything was sealed before: of the
     /// checkpoints behind it the first stays, and the others are worth no more than the new one.
     fn sign(&mut self, transaction: &WriteTransaction, chain: &Chain, sealed: Option<u64>) -> Result<(), redb::Error> {
         let size = chain.range.size();
-        let checkpoint = Checkpoint { log_id: self.log_id.clone(), size, root: chain.range.root(), head: chain.head };
         let mut checkpoints = transaction.open_table(CHECKPOINTS)?;
         if let Some(sealed) = sealed {
             let kept = checkpoints.range(sealed..)?.next().transpose()?.map_or(size, |(kept, _)| kept.value());
             checkpoints.retain_in(kept + 1..size, |_, _| false)?;
         }
-        checkpoints.insert(size, checkpoint.signed(&self.key).as_bytes())?;
+        checkpoints.insert(size, self.note(chain).as_bytes())?;
         (self.signed, self.at) = (size, Instant::now());
         Ok(())
     }
@@ -150,6 +155,14 @@ impl Writer {
                 }
                 Message::Rewrite(rewriting) => {
                     self.rewrite(*rewriting);
+                    None
+                }
+                Message::Checkpoint(acknowledge) => {
+                    let signed = self.sign_off();
+                    drop(acknowledge.send(signed.as_ref().ok().map(|()| self.notary.note(&self.chain))));
+                    if signed.is_err() {
+                        return;
+                    }
                     None
                 }
             }

@@ -1,0 +1,381 @@
+//! Backup (design 2-log, «Verify, archive, backup»; `FORMAT.md`, «Backup»).
+//!
+//! It is a folder of plain files: sealed segments one behind the other, the tail as one more, blobs by name, the newest
+//! signed checkpoint in a summary. It is taken beside the writer, from short reads, and the next one to the same folder adds what came
+//! since.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use redb::ReadableDatabase;
+use serde::{Deserialize, Serialize};
+
+use super::Log;
+use super::assemble::AssemblyError;
+use super::open::OpenError;
+use super::reader::{ReadError, Reader};
+use super::runs::Run;
+use super::segments_file::{self, Place};
+use super::tables::BLOBS;
+use super::verify::Damage;
+use crate::chain;
+use crate::codec::Frame;
+use crate::note::NoteError;
+use crate::segment::{self, Frames, Sealing, Segment};
+
+/// The number of this layout.
+const FORMAT: u32 = 1;
+pub(super) const SEALED: &str = "events.seg";
+pub(super) const TAIL: &str = "tail.seg";
+const SUMMARY: &str = "backup.json";
+pub(super) const BLOB_FOLDER: &str = "blobs";
+/// Rows of `blobs` that one transaction reads.
+const BLOBS_AT_ONCE: usize = 256;
+
+/// What stands in `backup.json`, which is written last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Number of the layout.
+    pub format: u32,
+    /// The log's name.
+    pub log_id: String,
+    /// How many events there are.
+    pub events: u64,
+    /// The chain's head after the last, hexadecimal.
+    pub head: String,
+    /// How many blobs there are.
+    pub blobs: u64,
+    /// The newest signed checkpoint.
+    pub checkpoint: String,
+}
+
+/// What came of a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackedUp {
+    /// What it holds now.
+    pub summary: Summary,
+    /// Bytes that were written this time.
+    pub bytes_written: u64,
+}
+
+/// Why there is no backup, or why one cannot be restored.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The log cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A file cannot be read or written.
+    #[error("{path} cannot be used")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The folder holds something else.
+    #[error("{path} is not empty and holds no backup")]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds the backup of another log.
+    #[error("{path} is a backup of the log {found}; this one is {own}")]
+    OtherLog {
+        /// The folder.
+        path: PathBuf,
+        /// That log's name.
+        found: String,
+        /// This log's name.
+        own: String,
+    },
+    /// It is no backup, or a newer one.
+    #[error("{path} is no backup: {what}")]
+    NoBackup {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// Its checkpoint does not hold.
+    #[error("the backup's checkpoint does not hold: {0}")]
+    Note(#[from] NoteError),
+    /// What it holds is not what was signed.
+    #[error("the backup is damaged: {what}")]
+    Damaged {
+        /// What is wrong.
+        what: String,
+    },
+    /// There is a log already.
+    #[error("{path} is there already")]
+    Occupied {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The writer has stopped.
+    #[error("the log's writer has stopped; reopen the log")]
+    Stopped,
+}
+
+impl From<AssemblyError> for BackupError {
+    fn from(error: AssemblyError) -> Self {
+        Self::Damaged { what: error.to_string() }
+    }
+}
+
+impl From<Damage> for BackupError {
+    fn from(damage: Damage) -> Self {
+        Self::Damaged { what: damage.to_string() }
+    }
+}
+
+pub(super) fn refused(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
+    let path = path.to_owned();
+    move |source| BackupError::Io { path, source }
+}
+
+impl Log {
+    /// Brings a backup below `folder` to where the log is now; makes it where there is none. Calls `progress(events, of)`.
+    /// What is there of this log and was erased since goes. Nothing is waited for by those who append meanwhile.
+    pub fn backup(&self, folder: &Path, progress: impl FnMut(u64, u64)) -> Result<BackedUp, BackupError> {
+        let note = self.checkpoint().map_err(|_| BackupError::Stopped)?;
+        Backup { reader: self.reader(), id: self.id(), folder, bytes: 0 }.take(&note, progress)
+    }
+}
+
+/// A backup that is being taken.
+struct Backup<'b> {
+    reader: Reader,
+    id: &'b str,
+    folder: &'b Path,
+    bytes: u64,
+}
+
+impl Backup<'_> {
+    fn take(mut self, note: &str, mut progress: impl FnMut(u64, u64)) -> Result<BackedUp, BackupError> {
+        self.prepare()?;
+        let of = self.reader.size()?;
+        let (mut head, mut last, tail) = self.sealed(|done| progress(done, of))?;
+        if tail.is_empty() {
+            self.replace(TAIL, &[])?;
+        } else {
+            let (value, end) = tail_segment(last + 1, head, &tail)?;
+            self.replace(TAIL, &value)?;
+            head = end;
+            last += tail.len() as u64;
+        }
+        let names = self.blobs()?;
+        let blobs = names.len() as u64;
+        let summary = Summary {
+            format: FORMAT,
+            log_id: self.id.to_owned(),
+            events: last,
+            head: crate::hex(&head),
+            blobs,
+            checkpoint: note.to_owned(),
+        };
+        let text = serde_json::to_vec(&summary).map_err(|error| refused(self.folder)(io::Error::other(error)))?;
+        self.replace(SUMMARY, &text)?;
+        self.remove_other_blobs(&names)?;
+        progress(last, last);
+        Ok(BackedUp { summary, bytes_written: self.bytes })
+    }
+
+    /// Refuses a folder that is something else.
+    fn prepare(&self) -> Result<(), BackupError> {
+        let folder = self.folder;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused(folder))?;
+        match summary(folder)? {
+            Some(found) if found.log_id == self.id => Ok(()),
+            Some(found) => {
+                Err(BackupError::OtherLog { path: folder.to_owned(), found: found.log_id, own: self.id.to_owned() })
+            }
+            None => {
+                // One that broke off before it was whole is gone on with.
+                let own = |name: &str| [SEALED, TAIL, BLOB_FOLDER].iter().any(|own| name.starts_with(own));
+                let mut entries = fs::read_dir(folder).map_err(refused(folder))?;
+                let stray = entries.any(|entry| entry.is_ok_and(|entry| !own(&entry.file_name().to_string_lossy())));
+                if stray { Err(BackupError::Foreign { path: folder.to_owned() }) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Brings the file of sealed segments up to date; the head and the number at its end, and the frames behind it.
+    fn sealed(&mut self, mut progress: impl FnMut(u64)) -> Result<([u8; 32], u64, Frames), BackupError> {
+        let path = self.folder.join(SEALED);
+        let mut file =
+            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path).map_err(refused(&path))?;
+        let there = segments_file::places(&mut file).map_err(refused(&path))?;
+        let same = self.same(&there)?;
+        let kept = same.last().map_or(0, |place| place.offset + place.length);
+        if same.len() == there.len() {
+            // What a backup that broke off left behind it.
+            file.set_len(kept).map_err(refused(&path))?;
+        } else {
+            // Some were written anew since, without what was erased: they must not stay here either.
+            file = shortened(&path, &mut file, kept)?;
+        }
+        let mut next = same.last().map_or(1, |place| place.last + 1);
+        let mut end = (chain::GENESIS, 0);
+        if let Some(place) = same.last() {
+            let value = segments_file::value(&mut file, place).map_err(refused(&path))?;
+            end = (parsed(place.first, &value)?, place.last);
+        }
+        let mut tail = Frames::default();
+        while let Some(run) = self.reader.run(next)? {
+            next = run.last() + 1;
+            match run {
+                Run::Sealed { first, last, value, .. } => {
+                    // Sealed since its events were read as rows: those rows are the run's own.
+                    tail = Frames::default();
+                    end = (parsed(first, &value)?, last);
+                    file.write_all(&value).map_err(refused(&path))?;
+                    self.bytes += value.len() as u64;
+                }
+                Run::Tail { frames, .. } => tail.extend(&frames),
+            }
+            progress(next - 1);
+        }
+        file.sync_all().map_err(refused(&path))?;
+        Ok((end.0, end.1, tail))
+    }
+
+    /// The segments at the beginning of the file that are still those of the log.
+    fn same(&self, there: &[Place]) -> Result<Vec<Place>, BackupError> {
+        let mut same = Vec::new();
+        let mut next = 1;
+        for place in there {
+            let run = self.reader.run(next)?;
+            let Some(Run::Sealed { first, last, value, .. }) = run else { break };
+            let is_same =
+                (place.first, place.last) == (first, last) && segments_file::digest_of(&value) == Some(place.digest);
+            if !is_same {
+                break;
+            }
+            same.push(*place);
+            next = last + 1;
+        }
+        Ok(same)
+    }
+
+    /// Writes the blobs that are not there; the names of all that the log has.
+    fn blobs(&mut self) -> Result<BTreeSet<String>, BackupError> {
+        let folder = self.folder.join(BLOB_FOLDER);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(refused(&folder))?;
+        let mut names = BTreeSet::new();
+        let mut after: Option<[u8; 32]> = None;
+        loop {
+            let rows = blob_rows(&self.reader, after)?;
+            let Some((last, _)) = rows.last() else { break };
+            after = Some(*last);
+            for (hash, packed) in rows {
+                let name = crate::hex(&hash);
+                let path = folder.join(&name);
+                if fs::metadata(&path).map_or(0, |file| file.len()) != packed.len() as u64 {
+                    self.replace(&format!("{BLOB_FOLDER}/{name}"), &packed)?;
+                }
+                names.insert(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Takes away what the log does not have any more.
+    fn remove_other_blobs(&self, names: &BTreeSet<String>) -> Result<(), BackupError> {
+        let folder = self.folder.join(BLOB_FOLDER);
+        for entry in fs::read_dir(&folder).map_err(refused(&folder))? {
+            let entry = entry.map_err(refused(&folder))?;
+            if !names.contains(entry.file_name().to_string_lossy().as_ref()) {
+                fs::remove_file(entry.path()).map_err(refused(&entry.path()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a file whole or not at all.
+    fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), BackupError> {
+        let path = self.folder.join(name);
+        let fresh = self.folder.join(format!("{name}.new"));
+        let write = || -> io::Result<()> {
+            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&fresh, &path)
+        };
+        write().map_err(refused(&path))?;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// The same file with its beginning alone, in its place; nothing of the rest is left in a file.
+fn shortened(path: &Path, file: &mut File, kept: u64) -> Result<File, BackupError> {
+    use std::io::{Read as _, Seek as _};
+    let fresh = path.with_extension("seg.new");
+    let mut copy = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&fresh)
+        .map_err(refused(&fresh))?;
+    file.rewind().map_err(refused(path))?;
+    io::copy(&mut file.take(kept), &mut copy).map_err(refused(&fresh))?;
+    copy.sync_all().map_err(refused(&fresh))?;
+    fs::rename(&fresh, path).map_err(refused(path))?;
+    Ok(copy)
+}
+
+/// The head after a stored segment.
+fn parsed(first: u64, value: &[u8]) -> Result<[u8; 32], BackupError> {
+    let segment = Segment::parse(value).map_err(|source| ReadError::Segment { first, source })?;
+    Ok(segment.header.head_after)
+}
+
+/// Rows of the tail as one segment; with the head after them.
+fn tail_segment(first: u64, before: [u8; 32], frames: &Frames) -> Result<(Vec<u8>, [u8; 32]), BackupError> {
+    let (mut sealing, mut head) = (Sealing::default(), before);
+    for (seq, bytes) in (first..).zip(frames.iter()) {
+        let damaged = |source| ReadError::Event { seq, table: "tail", source };
+        let leaf = Frame::parse(bytes).and_then(|frame| frame.verified(seq)).map_err(damaged)?;
+        head = chain::advance(&head, &leaf);
+        sealing.take(bytes).map_err(damaged)?;
+    }
+    let header = sealing.header((first, first + frames.len() as u64 - 1), [before, head]);
+    let (packed, unpacked) = segment::pack(frames.iter());
+    Ok((segment::seal(&header, (&packed, unpacked)), head))
+}
+
+type BlobRow = ([u8; 32], Vec<u8>);
+
+fn blob_rows(reader: &Reader, after: Option<[u8; 32]>) -> Result<Vec<BlobRow>, ReadError> {
+    use std::ops::Bound::{Excluded, Unbounded};
+    let table = reader.database().begin_read()?.open_table(BLOBS)?;
+    let from = after.map_or(Unbounded, Excluded);
+    let rows = table.range::<[u8; 32]>((from, Unbounded))?.take(BLOBS_AT_ONCE);
+    rows.map(|row| row.map(|(hash, packed)| (hash.value(), packed.value().to_vec())).map_err(ReadError::from)).collect()
+}
+
+/// What a backup says of itself; `None` where there is none.
+pub fn summary(folder: &Path) -> Result<Option<Summary>, BackupError> {
+    let path = folder.join(SUMMARY);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(refused(&path)(error)),
+    };
+    let no_backup = |what: String| BackupError::NoBackup { path: folder.to_owned(), what };
+    let summary: Summary = serde_json::from_slice(&text).map_err(|error| no_backup(error.to_string()))?;
+    if summary.format == FORMAT {
+        Ok(Some(summary))
+    } else {
+        Err(no_backup(format!("it has layout {}; this program reads {FORMAT}", summary.format)))
+    }
+}

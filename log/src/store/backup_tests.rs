@@ -1,0 +1,242 @@
+//! A backup holds what the log held, the next one adds what came since, and nothing that is damaged is restored.
+
+use std::path::{Path, PathBuf};
+
+use super::tests::{draft, keys, open};
+use super::*;
+use crate::envelope::Recorded;
+use crate::event::instance::EpochOpened;
+use crate::id::EventId;
+
+/// A log in a folder, and where its backup is.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn log(&self) -> Log {
+        open(&self.path("events.redb")).unwrap()
+    }
+
+    fn back_up(&self, log: &Log) -> BackedUp {
+        log.backup(&self.path("backup"), |_, _| {}).unwrap()
+    }
+
+    fn restore(&self, name: &str) -> Result<Head, BackupError> {
+        restore(&self.path("backup"), &self.path(name), keys(), epoch, |_, _| {})
+    }
+}
+
+fn epoch(end: &Head) -> Draft {
+    let opened = EpochOpened {
+        reason: "restored".to_owned(),
+        size: end.size,
+        head_before: crate::hex(&end.head),
+        lost: Vec::new(),
+    };
+    Draft { id: EventId([255; 16]), event: opened.into(), ..draft(1, "instance") }
+}
+
+fn fill(log: &Log, numbers: std::ops::Range<u32>) {
+    let drafts = numbers.map(|number| {
+        let mut id = [1; 16];
+        id[..4].copy_from_slice(&number.to_be_bytes());
+        let name = format!("{} bread and milk {number}", u64::from(number) * 0x9e37_79b9).repeat(3);
+        let blob = format!("artefact {}", number / 500).repeat(100).into_bytes();
+        let event = crate::event::instance::CredentialRemoved { name }.into();
+        Draft {
+            id: EventId(id),
+            event,
+            blobs: vec![(plain_blob_hash(&blob), blob)],
+            ..draft(1, &format!("s/{}", number % 50))
+        }
+    });
+    log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
+}
+
+fn events(log: &Log) -> Vec<Recorded> {
+    let mut events = Vec::new();
+    let each = log.reader().each(1, |recorded| {
+        events.push(recorded);
+        Ok::<bool, ReadError>(true)
+    });
+    each.unwrap();
+    events
+}
+
+#[test]
+fn what_is_restored_is_what_was_backed_up() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 0..4000);
+    let first = place.back_up(&log);
+    assert_eq!((first.summary.events, first.summary.blobs), (4000, 8));
+    let none = place.back_up(&log);
+    assert!(none.bytes_written < 100_000, "{} bytes for nothing new", none.bytes_written);
+    fill(&log, 4000..6000);
+    let second = place.back_up(&log);
+    assert!(second.bytes_written < first.bytes_written, "{} {}", second.bytes_written, first.bytes_written);
+    let verified = log.reader().verify(|_, _| {}).unwrap();
+
+    let head = place.restore("restored.redb").unwrap();
+    let restored = open(&place.path("restored.redb")).unwrap();
+    assert_eq!((head.size, restored.head()), (6001, head.clone()));
+    assert_eq!(restored.id(), log.id());
+    assert_eq!(restored.reader().head_at(6000).unwrap(), verified.head.head);
+    assert_eq!(restored.reader().verify(|_, _| {}).unwrap().blobs, verified.blobs);
+    assert_eq!(events(&restored)[..6000], events(&log));
+    fill(&restored, 7000..7100);
+    assert_eq!(restored.reader().verify(|_, _| {}).unwrap().head.size, 6101);
+    // Two heads at one size: that the two went apart can be seen.
+    fill(&log, 7000..7001);
+    assert_ne!(log.reader().head_at(6001).unwrap(), restored.reader().head_at(6001).unwrap());
+}
+
+#[test]
+fn a_backup_of_a_log_that_grows_holds_what_was_there() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 0..1000);
+    let mut grown = 1000;
+    let backed_up = log.backup(&place.path("backup"), |_, _| {
+        if grown < 9000 {
+            fill(&log, grown..grown + 300);
+            grown += 300;
+        }
+    });
+    let events = backed_up.unwrap().summary.events;
+    assert!(events >= 1000);
+    assert_eq!(place.restore("restored.redb").unwrap().size, events + 1);
+}
+
+#[test]
+fn erased_text_leaves_a_backup_with_the_next_one() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 0..4000);
+    place.back_up(&log);
+    let record = crate::event::instance::Erased {
+        selector: "event".to_owned(),
+        of: "100".to_owned(),
+        seqs: vec![(100, 100)],
+        blobs: Vec::new(),
+        reason: String::new(),
+        by: "owner".to_owned(),
+    };
+    let tombstone = Tombstone { reason: String::new(), by: "owner".to_owned(), at: 1 };
+    let record = Draft { id: EventId([200; 16]), event: record.into(), ..draft(1, "instance") };
+    log.erase(Erasure { seqs: [100].into(), blobs: [].into(), tombstone, record }).unwrap();
+    place.back_up(&log);
+    place.restore("restored.redb").unwrap();
+    let restored = open(&place.path("restored.redb")).unwrap();
+    assert_eq!(restored.reader().verify(|_, _| {}).unwrap().erased, 1);
+    assert_eq!(events(&restored)[99].body, crate::envelope::Body::Erased);
+}
+
+#[test]
+fn a_log_that_is_there_is_never_overwritten() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 0..10);
+    place.back_up(&log);
+    let before = std::fs::read(place.path("events.redb")).unwrap();
+    assert!(matches!(place.restore("events.redb"), Err(BackupError::Occupied { .. })));
+    assert_eq!(std::fs::read(place.path("events.redb")).unwrap(), before);
+}
+
+#[test]
+fn a_folder_that_is_something_else_is_left_alone() {
+    let place = Place::new();
+    let log = place.log();
+    std::fs::create_dir(place.path("photos")).unwrap();
+    std::fs::write(place.path("photos/cat.jpg"), "miaow").unwrap();
+    assert!(matches!(log.backup(&place.path("photos"), |_, _| {}), Err(BackupError::Foreign { .. })));
+    assert!(matches!(
+        restore(&place.path("photos"), &place.path("new.redb"), keys(), epoch, |_, _| {}),
+        Err(BackupError::NoBackup { .. })
+    ));
+    place.back_up(&log);
+    let other = Log::open(
+        &place.path("other.redb"),
+        LogKeys { fresh_id: [9; 16], ..keys() },
+        std::time::Duration::from_millis(50),
+    );
+    assert!(matches!(other.unwrap().backup(&place.path("backup"), |_, _| {}), Err(BackupError::OtherLog { .. })));
+    let key = ed25519_dalek::SigningKey::from_bytes(&[77; 32]);
+    let by_another =
+        restore(&place.path("backup"), &place.path("new.redb"), LogKeys { signing: key, ..keys() }, epoch, |_, _| {});
+    assert!(matches!(by_another, Err(BackupError::Note(crate::note::NoteError::OtherKey))));
+    assert!(!place.path("new.redb").exists());
+}
+
+/// Every file of the folder, with its bytes.
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(self::files(&path));
+        } else {
+            files.push((path.clone(), std::fs::read(&path).unwrap()));
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_damaged_backup_is_not_restored() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 0..3000);
+    place.back_up(&log);
+    for (path, bytes) in files(&place.path("backup")) {
+        let step = (bytes.len() / 12).max(1);
+        for at in (0..bytes.len()).step_by(step) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &flipped).unwrap();
+            let restored = place.restore("new.redb");
+            assert!(restored.is_err(), "{} byte {at}: {restored:?}", path.display());
+            assert!(!place.path("new.redb").exists());
+        }
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        assert!(place.restore("new.redb").is_err(), "half of {}", path.display());
+        std::fs::remove_file(&path).unwrap();
+        assert!(place.restore("new.redb").is_err(), "without {}", path.display());
+        std::fs::write(&path, &bytes).unwrap();
+    }
+    place.restore("new.redb").unwrap();
+}
+
+/// A backup that broke off anywhere leaves the one before it good, and the next one makes it whole.
+#[test]
+fn a_backup_that_broke_off_is_gone_on_with() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 0..3000);
+    place.back_up(&log);
+    let old = ["tail.seg", "backup.json"].map(|name| place.path("backup").join(name));
+    let old = old.map(|path| (path.clone(), std::fs::read(path).unwrap()));
+    fill(&log, 3000..6000);
+    place.back_up(&log);
+    let sealed = std::fs::read(place.path("backup/events.seg")).unwrap();
+    // The files are written in this order: the more of them are the old ones, the earlier it broke off.
+    for first_old in (0..old.len()).rev() {
+        for (path, bytes) in &old[first_old..] {
+            std::fs::write(path, bytes).unwrap();
+        }
+        assert_eq!(place.restore(&format!("{first_old}.redb")).unwrap().size, 3001, "{first_old} files are new");
+    }
+    std::fs::write(place.path("backup/events.seg"), &sealed[..sealed.len() - 100]).unwrap();
+    assert_eq!(place.restore("torn.redb").unwrap().size, 3001);
+    place.back_up(&log);
+    assert_eq!(std::fs::read(place.path("backup/events.seg")).unwrap(), sealed);
+    assert_eq!(place.restore("whole.redb").unwrap().size, 6001);
+}

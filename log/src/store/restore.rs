@@ -1,0 +1,140 @@
+//! Restore: a log made of a backup. Everything is checked before a file stands where a log is looked for, and what is restored
+//! opens a new epoch, so that a fork is visible.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use super::assemble::{Assembly, AssemblyError};
+use super::backup::{BLOB_FOLDER, BackupError, SEALED, Summary, TAIL, refused, summary};
+use super::open::{self, LogKeys};
+use super::{Append, Expect, Head, Log, rewrite, segments_file};
+use crate::envelope::Draft;
+use crate::kept::BlobHash;
+use crate::note::Checkpoint;
+use crate::segment::Segment;
+
+/// Makes a log of a backup, at `path`, where there must be none. Everything is checked first, by the key that signed it; the
+/// record, which opens the new epoch, is appended with what `record` is told of the end of the backup.
+pub fn restore(
+    folder: &Path,
+    path: &Path,
+    keys: LogKeys,
+    record: impl FnOnce(&Head) -> Draft,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Head, BackupError> {
+    let nothing = || BackupError::NoBackup { path: folder.to_owned(), what: "it has no backup.json".to_owned() };
+    let summary = summary(folder)?.ok_or_else(nothing)?;
+    if path.exists() {
+        return Err(BackupError::Occupied { path: path.to_owned() });
+    }
+    let checkpoint = Checkpoint::verified(&summary.checkpoint, &keys.signing.verifying_key())?;
+    if checkpoint.log_id != summary.log_id || checkpoint.size > summary.events {
+        return Err(BackupError::Damaged { what: "its checkpoint is not that of its events".to_owned() });
+    }
+    let fresh = rewrite::fresh(path);
+    let assembled = assemble(folder, &fresh, &summary, &checkpoint, &mut progress)
+        .and_then(|head| begin_epoch(&fresh, keys, record(&head)));
+    match assembled {
+        Ok(head) => {
+            // Not over one that appeared meanwhile.
+            fs::hard_link(&fresh, path).map_err(refused(path))?;
+            fs::remove_file(&fresh).map_err(refused(&fresh))?;
+            File::open(path.parent().unwrap_or(Path::new(".")))
+                .and_then(|folder| folder.sync_all())
+                .map_err(refused(path))?;
+            Ok(head)
+        }
+        Err(error) => {
+            drop(fs::remove_file(&fresh));
+            Err(error)
+        }
+    }
+}
+
+/// Puts the file together; the end of what it holds.
+fn assemble(
+    folder: &Path,
+    fresh: &Path,
+    summary: &Summary,
+    checkpoint: &Checkpoint,
+    progress: &mut impl FnMut(u64, u64),
+) -> Result<Head, BackupError> {
+    drop(fs::remove_file(fresh));
+    let damaged = |what: &str| BackupError::Damaged { what: what.to_owned() };
+    let id = u128::from_str_radix(&summary.log_id, 16).map_err(|_| damaged("its log has no name"))?.to_be_bytes();
+    let database = open::create(fresh).map_err(|error| BackupError::Damaged { what: error.to_string() })?;
+    let mut assembly = Assembly::begin(&database, &id)?;
+    assembly.expect(checkpoint.clone());
+    let of = summary.events;
+    let sealed = folder.join(SEALED);
+    if let Some(mut file) = segments_file::open(&sealed).map_err(refused(&sealed))? {
+        for place in segments_file::places(&mut file).map_err(refused(&sealed))? {
+            let value = segments_file::value(&mut file, &place).map_err(refused(&sealed))?;
+            // Behind its end lies what a later backup began and did not finish.
+            if place.last <= of {
+                assembly.segment(&value)?;
+            } else {
+                rows(&mut assembly, &value, of, SEALED)?;
+            }
+            progress(place.last.min(of), of);
+        }
+    }
+    let tail = fs::read(folder.join(TAIL)).map_err(refused(&folder.join(TAIL)))?;
+    if !tail.is_empty() {
+        rows(&mut assembly, &tail, of, TAIL)?;
+    }
+    if !assembly.is_signed() {
+        return Err(damaged("its events are not those that its checkpoint signs"));
+    }
+    if assembly.chain.range.size() != of || crate::hex(&assembly.chain.head) != summary.head {
+        return Err(damaged("its events end elsewhere than its summary says"));
+    }
+    if restore_blobs(&folder.join(BLOB_FOLDER), &mut assembly)? < summary.blobs {
+        return Err(damaged("some of its blobs are missing"));
+    }
+    if checkpoint.size > 0 {
+        assembly.checkpoint(checkpoint.size, &summary.checkpoint)?;
+    }
+    let chain = assembly.finish()?;
+    Ok(Head { size: chain.range.size(), head: chain.head })
+}
+
+/// The events of a segment that are not there yet, up to a number, as rows.
+fn rows(assembly: &mut Assembly<'_>, value: &[u8], until: u64, file: &str) -> Result<(), BackupError> {
+    let unpacked = Segment::parse(value).and_then(|segment| Ok((segment.header.first, segment.frames()?)));
+    let (first, frames) = unpacked.map_err(|error| BackupError::Damaged { what: format!("{file}: {error}") })?;
+    for (seq, frame) in (first..=until).zip(frames.iter()) {
+        let size = assembly.chain.range.size();
+        if seq > size + 1 {
+            return Err(AssemblyError::Gap { after: size, found: seq }.into());
+        }
+        if seq == size + 1 {
+            assembly.row(frame)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes in every blob of a folder; how many there are.
+fn restore_blobs(folder: &Path, assembly: &mut Assembly<'_>) -> Result<u64, BackupError> {
+    let mut count = 0;
+    for entry in fs::read_dir(folder).map_err(refused(folder))? {
+        let path = entry.map_err(refused(folder))?.path();
+        let name = path.file_name().and_then(|name| blake3::Hash::from_hex(name.as_encoded_bytes()).ok());
+        // A file of another name is what a backup that broke off left.
+        let Some(name) = name else { continue };
+        let packed = fs::read(&path).map_err(refused(&path))?;
+        assembly.blob(&BlobHash(*name.as_bytes()), &packed)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Verifies the whole of the new file, by the key that the log is to be gone on with, and appends the record.
+fn begin_epoch(fresh: &Path, keys: LogKeys, record: Draft) -> Result<Head, BackupError> {
+    let log = Log::open_as_it_is(fresh, keys)?;
+    log.reader().verify(|_, _| {})?;
+    let appended = log.append(Append { events: vec![record], expect: Expect::Any });
+    appended.map_err(|error| BackupError::Damaged { what: error.to_string() })?;
+    Ok(log.head())
+}
