@@ -64,8 +64,10 @@ struct Course {
     expected: VecDeque<Event>,
     /// Compared no more: it differed, or cannot be decided.
     released: bool,
-    /// A difference of it was reported.
+    /// A difference of it was reported, or nothing can be said of it.
     reported: bool,
+    /// It ended, and how was erased.
+    is_over: bool,
     last_seq: u64,
 }
 
@@ -99,6 +101,12 @@ impl<'r> Checker<'r> {
         let mut course = self.courses.remove(&id).unwrap_or_default();
         course.last_seq = recorded.seq;
         match &recorded.body {
+            // A long text that was erased or has expired.
+            Body::Known(event) if !event.is_whole() => {
+                self.start(&mut course, event, recorded.flags);
+                self.release(&mut course);
+                course.turn.apply(id, recorded.time, event);
+            }
             Body::Known(event) => {
                 self.start(&mut course, event, recorded.flags);
                 if course.released {
@@ -112,13 +120,26 @@ impl<'r> Checker<'r> {
                 self.report.unknown += 1;
                 course.released = true;
             }
-            Body::Erased if !course.released => {
-                course.released = true;
-                self.report.not_decidable += 1;
+            Body::Erased => {
+                if recorded.kind == "turn_opened" {
+                    self.report.turns += 1;
+                }
+                self.release(&mut course);
+                // The order of what is left says nothing any more.
+                course.reported = true;
+                course.is_over |= recorded.kind == "turn_closed";
             }
-            Body::Erased => {}
         }
         self.courses.insert(id, course);
+    }
+
+    /// Compares a turn no more, for something that it was decided by is gone.
+    fn release(&mut self, course: &mut Course) {
+        if !course.released {
+            course.released = true;
+            self.report.not_decidable += 1;
+        }
+        course.expected.clear();
     }
 
     /// Looks at whether a turn can be decided by these rules at all.
@@ -207,7 +228,7 @@ impl<'r> Checker<'r> {
                     note: Some("the log lacks a decision that must follow".to_owned()),
                 });
             }
-            if course.turn.final_kind.is_none() {
+            if course.turn.final_kind.is_none() && !course.is_over {
                 self.report.open += 1;
             }
         }

@@ -26,6 +26,8 @@ mod conversation_kills;
 mod daemon;
 #[path = "household/dialogs.rs"]
 mod dialogs;
+#[path = "household/erasing.rs"]
+mod erasing;
 #[path = "household/formats.rs"]
 mod formats;
 #[path = "household/guests.rs"]

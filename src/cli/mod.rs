@@ -201,8 +201,8 @@ impl Command {
             | Self::Inbox(_)
             | Self::Turn(_)
             | Self::Executor(_)
-            | Self::Log(_)
             | Self::Audit(_) => true,
+            Self::Log(log) => log.needs_instance(),
             Self::Prefilter(prefilter) => prefilter.needs_instance(),
             Self::Config(config) => config.needs_instance(),
             Self::Replay(replay) => replay.needs_instance(),
@@ -388,6 +388,7 @@ impl Context {
         self.refuse_past()?;
         let instance = self.opened(flags)?;
         instance.refuse_full_disk()?;
+        crate::erasure::resume(&instance)?;
         if self.served.is_none() {
             self.lay_out(&instance)?;
         }

@@ -114,17 +114,7 @@ impl Failure {
 
     /// An error with its causes.
     fn of(error: &dyn Error, hint: Option<Said>) -> Self {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if !message.contains(&text) {
-                message.push_str(": ");
-                message.push_str(&text);
-            }
-            cause = error.source();
-        }
-        Self { code: 2, message: message.into(), hint, is_served: false }
+        Self { code: 2, message: causes(error).into(), hint, is_served: false }
     }
 
     /// What to do next, in one language.
@@ -228,6 +218,21 @@ impl From<InstallError> for Failure {
         let code = if matches!(error, InstallError::Instance(_) | InstallError::Sandbox(_)) { 2 } else { 1 };
         Self { code, ..Self::of(&error, Some(by("next.mend_executor"))) }
     }
+}
+
+/// An error with what led to it, in one line.
+pub(super) fn causes(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !message.contains(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        cause = error.source();
+    }
+    message
 }
 
 /// A result for people.

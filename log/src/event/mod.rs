@@ -7,6 +7,7 @@ pub mod actor;
 mod blobs;
 pub mod channel;
 pub mod dialog;
+mod erasable;
 #[cfg(test)]
 mod examples;
 pub mod executor;
@@ -64,6 +65,7 @@ pub enum DecodeError {
 /// A payload that holds no large field.
 trait Keeps {
     fn kept(&mut self) -> Vec<&mut Kept>;
+    fn is_whole(&self) -> bool;
 }
 
 macro_rules! events {
@@ -78,6 +80,10 @@ macro_rules! events {
             impl Keeps for $payload {
                 fn kept(&mut self) -> Vec<&mut Kept> {
                     vec![$($(&mut self.$field),+)?]
+                }
+
+                fn is_whole(&self) -> bool {
+                    true $($(&& self.$field.wanted().is_none())+)?
                 }
             }
 
@@ -110,6 +116,13 @@ macro_rules! events {
             pub fn kept(&mut self) -> Vec<&mut Kept> {
                 match self {
                     $(Self::$variant(payload) => payload.kept(),)+
+                }
+            }
+
+            /// Whether no field lies in a blob that was not fetched.
+            pub fn is_whole(&self) -> bool {
+                match self {
+                    $(Self::$variant(payload) => payload.is_whole(),)+
                 }
             }
 
