@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use metnos_log::Log;
 use metnos_log::store::ReadError;
-use metnos_log::{Log, Reader};
-use metnos_projections::views::audit::{Audit, Line};
+use metnos_projections::views::audit::{Audit, VERSION};
 use serde::{Deserialize, Serialize};
 
 use crate::signing::write_private;
@@ -30,15 +30,6 @@ pub enum ExportError {
         #[source]
         source: io::Error,
     },
-}
-
-/// Hands every line of the log over, in order.
-pub fn each_line<E: From<ReadError>>(reader: &Reader, mut line: impl FnMut(&Line) -> Result<(), E>) -> Result<(), E> {
-    let mut audit = Audit::default();
-    reader.each(1, |recorded| {
-        audit.take(&recorded).map_or(Ok(()), |made| line(&made))?;
-        Ok::<bool, E>(true)
-    })
 }
 
 /// Writes every audit file anew; returns how many lines there are.
@@ -83,6 +74,9 @@ pub struct Follower {
 /// What a follower knows; a file saves it the whole log the next time.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct State {
+    /// The shape of the lines that the files hold.
+    #[serde(default)]
+    version: u32,
     audit: Audit,
     /// The last event that the files tell of, and the chain's head there.
     position: u64,
@@ -96,7 +90,7 @@ impl Follower {
     /// A follower as [`Self::save`] left it; one that begins anew where there is none.
     pub fn load(path: &Path) -> Self {
         let state = std::fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
-        Self { state: state.unwrap_or_default(), is_checked: false }
+        Self { state: state.filter(|state: &State| state.version == VERSION).unwrap_or_default(), is_checked: false }
     }
 
     /// Keeps what it knows in a file.
@@ -116,7 +110,7 @@ impl Follower {
             *self = Self { state, is_checked: true };
             return Ok(());
         }
-        let mut state = State::default();
+        let mut state = State { version: VERSION, ..State::default() };
         if state.follow(log, folder, true)? {
             *self = Self { state, is_checked: true };
         }
@@ -141,9 +135,10 @@ impl State {
                 return Ok::<bool, ExportError>(false);
             }
             if let Some(line) = self.audit.take(&recorded) {
-                waiting_bytes += line.text.len() + 1;
-                let text = waiting.entry((line.kind.to_owned(), line.day)).or_default();
-                text.push_str(&line.text);
+                let made = line.text();
+                waiting_bytes += made.len() + 1;
+                let text = waiting.entry((line.kind.name().to_owned(), line.day())).or_default();
+                text.push_str(&made);
                 text.push('\n');
                 self.lines += 1;
             }
