@@ -134,6 +134,11 @@ impl State {
             if recorded.seq > head.size {
                 return Ok::<bool, ExportError>(false);
             }
+            // Lines that were written say more than the log does now.
+            if !anew && recorded.kind == "erased" {
+                is_as_left = false;
+                return Ok(false);
+            }
             if let Some(line) = self.audit.take(&recorded) {
                 let made = line.text();
                 waiting_bytes += made.len() + 1;
@@ -206,7 +211,11 @@ fn append(path: &Path, text: &str, begins: bool) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use metnos_log::{Micros, TurnId};
+    use std::collections::BTreeSet;
+
+    use metnos_log::event::instance::Erased;
+    use metnos_log::store::{Erasure, Tombstone};
+    use metnos_log::{Draft, EventId, Micros, TurnId};
     use metnos_projections::machines::turn::command::Command;
     use metnos_projections::machines::turn::{Context, Turn, decide};
 
@@ -268,5 +277,45 @@ mod tests {
         same("a file that is gone");
         std::fs::remove_dir_all(&kept).unwrap();
         same("all of them gone");
+    }
+
+    #[test]
+    fn what_is_erased_is_gone_from_files_that_were_written() {
+        let place = tempfile::tempdir().unwrap();
+        let variables = Variables { user_home: Some(place.path().to_owned()), ..Variables::default() };
+        let home = place.path().join("instance");
+        let instance = Instance::open(Some(&home), &Flags::default(), &variables, std::time::Duration::ZERO).unwrap();
+        let (kept, whole) = (place.path().join("kept"), place.path().join("whole"));
+        let mut follower = Follower::default();
+        turn(&instance, 20_000);
+        turn(&instance, 20_001);
+        follower.follow(&instance.log, &kept).unwrap();
+        assert!(tree(&kept).values().all(|text| text.contains("qwertz") && !text.contains("erased")));
+        let mut turns = BTreeSet::new();
+        let each = instance.log.reader().each(1, |recorded| {
+            turns.extend(recorded.turn.map(|_| recorded.seq));
+            Ok::<bool, ReadError>(true)
+        });
+        each.unwrap();
+        let (reason, by) = ("asked for".to_owned(), "owner".to_owned());
+        let (selector, of, blobs) = ("event".to_owned(), String::new(), Vec::new());
+        let seqs = turns.iter().map(|seq| (*seq, *seq)).collect();
+        let event = Erased { selector, of, seqs, blobs, reason: reason.clone(), by: by.clone() }.into();
+        let record = Draft {
+            id: EventId(random()),
+            time: Micros(7),
+            stream: "instance".to_owned(),
+            actor: by.clone(),
+            turn: None,
+            cause: None,
+            event,
+            blobs: Vec::new(),
+        };
+        let tombstone = Tombstone { reason, by, at: 7 };
+        instance.log.erase(Erasure { seqs: turns, blobs: BTreeSet::new(), tombstone, record }).unwrap();
+        follower.follow(&instance.log, &kept).unwrap();
+        write(&instance.log, &whole).unwrap();
+        assert_eq!(tree(&kept), tree(&whole));
+        assert!(tree(&kept).values().all(|text| !text.contains("qwertz") && text.contains("\"erased\":true")));
     }
 }

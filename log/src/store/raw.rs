@@ -151,12 +151,16 @@ impl Raw {
 
 #[cfg(test)]
 mod tests {
+    use redb::{ReadableDatabase, ReadableTableMetadata};
+
     use super::*;
     use crate::codec;
-    use crate::envelope::{Body, Header};
+    use crate::envelope::{Body, Draft, Header};
     use crate::event::Event;
     use crate::event::instance::CredentialRemoved;
     use crate::id::EventId;
+    use crate::store::tables::{SEGMENTS, TAIL};
+    use crate::store::{Append, Expect};
 
     #[test]
     fn the_bytes_of_an_event_give_its_leaf_with_and_without_its_payload() {
@@ -174,5 +178,38 @@ mod tests {
         let both = text(&withheld).replace("\"digest\"", "\"salt\":\"\",\"digest\"");
         assert!(both.contains("salt") && serde_json::from_str::<Stored>(&both).is_err());
         assert_eq!((withheld.leaf(), withheld.recorded().unwrap().body), (leaf, Body::Erased));
+    }
+
+    #[test]
+    fn sealed_and_recent_events_have_the_leaves_of_the_chain() {
+        let log = super::super::tests::memory();
+        let text = |number: u64| blake3::hash(&number.to_le_bytes()).to_hex().repeat(20);
+        for first in (0..3_000_u64).step_by(500) {
+            let drafts = (first..first + 500).map(|number| {
+                let id = EventId(u128::from(number).to_be_bytes());
+                let event = CredentialRemoved { name: text(number) }.into();
+                Draft { id, event, ..super::super::tests::draft(1, "s") }
+            });
+            log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
+        }
+        let reader = log.reader();
+        let transaction = reader.database().begin_read().unwrap();
+        assert!(transaction.open_table(SEGMENTS).unwrap().len().unwrap() > 1, "nothing was sealed");
+        assert!(transaction.open_table(TAIL).unwrap().len().unwrap() > 0, "everything was sealed");
+        let mut leaves = Vec::new();
+        let each = reader.each_leaf(1, 3_000, |_, leaf| {
+            leaves.push(leaf);
+            Ok::<(), ReadError>(())
+        });
+        each.unwrap();
+        let mut raw = reader.raw();
+        for (seq, leaf) in (1..).zip(&leaves).chain((1..).zip(&leaves).step_by(97)) {
+            let stored = raw.frame(seq).unwrap();
+            assert_eq!(stored.leaf(), *leaf, "{seq}");
+            assert_eq!(stored.recorded().unwrap().event(), reader.event(seq).unwrap().unwrap().event());
+        }
+        for none in [0, 3_001, u64::MAX] {
+            assert!(matches!(raw.frame(none), Err(ReadError::Missing { .. })), "{none}");
+        }
     }
 }

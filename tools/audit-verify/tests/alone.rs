@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -10,8 +11,9 @@ use metnos::config::{Flags, Variables};
 use metnos::engine::{Request, opened};
 use metnos::export::audit_lines::{Format, export};
 use metnos::instance::{Instance, random};
-use metnos_log::store::ReadError;
-use metnos_log::{Micros, TurnId};
+use metnos_log::event::instance::Erased;
+use metnos_log::store::{Erasure, ReadError, Tombstone};
+use metnos_log::{Draft, EventId, Micros, TurnId};
 use metnos_projections::machines::turn::{Command as Step, Context, Turn, decide};
 use metnos_projections::views::audit::selection::Selection;
 
@@ -31,8 +33,19 @@ fn turn(instance: &Instance, text: &str, second: i64) {
     pending.wait().unwrap();
 }
 
-/// An instance's export with proofs, and its public key.
-fn exported() -> (String, String) {
+/// Takes the text of an event out of the log.
+fn erase(instance: &Instance, seq: u64) {
+    let (reason, by) = ("asked for".to_owned(), "owner".to_owned());
+    let (selector, of, blobs) = ("event".to_owned(), seq.to_string(), Vec::new());
+    let event = Erased { selector, of, seqs: vec![(seq, seq)], blobs, reason: reason.clone(), by: by.clone() }.into();
+    let (id, time, stream) = (EventId(random()), Micros(7), "instance".to_owned());
+    let record = Draft { id, time, stream, actor: by.clone(), turn: None, cause: None, event, blobs: Vec::new() };
+    let tombstone = Tombstone { reason, by, at: 7 };
+    instance.log.erase(Erasure { seqs: [seq].into(), blobs: BTreeSet::new(), tombstone, record }).unwrap();
+}
+
+/// A home with a few turns; the folder goes with it.
+fn lived_in() -> (tempfile::TempDir, Instance) {
     let place = tempfile::tempdir().unwrap();
     let variables = Variables { user_home: Some(place.path().to_owned()), ..Variables::default() };
     let home = place.path().join("instance");
@@ -40,6 +53,12 @@ fn exported() -> (String, String) {
     for (second, text) in [(1, "qwertz asdf"), (2, "uiop jkl"), (3, "yxcv bnm")] {
         turn(&instance, text, second);
     }
+    (place, instance)
+}
+
+/// An instance's export with proofs, and its public key.
+fn exported((place, instance): &(tempfile::TempDir, Instance)) -> (String, String) {
+    let home = place.path().join("instance");
     let mut text = String::new();
     let as_of = (&instance.log, &instance.keys, instance.log.head().size);
     let mut put = |piece: &str| {
@@ -58,7 +77,8 @@ fn run(folder: &Path, words: &[&str]) -> Output {
 
 #[test]
 fn it_needs_the_file_and_a_public_key_and_nothing_else() {
-    let (text, public) = exported();
+    let lived_in = lived_in();
+    let (text, public) = exported(&lived_in);
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::copy(env!("CARGO_BIN_EXE_metnos-audit-verify"), folder.join("verify")).unwrap();
@@ -94,6 +114,19 @@ fn it_needs_the_file_and_a_public_key_and_nothing_else() {
         let err = said(&ran.stderr);
         assert!(ran.status.code() == Some(code) && err.contains(reason), "{words:?}: {err}");
     }
+    // A sentence that was erased since: its line stays, says so, and is proved as before.
+    lived_in.1.catch_up().unwrap();
+    let opened = lived_in.1.turns().iter().next().map(|(_, turn)| turn.first_seq).unwrap();
+    erase(&lived_in.1, opened);
+    let (text, _) = exported(&lived_in);
+    assert!(text.contains("\"erased\":true") && text.contains("\"user_query\":null"));
+    std::fs::write(folder.join("changed.jsonl"), text).unwrap();
+    let ran = run(folder, &["changed.jsonl", "--key", "instance.pub"]);
+    let out = said(&ran.stdout);
+    assert!(
+        out.contains("3 lines are made of 6 events") && out.contains("The text of 1 of these events was erased"),
+        "{out}"
+    );
     let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["audit.jsonl", "changed.jsonl", "instance.pub", "verify"]);
