@@ -239,6 +239,30 @@ fn a_proof_of_one_turn_verifies_elsewhere_and_shows_nothing_of_the_others() {
 }
 
 #[test]
+fn a_daemon_exports_where_the_command_was_typed_and_the_past_is_proved_as_it_was() {
+    let home = lived_in();
+    let alone = home.run(["audit", "export", "--proof", "--kind", "turns"]).out;
+    let daemon = schedules::serve(&home);
+    let sub = home.files().join("inbox");
+    let mut command = home.command();
+    command.current_dir(&sub).args(["audit", "export", "--proof", "--kind", "turns", "--at"]);
+    // The daemon's start may have been recorded since; the log as it was is the same.
+    let head: Value = serde_json::from_str(alone.lines().next().unwrap()).unwrap();
+    let size = head["checkpoint"].as_str().unwrap().lines().nth(1).unwrap().to_owned();
+    let ran: Ran = command.arg(&size).args(["--out", "served.jsonl"]).output().unwrap().into();
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    assert_eq!(std::fs::read_to_string(sub.join("served.jsonl")).unwrap(), alone);
+    daemon.stop();
+    let first: Value = serde_json::from_str(alone.lines().nth(1).unwrap()).unwrap();
+    let at = first["line"]["seq"].to_string();
+    let ran = home.run(["--at", &at, "audit", "export", "--proof", "--out", "then.jsonl"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let key = home.metnos().join("config/keys/instance.pub");
+    let ran = home.run(["--json", "audit", "verify", "then.jsonl", "--key", key.to_str().unwrap()]);
+    assert_eq!((ran.json()["size"].to_string(), ran.json()["kinds"]["turns"].as_u64()), (at, Some(1)), "{}", ran.out);
+}
+
+#[test]
 fn any_change_to_a_file_of_proofs_is_refused_with_its_reason() {
     let home = lived_in();
     let whole = home.files().join("whole.jsonl");

@@ -238,6 +238,16 @@ fn whatever_is_erased_its_lines_stay_and_say_so() {
 }
 
 #[test]
+fn what_a_newer_program_wrote_is_a_line_that_says_so() {
+    let mut audit = Audit::default();
+    let recorded = of_turn(turn(1), 3, over("the alpha answer"));
+    let newer = Recorded { schema: 9, body: Body::Unknown(vec![0x80]), ..recorded };
+    let line = audit.take(&newer).unwrap();
+    assert_eq!((line.kind, line.seq, &line.value["unknown"]), (Kind::Turns, 3, &json!(true)));
+    assert_eq!((&line.value["final_kind"], line.value.get("erased")), (&json!(null), None));
+}
+
+#[test]
 fn an_export_proves_its_lines_with_and_without_payloads() {
     let proved_all = check(&proved(&log(), &Selection::default(), false)).unwrap();
     assert_eq!((proved_all.lines, proved_all.events, proved_all.size), (5, 11, 12));
