@@ -346,7 +346,6 @@ fn a_correction_is_a_later_line_and_the_corrected_one_stays() {
 #[test]
 fn files_of_another_shape_are_made_anew() {
     let home = lived_in();
-    assert_eq!(home.run(["audit", "export"]).code, 0);
     let file = home.metnos().join("workspace/.audit/turns/2026-03-12.jsonl");
     let text = std::fs::read_to_string(&file).unwrap();
     let saved = home.metnos().join("data/projections/audit.json");
