@@ -361,6 +361,7 @@ fn follow(instance: &Instance) -> Result<usize, ErasureError> {
     let audit = instance.dirs.workspace.join(".audit");
     remove_files(&audit)?;
     instance.follow_audit()?;
+    instance.save_projections(0).map_err(refused(&projections))?;
     snapshots::write_all(instance)?;
     let mut backups = 0;
     for folder in folders(&instance.dirs.data.join("backups"))? {

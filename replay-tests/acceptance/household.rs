@@ -12,6 +12,8 @@
 mod about;
 #[path = "household/acts.rs"]
 mod acts;
+#[path = "household/audit.rs"]
+mod audit;
 #[path = "household/bad_input.rs"]
 mod bad_input;
 #[path = "household/bot_api.rs"]

@@ -5,6 +5,7 @@
 mod actor;
 mod ask;
 mod audit;
+mod audit_correct;
 mod chat;
 mod client;
 mod completions;
@@ -171,7 +172,7 @@ enum Command {
     /// Replay the history and compare.
     #[command(subcommand)]
     Replay(replay::Replay),
-    /// Export audit lines.
+    /// Export audit lines, check an export, correct a line.
     #[command(subcommand)]
     Audit(audit::Audit),
     /// Print the script that completes commands in a shell.
@@ -200,9 +201,9 @@ impl Command {
             | Self::Schedule(_)
             | Self::Inbox(_)
             | Self::Turn(_)
-            | Self::Executor(_)
-            | Self::Audit(_) => true,
+            | Self::Executor(_) => true,
             Self::Log(log) => log.needs_instance(),
+            Self::Audit(audit) => audit.needs_instance(),
             Self::Prefilter(prefilter) => prefilter.needs_instance(),
             Self::Config(config) => config.needs_instance(),
             Self::Replay(replay) => replay.needs_instance(),

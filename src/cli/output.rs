@@ -281,6 +281,15 @@ pub(super) fn content(text: &str) {
     }
 }
 
+/// Whole lines of an export: piped with every byte as it is, at a terminal without anything that it would obey.
+pub(super) fn exported(text: &str, is_json: bool) {
+    match (console::current().is_terminal(Stream::Out), is_json) {
+        (false, _) => write_bytes(text),
+        (true, true) => json_text(text),
+        (true, false) => write_line(text.trim_end_matches("\r\n")),
+    }
+}
+
 /// Something that is not the result.
 pub(super) fn aside(text: &str) {
     write_aside(&format!("{}\n", visible::text(text)));

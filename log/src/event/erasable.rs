@@ -42,6 +42,7 @@ impl Event {
                 | "observation_kept"
                 | "step_remediated"
                 | "answer_corrected"
+                | "rectified"
         )
     }
 

@@ -4,6 +4,7 @@
 //! anything else is a new schema with an upcaster. What a payload means is said at its type.
 
 pub mod actor;
+pub mod audit;
 mod blobs;
 pub mod channel;
 pub mod dialog;
@@ -359,4 +360,7 @@ events! {
     "step_remediated" v 1 => StepRemediated(model::StepRemediated) keeps args;
     /// The final text claimed what no event backs.
     "answer_corrected" v 1 => AnswerCorrected(model::AnswerCorrected);
+
+    /// A line of the audit was corrected. Written by the owner, of a line that there is; becomes a line itself.
+    "rectified" v 1 => Rectified(audit::Rectified) keeps note;
 }
