@@ -12,6 +12,8 @@
 mod about;
 #[path = "household/acts.rs"]
 mod acts;
+#[path = "household/append_kills.rs"]
+mod append_kills;
 #[path = "household/bad_input.rs"]
 mod bad_input;
 #[path = "household/bot_api.rs"]
