@@ -1,4 +1,5 @@
-//! Named points at which a debug build can be made to wait, so that a test's kill lands in a chosen phase of a turn.
+//! Named points at which a debug build can be made to wait, so that a test's kill lands in a chosen phase of a turn; and
+//! commits of the log at which it can be made to kill itself, since no kill from outside would land between two of them.
 //!
 //! The waiting is the only thing that is added; the kill is a real one. Release builds have none of it.
 
@@ -21,3 +22,28 @@ pub fn reach(point: &str) {
 /// Does nothing.
 #[cfg(not(debug_assertions))]
 pub fn reach(_point: &str) {}
+
+/// Has this process kill itself where `METNOS_KILL_AT` says: right before or after so many commits of the log.
+#[cfg(debug_assertions)]
+pub fn arm(variables: &crate::config::Variables) {
+    use std::sync::OnceLock;
+
+    use metnos_log::store::{Side, watch_commits};
+    use rustix::process::{Signal, getpid, kill_process};
+
+    static KILL: OnceLock<(u64, Side)> = OnceLock::new();
+    let Some(text) = variables.kill_at.as_deref().and_then(|text| text.strip_prefix("append:")) else { return };
+    let Some((number, side)) = text.split_once(':') else { return };
+    let side = if side == "before" { Side::Before } else { Side::After };
+    let Ok(number) = number.parse() else { return };
+    KILL.get_or_init(|| (number, side));
+    watch_commits(|number, side| {
+        if KILL.get() == Some(&(number, side)) {
+            kill_process(getpid(), Signal::KILL).expect("a process may kill itself");
+        }
+    });
+}
+
+/// Does nothing.
+#[cfg(not(debug_assertions))]
+pub fn arm(_variables: &crate::config::Variables) {}

@@ -6,5 +6,16 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == metnos::sandbox::HELPER_ARG) {
         metnos::sandbox::helper_main();
     }
+    hush_damage();
     metnos::cli::main()
+}
+
+/// What the log takes for damage is told as such; that the store panicked over it is nobody's business.
+fn hush_damage() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !metnos_log::store::is_guarded() {
+            usual(panic);
+        }
+    }));
 }

@@ -52,6 +52,7 @@ use metnos_log::OpenError;
 use metnos_projections::messages::Language;
 
 use crate::config::{Dirs, Flags, Settings, Variables};
+use crate::faults;
 use crate::instance::{Instance, InstanceError};
 use crate::loader::{self, check, seeds};
 use crate::projector::Until;
@@ -228,6 +229,7 @@ pub fn main() -> ExitCode {
         Err(error) => return mistyped::told(&error, &words),
     };
     let variables = Variables::read();
+    faults::arm(&variables);
     let context = Context { global: cli.global, variables, served: None };
     let carried = console::until_left(|| {
         let started = context.start(&cli.command);

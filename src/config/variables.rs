@@ -35,6 +35,8 @@ pub struct Variables {
     pub telegram_progress_seconds: Option<String>,
     /// `METNOS_PAUSE_AT`: `point:milliseconds`, honoured by debug builds only; see `faults`.
     pub pause_at: Option<String>,
+    /// `METNOS_KILL_AT`: `append:NUMBER:before` or `:after`, honoured by debug builds only; see `faults`.
+    pub kill_at: Option<String>,
     /// `METNOS_CLOCK`: a file that holds the time, honoured by debug builds only; see `clock`.
     pub clock: Option<PathBuf>,
     /// `HOME`.
@@ -52,7 +54,7 @@ pub struct Variables {
 }
 
 /// Their names.
-const NAMES: [&str; 23] = [
+const NAMES: [&str; 24] = [
     "METNOS_HOME",
     "METNOS_USER_DATA",
     "METNOS_ENGINE",
@@ -67,6 +69,7 @@ const NAMES: [&str; 23] = [
     "METNOS_TELEGRAM_DEFAULT_CHAT",
     "METNOS_TELEGRAM_PROGRESS_SECONDS",
     "METNOS_PAUSE_AT",
+    "METNOS_KILL_AT",
     "METNOS_CLOCK",
     "HOME",
     "XDG_CONFIG_HOME",
@@ -114,6 +117,7 @@ impl Variables {
             telegram_default_chat: text("METNOS_TELEGRAM_DEFAULT_CHAT"),
             telegram_progress_seconds: text("METNOS_TELEGRAM_PROGRESS_SECONDS"),
             pause_at: text("METNOS_PAUSE_AT"),
+            kill_at: text("METNOS_KILL_AT"),
             clock: path("METNOS_CLOCK"),
             user_home: folder("HOME"),
             xdg_config: folder("XDG_CONFIG_HOME"),

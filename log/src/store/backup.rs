@@ -225,7 +225,7 @@ impl Backup<'_> {
         }
         let mut tail = Frames::default();
         while let Some(run) = self.reader.run(next)? {
-            next = run.last() + 1;
+            next = run.last().saturating_add(1);
             match run {
                 Run::Sealed { first, last, value, .. } => {
                     // Sealed since its events were read as rows: those rows are the run's own.

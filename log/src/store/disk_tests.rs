@@ -1,123 +1,22 @@
-//! What the log asks of its disk, and what it says when the disk fails: a backend in memory that counts and refuses.
-
-use std::io;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+//! What becomes of a batch, and what the log says when its disk fails. The counts of syncs and bytes are in `faults/costs.rs`.
 
 use ed25519_dalek::SigningKey;
 use proptest::prelude::*;
-use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, StorageBackend};
+use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
+use super::faults::disk::Disk;
 use super::tests::{draft, one};
 use super::*;
 use crate::id::EventId;
 
-/// A disk in memory.
-#[derive(Debug, Default)]
-struct Disk {
-    bytes: Mutex<Vec<u8>>,
-    syncs: AtomicU64,
-    written: AtomicU64,
-    fails: AtomicBool,
-}
-
-impl Disk {
-    fn alive(&self) -> io::Result<()> {
-        if self.fails.load(Ordering::SeqCst) { Err(io::Error::other("the disk is gone")) } else { Ok(()) }
-    }
-
-    /// Syncs and bytes written since the last call.
-    fn asked(&self) -> (u64, u64) {
-        (self.syncs.swap(0, Ordering::SeqCst), self.written.swap(0, Ordering::SeqCst))
-    }
-}
-
-/// The handle that redb gets.
-#[derive(Debug, Clone)]
-struct Handle(Arc<Disk>);
-
-impl StorageBackend for Handle {
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.0.bytes.lock().unwrap().len() as u64)
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let start = usize::try_from(offset).unwrap();
-        let bytes = self.0.bytes.lock().unwrap();
-        let found = bytes.get(start..start + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
-        out.copy_from_slice(found);
-        Ok(())
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.alive()?;
-        self.0.bytes.lock().unwrap().resize(usize::try_from(len).unwrap(), 0);
-        Ok(())
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.0.alive()?;
-        self.0.syncs.fetch_add(1, Ordering::SeqCst);
-        Ok(())
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.alive()?;
-        self.0.written.fetch_add(data.len() as u64, Ordering::SeqCst);
-        let start = usize::try_from(offset).unwrap();
-        self.0.bytes.lock().unwrap()[start..start + data.len()].copy_from_slice(data);
-        Ok(())
-    }
-}
-
 fn log_on(disk: &Arc<Disk>) -> Log {
-    let database = Database::builder().set_cache_size(8 << 20).create_with_backend(Handle(Arc::clone(disk))).unwrap();
-    let keys = LogKeys {
-        blob_key: [3; 32],
-        redactor: Redactor::new([2; 32], Vec::new()),
-        fresh_id: [4; 16],
-        signing: SigningKey::from_bytes(&[5; 32]),
-    };
-    Log::start(database, std::path::Path::new("in memory"), keys).unwrap()
+    faults::start(disk).unwrap()
 }
 
 fn numbered(number: u32, stream: &str) -> Draft {
     let mut id = [0; 16];
     id[..4].copy_from_slice(&number.to_be_bytes());
     Draft { id: EventId(id), ..draft(1, stream) }
-}
-
-/// Commits of one size: syncs a commit in hundredths, bytes a commit.
-fn cost(events: u32, commits: u32) -> (u64, u64) {
-    let disk = Arc::new(Disk::default());
-    let log = log_on(&disk);
-    // A log of some size first: the file's growth and the trees' height are then those of every day.
-    for first in 0..64 {
-        let drafts = (0..64).map(|place| numbered(first * 64 + place, &format!("turn/{}", (first * 64 + place) / 5)));
-        log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
-    }
-    disk.asked();
-    for commit in 0..commits {
-        let first = 10_000 + commit * events;
-        let drafts = (first..first + events).map(|number| numbered(number, &format!("turn/{}", number / 5)));
-        log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
-    }
-    let (syncs, bytes) = disk.asked();
-    (syncs * 100 / u64::from(commits), bytes / u64::from(commits))
-}
-
-/// The figures of design 2-log: a commit is one sync, and one event with all its rows at most 60 KiB.
-#[test]
-fn a_commit_is_one_sync_and_few_pages() {
-    let (syncs, bytes) = cost(1, 200);
-    assert!(syncs <= 102, "{syncs} hundredths of a sync a commit of one event");
-    assert!(bytes <= 60 << 10, "{bytes} bytes a commit of one event");
-    for events in [8, 64] {
-        let (syncs, bytes) = cost(events, 100);
-        assert!(syncs <= 102, "{syncs} hundredths of a sync a commit of {events}, {bytes} bytes");
-    }
-    let (syncs, bytes) = cost(512, 30);
-    assert!(syncs <= 110, "{syncs} hundredths of a sync a commit of 512, {bytes} bytes");
 }
 
 /// Whether a commit that failed reached the disk cannot be known; nothing is tried after it.
@@ -127,11 +26,11 @@ fn a_failed_commit_is_unknown_and_stops_the_writer() {
     let log = log_on(&disk);
     log.append(one(draft(1, "a"), Expect::NoStream)).unwrap();
     let before = log.head();
-    disk.fails.store(true, Ordering::SeqCst);
+    disk.power(false);
     let failed = log.append(one(draft(2, "a"), Expect::Exact(1)));
     assert!(matches!(failed, Err(AppendError::Unknown(_))), "{failed:?}");
     assert_eq!(log.head(), before, "the head is what is on disk");
-    disk.fails.store(false, Ordering::SeqCst);
+    disk.power(true);
     for number in 3..6 {
         assert_eq!(log.append(one(draft(number, "a"), Expect::Any)), Err(AppendError::Stopped));
     }

@@ -4,26 +4,28 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use redb::Database;
 
-pub(super) struct Handle(RwLock<Arc<Database>>);
+use super::guard::Store;
+
+pub(super) struct Handle(RwLock<Arc<Store>>);
 
 impl Handle {
     pub(super) fn new(database: Database) -> Self {
-        Self(RwLock::new(Arc::new(database)))
+        Self(RwLock::new(Arc::new(Store::of(database))))
     }
 
     /// The file itself, where nobody else has it.
     pub(super) fn into_inner(handle: Arc<Self>) -> Option<Database> {
         let database = Arc::into_inner(handle)?.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Arc::into_inner(database)
+        Arc::into_inner(database)?.into_inner()
     }
 
     /// The file that is the log now.
-    pub(super) fn now(&self) -> Arc<Database> {
+    pub(super) fn now(&self) -> Arc<Store> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// From here on another file is the log.
     pub(super) fn replace(&self, database: Database) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(database);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Store::of(database));
     }
 }

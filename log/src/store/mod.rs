@@ -6,8 +6,13 @@ mod backup;
 mod backup_tests;
 mod batch;
 mod blobs;
+mod commits;
+mod create;
 #[cfg(test)]
 mod disk_tests;
+#[cfg(test)]
+mod faults;
+mod guard;
 mod handle;
 mod index;
 mod open;
@@ -35,6 +40,10 @@ use ed25519_dalek::VerifyingKey;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use backup::{BackedUp, BackupError, Summary as BackupSummary, summary as backup_summary};
+pub use commits::Side;
+#[cfg(debug_assertions)]
+pub use commits::watch_commits;
+pub use guard::is_guarded;
 pub use open::{LogKeys, OpenError};
 pub use raw::{Raw, Stored, StoredBody};
 pub use reader::{ReadError, Reader};
@@ -228,7 +237,7 @@ impl Log {
     }
 
     #[cfg(test)]
-    fn database(&self) -> Arc<redb::Database> {
+    fn database(&self) -> Arc<guard::Store> {
         self.handle.now()
     }
 

@@ -9,21 +9,22 @@ use ed25519_dalek::SigningKey;
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
 use tokio::sync::{mpsc, watch};
 
+use super::guard::guarded;
 use super::handle::Handle;
 use super::seal::Tail;
 use super::tables::{
     BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, FORMAT, FORMAT_OLDEST, META, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE,
     SEGMENTS, STREAMS, TAIL,
 };
-use super::{Head, Log, rewrite, writer};
+use super::{Head, Log, create, rewrite, writer};
 use crate::chain::{Chain, Range};
 use crate::redact::Redactor;
 
 /// redb's cache: a log is appended to and read through, seldom looked up; the default of 1 GiB is not for a household.
-const CACHE_BYTES: usize = 2 << 20;
+pub(super) const CACHE_BYTES: usize = 2 << 20;
 /// Requests that may wait for the writer.
 const QUEUE: usize = 1024;
-const RETRY: Duration = Duration::from_millis(20);
+pub(super) const RETRY: Duration = Duration::from_millis(20);
 
 /// Why a log cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -76,24 +77,37 @@ pub struct LogKeys {
 impl Log {
     /// Opens the log, creating it if there is none. Waits up to `patience` for another process to let go of it.
     pub fn open(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
-        let database = database(path, patience)?;
-        // Only whoever has the log may take away what another one left of a copy.
-        match std::fs::remove_file(rewrite::fresh(path)) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(OpenError::Io { path: rewrite::fresh(path), source });
+        let fresh_id = keys.fresh_id;
+        let database = || {
+            let database = database(path, &fresh_id, patience)?;
+            // Only whoever has the log may take away what another one left of a copy.
+            match std::fs::remove_file(rewrite::fresh(path)) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    Err(OpenError::Io { path: rewrite::fresh(path), source })
+                }
+                Ok(()) | Err(_) => Ok(database),
             }
-            Ok(()) | Err(_) => {}
-        }
+        };
         Self::start(database, path, keys)
     }
 
     /// Opens a copy that is not the log yet.
     pub(super) fn open_as_it_is(path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
-        Self::start(database(path, Duration::ZERO)?, path, keys)
+        let fresh_id = keys.fresh_id;
+        Self::start(|| database(path, &fresh_id, Duration::ZERO), path, keys)
     }
 
     /// Starts on a database, whatever it lies on; `path` is what errors call it.
-    pub(super) fn start(database: Database, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
+    pub(super) fn start(
+        database: impl FnOnce() -> Result<Database, OpenError>,
+        path: &Path,
+        keys: LogKeys,
+    ) -> Result<Self, OpenError> {
+        let started = guarded(|| Self::started(database()?, path, keys));
+        started.unwrap_or_else(|what| Err(OpenError::Damaged { path: path.to_owned(), what }))
+    }
+
+    fn started(database: Database, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
         let id = prepare(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
         let chain = chain(&database).map_err(|what| what.at(path))?;
         let tail = Tail::load(&database, &chain).map_err(|error| Fault::from(error).at(path))?;
@@ -137,7 +151,7 @@ impl std::fmt::Display for Fault {
 }
 
 impl Fault {
-    fn at(self, path: &Path) -> OpenError {
+    pub(super) fn at(self, path: &Path) -> OpenError {
         let path = path.to_owned();
         match self {
             Self::Newer(found) => OpenError::Newer { path, found },
@@ -157,23 +171,32 @@ pub(super) fn create(path: &Path) -> Result<Database, redb::Error> {
     Ok(Database::builder().set_cache_size(CACHE_BYTES).create(path)?)
 }
 
-fn database(path: &Path, patience: Duration) -> Result<Database, OpenError> {
+fn database(path: &Path, fresh_id: &[u8; 16], patience: Duration) -> Result<Database, OpenError> {
     let until = Instant::now() + patience;
+    if let Some(database) = create::unless_there(path, fresh_id, until)? {
+        return Ok(database);
+    }
     loop {
-        match Database::builder().set_cache_size(CACHE_BYTES).create(path) {
+        match Database::builder().set_cache_size(CACHE_BYTES).open(path) {
             Ok(database) => return Ok(database),
             Err(DatabaseError::DatabaseAlreadyOpen) if Instant::now() < until => std::thread::sleep(RETRY),
             Err(DatabaseError::DatabaseAlreadyOpen) => return Err(OpenError::Busy { path: path.to_owned() }),
-            Err(DatabaseError::Storage(redb::StorageError::Io(source))) => {
-                return Err(OpenError::Io { path: path.to_owned(), source });
-            }
-            Err(other) => return Err(OpenError::Damaged { path: path.to_owned(), what: other.to_string() }),
+            Err(other) => return Err(refused(path, other)),
         }
     }
 }
 
+/// What redb said of a file.
+pub(super) fn refused(path: &Path, error: DatabaseError) -> OpenError {
+    let path = path.to_owned();
+    match error {
+        DatabaseError::Storage(redb::StorageError::Io(source)) => OpenError::Io { path, source },
+        other => OpenError::Damaged { path, what: other.to_string() },
+    }
+}
+
 /// Creates the tables of a new log, checks those of an old one; returns the log's name.
-fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String, Fault> {
+pub(super) fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String, Fault> {
     if let Some(found) = stored_format(database)? {
         if found > FORMAT {
             return Err(Fault::Newer(found));

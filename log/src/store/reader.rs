@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use ed25519_dalek::VerifyingKey;
-use redb::{Database, ReadableDatabase, ReadableTable};
+use redb::{ReadableDatabase, ReadableTable};
 
 use super::blobs::{self, BlobError};
+use super::guard::{Store, guarded};
 use super::handle::Handle;
 use super::open;
 use super::runs::{self, Run, Unpacked};
@@ -24,6 +25,9 @@ pub enum ReadError {
     /// The store failed.
     #[error("the log cannot be read: {0}")]
     Store(Box<redb::Error>),
+    /// The store stopped at a damaged page.
+    #[error("the log cannot be read: {0}")]
+    Page(String),
     /// One event is damaged.
     #[error("event {seq} (table {table}) is damaged: {source}")]
     Event {
@@ -111,7 +115,7 @@ impl Reader {
         self.blob_key
     }
 
-    pub(super) fn database(&self) -> Arc<Database> {
+    pub(super) fn database(&self) -> Arc<Store> {
         self.handle.now()
     }
 
@@ -122,7 +126,7 @@ impl Reader {
 
     /// The chain's state as the last commit left it.
     fn chain_now(&self) -> Result<Chain, ReadError> {
-        open::chain(&self.database()).map_err(|fault| ReadError::End { what: fault.to_string() })
+        unharmed(|| open::chain(&self.database()).map_err(|fault| ReadError::End { what: fault.to_string() }))
     }
 
     /// The events from `first` on, those of one run: a segment or some of the tail; empty at the end.
@@ -206,12 +210,14 @@ impl Reader {
 
     /// The head after the last sealed event, and the number of the first that is not sealed.
     fn sealed_end(&self) -> Result<([u8; 32], u64), ReadError> {
-        let transaction = self.database().begin_read()?;
-        let segments = transaction.open_table(SEGMENTS)?;
-        let Some((first, value)) = segments.last()? else { return Ok((chain::GENESIS, 1)) };
-        let damaged = |source| ReadError::Segment { first: first.value(), source };
-        let header = Segment::parse(value.value()).map_err(damaged)?.header;
-        Ok((header.head_after, header.last + 1))
+        unharmed(|| {
+            let transaction = self.database().begin_read()?;
+            let segments = transaction.open_table(SEGMENTS)?;
+            let Some((first, value)) = segments.last()? else { return Ok((chain::GENESIS, 1)) };
+            let damaged = |source| ReadError::Segment { first: first.value(), source };
+            let header = Segment::parse(value.value()).map_err(damaged)?.header;
+            Ok((header.head_after, header.last + 1))
+        })
     }
 
     /// One event by its number.
@@ -224,12 +230,18 @@ impl Reader {
 
     /// The number under which an id was appended.
     pub fn seq_of(&self, id: EventId) -> Result<Option<u64>, ReadError> {
-        let by_id = self.database().begin_read()?.open_table(BY_ID)?;
-        Ok(by_id.get(id.0)?.map(|seq| seq.value()))
+        unharmed(|| {
+            let by_id = self.database().begin_read()?.open_table(BY_ID)?;
+            Ok(by_id.get(id.0)?.map(|seq| seq.value()))
+        })
     }
 
     /// The events of one stream, in order.
     pub fn stream(&self, name: &str) -> Result<Vec<Recorded>, ReadError> {
+        unharmed(|| self.read_stream(name))
+    }
+
+    fn read_stream(&self, name: &str) -> Result<Vec<Recorded>, ReadError> {
         let transaction = self.database().begin_read()?;
         let Some(number) = transaction.open_table(STREAMS)?.get(name)?.map(|number| number.value()) else {
             return Ok(Vec::new());
@@ -251,11 +263,13 @@ impl Reader {
 
     /// A blob's bytes, compared with its name; `None` when there is none (erased or never there).
     pub fn blob(&self, hash: BlobHash) -> Result<Option<Vec<u8>>, ReadError> {
-        let table = self.database().begin_read()?.open_table(BLOBS)?;
-        let Some(packed) = table.get(hash.0)? else { return Ok(None) };
-        blobs::checked(packed.value(), &hash, &self.blob_key)
-            .map(Some)
-            .map_err(|source| ReadError::Blob { hash, source })
+        unharmed(|| {
+            let table = self.database().begin_read()?.open_table(BLOBS)?;
+            let Some(packed) = table.get(hash.0)? else { return Ok(None) };
+            blobs::checked(packed.value(), &hash, &self.blob_key)
+                .map(Some)
+                .map_err(|source| ReadError::Blob { hash, source })
+        })
     }
 
     /// Calls `each` with every blob, its bytes compared with its name.
@@ -304,4 +318,9 @@ impl Reader {
         }
         Ok(recorded)
     }
+}
+
+/// A damaged page is an error, however the store takes it.
+pub(super) fn unharmed<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
+    guarded(read).unwrap_or_else(|what| Err(ReadError::Page(what)))
 }

@@ -26,7 +26,7 @@ pub(super) fn open(path: &Path) -> Result<Log, OpenError> {
 /// A log that lies nowhere.
 pub(super) fn memory() -> Log {
     let database = Database::builder().create_with_backend(redb::backends::InMemoryBackend::new()).unwrap();
-    Log::start(database, Path::new("in memory"), keys()).unwrap()
+    Log::start(|| Ok(database), Path::new("in memory"), keys()).unwrap()
 }
 
 pub(super) fn draft(number: u8, stream: &str) -> Draft {
@@ -142,6 +142,22 @@ fn a_long_text_becomes_a_blob_and_comes_back() {
     let Some(crate::Event::TurnClosed(closed)) = full.event() else { panic!("another kind") };
     assert_eq!(closed.message.get(), Some(text.as_str()));
     assert_eq!(log.reader().verify(|_, _| {}).unwrap().blobs, 1);
+}
+
+/// Whoever comes first makes it, the others wait and find it.
+#[test]
+fn many_who_create_it_at_once_make_one_log() {
+    for _ in 0..8 {
+        let home = Home::new();
+        let first_come = |number: u8| {
+            let keys = LogKeys { fresh_id: [number; 16], ..keys() };
+            let log = Log::open(&home.file(), keys, Duration::from_mins(1)).unwrap();
+            log.append(one(draft(number, "instance"), Expect::Any)).unwrap();
+        };
+        std::thread::scope(|scope| (1..=6).for_each(|number| drop(scope.spawn(move || first_come(number)))));
+        assert_eq!(home.log().reader().verify(|_, _| {}).unwrap().head.size, 6);
+        assert_eq!(std::fs::read_dir(home.0.path()).unwrap().count(), 1, "something was left beside it");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use redb::{ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
+use super::guard::guarded;
 use super::index::Indexes;
 use super::open::{self, Fault};
 use super::reader::{ReadError, Reader};
@@ -135,7 +136,7 @@ impl From<ReadError> for Damage {
             ReadError::Segment { first, source } => Self::Segment { first, what: source.to_string() },
             ReadError::Missing { seq } => Self::Event { seq, table: "tail", what: "it is missing".to_owned() },
             ReadError::Blob { hash, source } => Self::Blob { hash, what: source.to_string() },
-            ReadError::Store(_) | ReadError::End { .. } => Self::File(error.to_string()),
+            ReadError::Store(_) | ReadError::Page(_) | ReadError::End { .. } => Self::File(error.to_string()),
         }
     }
 }
@@ -177,7 +178,11 @@ struct Course {
 impl Reader {
     /// Checks the whole log, as far as it went when this began; calls `progress(done, total)` as it goes. The first damage
     /// ends it. Runs are checked beside each other, and chained in order.
-    pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verified, Damage> {
+    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<Verified, Damage> {
+        guarded(|| self.verified(progress)).unwrap_or_else(|what| Err(Damage::File(what)))
+    }
+
+    fn verified(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verified, Damage> {
         let stored = open::chain(&self.database())?;
         let total = stored.range.size();
         let mut course = Course {
@@ -190,7 +195,7 @@ impl Reader {
         };
         self.runs(
             (1, total),
-            |run| self.check_run(run),
+            |run| guarded(|| self.check_run(run)).unwrap_or_else(|what| Err(Damage::File(what))),
             |checked| {
                 course.take(checked?)?;
                 progress(course.chain.range.size(), total);

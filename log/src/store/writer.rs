@@ -9,6 +9,7 @@ use redb::{ReadableTable, WriteTransaction};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::batch::{self, Batch};
+use super::guard::guarded;
 use super::handle::Handle;
 use super::prepare::Prepared;
 use super::reader::Reader;
@@ -16,7 +17,7 @@ use super::rewrite::{self, RewriteError, Rewritten};
 use super::seal::Tail;
 use super::tables::CHECKPOINTS;
 use super::verify::Damage;
-use super::{Expect, Head, Message, Request, Rewriting, open};
+use super::{Expect, Head, Message, Request, Rewriting, commits, open};
 use crate::chain::Chain;
 use crate::id::EventId;
 use crate::note::Checkpoint;
@@ -147,7 +148,8 @@ impl Writer {
         while let Some(message) = next {
             next = match message {
                 Message::Append(first) => {
-                    let (batch, behind) = drain(first, &mut inbox);
+                    let (batch, behind) =
+                        if commits::are_watched() { (vec![first], None) } else { drain(first, &mut inbox) };
                     if !self.commit(batch) {
                         return;
                     }
@@ -158,7 +160,7 @@ impl Writer {
                     None
                 }
                 Message::Checkpoint(acknowledge) => {
-                    let signed = self.sign_off();
+                    let signed = guarded(|| self.sign_off().map_err(|error| error.to_string())).flatten();
                     drop(acknowledge.send(signed.as_ref().ok().map(|()| self.notary.note(&self.chain))));
                     if signed.is_err() {
                         return;
@@ -169,13 +171,14 @@ impl Writer {
             .or_else(|| inbox.blocking_recv());
         }
         // Should this fail, the next start signs: nothing hangs on it.
-        drop(self.sign_off());
+        drop(guarded(|| self.sign_off()));
     }
 
     /// Writes the log anew and goes on with the copy; with the old file where that fails.
     fn rewrite(&mut self, rewriting: Rewriting) {
         let Rewriting { left_out, record, reader, acknowledge } = rewriting;
-        let rewritten = self.rewritten(&left_out, record, &reader);
+        let rewritten = guarded(|| self.rewritten(&left_out, record, &reader));
+        let rewritten = rewritten.unwrap_or_else(|panic| Err(RewriteError::Damaged(Box::new(Damage::File(panic)))));
         if rewritten.is_err() {
             // What is left of the copy is of no use. The next one that opens the log tries again to take it away.
             drop(std::fs::remove_file(rewrite::fresh(&self.path)));
@@ -244,7 +247,7 @@ impl Writer {
     /// One transaction for all; `false` once the store has failed.
     pub(super) fn commit(&mut self, batch: Vec<Request>) -> bool {
         let mut answers = Vec::with_capacity(batch.len());
-        let written = self.write(&batch, &mut answers);
+        let written = guarded(|| self.write(&batch, &mut answers).map_err(|error| error.to_string())).flatten();
         // The events are let go of only after the answers are out: callers wait for those.
         let (acknowledges, _events): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|request| (request.acknowledge, request.events)).unzip();
@@ -256,7 +259,7 @@ impl Writer {
                 true
             }
             Err(error) => {
-                let unknown = AppendError::Unknown(error.to_string());
+                let unknown = AppendError::Unknown(error);
                 // What was not looked at before the store failed is not on disk either.
                 let answers = answers.into_iter().chain(std::iter::repeat(Err(AppendError::Stopped)));
                 for (acknowledge, answer) in acknowledges.into_iter().zip(answers) {
@@ -292,7 +295,9 @@ impl Writer {
         if sealed.is_some() || self.notary.is_due(&self.chain) {
             self.notary.sign(&transaction, &self.chain, sealed)?;
         }
+        commits::reach(commits::Side::Before);
         transaction.commit()?;
+        commits::reach(commits::Side::After);
         Ok(())
     }
 }

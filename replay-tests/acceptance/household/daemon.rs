@@ -65,6 +65,11 @@ impl Daemon {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Whether it has ended by itself, or by a kill of its own.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Waits for its end; the exit code.
     pub(crate) fn ends(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()

@@ -18,21 +18,21 @@ use super::pty::Pty;
 use super::server::{Server, UUID_BODY};
 
 /// The folder of the public stand-in and of the official types; none where this machine lacks them.
-fn packages() -> Option<PathBuf> {
+pub(crate) fn packages() -> Option<PathBuf> {
     peers::installed("npm/node_modules/@copilotkit/aimock")?;
     peers::installed("openai/openai")?;
     Some(peers::folder())
 }
 
 /// The stand-in: answers by a script, in the order of the conversation.
-struct Model {
+pub(crate) struct Model {
     process: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Model {
     /// Starts it with what it says to each request: a call or words, one after the other.
-    fn start(packages: &Path, home: &Home, script: &[Value]) -> Self {
+    pub(crate) fn start(packages: &Path, home: &Home, script: &[Value]) -> Self {
         let fixtures: Vec<Value> = (0..)
             .zip(script)
             .map(|(turn, said)| json!({ "match": { "sequenceIndex": turn }, "response": said }))
@@ -83,16 +83,16 @@ fn bare(mut body: Value) -> Value {
     body
 }
 
-fn call(name: &str, arguments: &Value) -> Value {
+pub(crate) fn call(name: &str, arguments: &Value) -> Value {
     json!({ "toolCalls": [{ "name": name, "arguments": arguments }] })
 }
 
-fn words(text: &str) -> Value {
+pub(crate) fn words(text: &str) -> Value {
     json!({ "content": text })
 }
 
 /// A home that asks this server for every step.
-fn bind(home: &Home, url: &str) {
+pub(crate) fn bind(home: &Home, url: &str) {
     let config = format!(
         "engine = \"metis\"\n[runtime]\nsimple_first = false\n[runtime.llm.wise]\nbase_url = \"{url}\"\nmodel = \"scripted\"\nmax_tokens = 512\ntimeout_s = 30\n"
     );

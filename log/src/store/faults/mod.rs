@@ -1,0 +1,13 @@
+//! The log under faults: a disk that loses power at any call, disks that lie, and flipped bits. Test-only.
+
+mod chance;
+mod costs;
+mod cuts;
+pub(super) mod disk;
+mod flips;
+mod pages;
+mod panics;
+mod rows;
+mod workload;
+
+pub(super) use cuts::start;

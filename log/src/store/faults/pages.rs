@@ -1,0 +1,163 @@
+//! Flipped bits of the file itself: whatever redb makes of a damaged page, a log says that it is damaged, or is as good as it
+//! was because nobody needed that bit. It does not panic, does not hang, and no wrong event is read as a good one.
+//!
+//! Only bytes that are read can matter, and the disk knows which those are. `METNOS_TEST_FLIPS` says how many of them are
+//! flipped, `all` each of them once; which bit is a matter of chance.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::chance::Chance;
+use super::disk::Disk;
+use super::flips::small;
+use super::panics;
+use super::start;
+use crate::Recorded;
+use crate::store::Log;
+
+/// How many bytes of each image are flipped, unless `METNOS_TEST_FLIPS` says how many.
+const FLIPS: usize = 6000;
+/// What no opened and verified log takes; one that does hangs.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A byte's place, and the bit of it.
+type Flip = (usize, usize);
+
+/// What a thread is at, and since when.
+type Begun = (Flip, Instant);
+
+/// What a flipped bit came to.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Seen {
+    Unopened,
+    Reported,
+    Unneeded,
+    /// The last commit is gone: after a kill redb takes a commit whose pages are damaged for one that was never finished.
+    RolledBack,
+}
+
+/// All that a log says of itself.
+#[derive(Clone, Debug, PartialEq)]
+struct Said {
+    events: Vec<Recorded>,
+    instance: Vec<Recorded>,
+}
+
+fn said(log: &Log) -> Result<Said, crate::store::ReadError> {
+    let reader = log.reader();
+    let events: Result<_, _> = reader.chunk(1)?.into_iter().map(|event| reader.rehydrated(event)).collect();
+    Ok(Said { events: events?, instance: reader.stream("instance")? })
+}
+
+/// A log at rest, and what it says; closed, or left as a kill leaves it.
+fn image(closed: bool) -> (Vec<u8>, Said) {
+    let disk = Arc::new(Disk::default());
+    let log = small(&disk);
+    let (said, killed) = (said(&log).unwrap(), disk.bytes());
+    drop(log);
+    (if closed { disk.bytes() } else { killed }, said)
+}
+
+impl Said {
+    /// What it said before its last event, which was appended by itself.
+    fn before(mut self) -> Self {
+        self.events.pop();
+        self
+    }
+}
+
+/// The bytes that opening, verifying, reading and closing look at.
+fn read_places(image: &[u8]) -> Vec<usize> {
+    let disk = Arc::new(Disk::holding(image.to_vec(), Chance::of(0)));
+    disk.watch_reads();
+    let log = start(&disk).unwrap();
+    assert!(log.reader().verify(|_, _| {}).is_ok() && said(&log).is_ok());
+    drop(log);
+    disk.read_places()
+}
+
+fn flipped((image, closed): (&[u8], bool), (place, bit): Flip, good: &Said) -> Seen {
+    let mut bytes = image.to_vec();
+    bytes[place] ^= 1 << bit;
+    let Ok(log) = start(&Arc::new(Disk::holding(bytes, Chance::of(0)))) else { return Seen::Unopened };
+    let (verified, said) = (log.reader().verify(|_, _| {}), said(&log));
+    match (&verified, &said) {
+        (Ok(_), Ok(said)) if !closed && *said == good.clone().before() => return Seen::RolledBack,
+        (Ok(_), Ok(said)) => assert_eq!(said, good, "a log that verifies says something else"),
+        (Err(_), Ok(said)) => {
+            let (known, other) = (good.events.get(..said.events.len()), &said.events);
+            assert_eq!(known, Some(other.as_slice()), "a damaged log shows a wrong event");
+        }
+        (Ok(_), Err(error)) => panic!("it verifies, and cannot be read: {error}"),
+        (Err(_), Err(_)) => {}
+    }
+    if verified.is_ok() { Seen::Unneeded } else { Seen::Reported }
+}
+
+fn flips(closed: bool) {
+    panics::watch();
+    let (image, good) = image(closed);
+    let mut places = read_places(&image);
+    let count = places.len();
+    let mut chance = Chance::of(count as u64);
+    let wanted = std::env::var("METNOS_TEST_FLIPS").unwrap_or_default();
+    if wanted != "all" {
+        chance.shuffle(&mut places);
+        places.truncate(wanted.parse().unwrap_or(FLIPS));
+    }
+    let flips: Vec<Flip> = places.into_iter().map(|place| (place, chance.below(8))).collect();
+    let seen = Mutex::new(BTreeMap::<Seen, usize>::new());
+    each(&flips, |&(place, bit)| {
+        let found = flipped((&image, closed), (place, bit), &good);
+        *seen.lock().unwrap().entry(found).or_default() += 1;
+    });
+    let (seen, tried) = (seen.into_inner().unwrap(), flips.len());
+    eprintln!("{tried} of {count} bytes that are read, a bit of each flipped (closed: {closed}): {seen:?}");
+    assert!(seen.keys().any(|seen| *seen != Seen::Unneeded), "{seen:?}");
+    assert_eq!(panics::own(), Vec::<String>::new());
+}
+
+/// Runs each flip on as many threads as there are processors; one that hangs ends the test.
+fn each(flips: &[Flip], run: impl Fn(&Flip) + Sync) {
+    let (next, began) = (AtomicU64::new(0), Instant::now());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    let at: Vec<Mutex<Option<Begun>>> = (0..threads).map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = at
+            .iter()
+            .map(|at| {
+                scope.spawn(|| {
+                    loop {
+                        let place = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap();
+                        let Some(flip) = flips.get(place) else { return };
+                        *at.lock().unwrap() = Some((*flip, Instant::now()));
+                        run(flip);
+                    }
+                })
+            })
+            .collect();
+        while workers.iter().any(|worker| !worker.is_finished()) {
+            std::thread::sleep(Duration::from_millis(20));
+            for at in &at {
+                if let Some((flip, since)) = *at.lock().unwrap()
+                    && since.elapsed() > PATIENCE
+                {
+                    eprintln!("byte and bit {flip:?} hang the log, {:?} after the beginning", began.elapsed());
+                    std::process::abort();
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_flipped_bit_of_a_closed_file_is_reported_or_unneeded() {
+    flips(true);
+}
+
+#[test]
+fn a_flipped_bit_of_a_killed_file_is_reported_or_unneeded() {
+    flips(false);
+}

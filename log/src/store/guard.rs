@@ -1,0 +1,62 @@
+//! Where a panic of the store becomes an error.
+//!
+//! redb trusts the pages that it reads and stops by a panic at some that are damaged. Whoever opens, reads, verifies,
+//! writes or closes goes through here, so that a damaged file is said to be damaged.
+
+use std::cell::Cell;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use redb::Database;
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread becomes an error further up, so that nobody need be shown it.
+pub fn is_guarded() -> bool {
+    GUARDED.get()
+}
+
+/// Does the work; what its panic said is the error. What the work left half done must not be used again: the log is closed
+/// after it, and a writer stops.
+pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let before = GUARDED.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(before);
+    done.map_err(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        format!("the store cannot make sense of it ({})", said.unwrap_or("no reason given"))
+    })
+}
+
+/// An open database that is closed with the same care.
+#[derive(Debug)]
+pub(super) struct Store(Option<Database>);
+
+impl Store {
+    pub(super) fn of(database: Database) -> Self {
+        Self(Some(database))
+    }
+
+    /// The database itself, still open.
+    pub(super) fn into_inner(mut self) -> Option<Database> {
+        self.0.take()
+    }
+}
+
+impl Deref for Store {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let Some(database) = self.0.take() else { return };
+        // All that was acknowledged is on disk. What closing adds saves the next opening a repair, nothing else.
+        drop(guarded(|| database.close()));
+    }
+}
