@@ -455,7 +455,7 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>, ErasureError> {
 }
 
 /// Takes away every file below a folder; the folders stay.
-fn remove_files(folder: &Path) -> Result<(), ErasureError> {
+pub(crate) fn remove_files(folder: &Path) -> Result<(), ErasureError> {
     let mut waiting = vec![folder.to_owned()];
     while let Some(folder) = waiting.pop() {
         for entry in fs::read_dir(&folder).map_err(refused(&folder))? {

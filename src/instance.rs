@@ -127,6 +127,7 @@ pub struct Instance {
     pub is_new: bool,
     /// Who asks; every event of theirs names them.
     pub actor: String,
+    beyond: Option<u64>,
     /// The process that the person started: this one, or that of the command which this one carries out.
     pub asker: u32,
     variables: Variables,
@@ -196,6 +197,7 @@ impl Instance {
             settings,
             is_new,
             actor: HOST.to_owned(),
+            beyond: None,
             asker: std::process::id(),
             variables: variables.clone(),
         })
@@ -211,16 +213,17 @@ impl Instance {
         let sandbox = if same { Arc::clone(&self.sandbox) } else { Arc::default() };
         let (core, folds) = (Arc::clone(&self.core), Arc::clone(&self.folds));
         let actor = self.actor.clone();
-        Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, actor, asker, variables: variables.clone() })
+        let (beyond, variables) = (self.beyond, variables.clone());
+        Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, actor, beyond, asker, variables })
     }
 
     fn load_projections(&mut self) -> Result<(), InstanceError> {
         let reader = self.log.reader();
         let folder = self.dirs.data.join("projections");
         let head = self.log.head();
-        if let Some(projected) = projector::load(&folder, &reader, &head)? {
-            self.folds = Arc::new(projected.into());
-        }
+        let loaded = projector::load(&folder, &reader, &head)?;
+        self.beyond = loaded.beyond;
+        self.folds = Arc::new(Folds::of(loaded.projected, folder));
         Ok(self.catch_up()?)
     }
 
@@ -305,10 +308,22 @@ impl Instance {
         if events.is_empty() { Ok(()) } else { self.record("instance", events) }
     }
 
+    /// The projections as they were at a moment, and the chain's head there.
+    pub fn at(&self, until: projector::Until) -> Result<(Projected, [u8; 32]), ReadError> {
+        projector::at(&self.dirs.data.join("projections"), &self.log.reader(), until)
+    }
+
     /// Puts the projections back to a moment, for this command alone: it asks how things stood then.
     pub fn rewind(&mut self, until: projector::Until) -> Result<(), ReadError> {
-        self.folds = Arc::new(projector::at(&self.log.reader(), until)?.0.into());
+        let (then, _) = self.at(until)?;
+        self.folds = Arc::new(Folds::of(then, self.dirs.data.join("projections")));
         Ok(())
+    }
+
+    /// How many events a file that was made of the log knew, where the log does not bear them out: it was put back, or lost
+    /// its end.
+    pub fn beyond(&self) -> Option<u64> {
+        self.beyond
     }
 
     /// The executors as they stand now. What changes later does not change what was given.

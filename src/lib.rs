@@ -22,6 +22,7 @@ pub mod llm;
 pub mod loader;
 pub mod located;
 pub mod manifest;
+pub mod moments;
 pub mod pairing;
 pub mod projector;
 pub mod sandbox;

@@ -1,8 +1,10 @@
-//! Checkpoints of projections: files that save a rebuild, believed only when the chain says so.
+//! All projections of an instance: folded together, checkpointed each in its own file, and kept as of moments of the past
+//! (design 2-log, «Projections»).
 //!
-//! A checkpoint holds the position and the log's head there. On open the chain must have that head at that position; if it
-//! has not, or anything else is off, everything is folded again from event 1.
+//! A file saves a rebuild and is believed only when the chain says so: it names its position and the log's head there. One
+//! that is missing, of another version, or of another chain is folded again from event 1, alone; the others are not.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use metnos_projections::views::state::States;
 use metnos_projections::views::turns::Turns;
 use serde::{Deserialize, Serialize};
 
+use crate::moments;
 use crate::signing::{hex, write_private};
 
 macro_rules! projections {
@@ -30,6 +33,8 @@ macro_rules! projections {
         pub struct Projected {
             /// The number of that event.
             pub position: u64,
+            /// The greatest time of an event so far, µs.
+            pub latest: i64,
             $($(#[$doc])* pub $field: Arc<$projection>,)+
         }
 
@@ -37,6 +42,7 @@ macro_rules! projections {
             /// Takes one event in.
             pub fn evolve(&mut self, recorded: &Recorded) {
                 $(Arc::make_mut(&mut self.$field).evolve(recorded);)+
+                self.latest = if self.position == 0 { recorded.time.0 } else { self.latest.max(recorded.time.0) };
                 self.position = recorded.seq;
             }
 
@@ -45,23 +51,64 @@ macro_rules! projections {
                 vec![$((<$projection>::NAME, self.$field.digest())),+]
             }
 
-            fn write(&self, folder: &Path, head: &Head) -> io::Result<()> {
-                $(write(folder, head, &*self.$field)?;)+
-                Ok(())
+            /// The name, the version and the text of each.
+            pub fn snapshots(&self) -> Vec<(&'static str, u32, String)> {
+                vec![$((<$projection>::NAME, <$projection>::VERSION, self.$field.snapshot())),+]
             }
 
-            /// What the files hold, with the head that they name; `None` when one is missing or differs from the others.
-            fn read(folder: &Path) -> Option<(String, Self)> {
-                let mut at: Option<(u64, String)> = None;
+            /// What [`Self::snapshots`] gave; `None` where one is missing, of another version, or no such text.
+            pub(crate) fn restored(position: u64, latest: i64, texts: &BTreeMap<String, (u32, String)>) -> Option<Self> {
                 $(
-                    let (position, head, projection) = read::<$projection>(folder)?;
-                    if *at.get_or_insert_with(|| (position, head.clone())) != (position, head) {
-                        return None;
-                    }
-                    let $field = Arc::new(projection);
+                    let (version, text) = texts.get(<$projection>::NAME)?;
+                    let $field = Arc::new(<$projection>::restore(text).filter(|_| *version == <$projection>::VERSION)?);
                 )+
-                let (position, head) = at?;
-                Some((head, Self { position, $($field),+ }))
+                Some(Self { position, latest, $($field),+ })
+            }
+
+            fn write(&self, folder: &Path, head: &Head) -> io::Result<()> {
+                $(write(folder, head, self.latest, &*self.$field)?;)+
+                Ok(())
+            }
+        }
+
+        /// How far each projection came.
+        #[derive(Default)]
+        struct Positions {
+            $($field: u64,)+
+        }
+
+        impl Positions {
+            /// The least and the greatest.
+            fn span(&self) -> (u64, u64) {
+                let all = [$(self.$field),+];
+                let bound = |least| if least { all.iter().min() } else { all.iter().max() };
+                (bound(true).copied().unwrap_or(0), bound(false).copied().unwrap_or(0))
+            }
+        }
+
+        impl Projected {
+            /// Takes one event into those that are not as far.
+            fn catch_up_with(&mut self, recorded: &Recorded, positions: &Positions) {
+                $(
+                    if positions.$field < recorded.seq {
+                        Arc::make_mut(&mut self.$field).evolve(recorded);
+                    }
+                )+
+            }
+
+            /// What the files hold that the chain bears out, each as far as it is.
+            fn read(folder: &Path, known: &mut Known<'_>) -> Result<(Self, Positions), ReadError> {
+                let (mut projected, mut positions) = (Self::default(), Positions::default());
+                $(
+                    if let Some((checkpoint, projection)) = read::<$projection>(folder) {
+                        if known.bears_out(&checkpoint)? {
+                            positions.$field = checkpoint.position;
+                            projected.latest = projected.latest.max(checkpoint.latest);
+                            projected.$field = Arc::new(projection);
+                        }
+                    }
+                )+
+                Ok((projected, positions))
             }
         }
     };
@@ -94,18 +141,19 @@ struct Checkpoint {
     version: u32,
     position: u64,
     head: String,
+    latest: i64,
     digest: String,
 }
 
-fn write<P: Projection>(folder: &Path, head: &Head, projection: &P) -> io::Result<()> {
+fn write<P: Projection>(folder: &Path, head: &Head, latest: i64, projection: &P) -> io::Result<()> {
     let state = projection.snapshot();
     let digest = blake3::hash(state.as_bytes()).to_hex().to_string();
-    let checkpoint = Checkpoint { version: P::VERSION, position: head.size, head: hex(&head.head), digest };
+    let checkpoint = Checkpoint { version: P::VERSION, position: head.size, head: hex(&head.head), latest, digest };
     let first = serde_json::to_vec(&checkpoint).map_err(io::Error::other)?;
     write_private(&folder.join(format!("{}.jsonl", P::NAME)), &[&first, b"\n".as_slice(), state.as_bytes()].concat())
 }
 
-fn read<P: Projection>(folder: &Path) -> Option<(u64, String, P)> {
+fn read<P: Projection>(folder: &Path) -> Option<(Checkpoint, P)> {
     let text = std::fs::read_to_string(folder.join(format!("{}.jsonl", P::NAME))).ok()?;
     let (first, state) = text.split_once('\n')?;
     let checkpoint: Checkpoint = serde_json::from_str(first).ok()?;
@@ -114,7 +162,30 @@ fn read<P: Projection>(folder: &Path) -> Option<(u64, String, P)> {
     if checkpoint.version != P::VERSION || !is_whole {
         return None;
     }
-    Some((checkpoint.position, checkpoint.head, P::restore(state)?))
+    Some((checkpoint, P::restore(state)?))
+}
+
+/// What the log says of positions that files name.
+struct Known<'r> {
+    reader: &'r Reader,
+    size: u64,
+    heads: BTreeMap<u64, String>,
+    /// The farthest position behind the log's end, or of another chain, that a file names.
+    beyond: Option<u64>,
+}
+
+impl Known<'_> {
+    fn bears_out(&mut self, checkpoint: &Checkpoint) -> Result<bool, ReadError> {
+        let position = checkpoint.position;
+        if position <= self.size && !self.heads.contains_key(&position) {
+            self.heads.insert(position, hex(&self.reader.head_at(position)?));
+        }
+        let is_borne_out = self.heads.get(&position) == Some(&checkpoint.head);
+        if !is_borne_out {
+            self.beyond = self.beyond.max(Some(position));
+        }
+        Ok(is_borne_out)
+    }
 }
 
 /// Writes every checkpoint.
@@ -122,13 +193,30 @@ pub fn save(folder: &Path, head: &Head, projected: &Projected) -> io::Result<()>
     projected.write(folder, head)
 }
 
-/// Reads the checkpoints; `None` when any is missing, differs from the others, or does not fit the log.
-pub fn load(folder: &Path, reader: &Reader, head: &Head) -> Result<Option<Projected>, ReadError> {
-    let Some((at, projected)) = Projected::read(folder).filter(|(_, then)| then.position <= head.size) else {
-        return Ok(None);
-    };
-    let fits = hex(&reader.head_at(projected.position)?) == at;
-    Ok(fits.then_some(projected))
+/// What the files give.
+pub struct Loaded {
+    /// The projections, all as of the newest event that one of the files knew.
+    pub projected: Projected,
+    /// A file was made of this many events of a history that is not the log's: the log is not what it was.
+    pub beyond: Option<u64>,
+}
+
+/// Reads the checkpoints. Those that are missing or not believed are folded anew, up to where the others are; the rest is for
+/// whoever catches up.
+pub fn load(folder: &Path, reader: &Reader, head: &Head) -> Result<Loaded, ReadError> {
+    let mut known = Known { reader, size: head.size, heads: BTreeMap::new(), beyond: None };
+    let (mut projected, positions) = Projected::read(folder, &mut known)?;
+    let (least, greatest) = positions.span();
+    if least < greatest {
+        reader.each(least + 1, |recorded| {
+            if recorded.seq <= greatest {
+                projected.catch_up_with(&recorded, &positions);
+            }
+            Ok::<bool, ReadError>(recorded.seq < greatest)
+        })?;
+    }
+    projected.position = greatest;
+    Ok(Loaded { projected, beyond: known.beyond })
 }
 
 /// A moment of the history.
@@ -136,20 +224,22 @@ pub fn load(folder: &Path, reader: &Reader, head: &Head) -> Result<Option<Projec
 pub enum Until {
     /// After this event.
     Seq(u64),
-    /// After every event up to this time, µs.
+    /// Before the first event that is later than this time, µs.
     Time(i64),
 }
 
-/// The projections as they were at a moment, folded from event 1, and the chain's head there.
-pub fn at(reader: &Reader, until: Until) -> Result<(Projected, [u8; 32]), ReadError> {
-    let mut then = Projected::default();
-    reader.each(1, |recorded| {
+/// The projections as they were at a moment, and the chain's head there. Begins at the nearest moment that was kept before it
+/// in `folder`, and keeps those that it passes.
+pub fn at(folder: &Path, reader: &Reader, until: Until) -> Result<(Projected, [u8; 32]), ReadError> {
+    let mut then = moments::nearest(folder, reader, until)?.unwrap_or_default();
+    reader.each(then.position + 1, |recorded| {
         let is_later = match until {
             Until::Seq(seq) => recorded.seq > seq,
             Until::Time(time) => recorded.time.0 > time,
         };
         if !is_later {
             then.evolve(&recorded);
+            moments::keep_if_due(folder, reader, &then)?;
         }
         Ok::<bool, ReadError>(!is_later)
     })?;

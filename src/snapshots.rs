@@ -13,7 +13,7 @@ use metnos_log::store::ReadError;
 use metnos_projections::views::state::{self, Head, Taken};
 
 use crate::instance::{Instance, InstanceError};
-use crate::projector::{self, Until};
+use crate::projector::Until;
 use crate::signing::hex;
 
 /// After how many months a file is packed; it is never deleted.
@@ -103,7 +103,7 @@ fn first_of_month(micros: i64, zone: &TimeZone) -> Option<Zoned> {
 
 /// Takes the state after every event up to `until`, µs.
 fn take(instance: &Instance, name: &str, until: i64) -> Result<(), SnapshotError> {
-    let (then, head) = projector::at(&instance.log.reader(), Until::Time(until))?;
+    let (then, head) = instance.at(Until::Time(until))?;
     let head = Head {
         name: name.to_owned(),
         log: instance.log.id().to_owned(),
@@ -129,7 +129,7 @@ fn take(instance: &Instance, name: &str, until: i64) -> Result<(), SnapshotError
 
 /// The text of a state as the log gives it now.
 pub fn computed(instance: &Instance, taken: &Taken) -> Result<String, SnapshotError> {
-    let (then, head) = projector::at(&instance.log.reader(), Until::Seq(taken.head.position))?;
+    let (then, head) = instance.at(Until::Seq(taken.head.position))?;
     let head = Head { head: hex(&head), ..taken.head.clone() };
     Ok(state::text(&head, &then.catalog, &then.mnestome, &then.schedules))
 }

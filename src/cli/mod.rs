@@ -392,6 +392,10 @@ impl Context {
         let instance = self.opened(flags)?;
         instance.refuse_full_disk()?;
         crate::erasure::resume(&instance)?;
+        if let Some(known) = instance.beyond() {
+            let values = serde_json::json!({ "known": known, "events": instance.log.head().size });
+            self.say(&self.text(&instance, "notice.log_shorter", &values));
+        }
         if self.served.is_none() {
             self.lay_out(&instance)?;
         }

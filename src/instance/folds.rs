@@ -3,7 +3,7 @@
 //! No lock is held when a function of this file returns. A snapshot that is still read while something is folded costs a
 //! copy, and shows how things stood when it was taken.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use metnos_log::Log;
@@ -12,11 +12,16 @@ use metnos_projections::machines::catalog::Catalog;
 use metnos_projections::replay;
 use metnos_projections::rules::simple::Tools;
 
+use crate::moments;
 use crate::projector::{self, Projected};
 
 /// The projections of one instance, or of one moment of it.
 #[derive(Default)]
-pub(super) struct Folds(RwLock<State>);
+pub(super) struct Folds {
+    state: RwLock<State>,
+    /// Where moments are kept that are passed on the way.
+    folder: PathBuf,
+}
 
 #[derive(Default)]
 struct State {
@@ -27,22 +32,21 @@ struct State {
     saved: u64,
 }
 
-impl From<Projected> for Folds {
-    fn from(then: Projected) -> Self {
-        let saved = then.position;
-        Self(RwLock::new(State { projected: then, tools: Arc::default(), saved }))
-    }
-}
-
 impl Folds {
+    /// Goes on from what is given; `folder` is that of the checkpoints.
+    pub(super) fn of(then: Projected, folder: PathBuf) -> Self {
+        let saved = then.position;
+        Self { state: RwLock::new(State { projected: then, tools: Arc::default(), saved }), folder }
+    }
+
     /// A thread that broke off while it folded has left whole events behind it: each is folded into all, or the position
     /// has not passed it.
     fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Folds what was appended since the last time.
@@ -53,8 +57,10 @@ impl Folds {
             return Ok(());
         }
         let generation = projected.catalog.generation;
-        log.reader().each(projected.position + 1, |recorded| {
+        let reader = log.reader();
+        reader.each(projected.position + 1, |recorded| {
             projected.evolve(&recorded);
+            moments::keep_if_due(&self.folder, &reader, projected)?;
             Ok::<bool, ReadError>(true)
         })?;
         if projected.catalog.generation != generation {
@@ -66,8 +72,10 @@ impl Folds {
     /// Folds everything again from event 1.
     pub(super) fn fold_anew(&self, log: &Log) -> Result<(), ReadError> {
         let mut projected = Projected::default();
-        log.reader().each(1, |recorded| {
+        let reader = log.reader();
+        reader.each(1, |recorded| {
             projected.evolve(&recorded);
+            moments::keep_if_due(&self.folder, &reader, &projected)?;
             Ok::<bool, ReadError>(true)
         })?;
         *self.write() = State { projected, ..State::default() };

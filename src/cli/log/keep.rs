@@ -145,6 +145,9 @@ pub(super) fn from_backup(context: &Context, folder: &Path) -> Result<u8, Failur
     let head =
         restore(&console::path(folder), &path, log_keys, record, |done, of| line.say(&format!("{done} / {of}")))?;
     drop(line);
+    // What was made of another log there is of no use to this one.
+    let stale = dirs.data.join("projections");
+    crate::erasure::remove_files(&stale)?;
     let values = json!({ "events": head.size - 1, "head": hex(&head.head), "file": path });
     if context.global.json {
         output::result_json(&values);
