@@ -4,6 +4,7 @@
 
 mod actor;
 mod ask;
+mod at;
 mod audit;
 mod chat;
 mod client;
@@ -13,6 +14,7 @@ mod connect;
 mod console;
 mod credential;
 mod demo;
+mod diff;
 mod doctor;
 mod editor;
 mod executor;
@@ -171,6 +173,10 @@ enum Command {
     /// Replay the history and compare.
     #[command(subcommand)]
     Replay(replay::Replay),
+    /// Show how anything stood at a moment.
+    At(at::At),
+    /// Show what changed between two moments.
+    Diff(diff::Diff),
     /// Export audit lines.
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -202,6 +208,8 @@ impl Command {
             | Self::Turn(_)
             | Self::Executor(_)
             | Self::Log(_)
+            | Self::At(_)
+            | Self::Diff(_)
             | Self::Audit(_) => true,
             Self::Prefilter(prefilter) => prefilter.needs_instance(),
             Self::Config(config) => config.needs_instance(),
@@ -305,6 +313,8 @@ impl Context {
             Command::Executor(command) => executor::run(self, command),
             Command::Log(command) => log::run(self, command),
             Command::Replay(command) => replay::run(self, command),
+            Command::At(at) => at::run(self, at),
+            Command::Diff(diff) => diff::run(self, diff),
             Command::Audit(command) => audit::run(self, command),
             Command::Completions(command) => completions::run(self, command),
             Command::Man(command) => man::run(self, command),
