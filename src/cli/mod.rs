@@ -40,6 +40,7 @@ mod status;
 mod terminal;
 mod turn;
 mod undo;
+mod why;
 mod wire;
 
 use std::ffi::OsString;
@@ -177,6 +178,8 @@ enum Command {
     At(at::At),
     /// Show what changed between two moments.
     Diff(diff::Diff),
+    /// Go back from a thing to the sentence, the consent and the signature behind it.
+    Why(why::Why),
     /// Export audit lines.
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -210,6 +213,7 @@ impl Command {
             | Self::Log(_)
             | Self::At(_)
             | Self::Diff(_)
+            | Self::Why(_)
             | Self::Audit(_) => true,
             Self::Prefilter(prefilter) => prefilter.needs_instance(),
             Self::Config(config) => config.needs_instance(),
@@ -315,6 +319,7 @@ impl Context {
             Command::Replay(command) => replay::run(self, command),
             Command::At(at) => at::run(self, at),
             Command::Diff(diff) => diff::run(self, diff),
+            Command::Why(why) => why::run(self, why),
             Command::Audit(command) => audit::run(self, command),
             Command::Completions(command) => completions::run(self, command),
             Command::Man(command) => man::run(self, command),

@@ -5,4 +5,6 @@ pub mod between;
 pub mod configuration;
 pub mod state;
 pub mod structural;
+pub mod timeline;
 pub mod turns;
+pub mod why;
