@@ -66,6 +66,9 @@ struct Course {
     released: bool,
     /// A difference of it was reported.
     reported: bool,
+    /// Some of its events cannot be read, so nobody can say what may follow.
+    is_blind: bool,
+    has_ended: bool,
     last_seq: u64,
 }
 
@@ -98,6 +101,7 @@ impl<'r> Checker<'r> {
     fn take_of_turn(&mut self, id: TurnId, recorded: &Recorded) {
         let mut course = self.courses.remove(&id).unwrap_or_default();
         course.last_seq = recorded.seq;
+        course.has_ended |= recorded.kind == "turn_closed";
         match &recorded.body {
             Body::Known(event) => {
                 self.start(&mut course, event, recorded.flags);
@@ -111,12 +115,16 @@ impl<'r> Checker<'r> {
             Body::Unknown(_) => {
                 self.report.unknown += 1;
                 course.released = true;
+                course.is_blind = true;
+                course.expected.clear();
             }
-            Body::Erased if !course.released => {
+            Body::Erased => {
+                self.report.turns += u64::from(recorded.kind == "turn_opened");
+                self.report.not_decidable += u64::from(!course.released);
                 course.released = true;
-                self.report.not_decidable += 1;
+                course.is_blind = true;
+                course.expected.clear();
             }
-            Body::Erased => {}
         }
         self.courses.insert(id, course);
     }
@@ -167,7 +175,7 @@ impl<'r> Checker<'r> {
 
     /// A turn that cannot be decided again must still have its events in a possible order.
     fn hold_to_order(&mut self, id: TurnId, course: &mut Course, recorded: &Recorded, event: &Event) {
-        if course.reported || is_legal(course.turn.phase, event) {
+        if course.reported || course.is_blind || is_legal(course.turn.phase, event) {
             return;
         }
         course.reported = true;
@@ -207,7 +215,7 @@ impl<'r> Checker<'r> {
                     note: Some("the log lacks a decision that must follow".to_owned()),
                 });
             }
-            if course.turn.final_kind.is_none() {
+            if !course.has_ended {
                 self.report.open += 1;
             }
         }

@@ -227,6 +227,16 @@ impl Projection for Turns {
                 row.class = closed.class.as_ref().map_or(0, |class| self.kept(class));
                 row.pending_changes = 0;
             }
+            // What it said is gone; that it is over is not.
+            None if recorded.kind == "turn_closed" => {
+                self.waiting.remove(&id);
+                self.open.remove(&id);
+                row.closed_at = Some(recorded.time.0);
+                row.pending_changes = 0;
+            }
+            None if matches!(recorded.kind.as_str(), "dialog_answered" | "dialog_expired" | "dialog_withdrawn") => {
+                self.waiting.remove(&id);
+            }
             _ => {}
         }
         self.rows.insert(id, row);
