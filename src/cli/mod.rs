@@ -31,6 +31,7 @@ mod pair;
 mod plan;
 mod prefilter;
 mod progress;
+mod record_test;
 mod replay;
 mod schedule;
 mod serve;
@@ -180,6 +181,8 @@ enum Command {
     Diff(diff::Diff),
     /// Go back from a thing to the sentence, the consent and the signature behind it.
     Why(why::Why),
+    /// Write a turn down as a test that needs no model, no network and no secret.
+    RecordTest(record_test::RecordTest),
     /// Export audit lines.
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -214,6 +217,7 @@ impl Command {
             | Self::At(_)
             | Self::Diff(_)
             | Self::Why(_)
+            | Self::RecordTest(_)
             | Self::Audit(_) => true,
             Self::Prefilter(prefilter) => prefilter.needs_instance(),
             Self::Config(config) => config.needs_instance(),
@@ -320,6 +324,7 @@ impl Context {
             Command::At(at) => at::run(self, at),
             Command::Diff(diff) => diff::run(self, diff),
             Command::Why(why) => why::run(self, why),
+            Command::RecordTest(command) => record_test::run(self, command),
             Command::Audit(command) => audit::run(self, command),
             Command::Completions(command) => completions::run(self, command),
             Command::Man(command) => man::run(self, command),
