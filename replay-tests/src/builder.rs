@@ -392,7 +392,8 @@ impl History {
 
     /// The history as a file.
     pub fn text(&self) -> String {
-        self.recorded.iter().map(|recorded| format!("{}\n", metnos::export::history::line(recorded))).collect()
+        let line = |all: String, recorded| all + &metnos::export::history::line(recorded).to_string() + "\n";
+        self.recorded.iter().fold(String::new(), line)
     }
 
     pub(crate) fn now(&self) -> Micros {

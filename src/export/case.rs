@@ -84,7 +84,7 @@ pub fn of(reader: &Reader, rules: &Rules, id: TurnId) -> Result<Case, CaseError>
         decide_again(rules, id, &mut events)?;
     }
     number(&mut events);
-    finished(rules, events, &names, is_decidable, &opened)
+    finished(rules, &events, &names, is_decidable, &opened)
 }
 
 fn opening(recorded: &Recorded) -> Option<TurnOpened> {
@@ -220,7 +220,7 @@ fn number(events: &mut [Recorded]) {
 
 fn finished(
     rules: &Rules,
-    events: Vec<Recorded>,
+    events: &[Recorded],
     names: &[(String, String)],
     is_decidable: bool,
     opened: &TurnOpened,
@@ -229,7 +229,7 @@ fn finished(
     let mut projected = Projected::default();
     let mut text = String::new();
     let mut ended = String::new();
-    for recorded in &events {
+    for recorded in events {
         let line = history::line(recorded).to_string();
         if let Some((path, _)) = names.iter().find(|(path, _)| line.contains(path.as_str())) {
             return Err(CaseError::Named { path: path.clone(), seq: recorded.seq });
@@ -255,7 +255,8 @@ fn finished(
         let what = difference.recorded.as_ref().map_or("", |(kind, _)| kind).to_owned();
         return Err(CaseError::Otherwise { seq: difference.seq, what });
     }
-    let digests = projected.digests().iter().map(|(name, digest)| format!("{name} {digest}\n")).collect();
+    let line = |all: String, (name, digest): (&str, String)| all + name + " " + &digest + "\n";
+    let digests = projected.digests().into_iter().fold(String::new(), line);
     let sentence = replaced(&opened.text, names);
     Ok(Case { history: text, digests, events: events.len(), is_decidable, text: sentence, ended })
 }

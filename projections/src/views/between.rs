@@ -73,7 +73,7 @@ impl Found {
     }
 
     /// A list of names, told where it holds any.
-    fn names<P: Projection>(&mut self, key: &'static str, names: Vec<String>) {
+    fn names<P: Projection>(&mut self, key: &'static str, names: &[String]) {
         if !names.is_empty() {
             self.push::<P>(key, json!({ "count": names.len(), "names": names }));
         }
@@ -81,9 +81,9 @@ impl Found {
 
     fn executors(&mut self, before: &Catalog, after: &Catalog) {
         let came = after.executors.keys().filter(|name| !before.executors.contains_key(*name));
-        self.names::<Catalog>("executors_came", came.cloned().collect());
+        self.names::<Catalog>("executors_came", &came.cloned().collect::<Vec<_>>());
         let went = before.executors.keys().filter(|name| !after.executors.contains_key(*name));
-        self.names::<Catalog>("executors_went", went.cloned().collect());
+        self.names::<Catalog>("executors_went", &went.cloned().collect::<Vec<_>>());
         for (name, now) in &after.executors {
             let Some(was) = before.executors.get(name) else { continue };
             if was.current != now.current {
@@ -96,7 +96,7 @@ impl Found {
             }
         }
         let keys = after.keys.keys().filter(|key| !before.keys.contains_key(*key));
-        self.names::<Catalog>("keys_admitted", keys.cloned().collect());
+        self.names::<Catalog>("keys_admitted", &keys.cloned().collect::<Vec<_>>());
     }
 
     fn turns(&mut self, before: &Turns, after: &Turns) {
@@ -215,16 +215,18 @@ impl Found {
             state::text(&head, &Catalog::default(), then.mnestome, &Schedules::default())
         };
         let Some(difference) = state::difference(&text(before), &text(after)) else { return };
-        let ends = |pairs: &[(String, String)]| pairs.iter().map(|(src, dst)| format!("{src} → {dst}")).collect();
-        let learned = difference.learned.iter().map(|(src, dst, _)| format!("{src} → {dst}")).collect();
-        self.names::<Mnestome>("mnests_learned", learned);
+        let ends =
+            |pairs: &[(String, String)]| pairs.iter().map(|(src, dst)| format!("{src} → {dst}")).collect::<Vec<_>>();
+        let learned: Vec<_> =
+            difference.learned.iter().map(|(src, dst, _)| format!("{src} → {dst}")).collect::<Vec<_>>();
+        self.names::<Mnestome>("mnests_learned", &learned);
         let moved = |pairs: &[(String, String, f64, f64)]| {
-            pairs.iter().map(|(src, dst, was, now)| format!("{src} → {dst} ({was:.2} → {now:.2})")).collect()
+            pairs.iter().map(|(src, dst, was, now)| format!("{src} → {dst} ({was:.2} → {now:.2})")).collect::<Vec<_>>()
         };
-        self.names::<Mnestome>("mnests_stronger", moved(&difference.strengthened));
-        self.names::<Mnestome>("mnests_weaker", moved(&difference.faded));
-        self.names::<Mnestome>("mnests_forgotten", ends(&difference.forgotten));
-        self.names::<Mnestome>("wishes", ends(&difference.wished));
+        self.names::<Mnestome>("mnests_stronger", &moved(&difference.strengthened));
+        self.names::<Mnestome>("mnests_weaker", &moved(&difference.faded));
+        self.names::<Mnestome>("mnests_forgotten", &ends(&difference.forgotten));
+        self.names::<Mnestome>("wishes", &ends(&difference.wished));
     }
 
     fn channels(&mut self, before: &Channels, after: &Channels) {
@@ -251,7 +253,7 @@ impl Found {
 
     fn rest(&mut self, before: Standing<'_>, after: Standing<'_>) {
         let taken = after.states.taken.keys().filter(|name| !before.states.taken.contains_key(*name));
-        self.names::<States>("states", taken.cloned().collect());
+        self.names::<States>("states", &taken.cloned().collect::<Vec<_>>());
         if before.documents != after.documents {
             let count = after.documents.count().saturating_sub(before.documents.count());
             self.push::<Documents>("documents", json!({ "count": count }));
@@ -317,9 +319,13 @@ mod tests {
             seq += 1;
             world.take(&recorded(seq, 0, event));
         };
-        given.into_iter().for_each(|event| take(&mut world, event));
+        for event in given {
+            take(&mut world, event);
+        }
         let before = world.clone();
-        when.into_iter().for_each(|event| take(&mut world, event));
+        for event in when {
+            take(&mut world, event);
+        }
         let found = facts(before.standing(), world.standing());
         assert_eq!(found.iter().map(|fact| fact.key).collect::<Vec<_>>(), then, "{found:?}");
         found

@@ -37,7 +37,8 @@ fn below(key: &'static str, values: Value, detail: impl Into<String>) -> Told {
 pub fn told(recorded: &Recorded) -> Told {
     match &recorded.body {
         Body::Known(event) => {
-            let found = of_turn(event).or_else(|| of_model(event)).or_else(|| of_dialog(event));
+            let found = of_turn(event).or_else(|| of_step(event)).or_else(|| of_changes(event));
+            let found = found.or_else(|| of_model(event)).or_else(|| of_dialog(event));
             found.or_else(|| around(event)).unwrap_or_else(|| plain("other", json!({ "label": event.label() })))
         }
         Body::Unknown(_) => plain("unknown", json!({ "label": recorded.kind })),
@@ -77,6 +78,23 @@ fn of_turn(event: &Event) -> Option<Told> {
             let values = json!({ "engine": proposed.engine, "source": proposed.source, "steps": steps });
             below("plan_proposed", values, said.unwrap_or_default())
         }
+        Event::TurnSuspended(suspended) => {
+            below("turn_suspended", json!({ "kind": suspended.kind }), kept(&suspended.message))
+        }
+        Event::TurnResumed(resumed) => plain("turn_resumed", answered(resumed)),
+        Event::TurnCancelled(cancelled) => plain("turn_cancelled", json!({ "by": cancelled.by })),
+        Event::TurnClosed(closed) => {
+            below("turn_closed", json!({ "kind": closed.final_kind, "class": closed.class }), kept(&closed.message))
+        }
+        _ => return None,
+    };
+    Some(told)
+}
+
+/// What was proposed, judged, asked and called.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are told below")]
+fn of_step(event: &Event) -> Option<Told> {
+    let told = match event {
         Event::StepProposed(proposed) => {
             let values = json!({ "step": proposed.step, "tool": proposed.tool, "by_model": proposed.call.is_some() });
             below("step_proposed", values, short(kept(&proposed.args), LINE_MAX))
@@ -113,6 +131,15 @@ fn of_turn(event: &Event) -> Option<Told> {
         Event::InvocationSettled(settled) => {
             plain("invocation_settled", json!({ "outcome": settled.outcome, "by": settled.by }))
         }
+        _ => return None,
+    };
+    Some(told)
+}
+
+/// What was changed.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are told below")]
+fn of_changes(event: &Event) -> Option<Told> {
+    let told = match event {
         Event::EffectsPlanned(planned) => {
             let ops = planned.ops.value();
             let ops = ops.as_ref().and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
@@ -135,14 +162,6 @@ fn of_turn(event: &Event) -> Option<Told> {
             let many = |runs: &[(u32, u32)]| runs.iter().map(|(first, end)| end.saturating_sub(*first)).sum::<u32>();
             let (done, found) = (many(&committed.done), many(&committed.found_done));
             plain("effects_committed", json!({ "done": done, "found": found, "failed": committed.failed.len() }))
-        }
-        Event::TurnSuspended(suspended) => {
-            below("turn_suspended", json!({ "kind": suspended.kind }), kept(&suspended.message))
-        }
-        Event::TurnResumed(resumed) => plain("turn_resumed", answered(resumed)),
-        Event::TurnCancelled(cancelled) => plain("turn_cancelled", json!({ "by": cancelled.by })),
-        Event::TurnClosed(closed) => {
-            below("turn_closed", json!({ "kind": closed.final_kind, "class": closed.class }), kept(&closed.message))
         }
         _ => return None,
     };

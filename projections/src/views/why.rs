@@ -286,12 +286,11 @@ impl Account {
             Event::ConsentAsked(asked) if asked.step == wanted => {
                 let leave = self.leave.iter_mut().rev().find(|leave| leave.about == asked.about);
                 let asked_at = Some((asked.clone(), time.0));
-                match leave {
-                    Some(leave) => (leave.asked, leave.answer) = (asked_at, None),
-                    None => {
-                        let about = asked.about.clone();
-                        self.leave.push(Leave { about, verdict: None, asked: asked_at, answer: None });
-                    }
+                if let Some(leave) = leave {
+                    (leave.asked, leave.answer) = (asked_at, None);
+                } else {
+                    let about = asked.about.clone();
+                    self.leave.push(Leave { about, verdict: None, asked: asked_at, answer: None });
                 }
                 return;
             }
@@ -345,7 +344,6 @@ pub enum Link {
 }
 
 /// What led to an event, the nearest first; nothing for what began by itself.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the others are led to by what stands around them")]
 pub fn links(recorded: &Recorded) -> Vec<Link> {
     let mut found = Vec::new();
     let stream = |kinds: &'static [&'static str]| Link::Before(recorded.stream.clone(), kinds);
@@ -366,10 +364,11 @@ pub fn links(recorded: &Recorded) -> Vec<Link> {
         }
         Some(Event::ConsentAsked(_)) => found.push(stream(&["verdict_given"])),
         Some(Event::EffectCommitted(_) | Event::EffectsCommitted(_)) => found.push(stream(&["effects_planned"])),
-        Some(Event::EffectsPlanned(_)) => found.push(stream(&["consent_given", "verdict_given"])),
         Some(Event::VerdictGiven(_)) => found.push(stream(&["arguments_resolved", "invocation_finished"])),
         Some(Event::InvocationFinished(_)) => found.push(stream(&["invocation_started"])),
-        Some(Event::InvocationStarted(_)) => found.push(stream(&["consent_given", "verdict_given"])),
+        Some(Event::InvocationStarted(_) | Event::EffectsPlanned(_)) => {
+            found.push(stream(&["consent_given", "verdict_given"]));
+        }
         Some(Event::ArgumentsResolved(_)) => found.push(stream(&["step_proposed"])),
         Some(Event::StepProposed(_)) => found.push(stream(&["plan_proposed", "model_answered"])),
         Some(Event::ScheduleCreated(created)) => {

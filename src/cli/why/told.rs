@@ -101,14 +101,14 @@ pub(super) fn task(context: &Context, instance: &Instance, task: &Task) -> Strin
 }
 
 /// A chain of events, each led to by the one below it.
-pub(super) fn chain(context: &Context, instance: &Instance, links: &[Recorded]) -> String {
+pub(super) fn chain(context: &Context, instance: &Instance, events: &[Recorded]) -> String {
     let line = |recorded: &Recorded| {
         let when = output::moment(recorded.time.0, &instance.settings.zone);
         let (what, detail) = replay::told(context, instance, recorded);
-        let detail = detail.lines().take(3).map(|line| format!("\n          {line}")).collect::<String>();
+        let detail = detail.lines().take(3).fold(String::new(), |all, line| all + "\n          " + line);
         format!("{:>8}  {when}  {}  {what}{detail}", recorded.seq, recorded.actor)
     };
     let mut lines = vec![context.text(instance, "why.chain", &json!({}))];
-    lines.extend(links.iter().map(line));
+    lines.extend(events.iter().map(line));
     lines.join("\n")
 }
