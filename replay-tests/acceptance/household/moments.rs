@@ -114,6 +114,27 @@ fn a_file_leads_back_to_the_words_the_leave_and_the_signature() {
 }
 
 #[test]
+fn what_a_task_wrote_leads_back_to_the_task_and_to_who_made_it() {
+    let home = Home::new();
+    good(home.run(["--yes", "schedule", "add", "every day at 8 write \"x\" to s.txt"]));
+    good(home.run(["--yes", "schedule", "run-now", "1"]));
+    let found = home.run(["--json", "why", "s.txt"]).json();
+    let change = &found["changes"][0];
+    assert_eq!((&change["task"]["schedule"], &change["task"]["actor"]), (&"1".into(), &"owner".into()), "{found}");
+    assert!(change["task"]["sentence"].as_str().unwrap().contains("every day at 8"), "{found}");
+    assert_eq!(change["account"]["text"], "write \"x\" to s.txt");
+    let seq = change["touch"]["seq"].to_string();
+    let chain = home.run(["--json", "why", &seq]).json()["chain"].clone();
+    let kinds: Vec<&str> = chain.as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    let place =
+        |kind: &str| kinds.iter().position(|known| *known == kind).unwrap_or_else(|| panic!("{kind}: {kinds:?}"));
+    assert!(place("slot_claimed") < place("schedule_created"), "{kinds:?}");
+    assert_eq!(kinds.last(), Some(&"turn_opened"), "the turn that asked for the task: {kinds:?}");
+    let told = good(home.run(["--lang", "it", "why", "s.txt"]));
+    assert!(told.contains("attività   1, creata da owner"), "{told}");
+}
+
+#[test]
 fn an_event_leads_back_to_its_root_and_a_message_to_its_turn() {
     let home = lived_in();
     let last = events(&home).to_string();
