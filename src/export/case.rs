@@ -109,7 +109,7 @@ fn needed(reader: &Reader, id: TurnId, opened: &TurnOpened, turn: &[Recorded]) -
     };
     let mut events = Vec::new();
     reader.each(1, |recorded| {
-        // Whatever its dialogs say stands in streams of their own.
+        // What follows from its closing was written with it, in other streams.
         let is_own = recorded.turn == Some(id);
         if recorded.seq > last && !is_own {
             return Ok::<bool, ReadError>(recorded.seq <= last + 64);

@@ -1,9 +1,11 @@
 //! The record answers questions: how anything stood, what changed, why a thing is as it is; and one turn written down alone.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::home::{Home, Ran};
 use super::pty::Pty;
+use super::telegram::{HOST, Talk};
 
 /// A home in which a file was written, moved, and moved back.
 fn lived_in() -> Home {
@@ -272,4 +274,29 @@ fn a_replay_opens_no_socket_and_starts_no_process() {
     assert_eq!(code, None, "a daemon listens: {said}");
     let (code, said) = alone(&home, &["ask", "read the file b.txt"]);
     assert_eq!(code, None, "a call starts a process: {said}");
+}
+
+#[test]
+fn a_message_of_a_chat_leads_back_to_the_turn_that_said_it() {
+    let talk = Talk::begin();
+    let file = talk.home.file("a.txt", "fair weather\n");
+    let from = talk.api.count();
+    let sentence = format!("read the file {}", file.display());
+    talk.api.writes(HOST, &sentence);
+    let sent = talk.api.said(from, HOST, "fair weather");
+    // That it was sent is on record a moment after it is there.
+    let name = format!("telegram:{}", sent.id);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let found = loop {
+        let ran = talk.home.run(["--json", "why", &name]);
+        if ran.code == 0 {
+            break ran.json();
+        }
+        assert!(Instant::now() < deadline, "{} {}", ran.out, ran.err);
+    };
+    assert_eq!(found["turn"]["user_query"], sentence.as_str(), "{found}");
+    let kinds: Vec<&str> =
+        found["chain"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["turn_closed", "turn_opened", "update_received"]);
+    assert_eq!(talk.home.run(["why", "telegram:99999"]).code, 1);
 }
