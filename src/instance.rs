@@ -174,13 +174,7 @@ impl Instance {
         let settings = Settings::resolve(&dirs.config.join("metnos.toml"), flags, variables)?;
         let (keys, _) = Keys::open(&dirs.config.join("keys"))?;
         let credentials = Credentials::open(&dirs.config, &keys)?;
-        let log_keys = LogKeys {
-            blob_key: keys.derived("metnos blob key v1"),
-            redactor: credentials::redactor(&keys, &credentials),
-            fresh_id: random(),
-            signing: keys.for_checkpoints(),
-        };
-        let log = Log::open(&dirs.log(), log_keys, patience)?;
+        let log = Log::open(&dirs.log(), log_keys(&keys, &credentials), patience)?;
         let is_new = log.head().size == 0;
         refuse_foreign_key(&dirs, &keys, &log)?;
         let core = Core {
@@ -243,6 +237,13 @@ impl Instance {
     /// Where it stands how far the audit files are.
     fn audit_checkpoint(&self) -> PathBuf {
         self.dirs.data.join("projections/audit.json")
+    }
+
+    /// Folds everything again from event 1, and follows it into the audit files anew: after an erasure nothing that was made
+    /// before is believed.
+    pub fn fold_anew(&self) -> Result<(), ReadError> {
+        *self.core.audit.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.folds.fold_anew(&self.log)
     }
 
     /// Folds what was appended since the last time.
@@ -492,6 +493,16 @@ impl Instance {
     /// Refuses new work on a disk that is nearly full.
     pub fn refuse_full_disk(&self) -> Result<(), InstanceError> {
         refuse_full_disk(&self.dirs)
+    }
+}
+
+/// What a log of these keys is opened with.
+pub fn log_keys(keys: &Keys, credentials: &Credentials) -> LogKeys {
+    LogKeys {
+        blob_key: keys.derived("metnos blob key v1"),
+        redactor: credentials::redactor(keys, credentials),
+        fresh_id: random(),
+        signing: keys.for_checkpoints(),
     }
 }
 

@@ -13,6 +13,7 @@ pub mod config;
 pub mod conversation;
 pub mod effects;
 pub mod engine;
+pub mod erasure;
 pub mod export;
 pub mod faults;
 pub mod gateway;

@@ -12,6 +12,7 @@ use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use metnos_log::BlobHash;
 pub use metnos_log::hex;
+use metnos_log::note::Checkpoint;
 use zeroize::Zeroizing;
 
 /// Why a key cannot be used.
@@ -100,6 +101,11 @@ impl Keys {
     /// Signs bytes for one purpose; for another one the signature is none.
     pub fn sign_for(&self, purpose: &str, bytes: &[u8]) -> [u8; 64] {
         self.signing.sign(&digest_for(purpose, bytes)).to_bytes()
+    }
+
+    /// The signed note of what the log was at a size.
+    pub fn sign_checkpoint(&self, checkpoint: &Checkpoint) -> String {
+        checkpoint.signed(&self.signing)
     }
 
     /// Whether this key signed these bytes for that purpose.

@@ -36,7 +36,8 @@ pub fn advance(head: &[u8; 32], leaf: &[u8; 32]) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-fn parent(left: &[u8; 32], right: &[u8; 32]) -> [u8; 32] {
+/// A node of the range over its two halves.
+pub(crate) fn parent(left: &[u8; 32], right: &[u8; 32]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_from_context_key(&NODE);
     hasher.update(left).update(right);
     *hasher.finalize().as_bytes()

@@ -11,6 +11,7 @@ pub mod event;
 pub mod id;
 pub mod kept;
 pub mod note;
+pub mod proof;
 pub mod redact;
 pub mod segment;
 pub mod store;

@@ -64,11 +64,10 @@ struct Course {
     expected: VecDeque<Event>,
     /// Compared no more: it differed, or cannot be decided.
     released: bool,
-    /// A difference of it was reported.
+    /// A difference of it was reported, or nothing can be said of it.
     reported: bool,
-    /// Some of its events cannot be read, so nobody can say what may follow.
-    is_blind: bool,
-    has_ended: bool,
+    /// It ended, and how was erased.
+    is_over: bool,
     last_seq: u64,
 }
 
@@ -101,8 +100,13 @@ impl<'r> Checker<'r> {
     fn take_of_turn(&mut self, id: TurnId, recorded: &Recorded) {
         let mut course = self.courses.remove(&id).unwrap_or_default();
         course.last_seq = recorded.seq;
-        course.has_ended |= recorded.kind == "turn_closed";
         match &recorded.body {
+            // A long text that was erased or has expired.
+            Body::Known(event) if !event.is_whole() => {
+                self.start(&mut course, event, recorded.flags);
+                self.release(&mut course);
+                course.turn.apply(id, recorded.time, event);
+            }
             Body::Known(event) => {
                 self.start(&mut course, event, recorded.flags);
                 if course.released {
@@ -115,18 +119,27 @@ impl<'r> Checker<'r> {
             Body::Unknown(_) => {
                 self.report.unknown += 1;
                 course.released = true;
-                course.is_blind = true;
-                course.expected.clear();
             }
             Body::Erased => {
-                self.report.turns += u64::from(recorded.kind == "turn_opened");
-                self.report.not_decidable += u64::from(!course.released);
-                course.released = true;
-                course.is_blind = true;
-                course.expected.clear();
+                if recorded.kind == "turn_opened" {
+                    self.report.turns += 1;
+                }
+                self.release(&mut course);
+                // The order of what is left says nothing any more.
+                course.reported = true;
+                course.is_over |= recorded.kind == "turn_closed";
             }
         }
         self.courses.insert(id, course);
+    }
+
+    /// Compares a turn no more, for something that it was decided by is gone.
+    fn release(&mut self, course: &mut Course) {
+        if !course.released {
+            course.released = true;
+            self.report.not_decidable += 1;
+        }
+        course.expected.clear();
     }
 
     /// Looks at whether a turn can be decided by these rules at all.
@@ -175,7 +188,7 @@ impl<'r> Checker<'r> {
 
     /// A turn that cannot be decided again must still have its events in a possible order.
     fn hold_to_order(&mut self, id: TurnId, course: &mut Course, recorded: &Recorded, event: &Event) {
-        if course.reported || course.is_blind || is_legal(course.turn.phase, event) {
+        if course.reported || is_legal(course.turn.phase, event) {
             return;
         }
         course.reported = true;
@@ -215,7 +228,7 @@ impl<'r> Checker<'r> {
                     note: Some("the log lacks a decision that must follow".to_owned()),
                 });
             }
-            if !course.has_ended {
+            if course.turn.final_kind.is_none() && !course.is_over {
                 self.report.open += 1;
             }
         }

@@ -12,6 +12,8 @@
 mod about;
 #[path = "household/acts.rs"]
 mod acts;
+#[path = "household/audit.rs"]
+mod audit;
 #[path = "household/bad_input.rs"]
 mod bad_input;
 #[path = "household/bot_api.rs"]
@@ -26,6 +28,8 @@ mod conversation_kills;
 mod daemon;
 #[path = "household/dialogs.rs"]
 mod dialogs;
+#[path = "household/erasing.rs"]
+mod erasing;
 #[path = "household/formats.rs"]
 mod formats;
 #[path = "household/guests.rs"]

@@ -92,7 +92,8 @@ fn read(instance: &Instance, text: &str) -> Result<Until, Failure> {
     }
     let zone = TimeZone::get(&instance.settings.zone).unwrap_or(TimeZone::UTC);
     let time = time(text, &zone);
-    time.map(Until::Time).ok_or_else(|| Failure::usage(("error.no_moment", json!({ "text": text })), by("next.moment")))
+    time.map(Until::Time)
+        .ok_or_else(|| Failure::usage(("error.no_such_moment", json!({ "text": text })), by("next.moment")))
 }
 
 /// A time with a zone, a local day (its end), or a local day and hour, in µs.

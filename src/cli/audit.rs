@@ -1,42 +1,230 @@
-//! `metnos audit`: exported lines, the same bytes for the same log.
+//! `metnos audit`: what happened, for others to keep, to read in their own tools, and to check without this home.
 
-use clap::Subcommand;
-use metnos_projections::views::audit::Line;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use metnos_projections::messages::Messages;
+use metnos_projections::views::audit::selection::Selection;
+use metnos_projections::views::audit::{Kind, verify};
 use serde_json::json;
 
 use super::output::by;
-use super::{Context, Failure, output};
+use super::{Context, Failure, actor, audit_correct, console, output};
 use crate::export::audit;
+use crate::export::audit_file::{FileError, Fresh};
+use crate::export::audit_lines::{self, Format};
+use crate::instance::Instance;
 
-/// Export audit lines.
+/// Export audit lines, check an export, correct a line.
 #[derive(Subcommand, Debug)]
 pub(super) enum Audit {
-    /// Write the files below the workspace; with --json print every line instead.
-    Export {
-        /// Only this kind: executors or turns.
-        #[arg(long)]
-        kind: Option<String>,
+    /// Print the lines that the options choose; without any option write the files below the workspace.
+    #[command(after_help = "A day is a whole day in the configured zone. CSV: texts that a spreadsheet would run as \
+                            formulas begin with an apostrophe. otel: spans carry no content.")]
+    Export(Box<Export>),
+    /// Check a file of audit export --proof, with nothing but its bytes and a public key.
+    Verify {
+        /// The file.
+        file: PathBuf,
+        /// The log's public key: 64 hexadecimal digits, or a file with them such as config/keys/instance.pub.
+        #[arg(long, value_name = "KEY")]
+        key: String,
+    },
+    /// Add a correction to a line; the line stays as it is.
+    Rectify {
+        /// The number that the line has as its seq.
+        line: u64,
+        /// What is to be read with it.
+        #[arg(long, value_name = "TEXT")]
+        note: String,
     },
 }
 
+/// Which lines, and how.
+#[derive(Args, Debug)]
+pub(super) struct Export {
+    /// Only what ended on this day or later, or at this time, as 2026-11-21 or 2026-11-21T18:00:00+01:00.
+    #[arg(long, value_name = "DAY|TIME")]
+    since: Option<String>,
+    /// Only what ended on this day or before it, or until this time.
+    #[arg(long, value_name = "DAY|TIME")]
+    until: Option<String>,
+    /// Only this kind: executors, turns or corrections.
+    #[arg(long)]
+    kind: Option<String>,
+    /// Only what was done for this person: an id or a name.
+    #[arg(long, value_name = "WHO")]
+    actor: Option<String>,
+    /// Only the calls of this executor.
+    #[arg(long, value_name = "NAME")]
+    executor: Option<String>,
+    /// Only this turn.
+    #[arg(long, value_name = "ID")]
+    turn: Option<String>,
+    /// How the lines are written.
+    #[arg(long, value_enum)]
+    format: Option<Written>,
+    /// Write them to this file, whole or not at all; an earlier export is replaced, nothing else is.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Add what proves that the lines are in the log, for audit verify.
+    #[arg(long)]
+    proof: bool,
+    /// With --proof and a choice: show requests that quote earlier ones too, which are otherwise withheld.
+    #[arg(long, requires = "proof")]
+    quotes: bool,
+}
+
+/// How lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lowercase")]
+pub(super) enum Written {
+    /// JSON lines.
+    Jsonl,
+    /// A table, RFC 4180.
+    Csv,
+    /// CloudEvents 1.0, one a line.
+    CloudEvents,
+    /// OpenTelemetry spans, one a line.
+    Otel,
+}
+
+impl Audit {
+    /// Whether it is about what an instance holds.
+    pub(super) fn needs_instance(&self) -> bool {
+        !matches!(self, Self::Verify { .. })
+    }
+}
+
 pub(super) fn run(context: &Context, command: &Audit) -> Result<u8, Failure> {
-    let Audit::Export { kind } = command;
-    let instance = context.instance()?;
-    if let Some(kind) = kind.as_deref().filter(|kind| !matches!(*kind, "executors" | "turns")) {
-        return Err(Failure::usage(("error.no_audit_kind", json!({ "kind": kind })), by("next.audit_kinds")));
-    }
-    if context.global.json {
-        let print = |line: &Line| {
-            if kind.as_deref().is_none_or(|kind| kind == line.kind) {
-                output::json_text(&line.text);
+    match command {
+        Audit::Export(export) => {
+            let instance = context.instance()?;
+            if export.is_plain() && !context.global.json {
+                return files(context, &instance);
             }
-            Ok::<(), Failure>(())
-        };
-        audit::each_line(&instance.log.reader(), print)?;
-        return Ok(0);
+            lines(context, &instance, export)
+        }
+        Audit::Verify { file, key } => check(context, file, key),
+        Audit::Rectify { line, note } => audit_correct::run(context, *line, note),
     }
+}
+
+/// The files below the workspace.
+fn files(context: &Context, instance: &Instance) -> Result<u8, Failure> {
     let folder = instance.dirs.workspace.join(".audit");
     let count = audit::write(&instance.log, &folder)?;
-    output::result(&context.text(&instance, "audit.exported", &json!({ "count": count, "folder": folder })));
+    output::result(&context.text(instance, "audit.exported", &json!({ "count": count, "folder": folder })));
     Ok(0)
+}
+
+impl Export {
+    fn is_plain(&self) -> bool {
+        let Self { since, until, kind, actor, executor, turn, format, out, proof, quotes: _ } = self;
+        let texts = [since, until, kind, actor, executor, turn];
+        texts.iter().all(|text| text.is_none()) && format.is_none() && out.is_none() && !proof
+    }
+
+    fn format(&self) -> Result<Format, Failure> {
+        match (self.proof, self.format.unwrap_or(Written::Jsonl)) {
+            (true, Written::Jsonl) => Ok(Format::Proof { quotes: self.quotes }),
+            (true, _) => Err(Failure::usage(by("error.proof_format"), by("next.proof_format"))),
+            (false, Written::Jsonl) => Ok(Format::Jsonl),
+            (false, Written::Csv) => Ok(Format::Csv),
+            (false, Written::CloudEvents) => Ok(Format::CloudEvents),
+            (false, Written::Otel) => Ok(Format::Otel),
+        }
+    }
+
+    fn selection(&self, instance: &Instance) -> Result<Selection, Failure> {
+        let no_kind =
+            |kind: &str| Failure::usage(("error.no_audit_kind", json!({ "kind": kind })), by("next.audit_kinds"));
+        let zone = &instance.settings.zone;
+        let bounds = |text: &Option<String>| text.as_ref().map(|text| bounds(text, zone)).transpose();
+        let turn = self.turn.as_ref().map(|turn| super::turn::events(instance, turn)).transpose()?;
+        let kind = |kind: &String| Kind::parse(kind).ok_or_else(|| no_kind(kind));
+        Ok(Selection {
+            kind: self.kind.as_ref().map(kind).transpose()?,
+            since: bounds(&self.since)?.map(|(first, _)| first),
+            before: bounds(&self.until)?.map(|(_, end)| end),
+            actor: self.actor.as_ref().map(|who| actor::known(instance, who)).transpose()?,
+            executor: self.executor.clone(),
+            turn: turn.map(|(id, _)| id.to_string()),
+        })
+    }
+}
+
+/// What a day or a time means: its first microsecond, and the first one behind it.
+fn bounds(text: &str, zone: &str) -> Result<(i64, i64), Failure> {
+    let read = || {
+        // A day alone; a time without a zone would be read as one.
+        if text.len() > "2026-11-21".len() {
+            let time = text.parse::<jiff::Timestamp>().ok()?.as_microsecond();
+            return Some((time, time.checked_add(1)?));
+        }
+        let (day, zone) = (text.parse::<jiff::civil::Date>().ok()?, jiff::tz::TimeZone::get(zone).ok()?);
+        let start = |day: jiff::civil::Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp().as_microsecond());
+        Some((start(day)?, start(day.tomorrow().ok()?)?))
+    };
+    read().ok_or_else(|| Failure::usage(("error.no_moment", json!({ "text": text })), by("next.moments")))
+}
+
+fn lines(context: &Context, instance: &Instance, export: &Export) -> Result<u8, Failure> {
+    let (format, selection) = (export.format()?, export.selection(instance)?);
+    // At `--at`, the log as it was; what is appended while this runs is no part of it.
+    let as_of = (&instance.log, &instance.keys, instance.projected().position);
+    let Some(out) = &export.out else {
+        let is_json = format != Format::Csv;
+        audit_lines::export(as_of, format, &selection, &mut |text: &str| {
+            output::exported(text, is_json);
+            Ok::<(), Failure>(())
+        })?;
+        return Ok(0);
+    };
+    let path = console::path(out);
+    let mut file = Fresh::create(&path)?;
+    let count = audit_lines::export(as_of, format, &selection, &mut |text: &str| Ok::<(), Failure>(file.put(text)?))?;
+    file.finish()?;
+    actor::done(context, instance, "audit.written", &json!({ "count": count, "file": path }));
+    Ok(0)
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Foreign { path } => {
+                Self::refused(("error.not_ours", json!({ "file": path })), by("next.other_file"))
+            }
+            FileError::Io { path, source } => {
+                let values = json!({ "file": path, "reason": source.to_string() });
+                Self::failed(("error.file_unwritten", values), by("next.other_file"))
+            }
+        }
+    }
+}
+
+/// Checks a file. Neither the home nor its log is looked at.
+fn check(context: &Context, file: &Path, key: &str) -> Result<u8, Failure> {
+    let unreadable = |file: &Path, error: &std::io::Error| {
+        let values = json!({ "file": file, "reason": error.to_string() });
+        Failure::refused(("error.file_unreadable", values), by("next.proof_file"))
+    };
+    let in_file = || std::fs::read_to_string(key).ok().as_deref().and_then(verify::key);
+    let key = verify::key(key).or_else(in_file);
+    let key = key.ok_or_else(|| Failure::refused(by("error.no_public_key"), by("next.public_key")))?;
+    let opened = std::fs::File::open(file).map_err(|error| unreadable(file, &error))?;
+    let verified = verify::verified(&mut std::io::BufReader::new(opened), key);
+    match verified.map_err(|error| unreadable(file, &error))? {
+        Err(refusal) => Err(Failure::refused(refusal.said(), by("next.proof_file"))),
+        Ok(proved) if context.global.json => {
+            let mut said = proved.said();
+            said["ok"] = true.into();
+            output::result_json(&said);
+            Ok(0)
+        }
+        Ok(proved) => {
+            output::result(&Messages::embedded().say(context.spoken(), "proof.proved", proved.said()));
+            Ok(0)
+        }
+    }
 }

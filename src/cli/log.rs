@@ -1,5 +1,9 @@
 //! `metnos log`: the record itself.
 
+mod erase;
+mod keep;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -8,7 +12,7 @@ use metnos_log::envelope::Body;
 use serde_json::{Value, json};
 
 use super::output::by;
-use super::{Context, Failure, console, output};
+use super::{Context, Failure, console, output, progress};
 pub(super) use crate::export::history::line as as_json;
 use crate::instance::Instance;
 use crate::signing::hex;
@@ -36,17 +40,67 @@ pub(super) enum Log {
     Verify,
     /// The whole history as JSON lines, readable without this home; input of replay check --history.
     Export,
+    /// Print a signed note of what the log is now.
+    Checkpoint,
+    /// Write such a note to a file that is kept elsewhere: what it covers cannot be changed unseen.
+    Anchor {
+        /// The file, which must be new.
+        file: PathBuf,
+    },
+    /// Copy the log to a folder of plain files, or what is new since the last time. It goes on meanwhile.
+    Backup {
+        /// The folder; data/backups/own of this home without it.
+        folder: Option<PathBuf>,
+    },
+    /// Make the log of a home that has none of a backup.
+    Restore {
+        /// The backup's folder.
+        folder: PathBuf,
+    },
+    /// Copy the log into a fresh file, without what nothing needs any more.
+    Compact,
+    /// Take what someone wrote or what came back out of the record, for ever.
+    Erase(erase::Erase),
+}
+
+impl Log {
+    /// Whether it is about a log that is there.
+    pub(super) fn needs_instance(&self) -> bool {
+        !matches!(self, Self::Restore { .. })
+    }
 }
 
 pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {
+    match command {
+        Log::Restore { folder } => return keep::from_backup(context, folder),
+        Log::Erase(command) => return erase::run(context, command),
+        Log::Anchor { file } => return keep::anchor(context, file),
+        Log::Export
+        | Log::Status
+        | Log::Tail { .. }
+        | Log::Show { .. }
+        | Log::Verify
+        | Log::Checkpoint
+        | Log::Backup { .. }
+        | Log::Compact => {}
+    }
     let instance = context.unfolded()?;
     match command {
+        Log::Checkpoint => keep::checkpoint(context, &instance),
+        Log::Backup { folder } => keep::backup(context, &instance, folder.as_ref()),
+        Log::Compact => keep::compact(context, &instance),
         Log::Export => export(&instance),
         Log::Status => status(context, &instance),
         Log::Tail { count, follow } => tail(context, &instance, *count, *follow),
         Log::Show { seq } => show(context, &instance, *seq),
         Log::Verify => verify(context, &instance),
+        Log::Restore { .. } | Log::Erase(_) | Log::Anchor { .. } => unreachable!("they were carried out above"),
     }
+}
+
+/// How far something is.
+fn shown(context: &Context, instance: &Instance, done: u64, of: u64) -> String {
+    context.text(instance, "log.progress", &json!({ "done": done, "of": of }))
 }
 
 fn status(context: &Context, instance: &Instance) -> Result<u8, Failure> {
@@ -147,7 +201,10 @@ fn show(context: &Context, instance: &Instance, seq: u64) -> Result<u8, Failure>
 }
 
 fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
-    match instance.log.reader().verify(|done, total| tracing::info!(done, total, "verified")) {
+    let line = progress::line(context);
+    let verified = instance.log.reader().verify(|done, of| line.say(&shown(context, instance, done, of)));
+    drop(line);
+    match verified {
         Ok(verified) => {
             if context.global.json {
                 output::result_json(&json!({

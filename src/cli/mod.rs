@@ -6,6 +6,7 @@ mod actor;
 mod ask;
 mod at;
 mod audit;
+mod audit_correct;
 mod chat;
 mod client;
 mod completions;
@@ -183,7 +184,7 @@ enum Command {
     Why(why::Why),
     /// Write a turn down as a test that needs no model, no network and no secret.
     RecordTest(record_test::RecordTest),
-    /// Export audit lines.
+    /// Export audit lines, check an export, correct a line.
     #[command(subcommand)]
     Audit(audit::Audit),
     /// Print the script that completes commands in a shell.
@@ -212,13 +213,13 @@ impl Command {
             | Self::Schedule(_)
             | Self::Inbox(_)
             | Self::Turn(_)
-            | Self::Executor(_)
-            | Self::Log(_)
             | Self::At(_)
             | Self::Diff(_)
             | Self::Why(_)
             | Self::RecordTest(_)
-            | Self::Audit(_) => true,
+            | Self::Executor(_) => true,
+            Self::Log(log) => log.needs_instance(),
+            Self::Audit(audit) => audit.needs_instance(),
             Self::Prefilter(prefilter) => prefilter.needs_instance(),
             Self::Config(config) => config.needs_instance(),
             Self::Replay(replay) => replay.needs_instance(),
@@ -408,6 +409,7 @@ impl Context {
         self.refuse_past()?;
         let instance = self.opened(flags)?;
         instance.refuse_full_disk()?;
+        crate::erasure::resume(&instance)?;
         if self.served.is_none() {
             self.lay_out(&instance)?;
         }

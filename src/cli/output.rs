@@ -114,17 +114,7 @@ impl Failure {
 
     /// An error with its causes.
     fn of(error: &dyn Error, hint: Option<Said>) -> Self {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if !message.contains(&text) {
-                message.push_str(": ");
-                message.push_str(&text);
-            }
-            cause = error.source();
-        }
-        Self { code: 2, message: message.into(), hint, is_served: false }
+        Self { code: 2, message: causes(error).into(), hint, is_served: false }
     }
 
     /// What to do next, in one language.
@@ -230,6 +220,21 @@ impl From<InstallError> for Failure {
     }
 }
 
+/// An error with what led to it, in one line.
+pub(super) fn causes(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !message.contains(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        cause = error.source();
+    }
+    message
+}
+
 /// A result for people.
 pub(super) fn result(text: &str) {
     write_line(text);
@@ -273,6 +278,15 @@ pub(super) fn content(text: &str) {
         answer(text, Lines::Text);
     } else {
         write_bytes(text);
+    }
+}
+
+/// Whole lines of an export: piped with every byte as it is, at a terminal without anything that it would obey.
+pub(super) fn exported(text: &str, is_json: bool) {
+    match (console::current().is_terminal(Stream::Out), is_json) {
+        (false, _) => write_bytes(text),
+        (true, true) => json_text(text),
+        (true, false) => write_line(text.trim_end_matches("\r\n")),
     }
 }
 

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use metnos_projections::visible;
 
-use super::console::{Console, Stream};
-use super::{fit, output};
+use super::console::{self, Console, Stream};
+use super::{Context, fit, output};
 
 /// A turn that ends sooner needs no line.
 const AFTER: Duration = Duration::from_millis(500);
@@ -93,6 +93,25 @@ impl ProgressLine {
         let mut state = self.shared.lock();
         state.held = false;
         state.since = Instant::now();
+    }
+}
+
+/// The line of a command that may take long; none where nobody looks at it.
+pub(super) struct Line(Option<ProgressLine>);
+
+/// A line for a command, where it shows progress at all.
+pub(super) fn line(context: &Context) -> Line {
+    let console = console::current();
+    let shows = !context.global.quiet && !context.global.json && console.is_terminal(Stream::Err);
+    Line(shows.then(|| ProgressLine::start(console)))
+}
+
+impl Line {
+    /// What it says from now on.
+    pub(super) fn say(&self, text: &str) {
+        if let Some(line) = &self.0 {
+            line.say(text.to_owned());
+        }
     }
 }
 

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use metnos_log::Log;
 use metnos_log::store::ReadError;
-use metnos_log::{Log, Reader};
-use metnos_projections::views::audit::{Audit, Line};
+use metnos_projections::views::audit::{Audit, VERSION};
 use serde::{Deserialize, Serialize};
 
 use crate::signing::write_private;
@@ -30,15 +30,6 @@ pub enum ExportError {
         #[source]
         source: io::Error,
     },
-}
-
-/// Hands every line of the log over, in order.
-pub fn each_line<E: From<ReadError>>(reader: &Reader, mut line: impl FnMut(&Line) -> Result<(), E>) -> Result<(), E> {
-    let mut audit = Audit::default();
-    reader.each(1, |recorded| {
-        audit.take(&recorded).map_or(Ok(()), |made| line(&made))?;
-        Ok::<bool, E>(true)
-    })
 }
 
 /// Writes every audit file anew; returns how many lines there are.
@@ -83,6 +74,9 @@ pub struct Follower {
 /// What a follower knows; a file saves it the whole log the next time.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct State {
+    /// The shape of the lines that the files hold.
+    #[serde(default)]
+    version: u32,
     audit: Audit,
     /// The last event that the files tell of, and the chain's head there.
     position: u64,
@@ -96,7 +90,7 @@ impl Follower {
     /// A follower as [`Self::save`] left it; one that begins anew where there is none.
     pub fn load(path: &Path) -> Self {
         let state = std::fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
-        Self { state: state.unwrap_or_default(), is_checked: false }
+        Self { state: state.filter(|state: &State| state.version == VERSION).unwrap_or_default(), is_checked: false }
     }
 
     /// Keeps what it knows in a file.
@@ -116,7 +110,7 @@ impl Follower {
             *self = Self { state, is_checked: true };
             return Ok(());
         }
-        let mut state = State::default();
+        let mut state = State { version: VERSION, ..State::default() };
         if state.follow(log, folder, true)? {
             *self = Self { state, is_checked: true };
         }
@@ -140,10 +134,16 @@ impl State {
             if recorded.seq > head.size {
                 return Ok::<bool, ExportError>(false);
             }
+            // Lines that were written say more than the log does now.
+            if !anew && recorded.kind == "erased" {
+                is_as_left = false;
+                return Ok(false);
+            }
             if let Some(line) = self.audit.take(&recorded) {
-                waiting_bytes += line.text.len() + 1;
-                let text = waiting.entry((line.kind.to_owned(), line.day)).or_default();
-                text.push_str(&line.text);
+                let made = line.text();
+                waiting_bytes += made.len() + 1;
+                let text = waiting.entry((line.kind.name().to_owned(), line.day())).or_default();
+                text.push_str(&made);
                 text.push('\n');
                 self.lines += 1;
             }
@@ -211,7 +211,11 @@ fn append(path: &Path, text: &str, begins: bool) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use metnos_log::{Micros, TurnId};
+    use std::collections::BTreeSet;
+
+    use metnos_log::event::instance::Erased;
+    use metnos_log::store::{Erasure, Tombstone};
+    use metnos_log::{Draft, EventId, Micros, TurnId};
     use metnos_projections::machines::turn::command::Command;
     use metnos_projections::machines::turn::{Context, Turn, decide};
 
@@ -273,5 +277,45 @@ mod tests {
         same("a file that is gone");
         std::fs::remove_dir_all(&kept).unwrap();
         same("all of them gone");
+    }
+
+    #[test]
+    fn what_is_erased_is_gone_from_files_that_were_written() {
+        let place = tempfile::tempdir().unwrap();
+        let variables = Variables { user_home: Some(place.path().to_owned()), ..Variables::default() };
+        let home = place.path().join("instance");
+        let instance = Instance::open(Some(&home), &Flags::default(), &variables, std::time::Duration::ZERO).unwrap();
+        let (kept, whole) = (place.path().join("kept"), place.path().join("whole"));
+        let mut follower = Follower::default();
+        turn(&instance, 20_000);
+        turn(&instance, 20_001);
+        follower.follow(&instance.log, &kept).unwrap();
+        assert!(tree(&kept).values().all(|text| text.contains("qwertz") && !text.contains("erased")));
+        let mut turns = BTreeSet::new();
+        let each = instance.log.reader().each(1, |recorded| {
+            turns.extend(recorded.turn.map(|_| recorded.seq));
+            Ok::<bool, ReadError>(true)
+        });
+        each.unwrap();
+        let (reason, by) = ("asked for".to_owned(), "owner".to_owned());
+        let (selector, of, blobs) = ("event".to_owned(), String::new(), Vec::new());
+        let seqs = turns.iter().map(|seq| (*seq, *seq)).collect();
+        let event = Erased { selector, of, seqs, blobs, reason: reason.clone(), by: by.clone() }.into();
+        let record = Draft {
+            id: EventId(random()),
+            time: Micros(7),
+            stream: "instance".to_owned(),
+            actor: by.clone(),
+            turn: None,
+            cause: None,
+            event,
+            blobs: Vec::new(),
+        };
+        let tombstone = Tombstone { reason, by, at: 7 };
+        instance.log.erase(Erasure { seqs: turns, blobs: BTreeSet::new(), tombstone, record }).unwrap();
+        follower.follow(&instance.log, &kept).unwrap();
+        write(&instance.log, &whole).unwrap();
+        assert_eq!(tree(&kept), tree(&whole));
+        assert!(tree(&kept).values().all(|text| !text.contains("qwertz") && text.contains("\"erased\":true")));
     }
 }

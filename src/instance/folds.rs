@@ -63,6 +63,17 @@ impl Folds {
         Ok(())
     }
 
+    /// Folds everything again from event 1.
+    pub(super) fn fold_anew(&self, log: &Log) -> Result<(), ReadError> {
+        let mut projected = Projected::default();
+        log.reader().each(1, |recorded| {
+            projected.evolve(&recorded);
+            Ok::<bool, ReadError>(true)
+        })?;
+        *self.write() = State { projected, ..State::default() };
+        Ok(())
+    }
+
     /// Writes the checkpoints, unless fewer than `least` events came since the last time, or some are not folded yet; whether it did.
     pub(super) fn save(&self, log: &Log, folder: &Path, least: u64) -> std::io::Result<bool> {
         let saved = self.read().saved;

@@ -13,6 +13,7 @@ use super::actor::{
     ActorAdded, AddressBound, AddressRevoked, AutonomySet, FolderClosed, FolderOpened, LanguageSet, PairingIssued,
     PairingRevoked,
 };
+use super::audit::Rectified;
 use super::dialog::{Choice, DialogAnswered, DialogExpired, DialogOpened, DialogWithdrawn};
 use super::executor::{
     Artefact, BirthTestsRun, CaseVerdict, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged,
@@ -51,6 +52,7 @@ pub(super) fn examples() -> Vec<Event> {
         schedules::examples(),
         models(),
         mended(),
+        vec![rectified()],
     ];
     kinds.into_iter().flatten().collect()
 }
@@ -93,6 +95,11 @@ fn states() -> Vec<Event> {
         bytes: 4096,
     };
     vec![taken.into()]
+}
+
+fn rectified() -> Event {
+    let (turn, note) = (Some(text("01ARZ3NDEKTSV4RRFFQ69G5FAV")), Kept::text("the folder was the old one"));
+    Rectified { line: 812, turn, note, by: text("owner") }.into()
 }
 
 fn mnestome() -> Vec<Event> {

@@ -4,9 +4,11 @@
 //! anything else is a new schema with an upcaster. What a payload means is said at its type.
 
 pub mod actor;
+pub mod audit;
 mod blobs;
 pub mod channel;
 pub mod dialog;
+mod erasable;
 #[cfg(test)]
 mod examples;
 pub mod executor;
@@ -64,6 +66,7 @@ pub enum DecodeError {
 /// A payload that holds no large field.
 trait Keeps {
     fn kept(&mut self) -> Vec<&mut Kept>;
+    fn is_whole(&self) -> bool;
 }
 
 macro_rules! events {
@@ -78,6 +81,10 @@ macro_rules! events {
             impl Keeps for $payload {
                 fn kept(&mut self) -> Vec<&mut Kept> {
                     vec![$($(&mut self.$field),+)?]
+                }
+
+                fn is_whole(&self) -> bool {
+                    true $($(&& self.$field.wanted().is_none())+)?
                 }
             }
 
@@ -110,6 +117,13 @@ macro_rules! events {
             pub fn kept(&mut self) -> Vec<&mut Kept> {
                 match self {
                     $(Self::$variant(payload) => payload.kept(),)+
+                }
+            }
+
+            /// Whether no field lies in a blob that was not fetched.
+            pub fn is_whole(&self) -> bool {
+                match self {
+                    $(Self::$variant(payload) => payload.is_whole(),)+
                 }
             }
 
@@ -346,4 +360,7 @@ events! {
     "step_remediated" v 1 => StepRemediated(model::StepRemediated) keeps args;
     /// The final text claimed what no event backs.
     "answer_corrected" v 1 => AnswerCorrected(model::AnswerCorrected);
+
+    /// A line of the audit was corrected. Written by the owner, of a line that there is; becomes a line itself.
+    "rectified" v 1 => Rectified(audit::Rectified) keeps note;
 }

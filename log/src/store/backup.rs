@@ -10,7 +10,6 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use redb::ReadableDatabase;
 use serde::{Deserialize, Serialize};
 
 use super::Log;
@@ -19,7 +18,6 @@ use super::open::OpenError;
 use super::reader::{ReadError, Reader};
 use super::runs::Run;
 use super::segments_file::{self, Place};
-use super::tables::BLOBS;
 use super::verify::Damage;
 use crate::chain;
 use crate::codec::Frame;
@@ -32,8 +30,6 @@ pub(super) const SEALED: &str = "events.seg";
 pub(super) const TAIL: &str = "tail.seg";
 const SUMMARY: &str = "backup.json";
 pub(super) const BLOB_FOLDER: &str = "blobs";
-/// Rows of `blobs` that one transaction reads.
-const BLOBS_AT_ONCE: usize = 256;
 
 /// What stands in `backup.json`, which is written last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -271,7 +267,7 @@ impl Backup<'_> {
         let mut names = BTreeSet::new();
         let mut after: Option<[u8; 32]> = None;
         loop {
-            let rows = blob_rows(&self.reader, after)?;
+            let rows = self.reader.blob_rows(after)?;
             let Some((last, _)) = rows.last() else { break };
             after = Some(*last);
             for (hash, packed) in rows {
@@ -351,16 +347,6 @@ fn tail_segment(first: u64, before: [u8; 32], frames: &Frames) -> Result<(Vec<u8
     let header = sealing.header((first, first + frames.len() as u64 - 1), [before, head]);
     let (packed, unpacked) = segment::pack(frames.iter());
     Ok((segment::seal(&header, (&packed, unpacked)), head))
-}
-
-type BlobRow = ([u8; 32], Vec<u8>);
-
-fn blob_rows(reader: &Reader, after: Option<[u8; 32]>) -> Result<Vec<BlobRow>, ReadError> {
-    use std::ops::Bound::{Excluded, Unbounded};
-    let table = reader.database().begin_read()?.open_table(BLOBS)?;
-    let from = after.map_or(Unbounded, Excluded);
-    let rows = table.range::<[u8; 32]>((from, Unbounded))?.take(BLOBS_AT_ONCE);
-    rows.map(|row| row.map(|(hash, packed)| (hash.value(), packed.value().to_vec())).map_err(ReadError::from)).collect()
 }
 
 /// What a backup says of itself; `None` where there is none.

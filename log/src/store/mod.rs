@@ -12,6 +12,7 @@ mod handle;
 mod index;
 mod open;
 mod prepare;
+mod raw;
 mod reader;
 mod restore;
 mod rewrite;
@@ -35,6 +36,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub use backup::{BackedUp, BackupError, Summary as BackupSummary, summary as backup_summary};
 pub use open::{LogKeys, OpenError};
+pub use raw::{Raw, Stored, StoredBody};
 pub use reader::{ReadError, Reader};
 pub use restore::restore;
 pub use rewrite::{Erasure, RewriteError, Rewritten, Tombstone};

@@ -79,6 +79,12 @@ macro_rules! from_redb {
 
 from_redb!(redb::StorageError, redb::TableError, redb::TransactionError);
 
+/// Rows of `blobs` that one transaction reads.
+const BLOBS_AT_ONCE: usize = 256;
+
+/// A blob's name and its stored bytes.
+pub(super) type BlobRow = ([u8; 32], Vec<u8>);
+
 /// Reads a log beside its writer.
 #[derive(Clone)]
 pub struct Reader {
@@ -250,6 +256,34 @@ impl Reader {
         blobs::checked(packed.value(), &hash, &self.blob_key)
             .map(Some)
             .map_err(|source| ReadError::Blob { hash, source })
+    }
+
+    /// Calls `each` with every blob, its bytes compared with its name.
+    pub fn each_blob<E: From<ReadError>>(
+        &self,
+        mut each: impl FnMut(BlobHash, Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut after = None;
+        loop {
+            let rows = self.blob_rows(after)?;
+            let Some((last, _)) = rows.last() else { return Ok(()) };
+            after = Some(*last);
+            for (name, packed) in rows {
+                let hash = BlobHash(name);
+                let bytes = blobs::checked(&packed, &hash, &self.blob_key);
+                each(hash, bytes.map_err(|source| ReadError::Blob { hash, source })?)?;
+            }
+        }
+    }
+
+    /// Some blobs as they are stored, by name, from behind one of them on.
+    pub(super) fn blob_rows(&self, after: Option<[u8; 32]>) -> Result<Vec<BlobRow>, ReadError> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let table = self.database().begin_read()?.open_table(BLOBS)?;
+        let from = after.map_or(Unbounded, Excluded);
+        let rows = table.range::<[u8; 32]>((from, Unbounded))?.take(BLOBS_AT_ONCE);
+        let copied = rows.map(|row| row.map(|(name, packed)| (name.value(), packed.value().to_vec())));
+        copied.map(|row| row.map_err(ReadError::from)).collect()
     }
 
     /// Fetches the blobs that an event's fields lie in.

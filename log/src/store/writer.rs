@@ -211,15 +211,20 @@ impl Writer {
             answer.map_err(|error| RewriteError::Refused(error.to_string()))?;
         }
         writer.sign_off()?;
-        let Self { chain, tail, notary, .. } = writer;
+        let Self { handle, chain, tail, notary, .. } = writer;
+        drop(handle);
         let copy = reader.of(Arc::clone(&new));
         let verified = copy.verify(|_, _| {}).map_err(|damage| RewriteError::Damaged(Box::new(damage)))?;
         if verified.head.head != chain.head {
             let what = "the head is not that of the log".to_owned();
             return Err(RewriteError::Damaged(Box::new(Damage::File(what))));
         }
+        drop(copy);
+        let mut new = Handle::into_inner(new).ok_or(RewriteError::Stopped)?;
+        // Last, since every commit lets a file grow.
+        new.compact()?;
         rewrite::put_in_place(&self.path)?;
-        self.handle.replace(new.now());
+        self.handle.replace(new);
         (self.chain, self.tail, self.notary) = (chain, tail, notary);
         self.publish.send_replace(Head { size: self.chain.range.size(), head: self.chain.head });
         Ok(Rewritten { bytes_before, bytes_after: bytes(&self.path), ..rewritten })

@@ -1,25 +1,166 @@
-//! Audit lines: one self-describing JSON line a call and one a turn (seed 000, chapter 9; design 9-proof).
+//! Audit lines: one self-describing JSON line a call, a turn and a correction (seed 000, chapter 9; design 9-proof).
 //!
-//! A fold whose output, not whose state, matters: the state holds only calls that have not ended.
+//! A fold whose output, not whose state, matters: the state holds only turns that have not ended. A line is made of few
+//! events and says which; made again from these alone, it is the same line. An event whose payload is gone takes its part of
+//! the line with it, never the line.
+
+pub mod cloud_events;
+pub mod csv;
+pub mod genai;
+pub mod lines;
+pub mod proof;
+pub mod selection;
+pub mod spans;
+#[cfg(test)]
+mod tests;
+pub mod verify;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use metnos_log::canonical;
-use metnos_log::event::turn::{ArgumentsResolved, InvocationFinished, InvocationStarted};
+use metnos_log::envelope::Body;
+use metnos_log::event::audit::Rectified;
+use metnos_log::event::turn::{InvocationFinished, TurnClosed};
 use metnos_log::{Event, Kept, Recorded};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-/// One line and the file that it belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The shape of the lines; files of another are made anew.
+pub const VERSION: u32 = 2;
+
+/// What a line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A call of an executor.
+    Executors,
+    /// A turn.
+    Turns,
+    /// A correction of another line.
+    Corrections,
+}
+
+impl Kind {
+    /// Its name, as files and filters have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Executors => "executors",
+            Self::Turns => "turns",
+            Self::Corrections => "corrections",
+        }
+    }
+
+    /// The kind of a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Executors, Self::Turns, Self::Corrections].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// One line, and what it is chosen by.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// `executors` or `turns`.
-    pub kind: &'static str,
-    /// `YYYY-MM-DD`, in UTC.
-    pub day: String,
+    /// What it is about.
+    pub kind: Kind,
+    /// The number of the event that ends it, which names it.
+    pub seq: u64,
+    /// When what it is about began, µs.
+    pub began: i64,
+    /// When it ended, µs.
+    pub ended: i64,
+    /// The turn.
+    pub turn: Option<String>,
+    /// Who it was for.
+    pub actor: String,
+    /// The executor.
+    pub executor: Option<String>,
+    /// The numbers of the events that it is made of, in order; the last is its own.
+    pub sources: Vec<u64>,
+    /// What it says.
+    pub value: Value,
+}
+
+impl Line {
     /// Canonical JSON, without the line's end.
-    pub text: String,
+    pub fn text(&self) -> String {
+        metnos_log::canonical::to_string(&self.value)
+    }
+
+    /// `YYYY-MM-DD`, in UTC: the file that it belongs to.
+    pub fn day(&self) -> String {
+        Timestamp::from_microsecond(self.ended).map(|time| time.strftime("%Y-%m-%d").to_string()).unwrap_or_default()
+    }
+}
+
+/// Why an event says less than it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    /// Its payload was erased.
+    Erased,
+    /// Its payload is in the log and is not shown here.
+    Withheld,
+    /// It was written by a program that knew more than this one.
+    Unknown,
+}
+
+impl Missing {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Erased => "erased",
+            Self::Withheld => "withheld",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One event of a line: what its header says, and of its payload what is left.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Source<T> {
+    seq: u64,
+    time: i64,
+    actor: String,
+    what: Option<T>,
+    missing: Option<Missing>,
+}
+
+impl<T> Source<T> {
+    fn of(recorded: &Recorded, is_withheld: bool, what: impl FnOnce(&Event) -> Option<T>) -> Self {
+        let missing = match &recorded.body {
+            _ if is_withheld => Some(Missing::Withheld),
+            Body::Known(_) => None,
+            Body::Unknown(_) => Some(Missing::Unknown),
+            Body::Erased => Some(Missing::Erased),
+        };
+        let what = recorded.event().filter(|_| missing.is_none()).and_then(what);
+        let (seq, time, actor) = (recorded.seq, recorded.time.0, recorded.actor.clone());
+        Self { seq, time, actor, what, missing }
+    }
+}
+
+/// What a line takes from `turn_opened`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Opened {
+    channel: String,
+    address: Option<String>,
+    text: String,
+}
+
+/// What a line takes from `invocation_started`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Started {
+    trace_id: String,
+    tool: String,
+    version: String,
+}
+
+/// A turn that has not ended.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Pending {
+    opened: Option<Source<Opened>>,
+    resolved: Option<Source<Kept>>,
+    started: Option<Source<Started>>,
+    /// The numbers of the events that began calls, with what is missing of each.
+    calls: Vec<(u64, Option<Missing>)>,
 }
 
 /// Builds audit lines from events, given in order.
@@ -28,96 +169,118 @@ pub struct Audit {
     pending: BTreeMap<String, Pending>,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Pending {
-    channel: String,
-    opened: Option<(i64, String)>,
-    resolved: Option<ArgumentsResolved>,
-    started: Option<InvocationStarted>,
-    calls: u64,
-}
-
 impl Audit {
     /// Takes one event in; gives the line that it completes.
     pub fn take(&mut self, recorded: &Recorded) -> Option<Line> {
-        let turn = recorded.turn?.to_string();
-        let pending = self.pending.entry(turn.clone()).or_default();
-        #[expect(clippy::wildcard_enum_match_arm, reason = "lines are made of the kinds listed here")]
-        match recorded.event()? {
-            Event::TurnOpened(opened) => {
-                pending.channel.clone_from(&opened.channel);
-                pending.opened = Some((recorded.time.0, opened.text.clone()));
-                None
-            }
-            Event::ArgumentsResolved(resolved) => {
-                pending.resolved = Some(resolved.clone());
-                None
-            }
-            Event::InvocationStarted(started) => {
-                pending.started = Some(started.clone());
-                pending.calls += 1;
-                None
-            }
-            Event::InvocationFinished(finished) => pending.call_line(&turn, recorded, finished),
-            Event::TurnClosed(closed) => {
-                let (opened_at, text) = pending.opened.clone().unwrap_or_default();
-                let line = json!({
-                    "turn_id": turn,
-                    "ts_start": timestamp(opened_at),
-                    "ts_end": timestamp(recorded.time.0),
-                    "actor": recorded.actor,
-                    "channel": pending.channel,
-                    "user_query": text,
-                    "calls": pending.calls,
-                    "final_kind": closed.final_kind,
-                    "error_class": closed.class,
-                    "final_message": kept(&closed.message),
-                    "counts": closed.counts,
-                    "seq": recorded.seq,
-                });
-                self.pending.remove(&turn);
-                Some(Line { kind: "turns", day: day(recorded.time.0), text: canonical::to_string(&line) })
-            }
-            _ => None,
+        self.take_shown(recorded, false)
+    }
+
+    /// The same of an event whose payload may be withheld from the line.
+    pub fn take_shown(&mut self, recorded: &Recorded, is_withheld: bool) -> Option<Line> {
+        // By the label, which an erased event keeps.
+        match (recorded.kind.as_str(), recorded.turn) {
+            ("rectified", _) => Some(lines::correction(&Source::of(recorded, is_withheld, rectified))),
+            (kind, Some(turn)) => self.take_of_turn(recorded, is_withheld, (kind, &turn.to_string())),
+            (_, None) => None,
         }
     }
-}
 
-impl Pending {
-    fn call_line(&self, turn: &str, recorded: &Recorded, finished: &InvocationFinished) -> Option<Line> {
-        let started = self.started.as_ref()?;
-        let resolved = self.resolved.as_ref()?;
-        let line = json!({
-            "ts": timestamp(recorded.time.0),
-            "trace_id": finished.trace_id,
-            "turn_id": turn,
-            "executor": started.tool,
-            "version": started.version,
-            "caller": { "kind": "user", "sender": recorded.actor, "channel": self.channel },
-            "input": kept(&resolved.args),
-            "output": kept(&finished.result),
-            "duration_ms": finished.duration_us / 1000,
-            "exit": if finished.ok { "ok" } else { "error" },
-            "error_class": finished.class,
-            "cage": finished.cage.0.get("level"),
-            "seq": recorded.seq,
-        });
-        Some(Line { kind: "executors", day: day(recorded.time.0), text: canonical::to_string(&line) })
+    fn take_of_turn(&mut self, recorded: &Recorded, is_withheld: bool, (kind, turn): (&str, &str)) -> Option<Line> {
+        if !matches!(kind, "turn_opened" | "arguments_resolved" | "invocation_started") {
+            let ended = |pending: &Pending| match kind {
+                "invocation_finished" => {
+                    Some(lines::call(turn, pending, &Source::of(recorded, is_withheld, finished), "finished"))
+                }
+                "invocation_in_doubt" => {
+                    Some(lines::call(turn, pending, &Source::of(recorded, is_withheld, |_| None), "in_doubt"))
+                }
+                "turn_closed" => Some(lines::turn(turn, pending, &Source::of(recorded, is_withheld, closed))),
+                _ => None,
+            };
+            let line = self.pending.get(turn).map_or_else(|| ended(&Pending::default()), ended);
+            if kind == "turn_closed" {
+                self.pending.remove(turn);
+            }
+            return line;
+        }
+        let pending = self.pending.entry(turn.to_owned()).or_default();
+        match kind {
+            "turn_opened" => pending.opened = Some(Source::of(recorded, is_withheld, opened)),
+            "arguments_resolved" => pending.resolved = Some(Source::of(recorded, is_withheld, resolved)),
+            _ => {
+                let started = Source::of(recorded, is_withheld, started);
+                pending.calls.push((started.seq, started.missing));
+                pending.started = Some(started);
+            }
+        }
+        None
     }
 }
 
-/// A kept value as a line shows it: itself while it is inline, its blob's name and length when it is not.
-fn kept(kept: &Kept) -> Value {
-    match kept.blob() {
-        Some(blob) => json!({ "blob": blob.to_string(), "bytes": kept.len() }),
-        None => kept.value().or_else(|| kept.get().map(|text| Value::String(text.to_owned()))).unwrap_or(Value::Null),
+/// Whether an event's payload quotes other requests than its own turn's.
+pub fn quotes_others(recorded: &Recorded) -> bool {
+    matches!(recorded.event(), Some(Event::TurnOpened(opened)) if !opened.history.is_empty())
+}
+
+/// Whether a line ends with this event.
+pub fn ends_line(recorded: &Recorded) -> bool {
+    match recorded.kind.as_str() {
+        "rectified" => true,
+        "invocation_finished" | "invocation_in_doubt" | "turn_closed" => recorded.turn.is_some(),
+        _ => false,
     }
 }
 
-fn timestamp(micros: i64) -> String {
-    Timestamp::from_microsecond(micros).map(|time| format!("{time:.3}")).unwrap_or_default()
+#[expect(clippy::wildcard_enum_match_arm, reason = "asked of one kind each")]
+fn opened(event: &Event) -> Option<Opened> {
+    match event {
+        Event::TurnOpened(opened) => {
+            let (channel, address, text) = (opened.channel.clone(), opened.address.clone(), opened.text.clone());
+            Some(Opened { channel, address, text })
+        }
+        _ => None,
+    }
 }
 
-fn day(micros: i64) -> String {
-    Timestamp::from_microsecond(micros).map(|time| time.strftime("%Y-%m-%d").to_string()).unwrap_or_default()
+#[expect(clippy::wildcard_enum_match_arm, reason = "asked of one kind each")]
+fn resolved(event: &Event) -> Option<Kept> {
+    match event {
+        Event::ArgumentsResolved(resolved) => Some(resolved.args.clone()),
+        _ => None,
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "asked of one kind each")]
+fn started(event: &Event) -> Option<Started> {
+    match event {
+        Event::InvocationStarted(started) => {
+            let (trace_id, tool) = (started.trace_id.clone(), started.tool.clone());
+            Some(Started { trace_id, tool, version: started.version.clone() })
+        }
+        _ => None,
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "asked of one kind each")]
+fn finished(event: &Event) -> Option<InvocationFinished> {
+    match event {
+        Event::InvocationFinished(finished) => Some(finished.clone()),
+        _ => None,
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "asked of one kind each")]
+fn closed(event: &Event) -> Option<TurnClosed> {
+    match event {
+        Event::TurnClosed(closed) => Some(closed.clone()),
+        _ => None,
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "asked of one kind each")]
+fn rectified(event: &Event) -> Option<Rectified> {
+    match event {
+        Event::Rectified(rectified) => Some(rectified.clone()),
+        _ => None,
+    }
 }

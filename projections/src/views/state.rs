@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use metnos_log::canonical;
+use metnos_log::envelope::Body;
 use metnos_log::{Event, Micros, Recorded};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -206,13 +207,25 @@ pub struct States {
     pub taken: BTreeMap<String, Taken>,
     /// When the first event was written, µs.
     pub begun_at: Option<i64>,
+    /// The first event of a schedule that was erased: later states do not tell of it any more.
+    pub erased_from: Option<u64>,
+}
+
+impl States {
+    /// Whether something was erased since that this state told of.
+    pub fn is_erased(&self, taken: &Taken) -> bool {
+        self.erased_from.is_some_and(|seq| seq <= taken.head.position)
+    }
 }
 
 impl Projection for States {
     const NAME: &'static str = "states";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn evolve(&mut self, recorded: &Recorded) {
+        if matches!(recorded.body, Body::Erased) && recorded.stream.starts_with("schedule/") {
+            self.erased_from.get_or_insert(recorded.seq);
+        }
         self.begun_at.get_or_insert(recorded.time.0);
         if let Some(Event::StateSnapshotTaken(taken)) = recorded.event() {
             let head = Head {

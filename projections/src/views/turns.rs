@@ -23,6 +23,9 @@ pub struct Turns {
     words: Vec<String>,
 }
 
+/// How a turn ended of which that was erased.
+pub const ERASED: &str = "erased";
+
 /// A word of [`Turns`], by its place counted from 1; 0 is none.
 type Word = u32;
 
@@ -184,7 +187,7 @@ impl Turns {
 
 impl Projection for Turns {
     const NAME: &'static str = "turns";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn evolve(&mut self, recorded: &Recorded) {
         let Some(id) = recorded.turn else { return };
@@ -196,6 +199,8 @@ impl Projection for Turns {
             self.open.insert(id);
         }
         row.last_seq = recorded.seq;
+        // Its kind is known whether or not its payload was erased.
+        let is_closing = recorded.kind == "turn_closed";
         match recorded.event() {
             Some(Event::TurnOpened(opened)) => row.channel = self.kept(&opened.channel),
             Some(Event::InvocationStarted(_)) => row.calls += 1,
@@ -220,24 +225,17 @@ impl Projection for Turns {
                 self.waiting.remove(&id);
             }
             Some(Event::TurnClosed(closed)) => {
-                self.waiting.remove(&id);
-                self.open.remove(&id);
-                row.closed_at = Some(recorded.time.0);
                 row.final_kind = self.kept(&closed.final_kind);
                 row.class = closed.class.as_ref().map_or(0, |class| self.kept(class));
-                row.pending_changes = 0;
             }
-            // What it said is gone; that it is over is not.
-            None if recorded.kind == "turn_closed" => {
-                self.waiting.remove(&id);
-                self.open.remove(&id);
-                row.closed_at = Some(recorded.time.0);
-                row.pending_changes = 0;
-            }
-            None if matches!(recorded.kind.as_str(), "dialog_answered" | "dialog_expired" | "dialog_withdrawn") => {
-                self.waiting.remove(&id);
-            }
+            None if is_closing => row.final_kind = self.kept(ERASED),
             _ => {}
+        }
+        if is_closing {
+            self.waiting.remove(&id);
+            self.open.remove(&id);
+            row.closed_at = Some(recorded.time.0);
+            row.pending_changes = 0;
         }
         self.rows.insert(id, row);
     }
@@ -251,6 +249,11 @@ mod tests {
 
     use super::*;
     use crate::projection::recorded;
+
+    fn closed_event() -> Event {
+        let (final_kind, class) = ("error".to_owned(), Some("network".to_owned()));
+        TurnClosed { final_kind, class, message: Kept::text(""), counts: BTreeMap::new() }.into()
+    }
 
     #[test]
     fn a_turn_is_open_until_it_closes_and_comes_back_from_its_text() {
@@ -278,18 +281,15 @@ mod tests {
         take(&mut turns, second, "guest_1", asked.into());
         assert_eq!(turns.open().map(|(id, _)| id).collect::<Vec<_>>(), [first, second]);
         assert!(turns.get(second).unwrap().waits.is_some());
-        let closed = TurnClosed {
-            final_kind: "error".to_owned(),
-            class: Some("network".to_owned()),
-            message: Kept::text(""),
-            counts: BTreeMap::new(),
-        };
-        take(&mut turns, second, "guest_1", closed.into());
+        take(&mut turns, second, "guest_1", closed_event());
         let ended = turns.get(second).unwrap();
         assert_eq!((ended.actor, ended.final_kind, ended.class), (Some("guest_1"), Some("error"), Some("network")));
         assert_eq!((ended.first_seq, ended.last_seq, ended.closed_at, ended.waits), (2, 4, Some(40), None));
         assert_eq!((turns.get(first).unwrap().actor, turns.open().count()), (None, 1));
         assert_eq!((turns.last(), turns.after(first).count(), turns.len()), (Some(second), 1, 2));
+        let erased = recorded(9, 90, closed_event());
+        turns.evolve(&Recorded { turn: Some(first), body: metnos_log::envelope::Body::Erased, ..erased });
+        assert_eq!((turns.get(first).unwrap().final_kind, turns.open().count()), (Some(ERASED), 0));
         assert_eq!(Turns::restore(&turns.snapshot()), Some(turns));
     }
 }

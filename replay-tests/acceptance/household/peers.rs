@@ -1,5 +1,6 @@
 //! The public programs that tests meet, as `.ci/run` installs them outside of the tree: npm's packages below `npm`, the
-//! framework `aiogram` in a folder of its own, the types of `openai` in theirs.
+//! framework `aiogram` in a folder of its own, the types of `openai` in theirs,
+//! the readers of the audit's forms in `audit`.
 
 use std::path::PathBuf;
 

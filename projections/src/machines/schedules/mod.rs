@@ -14,6 +14,7 @@ pub mod usual;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use metnos_log::envelope::Body;
 use metnos_log::event::schedule::{Contract, SlotSettled};
 use metnos_log::{Event, EventId, Micros, Recorded, TurnId};
 use serde::{Deserialize, Serialize};
@@ -92,7 +93,7 @@ impl Fire {
 pub struct Last {
     /// When it was due, µs.
     pub slot: i64,
-    /// `done`, `failed`, `in_doubt`, `missed`.
+    /// `done`, `failed`, `in_doubt`, `missed`, `erased`.
     pub outcome: String,
 }
 
@@ -328,6 +329,25 @@ impl Schedules {
         }
     }
 
+    /// Of what was erased, what its kind and its stream tell: a number that was given stays given, and what happened in a
+    /// slot is over.
+    fn erased(&mut self, recorded: &Recorded) {
+        let Some(id) = recorded.stream.strip_prefix("schedule/") else { return };
+        match recorded.kind.as_str() {
+            "schedule_created" => {
+                if let Ok(number) = id.parse::<u32>() {
+                    self.numbered = self.numbered.max(number);
+                }
+            }
+            "slot_settled" => self.touch(id, |schedule| {
+                if let Some(fire) = schedule.fire.take() {
+                    schedule.last = Some(Last { slot: fire.slot, outcome: "erased".to_owned() });
+                }
+            }),
+            _ => {}
+        }
+    }
+
     fn told(&mut self, id: &str, slot: i64) {
         for untold in self.untold.values_mut() {
             untold.retain(|untold| (untold.schedule.as_str(), untold.slot) != (id, slot));
@@ -338,10 +358,13 @@ impl Schedules {
 
 impl Projection for Schedules {
     const NAME: &'static str = "schedules";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn evolve(&mut self, recorded: &Recorded) {
         let time = recorded.time.0;
+        if let Body::Erased = recorded.body {
+            return self.erased(recorded);
+        }
         match recorded.event() {
             Some(Event::ScheduleCreated(created)) => self.create(recorded, &created.schedule, &created.contract),
             Some(Event::ScheduleModified(modified)) => self.touch(&modified.schedule, |schedule| {

@@ -1,0 +1,163 @@
+//! What someone wants to be gone is in no file of the home, and the record still holds together and goes on.
+
+use std::path::{Path, PathBuf};
+
+use crate::home::Home;
+
+const SECRET: &str = "the combination is 4711";
+
+/// The files below a folder in which a text stands, anything in them that unpacks looked into.
+pub(crate) fn holding(folder: &Path, text: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holding(&path, text));
+        } else if path.is_file() && bytes_hold(&std::fs::read(&path).unwrap(), text.as_bytes()) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn bytes_hold(bytes: &[u8], text: &[u8]) -> bool {
+    let holds = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+    let magic = [0x28, 0xb5, 0x2f, 0xfd];
+    let frames = (0..bytes.len().saturating_sub(4)).filter(|at| bytes[*at..*at + 4] == magic);
+    holds(bytes)
+        || frames.into_iter().any(|at| {
+            let Ok(length) = zstd::zstd_safe::find_frame_compressed_size(&bytes[at..]) else { return false };
+            bytes.get(at..at + length).is_some_and(|frame| zstd::decode_all(frame).is_ok_and(|plain| holds(&plain)))
+        })
+}
+
+/// A home in which the secret was read, written, sent through a long text, and backed up twice.
+fn told() -> (Home, PathBuf) {
+    let home = Home::new();
+    home.file("safe.txt", format!("{SECRET}\nbread\n"));
+    home.file("long.txt", format!("{SECRET}\n{}", "milk and bread\n".repeat(2000)));
+    assert_eq!(home.ask("read the file ~/safe.txt").code, 0);
+    assert_eq!(home.ask("read the file ~/long.txt").code, 0);
+    let sentence = format!("write \"{SECRET}\" to ~/copy.txt");
+    assert_eq!(home.ask_approved(&sentence).code, 0);
+    assert_eq!(home.ask_approved("write \"nothing\" to ~/copy.txt").code, 0);
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    let elsewhere = home.files().join("backup");
+    for folder in [None, Some(&elsewhere)] {
+        let words = ["log", "backup"].map(PathBuf::from).into_iter().chain(folder.cloned());
+        assert_eq!(home.run(words).code, 0);
+    }
+    (home, elsewhere)
+}
+
+#[test]
+fn an_erased_text_is_in_no_file_of_the_home() {
+    let (home, elsewhere) = told();
+    assert!(holding(&home.metnos(), SECRET).len() >= 3, "the search finds it while it is there");
+    let before = home.run(["--json", "log", "verify"]).json();
+    let asked = home.run(["log", "erase", "--text", SECRET]);
+    assert_eq!(asked.code, 3, "nobody is there to say yes: {}", asked.err);
+    let erased = home.run(["--yes", "--json", "log", "erase", "--text", SECRET, "--reason", "a guest saw it"]).json();
+    assert_eq!(erased["left"], serde_json::json!([]), "{erased}");
+    assert_eq!(holding(&home.metnos(), SECRET), Vec::<PathBuf>::new());
+
+    let after = home.run(["--json", "log", "verify"]).json();
+    assert_eq!((&after["ok"], &after["erased"]), (&true.into(), &erased["payloads"]), "{after}");
+    assert_eq!(after["events"].as_u64(), before["events"].as_u64().map(|events| events + 1));
+    let checked = home.run(["--json", "replay", "check"]).json();
+    assert_eq!(checked["ok"], true, "{checked}");
+    assert!(checked["not_decidable"].as_u64() >= Some(3), "{checked}");
+    let lines = home.run(["--json", "log", "tail", "-n", "1"]).json();
+    assert_eq!((&lines["kind"], &lines["payload"]["reason"]), (&"erased".into(), &"a guest saw it".into()));
+
+    // It goes on: what was erased is not open, cannot be undone, and other turns still can.
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    let turns = home.run(["turn", "list"]);
+    assert!(turns.out.contains("(erased)") && !turns.out.contains("4711"), "{}", turns.out);
+
+    // The backup that lies elsewhere still has it, until it is brought up to date.
+    assert!(!holding(&elsewhere, SECRET).is_empty());
+    assert_eq!(home.run(["log", "backup", elsewhere.to_str().unwrap()]).code, 0);
+    assert_eq!(holding(&elsewhere, SECRET), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_turn_is_erased_whole_and_others_stay() {
+    let (home, _) = told();
+    let turns = home.run(["--json", "turn", "list"]).out;
+    let turns = turns.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let is_meant = |turn: &serde_json::Value| turn["user_query"].as_str().is_some_and(|text| text.contains("safe.txt"));
+    let id = turns.filter(is_meant).map(|turn| turn["turn_id"].as_str().unwrap().to_owned()).next().unwrap();
+    let erased = home.run(["--yes", "log", "erase", "--turn", &id]);
+    assert_eq!(erased.code, 0, "{}", erased.err);
+    let shown = home.run(["--json", "turn", "show", &id]);
+    assert!(!shown.out.contains("4711") && !shown.out.contains("safe.txt"), "{}", shown.out);
+    let others = home.run(["turn", "list"]);
+    assert!(others.out.contains("long.txt") && !others.out.contains("safe.txt"), "{}", others.out);
+    assert_eq!(home.run(["--json", "replay", "check"]).json()["ok"], true);
+    let unknown = home.run(["--yes", "log", "erase", "--turn", "01ARZ3NDEKTSV4RRFFQ69G5FAV"]);
+    assert_eq!(unknown.code, 1, "{}", unknown.err);
+    let structural = home.run(["--yes", "log", "erase", "--event", "1"]);
+    assert_eq!(structural.code, 1, "{}", structural.err);
+    assert!(structural.err.contains("instance_created"), "{}", structural.err);
+}
+
+/// What a command that broke off left to be done is done by the next one.
+#[test]
+fn an_erasure_that_broke_off_is_gone_on_with() {
+    let (home, _) = told();
+    let audit = home.metnos().join("workspace/.audit");
+    assert!(!holding(&audit, SECRET).is_empty());
+    let copies: Vec<(PathBuf, Vec<u8>)> =
+        holding(&audit, SECRET).into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
+    assert_eq!(home.run(["--yes", "log", "erase", "--text", SECRET]).code, 0);
+    // As if it had been killed behind the log's new file.
+    for (path, bytes) in copies {
+        std::fs::write(path, bytes).unwrap();
+    }
+    std::fs::write(home.metnos().join("data/erasure.pending"), "").unwrap();
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    assert_eq!(holding(&home.metnos(), SECRET), Vec::<PathBuf>::new());
+    assert!(!home.metnos().join("data/erasure.pending").exists());
+}
+
+#[test]
+fn a_backup_is_restored_where_no_log_is() {
+    let (home, elsewhere) = told();
+    let folder = elsewhere.to_str().unwrap();
+    let over = home.run(["log", "restore", folder]);
+    assert_eq!(over.code, 1);
+    assert!(over.err.contains("there is a log already"), "{}", over.err);
+    let log = home.metnos().join("data/log/events.redb");
+    let kept = std::fs::read(&log).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    let restored = home.run(["log", "restore", folder]);
+    assert_eq!(restored.code, 0, "{}", restored.err);
+    assert_eq!(home.run(["--json", "log", "verify"]).json()["ok"], true);
+    assert_eq!(home.run(["--json", "replay", "check"]).json()["ok"], true);
+    let last = home.run(["--json", "log", "tail", "-n", "1"]).json();
+    assert_eq!(last["kind"], "epoch_opened");
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    std::fs::write(&log, kept).unwrap();
+    assert_eq!(home.run(["--json", "log", "verify"]).json()["ok"], true);
+    // Of another instance, which has another key.
+    let other = Home::empty(crate::home::User::Current);
+    assert_eq!(other.run(["config", "show"]).code, 0);
+    std::fs::remove_file(other.metnos().join("data/log/events.redb")).ok();
+    let foreign = other.run(["log", "restore", folder]);
+    assert_eq!(foreign.code, 1, "{}", foreign.err);
+}
+
+#[test]
+fn an_anchor_is_a_new_file_and_is_on_record() {
+    let home = Home::new();
+    let file = home.files().join("anchor.note");
+    let path = file.to_str().unwrap();
+    assert_eq!(home.run(["log", "anchor", path]).code, 0);
+    let note = std::fs::read_to_string(&file).unwrap();
+    assert!(note.starts_with("metnos/") && note.contains("\nhead "), "{note}");
+    assert_eq!(home.run(["log", "anchor", path]).code, 1, "what is there is never overwritten");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), note);
+    let last = home.run(["--json", "log", "tail", "-n", "1"]).json();
+    assert_eq!((&last["kind"], &last["payload"]["place"]), (&"checkpoint_anchored".into(), &path.into()));
+}

@@ -1,0 +1,146 @@
+//! `metnos log erase`: says what would go, asks, and takes it out of the log and of everything that is made of it.
+
+use clap::Args;
+use metnos_log::TurnId;
+use serde_json::{Value, json};
+
+use super::super::output::{Failure, by};
+use super::super::{Context, actor, output, progress, terminal};
+use crate::engine::{self, Person as _};
+use crate::erasure::{self, ErasureError, Report, Selected, Selector};
+use crate::instance::Instance;
+
+/// Take what someone wrote or what came back out of the record, for ever.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Erase {
+    #[command(flatten)]
+    what: What,
+    /// Why; it stays in the record.
+    #[arg(long, default_value = "")]
+    reason: String,
+    /// Only say what would go.
+    #[arg(long)]
+    preview: bool,
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+struct What {
+    /// All that was said and returned in a turn.
+    #[arg(long, value_name = "ID")]
+    turn: Option<TurnId>,
+    /// The same of every turn of a person.
+    #[arg(long, value_name = "PERSON")]
+    actor: Option<String>,
+    /// What one event holds.
+    #[arg(long, value_name = "SEQ")]
+    event: Option<u64>,
+    /// Everything that holds this text.
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+}
+
+impl From<ErasureError> for Failure {
+    fn from(error: ErasureError) -> Self {
+        match error {
+            ErasureError::Read(error) => error.into(),
+            ErasureError::Rewrite(error) => error.into(),
+            ErasureError::Backup(error) => error.into(),
+            ErasureError::Snapshot(error) => error.into(),
+            ErasureError::Export(error) => Self::failed(error.to_string(), by("next.erase_again")),
+            ErasureError::Io { path, source } => Self::failed(
+                ("error.file_unusable", json!({ "file": path, "reason": source.to_string() })),
+                by("next.erase_again"),
+            ),
+            ErasureError::Open { turn } => {
+                Self::refused(("error.turn_open", json!({ "turn": turn })), ("next.end_turn", json!({ "turn": turn })))
+            }
+            ErasureError::Runs { name } => Self::refused(
+                ("error.task_alive", json!({ "task": name })),
+                ("next.cancel_task", json!({ "task": name })),
+            ),
+            ErasureError::Bare { seq, kind } => {
+                Self::refused(("error.event_bare", json!({ "seq": seq, "kind": kind })), by("next.erasable"))
+            }
+            ErasureError::Short => Self::usage(by("error.text_short"), by("next.longer_text")),
+        }
+    }
+}
+
+pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
+    context.refuse_past()?;
+    let instance = context.instance()?;
+    let selector = selector(&instance, &command.what)?;
+    let line = progress::line(context);
+    line.say(&context.text(&instance, "log.searching", &json!({})));
+    let selected = erasure::select(&instance, &selector)?;
+    drop(line);
+    if selected.seqs.is_empty() {
+        return Err(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
+    }
+    let values = preview(&instance, &selected)?;
+    if command.preview {
+        if context.global.json {
+            output::result_json(&values);
+        } else {
+            output::result(&context.text(&instance, "log.would_erase", &values));
+        }
+        return Ok(0);
+    }
+    agreed(context, &instance, &values)?;
+    let line = progress::line(context);
+    line.say(&context.text(&instance, "log.erasing", &json!({})));
+    let report = erasure::erase(&instance, &selector, &selected, &command.reason)?;
+    drop(line);
+    told(context, &instance, &selected, &report);
+    Ok(0)
+}
+
+fn selector(instance: &Instance, what: &What) -> Result<Selector, Failure> {
+    let What { turn, actor, event, text } = what;
+    match (turn, actor, event, text) {
+        (Some(turn), ..) => match instance.turns().get(*turn) {
+            Some(_) => Ok(Selector::Turn(*turn)),
+            None => Err(Failure::refused(("error.no_turn", json!({ "turn": turn })), by("next.turns"))),
+        },
+        (_, Some(actor), ..) => actor::known(instance, actor).map(Selector::Actor),
+        (_, _, Some(seq), _) => Ok(Selector::Event(*seq)),
+        (.., text) => Ok(Selector::Text(text.clone().unwrap_or_default())),
+    }
+}
+
+fn preview(instance: &Instance, selected: &Selected) -> Result<Value, Failure> {
+    let kinds = erasure::by_kind(instance, selected)?;
+    Ok(json!({
+        "payloads": selected.seqs.len(), "blobs": selected.blobs.len(), "turns": selected.turns.len(), "kinds": kinds,
+        "seqs": selected.seqs,
+    }))
+}
+
+/// It cannot be taken back, so it is asked about, each time.
+fn agreed(context: &Context, instance: &Instance, values: &Value) -> Result<(), Failure> {
+    if context.global.yes {
+        return Ok(());
+    }
+    let text = context.text(instance, "consent.erase", values);
+    let person = terminal::Terminal::new(&instance.rules.messages, true);
+    match person.consent("call", &text, context.language(instance)) {
+        engine::Answer::Yes(_) => Ok(()),
+        engine::Answer::No(_) | engine::Answer::Late | engine::Answer::Cancelled => {
+            Err(Failure::refused(by("error.not_erased"), by("next.when_sure")))
+        }
+        engine::Answer::Nobody | engine::Answer::Later => Err(Failure::needs_person(text, by("next.terminal_or_yes"))),
+    }
+}
+
+fn told(context: &Context, instance: &Instance, selected: &Selected, report: &Report) {
+    let values = json!({
+        "payloads": report.rewritten.payloads, "blobs": report.rewritten.blobs, "turns": selected.turns.len(),
+        "backups": report.backups, "left": report.left, "head": crate::signing::hex(&instance.log.head().head),
+    });
+    if context.global.json {
+        output::result_json(&values);
+    } else {
+        output::result(&context.text(instance, "log.erased", &values));
+    }
+}

@@ -1,0 +1,175 @@
+//! `metnos log checkpoint|anchor|backup|restore|compact`: what keeps the record beyond its file.
+
+use std::path::{Path, PathBuf};
+
+use metnos_log::event::instance::{CheckpointAnchored, EpochOpened};
+use metnos_log::store::{BackupError, Head, RewriteError, restore};
+use metnos_log::{Draft, EventId};
+use serde_json::json;
+
+use super::super::output::{Failure, by};
+use super::super::{Context, console, output, progress};
+use super::shown;
+use crate::config::Dirs;
+use crate::config::credentials::Credentials;
+use crate::instance::{self, Instance, now, random};
+use crate::signing::{Keys, hex};
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Self {
+        let reason = json!({ "reason": output::causes(&error) });
+        let (message, hint) = match &error {
+            BackupError::Occupied { path } => {
+                (("error.log_occupied", json!({ "file": path })), by("next.restore_elsewhere"))
+            }
+            BackupError::Foreign { path } => {
+                (("error.no_backup_folder", json!({ "folder": path })), by("next.empty_folder"))
+            }
+            BackupError::OtherLog { path, found, own } => {
+                (("error.other_backup", json!({ "folder": path, "found": found, "own": own })), by("next.empty_folder"))
+            }
+            BackupError::NoBackup { .. } => (("error.no_backup", reason), by("next.backup_folder")),
+            BackupError::Note(_) => (("error.backup_key", reason), by("next.restore_keys")),
+            BackupError::Damaged { .. } => (("error.backup_damaged", reason), by("next.other_backup")),
+            BackupError::Read(_) | BackupError::Open(_) | BackupError::Stopped | BackupError::Io { .. } => {
+                return Self::failed(("error.backup_failed", reason), by("next.verify_log"));
+            }
+        };
+        Self::refused(message, hint)
+    }
+}
+
+impl From<RewriteError> for Failure {
+    fn from(error: RewriteError) -> Self {
+        Self::failed(("error.not_rewritten", json!({ "reason": output::causes(&error) })), by("next.verify_log"))
+    }
+}
+
+/// Prints the signed note over everything that is in the log.
+pub(super) fn checkpoint(context: &Context, instance: &Instance) -> Result<u8, Failure> {
+    let note = instance.log.checkpoint().map_err(|error| Failure::internal(error.to_string()))?;
+    if context.global.json {
+        let size = note.lines().nth(1).and_then(|size| size.parse::<u64>().ok());
+        output::result_json(&json!({ "checkpoint": note, "events": size, "public_key": instance.keys.public_hex() }));
+    } else {
+        output::content(&note);
+    }
+    Ok(0)
+}
+
+/// Writes the note where it stays when the log does not, and records that it is there.
+pub(super) fn anchor(context: &Context, to: &Path) -> Result<u8, Failure> {
+    let instance = context.instance()?;
+    let head = instance.log.head();
+    let note = instance.log.checkpoint().map_err(|error| Failure::internal(error.to_string()))?;
+    let path = console::path(to);
+    let unwritten = |error: std::io::Error| {
+        Failure::refused(
+            ("error.file_unusable", json!({ "file": path, "reason": error.to_string() })),
+            by("next.new_file"),
+        )
+    };
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+    file.and_then(|mut file| {
+        use std::io::Write as _;
+        file.write_all(note.as_bytes())?;
+        file.sync_all()
+    })
+    .map_err(unwritten)?;
+    let anchored = CheckpointAnchored { size: head.size, head: hex(&head.head), place: path.display().to_string() };
+    instance.record("instance", vec![anchored.into()])?;
+    let values = json!({ "events": head.size, "file": path, "key": instance.keys.public_hex() });
+    if context.global.json {
+        output::result_json(&values);
+    } else {
+        output::result(&context.text(&instance, "log.anchored", &values));
+    }
+    Ok(0)
+}
+
+/// Copies what is new to a folder of plain files.
+pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&PathBuf>) -> Result<u8, Failure> {
+    let folder = folder.map_or_else(|| instance.dirs.data.join("backups/own"), |folder| console::path(folder));
+    let line = progress::line(context);
+    let backed_up =
+        instance.alone(|| instance.log.backup(&folder, |done, of| line.say(&shown(context, instance, done, of))))?;
+    drop(line);
+    let summary = &backed_up.summary;
+    let values = json!({
+        "folder": folder, "events": summary.events, "blobs": summary.blobs, "head": summary.head,
+        "kib": backed_up.bytes_written.div_ceil(1024), "bytes_written": backed_up.bytes_written,
+        "key_file": instance.dirs.config.join("keys/instance.ed25519"),
+    });
+    if context.global.json {
+        output::result_json(&values);
+    } else {
+        output::result(&context.text(instance, "log.backed_up", &values));
+    }
+    Ok(0)
+}
+
+/// Makes the log of a home that has none of a backup.
+pub(super) fn from_backup(context: &Context, folder: &Path) -> Result<u8, Failure> {
+    let dirs =
+        Dirs::resolve(context.global.home.as_deref(), &context.variables).map_err(instance::InstanceError::from)?;
+    let path = dirs.log();
+    if path.exists() {
+        return Err(BackupError::Occupied { path }.into());
+    }
+    dirs.create().map_err(instance::InstanceError::from)?;
+    let key = dirs.config.join("keys/instance.ed25519");
+    if !key.exists() {
+        return Err(Failure::refused(("error.no_key_here", json!({ "file": key })), by("next.restore_keys")));
+    }
+    let (keys, _) = Keys::open(&dirs.config.join("keys")).map_err(instance::InstanceError::from)?;
+    let credentials = Credentials::open(&dirs.config, &keys).map_err(instance::InstanceError::from)?;
+    let log_keys = instance::log_keys(&keys, &credentials);
+    let time = now();
+    let record = |end: &Head| Draft {
+        id: EventId::new(time, random()),
+        time,
+        stream: "instance".to_owned(),
+        actor: metnos_projections::machines::actors::HOST.to_owned(),
+        turn: None,
+        cause: None,
+        event: EpochOpened {
+            reason: "restored".to_owned(),
+            size: end.size,
+            head_before: hex(&end.head),
+            lost: Vec::new(),
+        }
+        .into(),
+        blobs: Vec::new(),
+    };
+    let line = progress::line(context);
+    let head =
+        restore(&console::path(folder), &path, log_keys, record, |done, of| line.say(&format!("{done} / {of}")))?;
+    drop(line);
+    let values = json!({ "events": head.size - 1, "head": hex(&head.head), "file": path });
+    if context.global.json {
+        output::result_json(&values);
+    } else {
+        let messages = metnos_projections::messages::Messages::embedded();
+        output::result(&messages.say(context.spoken(), "log.restored", values));
+    }
+    Ok(0)
+}
+
+/// Gives back what the file does not need.
+pub(super) fn compact(context: &Context, instance: &Instance) -> Result<u8, Failure> {
+    let line = progress::line(context);
+    line.say(&context.text(instance, "log.compacting", &json!({})));
+    let rewritten = instance.alone(|| instance.log.compact())?;
+    drop(line);
+    let kib = |bytes: u64| bytes.div_ceil(1024);
+    let values = json!({
+        "before": kib(rewritten.bytes_before), "after": kib(rewritten.bytes_after),
+        "bytes_before": rewritten.bytes_before, "bytes_after": rewritten.bytes_after,
+    });
+    if context.global.json {
+        output::result_json(&values);
+    } else {
+        output::result(&context.text(instance, "log.compacted", &values));
+    }
+    Ok(0)
+}

@@ -1,0 +1,489 @@
+//! Erasing what someone wants to be gone: which payloads that means, and every file of the home that must follow
+//! (design 2-log, «Erasure and secrets»).
+//!
+//! The log loses payloads and keeps its chain. Whatever is made of the log is made again; a marker says that this is still to
+//! be done, so that a command that broke off is gone on with by the next one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use metnos_log::envelope::Body;
+use metnos_log::event::instance::Erased;
+use metnos_log::store::{BackupError, Erasure, ReadError, RewriteError, Rewritten, Tombstone};
+use metnos_log::{BlobHash, Draft, Event, EventId, Recorded, TurnId};
+use serde_json::Value;
+
+use crate::export::audit::ExportError;
+use crate::instance::{Instance, now, random};
+use crate::snapshots::{self, SnapshotError};
+
+/// Shorter texts would be found everywhere.
+const TEXT_BYTES_MIN: usize = 4;
+/// Says that what is made of the log is not made again yet. Holds nothing.
+const MARKER: &str = "erasure.pending";
+
+/// What is to be gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// All that was said and returned in a turn.
+    Turn(TurnId),
+    /// The same of every turn of a person, and what they sent besides.
+    Actor(String),
+    /// One event's payload.
+    Event(u64),
+    /// Every payload that holds this text.
+    Text(String),
+}
+
+/// What a selector comes to.
+#[derive(Debug, Default)]
+pub struct Selected {
+    /// The events whose payloads go.
+    pub seqs: BTreeSet<u64>,
+    /// The blobs that only they name.
+    pub blobs: BTreeSet<BlobHash>,
+    /// The turns that they belong to.
+    pub turns: BTreeSet<TurnId>,
+    /// Lines that the chat remembers and that go with them.
+    texts: BTreeSet<String>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Report {
+    /// What the log lost.
+    pub rewritten: Rewritten,
+    /// Files that still hold the text: what is not made of the log is not Metnos' to change.
+    pub left: Vec<PathBuf>,
+    /// Backups that follow.
+    pub backups: usize,
+}
+
+/// Why nothing was erased.
+#[derive(Debug, thiserror::Error)]
+pub enum ErasureError {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The log cannot be written anew.
+    #[error(transparent)]
+    Rewrite(#[from] RewriteError),
+    /// An export cannot be made again.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// A state's file cannot be made again.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// A backup cannot follow.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// A file cannot be changed.
+    #[error("{path} cannot be changed")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A turn that it would reach into is not over.
+    #[error("turn {turn} is not over")]
+    Open {
+        /// The turn.
+        turn: TurnId,
+    },
+    /// A task that it would reach into still runs.
+    #[error("task {name} is not over")]
+    Runs {
+        /// The task's number.
+        name: String,
+    },
+    /// The event holds nothing that could be erased.
+    #[error("event {seq} ({kind}) holds nothing that anyone wrote")]
+    Bare {
+        /// Its number.
+        seq: u64,
+        /// Its kind.
+        kind: String,
+    },
+    /// The text is too short.
+    #[error("a text of less than {TEXT_BYTES_MIN} bytes is found everywhere")]
+    Short,
+}
+
+/// Finds what a selector comes to; changes nothing.
+pub fn select(instance: &Instance, selector: &Selector) -> Result<Selected, ErasureError> {
+    if matches!(selector, Selector::Text(text) if text.len() < TEXT_BYTES_MIN) {
+        return Err(ErasureError::Short);
+    }
+    let reader = instance.log.reader();
+    let holding = if let Selector::Text(text) = selector { blobs_holding(instance, text)? } else { BTreeSet::new() };
+    let mut search = Search::new(selector, holding);
+    reader.each(1, |recorded| {
+        let recorded = reader.rehydrated(recorded)?;
+        search.take(recorded);
+        Ok::<bool, ErasureError>(true)
+    })?;
+    let mut selected = search.selected;
+    if let Selector::Event(seq) = selector
+        && let Some(event) = reader.event(*seq)?
+        && !Event::is_erasable(&event.kind)
+    {
+        return Err(ErasureError::Bare { seq: *seq, kind: event.kind });
+    }
+    selected.blobs = only_named_by(instance, &selected.seqs)?;
+    refuse_open(instance, &selected)?;
+    Ok(selected)
+}
+
+/// A pass over the log.
+struct Search<'s> {
+    selector: &'s Selector,
+    selected: Selected,
+    /// What the selected events and turns are called, so that what was said because of them is found.
+    names: BTreeSet<String>,
+    /// What was said in the turns, to be looked for in what later turns quote.
+    quotes: BTreeSet<String>,
+    /// The blobs that hold the text.
+    holding: BTreeSet<BlobHash>,
+}
+
+impl<'s> Search<'s> {
+    fn new(selector: &'s Selector, holding: BTreeSet<BlobHash>) -> Self {
+        let names = if let Selector::Turn(id) = selector { [id.to_string()].into() } else { BTreeSet::new() };
+        Self { selector, selected: Selected::default(), names, quotes: BTreeSet::new(), holding }
+    }
+
+    fn take(&mut self, mut recorded: Recorded) {
+        let Body::Known(event) = &mut recorded.body else { return };
+        let json = event.to_json();
+        let is_held = !self.holding.is_empty() && event.blobs().iter().any(|blob| self.holding.contains(blob));
+        if !is_held && !self.is_meant(&recorded, &json) {
+            return;
+        }
+        self.names.insert(recorded.id.to_string());
+        if let Some(turn) = recorded.turn {
+            self.names.insert(turn.to_string());
+            self.selected.turns.insert(turn);
+        }
+        if !Event::is_erasable(&recorded.kind) {
+            return;
+        }
+        self.selected.seqs.insert(recorded.seq);
+        if let Some(Event::TurnOpened(opened)) = recorded.event() {
+            self.selected.texts.insert(opened.text.clone());
+            self.quote(&opened.text);
+        }
+        if let Some(Event::TurnClosed(closed)) = recorded.event() {
+            self.quote(closed.message.get().unwrap_or_default());
+        }
+    }
+
+    fn quote(&mut self, text: &str) {
+        // Short answers are everybody's.
+        if text.len() >= 16 {
+            self.quotes.insert(text.to_owned());
+        }
+    }
+
+    fn is_meant(&self, recorded: &Recorded, json: &Value) -> bool {
+        // What a model was asked, and what a request was understood by, may hold what was said before.
+        let may_quote = recorded.kind.starts_with("model_") || recorded.kind == "turn_opened";
+        match self.selector {
+            Selector::Event(seq) => recorded.seq == *seq,
+            Selector::Text(text) => holds(json, text),
+            Selector::Turn(id) => {
+                recorded.turn == Some(*id) || self.follows(recorded, json) || may_quote && self.quotes_any(json)
+            }
+            Selector::Actor(actor) => {
+                let own = recorded.actor == *actor && (recorded.turn.is_some() || is_said(&recorded.kind));
+                own || self.follows(recorded, json) || may_quote && self.quotes_any(json)
+            }
+        }
+    }
+
+    /// Whether something outside of turns was written because of what is selected, or led to it.
+    fn follows(&self, recorded: &Recorded, json: &Value) -> bool {
+        let caused = recorded.cause.is_some_and(|cause| self.names.contains(&cause.to_string()));
+        recorded.turn.is_none() && (caused || names_any(json, &self.names))
+    }
+
+    fn quotes_any(&self, json: &Value) -> bool {
+        self.quotes.iter().any(|quote| holds(json, quote))
+    }
+}
+
+/// The blobs in which a text stands; copies of files are looked into as they were before they were encrypted.
+fn blobs_holding(instance: &Instance, text: &str) -> Result<BTreeSet<BlobHash>, ErasureError> {
+    let finder = memchr::memmem::Finder::new(text);
+    let mut holding = BTreeSet::new();
+    instance.log.reader().each_blob(|hash, bytes| {
+        let image = || instance.keys.unseal(&bytes).is_some_and(|plain| finder.find(&plain).is_some());
+        if finder.find(&bytes).is_some() || image() {
+            holding.insert(hash);
+        }
+        Ok::<(), ErasureError>(())
+    })?;
+    Ok(holding)
+}
+
+/// What a person sends outside of turns.
+fn is_said(kind: &str) -> bool {
+    matches!(
+        kind,
+        "update_received" | "document_received" | "schedule_created" | "schedule_modified" | "message_queued"
+    )
+}
+
+/// Whether a text stands in any string of a value; strings that hold JSON are looked into as well.
+fn holds(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(found) => {
+            found.contains(text)
+                || found.starts_with(['{', '[', '"'])
+                    && serde_json::from_str::<Value>(found).is_ok_and(|inner| holds(&inner, text))
+        }
+        Value::Array(items) => items.iter().any(|item| holds(item, text)),
+        Value::Object(members) => members.iter().any(|(key, value)| key.contains(text) || holds(value, text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn names_any(value: &Value, names: &BTreeSet<String>) -> bool {
+    match value {
+        Value::String(found) => names.contains(found),
+        Value::Array(items) => items.iter().any(|item| names_any(item, names)),
+        Value::Object(members) => members.values().any(|value| names_any(value, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The blobs that these events name and no other does.
+fn only_named_by(instance: &Instance, seqs: &BTreeSet<u64>) -> Result<BTreeSet<BlobHash>, ErasureError> {
+    let reader = instance.log.reader();
+    let (mut theirs, mut others) = (BTreeSet::new(), BTreeSet::new());
+    reader.each(1, |recorded| {
+        let Recorded { seq, mut body, .. } = reader.rehydrated(recorded)?;
+        if let Body::Known(event) = &mut body {
+            let blobs = event.blobs();
+            if seqs.contains(&seq) { theirs.extend(blobs) } else { others.extend(blobs) }
+        }
+        Ok::<bool, ErasureError>(true)
+    })?;
+    Ok(theirs.difference(&others).copied().collect())
+}
+
+/// What goes on must be able to go on.
+fn refuse_open(instance: &Instance, selected: &Selected) -> Result<(), ErasureError> {
+    let now = instance.projected();
+    if let Some((turn, _)) = now.turns.open().find(|(id, _)| selected.turns.contains(id)) {
+        return Err(ErasureError::Open { turn });
+    }
+    let reader = instance.log.reader();
+    for seq in &selected.seqs {
+        let Some(recorded) = reader.event(*seq)? else { continue };
+        let id = recorded.stream.strip_prefix("schedule/").filter(|_| recorded.kind.starts_with("schedule_"));
+        let is_alive = |id: &&str| now.schedules.get(id).is_some_and(|schedule| schedule.state.is_alive());
+        if let Some(id) = id.filter(is_alive) {
+            return Err(ErasureError::Runs { name: id.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Erases what was selected, from the log and from everything that is made of it.
+pub fn erase(
+    instance: &Instance,
+    selector: &Selector,
+    selected: &Selected,
+    reason: &str,
+) -> Result<Report, ErasureError> {
+    instance.alone(|| {
+        let marker = instance.dirs.data.join(MARKER);
+        fs::write(&marker, "").map_err(refused(&marker))?;
+        forget_lines(instance, selector, selected)?;
+        let rewritten = instance.log.erase(erasure(instance, selector, selected, reason))?;
+        let backups = follow(instance)?;
+        let left = if let Selector::Text(text) = selector { still_holding(instance, text)? } else { Vec::new() };
+        Ok(Report { rewritten, left, backups })
+    })
+}
+
+fn erasure(instance: &Instance, selector: &Selector, selected: &Selected, reason: &str) -> Erasure {
+    let (name, of) = match selector {
+        Selector::Turn(id) => ("turn", id.to_string()),
+        Selector::Actor(actor) => ("actor", actor.clone()),
+        Selector::Event(seq) => ("event", seq.to_string()),
+        Selector::Text(text) => ("text", instance.log.keyed_blob_hash(text.as_bytes()).to_string()),
+    };
+    let (time, by) = (now(), instance.actor.clone());
+    let record = Erased {
+        selector: name.to_owned(),
+        of,
+        seqs: runs(&selected.seqs),
+        blobs: selected.blobs.iter().copied().collect(),
+        reason: reason.to_owned(),
+        by: by.clone(),
+    };
+    let record = Draft {
+        id: EventId::new(time, random()),
+        time,
+        stream: "instance".to_owned(),
+        actor: by.clone(),
+        turn: None,
+        cause: None,
+        event: record.into(),
+        blobs: Vec::new(),
+    };
+    let tombstone = Tombstone { reason: reason.to_owned(), by, at: time.0 };
+    Erasure { seqs: selected.seqs.clone(), blobs: selected.blobs.clone(), tombstone, record }
+}
+
+/// First and last of each run of neighbours.
+fn runs(seqs: &BTreeSet<u64>) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for seq in seqs {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *seq => *last = *seq,
+            _ => runs.push((*seq, *seq)),
+        }
+    }
+    runs
+}
+
+/// Makes again what is made of the log; how many backups there are.
+fn follow(instance: &Instance) -> Result<usize, ErasureError> {
+    let projections = instance.dirs.data.join("projections");
+    remove_files(&projections)?;
+    instance.fold_anew()?;
+    let audit = instance.dirs.workspace.join(".audit");
+    remove_files(&audit)?;
+    instance.follow_audit()?;
+    instance.save_projections(0).map_err(refused(&projections))?;
+    snapshots::write_all(instance)?;
+    let mut backups = 0;
+    for folder in folders(&instance.dirs.data.join("backups"))? {
+        instance.log.backup(&folder, |_, _| {})?;
+        backups += 1;
+    }
+    let marker = instance.dirs.data.join(MARKER);
+    fs::remove_file(&marker).map_err(refused(&marker))?;
+    Ok(backups)
+}
+
+/// Does what a command that broke off left to be done.
+pub fn resume(instance: &Instance) -> Result<(), ErasureError> {
+    if instance.dirs.data.join(MARKER).exists() {
+        instance.alone(|| follow(instance))?;
+    }
+    Ok(())
+}
+
+/// Takes lines out of what the chat remembers.
+fn forget_lines(instance: &Instance, selector: &Selector, selected: &Selected) -> Result<(), ErasureError> {
+    let path = instance.dirs.data.join("chat_history");
+    let Ok(lines) = fs::read_to_string(&path) else { return Ok(()) };
+    let goes = |line: &&str| match selector {
+        Selector::Text(text) => line.contains(text.as_str()),
+        _ => selected.texts.contains(line.trim()),
+    };
+    let kept: String = lines.lines().filter(|line| !goes(line)).flat_map(|line| [line, "\n"]).collect();
+    crate::signing::write_private(&path, kept.as_bytes()).map_err(refused(&path))
+}
+
+/// The files of the home that hold a text all the same, packed ones unpacked.
+fn still_holding(instance: &Instance, text: &str) -> Result<Vec<PathBuf>, ErasureError> {
+    let mut left = Vec::new();
+    let dirs = &instance.dirs;
+    let mut waiting = vec![dirs.config.clone(), dirs.data.clone(), dirs.workspace.clone()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(&folder).map_err(refused(&folder))? {
+            let entry = entry.map_err(refused(&folder))?;
+            let (path, kind) = (entry.path(), entry.file_type().map_err(refused(&folder))?);
+            if kind.is_dir() {
+                waiting.push(path);
+            } else if kind.is_file() && file_holds(&path, text.as_bytes()).map_err(refused(&path))? {
+                left.push(path);
+            }
+        }
+    }
+    left.sort();
+    Ok(left)
+}
+
+fn file_holds(path: &Path, text: &[u8]) -> io::Result<bool> {
+    use io::Read as _;
+    let file = fs::File::open(path)?;
+    let is_packed = path.extension().is_some_and(|extension| extension == "zst");
+    let mut reader: Box<dyn io::Read> = if is_packed { Box::new(zstd::Decoder::new(file)?) } else { Box::new(file) };
+    let (mut buffer, mut kept) = (vec![0; 1 << 20], 0);
+    loop {
+        let read = reader.read(&mut buffer[kept..])?;
+        if read == 0 {
+            return Ok(false);
+        }
+        let filled = kept + read;
+        if memchr::memmem::find(&buffer[..filled], text).is_some() {
+            return Ok(true);
+        }
+        // What may be the beginning of it is looked at again with what follows.
+        kept = filled.min(text.len() - 1);
+        buffer.copy_within(filled - kept..filled, 0);
+        if buffer.len() < 2 * text.len() {
+            buffer.resize(4 * text.len(), 0);
+        }
+    }
+}
+
+fn folders(folder: &Path) -> Result<Vec<PathBuf>, ErasureError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(refused(folder)(error)),
+    };
+    let mut folders = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(refused(folder))?.path();
+        if path.is_dir() {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
+/// Takes away every file below a folder; the folders stay.
+fn remove_files(folder: &Path) -> Result<(), ErasureError> {
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(&folder).map_err(refused(&folder))? {
+            let entry = entry.map_err(refused(&folder))?;
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push(path);
+            } else {
+                fs::remove_file(&path).map_err(refused(&path))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused(path: &Path) -> impl FnOnce(io::Error) -> ErasureError {
+    let path = path.to_owned();
+    move |source| ErasureError::Io { path, source }
+}
+
+/// How many payloads of each kind go, for whoever is asked.
+pub fn by_kind(instance: &Instance, selected: &Selected) -> Result<BTreeMap<String, u64>, ErasureError> {
+    let reader = instance.log.reader();
+    let mut kinds = BTreeMap::new();
+    for seq in &selected.seqs {
+        if let Some(recorded) = reader.event(*seq)? {
+            *kinds.entry(recorded.kind).or_default() += 1;
+        }
+    }
+    Ok(kinds)
+}
