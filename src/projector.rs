@@ -46,6 +46,17 @@ macro_rules! projections {
                 self.position = recorded.seq;
             }
 
+            /// Their names, in the order in which they are shown.
+            pub const NAMES: &'static [&'static str] = &[$(<$projection>::NAME),+];
+
+            /// The canonical text of the one of that name.
+            pub fn snapshot(&self, name: &str) -> Option<String> {
+                $(if name == <$projection>::NAME {
+                    return Some(self.$field.snapshot());
+                })+
+                None
+            }
+
             /// The name and the digest of each.
             pub fn digests(&self) -> Vec<(&'static str, String)> {
                 vec![$((<$projection>::NAME, self.$field.digest())),+]

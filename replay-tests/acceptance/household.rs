@@ -42,6 +42,8 @@ mod home;
 mod kills;
 #[path = "household/models.rs"]
 mod models;
+#[path = "household/moments.rs"]
+mod moments;
 #[path = "household/months.rs"]
 mod months;
 #[path = "household/odd_asks.rs"]

@@ -3,16 +3,19 @@
 //! A history is what `metnos log export` wrote. It is added, never edited. Turns that other rules decided are checked
 //! for legality and folded; turns of the present rules must decide the same. Live behaviour is tested in `acceptance/`.
 
+pub mod builder;
+pub mod made;
+pub mod turning;
+
 use std::fs;
 use std::path::Path;
 
 use metnos::export::history;
+use metnos::projector::Projected;
 use metnos_log::Recorded;
 use metnos_projections::machines::catalog::Catalog;
-use metnos_projections::projection::Projection;
 use metnos_projections::replay::{Checker, Report};
 use metnos_projections::rules::Rules;
-use metnos_projections::views::turns::Turns;
 
 /// Reads a history.
 ///
@@ -36,12 +39,10 @@ pub fn replay(rules: &Rules, history: &[Recorded]) -> (Report, Catalog) {
 }
 
 /// The digests of a history's projections, one a line: what its `digests.txt` pins.
-pub fn digests(history: &[Recorded]) -> String {
-    let mut turns = Turns::default();
-    let mut catalog = Catalog::default();
+pub fn digests(history: &[Recorded]) -> Vec<String> {
+    let mut projected = Projected::default();
     for recorded in history {
-        turns.evolve(recorded);
-        catalog.evolve(recorded);
+        projected.evolve(recorded);
     }
-    format!("catalog {}\nturns {}\n", catalog.digest(), turns.digest())
+    projected.digests().iter().map(|(name, digest)| format!("{name} {digest}")).collect()
 }

@@ -208,7 +208,8 @@ impl Builtin {
         (self.run)(call)
     }
 
-    fn events(&self, from: Option<LifeCycle>) -> Vec<Event> {
+    /// What makes it known, from where it stands in its life.
+    pub fn events(&self, from: Option<LifeCycle>) -> Vec<Event> {
         let manifest = self.manifest();
         let (name, version) = (manifest.executor.name.clone(), manifest.executor.version.clone());
         let installed = ExecutorInstalled {

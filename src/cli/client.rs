@@ -52,6 +52,10 @@ pub(super) fn socket(runtime: &Path) -> io::Result<(OwnedFd, PathBuf)> {
 /// Whether someone listens there.
 pub(super) fn connect(runtime: &Path) -> Option<UnixStream> {
     let (_folder, path) = socket(runtime).ok()?;
+    // Where nobody listens no socket is opened at all: a command that only looks back needs none.
+    if path.symlink_metadata().is_err() {
+        return None;
+    }
     UnixStream::connect(path).ok()
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::output::by;
 use super::{Context, Failure, console, output, progress};
+pub(super) use crate::export::history::line as as_json;
 use crate::instance::Instance;
 use crate::signing::hex;
 
@@ -165,20 +166,6 @@ fn gist(payload: &Value) -> String {
         _ => None,
     });
     parts.collect::<Vec<_>>().join(" ")
-}
-
-/// An event for programs; also a line of an exported history.
-pub(super) fn as_json(recorded: &Recorded) -> Value {
-    let payload = match &recorded.body {
-        Body::Known(event) => event.to_json(),
-        Body::Unknown(bytes) => json!({ "unknown": hex(bytes) }),
-        Body::Erased => json!({ "erased": true }),
-    };
-    json!({
-        "seq": recorded.seq, "id": recorded.id, "time": recorded.time, "stream": recorded.stream, "version": recorded.version,
-        "kind": recorded.kind, "schema": recorded.schema, "actor": recorded.actor, "turn": recorded.turn, "cause": recorded.cause, "flags": recorded.flags,
-        "payload": payload,
-    })
 }
 
 /// Every event, texts taken in from their blobs.

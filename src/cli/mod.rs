@@ -4,6 +4,7 @@
 
 mod actor;
 mod ask;
+mod at;
 mod audit;
 mod audit_correct;
 mod chat;
@@ -14,6 +15,7 @@ mod connect;
 mod console;
 mod credential;
 mod demo;
+mod diff;
 mod doctor;
 mod editor;
 mod executor;
@@ -30,6 +32,7 @@ mod pair;
 mod plan;
 mod prefilter;
 mod progress;
+mod record_test;
 mod replay;
 mod schedule;
 mod serve;
@@ -39,6 +42,7 @@ mod status;
 mod terminal;
 mod turn;
 mod undo;
+mod why;
 mod wire;
 
 use std::ffi::OsString;
@@ -173,6 +177,14 @@ enum Command {
     /// Replay the history and compare.
     #[command(subcommand)]
     Replay(replay::Replay),
+    /// Show how anything stood at a moment.
+    At(at::At),
+    /// Show what changed between two moments.
+    Diff(diff::Diff),
+    /// Go back from a thing to the sentence, the consent and the signature behind it.
+    Why(why::Why),
+    /// Write a turn down as a test that needs no model, no network and no secret.
+    RecordTest(record_test::RecordTest),
     /// Export audit lines, check an export, correct a line.
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -202,6 +214,10 @@ impl Command {
             | Self::Schedule(_)
             | Self::Inbox(_)
             | Self::Turn(_)
+            | Self::At(_)
+            | Self::Diff(_)
+            | Self::Why(_)
+            | Self::RecordTest(_)
             | Self::Executor(_) => true,
             Self::Log(log) => log.needs_instance(),
             Self::Audit(audit) => audit.needs_instance(),
@@ -308,6 +324,10 @@ impl Context {
             Command::Executor(command) => executor::run(self, command),
             Command::Log(command) => log::run(self, command),
             Command::Replay(command) => replay::run(self, command),
+            Command::At(at) => at::run(self, at),
+            Command::Diff(diff) => diff::run(self, diff),
+            Command::Why(why) => why::run(self, why),
+            Command::RecordTest(command) => record_test::run(self, command),
             Command::Audit(command) => audit::run(self, command),
             Command::Completions(command) => completions::run(self, command),
             Command::Man(command) => man::run(self, command),

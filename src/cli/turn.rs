@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context, command: &Turn) -> Result<u8, Failure> {
             if context.global.json {
                 output::result_json(&record);
             } else {
-                output::result(&super::replay::timeline(&instance, &events));
+                output::result(&super::replay::shown(context, &instance, &events));
             }
             Ok(0)
         }

@@ -3,7 +3,9 @@
 use metnos_log::envelope::Body;
 use metnos_log::{Event, EventId, Micros, Recorded, TurnId};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::signing::hex;
 
 /// Why a line is no event.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +33,20 @@ struct Line {
     #[serde(default)]
     flags: u32,
     payload: Value,
+}
+
+/// One event as a line of a history.
+pub fn line(recorded: &Recorded) -> Value {
+    let payload = match &recorded.body {
+        Body::Known(event) => event.to_json(),
+        Body::Unknown(bytes) => json!({ "unknown": hex(bytes) }),
+        Body::Erased => json!({ "erased": true }),
+    };
+    json!({
+        "seq": recorded.seq, "id": recorded.id, "time": recorded.time, "stream": recorded.stream,
+        "version": recorded.version, "kind": recorded.kind, "schema": recorded.schema, "actor": recorded.actor,
+        "turn": recorded.turn, "cause": recorded.cause, "flags": recorded.flags, "payload": payload,
+    })
 }
 
 /// Reads one line.

@@ -3,4 +3,5 @@
 pub mod audit;
 pub mod audit_file;
 pub mod audit_lines;
+pub mod case;
 pub mod history;

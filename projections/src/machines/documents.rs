@@ -18,6 +18,16 @@ pub struct Documents {
 }
 
 impl Documents {
+    /// How many are remembered.
+    pub fn count(&self) -> usize {
+        self.of.values().map(Vec::len).sum()
+    }
+
+    /// How many of each person's.
+    pub fn people(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.of.iter().map(|(actor, theirs)| (actor.as_str(), theirs.len()))
+    }
+
     /// The events of a person's files, newest first.
     pub fn newest_of(&self, actor: &str) -> impl Iterator<Item = u64> + '_ {
         self.of.get(actor).into_iter().flatten().rev().copied()

@@ -240,7 +240,7 @@ fn why_a_step_asked_is_told_and_replayed() {
     let told = turns.lines().find(|line| line.contains("do the thing")).unwrap();
     let id = serde_json::from_str::<Value>(told).unwrap()["turn_id"].as_str().unwrap().to_owned();
     let shown = home.run(["replay", "turn", &id]).out;
-    assert!(shown.contains("answered   true") && shown.contains("get_approval 1.0.0"), "{shown}");
+    assert!(shown.contains("goes on    with true") && shown.contains("get_approval 1.0.0"), "{shown}");
     // What asks back is nothing that it can do for a person.
     assert!(!home.ask("what can you do").out.contains("yes or no"));
     home.is_whole();
