@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::output::by;
 use super::{Context, Failure, output};
 use crate::instance::Instance;
-use crate::projector::{self, Projected, Until};
+use crate::projector::{Projected, Until};
 use crate::signing::hex;
 
 /// How anything stood at a moment.
@@ -70,7 +70,7 @@ pub(super) fn known(name: &str) -> Result<(), Failure> {
 pub(super) fn then(instance: &Instance, moment: &str) -> Result<Then, Failure> {
     let until = read(instance, moment)?;
     let reader = instance.log.reader();
-    let (projected, head) = projector::at(&reader, until)?;
+    let (projected, head) = instance.at(until)?;
     let written = reader.event(projected.position)?.map(|event| event.time.0);
     let until = match until {
         Until::Time(time) => time,
