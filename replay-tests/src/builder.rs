@@ -41,6 +41,8 @@ pub struct History {
     clock: i64,
     recorded: Vec<Recorded>,
     versions: BTreeMap<String, u64>,
+    /// Names the key that signs.
+    key: String,
     /// Who acts.
     actor: String,
     /// The event that what follows is written for.
@@ -54,6 +56,20 @@ fn folder(name: &str) -> PathBuf {
 }
 
 impl History {
+    /// What follows the events that a home already has.
+    pub fn after(events: Vec<Recorded>) -> Self {
+        let mut history = Self::empty(BEGIN);
+        for recorded in events {
+            history.versions.insert(recorded.stream.clone(), recorded.version);
+            history.projected.evolve(&recorded);
+            if let Some(Event::KeyAdmitted(admitted)) = recorded.event() {
+                history.key.clone_from(&admitted.key_id);
+            }
+            history.recorded.push(recorded);
+        }
+        history
+    }
+
     /// A home's first events.
     pub fn begin() -> Self {
         Self::begin_at(BEGIN)
@@ -61,17 +77,7 @@ impl History {
 
     /// The same at that moment.
     pub fn begin_at(time: &str) -> Self {
-        let mut history = Self {
-            rules: Rules::embedded(),
-            projected: Projected::default(),
-            tools: None,
-            clock: micros(time),
-            recorded: Vec::new(),
-            versions: BTreeMap::new(),
-            actor: HOST.to_owned(),
-            cause: None,
-            turn: None,
-        };
+        let mut history = Self::empty(time);
         let public_key = blake3::hash(KEY.as_bytes()).to_hex().to_string();
         let created = InstanceCreated {
             log_id: public_key[..32].to_owned(),
@@ -86,6 +92,21 @@ impl History {
             history.push("instance", ConfigurationChanged { key: key.to_owned(), old: None, new: new.into() });
         }
         history
+    }
+
+    fn empty(time: &str) -> Self {
+        Self {
+            rules: Rules::embedded(),
+            projected: Projected::default(),
+            tools: None,
+            clock: micros(time),
+            recorded: Vec::new(),
+            versions: BTreeMap::new(),
+            key: key_id(),
+            actor: HOST.to_owned(),
+            cause: None,
+            turn: None,
+        }
     }
 
     /// The clock stands there from here on; it may go back.
@@ -139,7 +160,7 @@ impl History {
             tests: artefacts[2].blob,
             lock: format!("blake3:{whole}"),
             signature: format!("{whole}{whole}"),
-            key_id: key_id(),
+            key_id: self.key.clone(),
         };
         let installed = ExecutorInstalled {
             name: name.to_owned(),

@@ -5,6 +5,7 @@
 
 pub mod builder;
 pub mod made;
+pub mod month;
 pub mod turning;
 
 use std::fs;

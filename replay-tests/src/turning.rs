@@ -315,9 +315,12 @@ impl<'h> Turning<'h> {
     }
 }
 
+/// What every file holds that a made history writes.
+pub const WRITTEN: &[u8] = b"hello";
+
 /// A new file of five bytes.
 pub fn write(name: &str) -> PlannedOp {
-    let hash = metnos_log::BlobHash(*blake3::hash(b"hello").as_bytes());
+    let hash = metnos_log::BlobHash(*blake3::hash(WRITTEN).as_bytes());
     PlannedOp {
         op: "write".to_owned(),
         path: format!("{HOME}/{name}"),

@@ -1,0 +1,202 @@
+//! The month of life: the same wherever it is lived, and what is erased from it is in no byte of the home.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops at the first surprise and says aloud what it skips"
+)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use metnos::config::{Flags, Variables};
+use metnos::erasure::{self, Selector};
+use metnos::instance::{Instance, now};
+use metnos::snapshots;
+use metnos_log::envelope::Body;
+use metnos_projections::replay::Checker;
+use metnos_projections::views::audit::{Audit, Kind};
+use metnos_replay_tests::builder::History;
+use metnos_replay_tests::month::{Month, pour};
+
+const SECRET: &str = "the combination is 4711";
+
+/// Whoever runs it: the program with these words and this input, as another user where that is possible.
+fn run(program: &Path, word: &str, input: &Path, as_another: bool) -> Vec<u8> {
+    use std::os::unix::process::CommandExt as _;
+    let mut command = Command::new(program);
+    command.arg(word).env_clear().current_dir("/").stdin(std::fs::File::open(input).unwrap());
+    if as_another {
+        command.uid(65_534).gid(65_534);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{word} {}: {}", program.display(), String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Builds, users and runs differ, this does not. `.ci/run` makes the optimised build and names it.
+#[test]
+fn a_month_comes_to_the_same_wherever_it_is_lived() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let own = PathBuf::from(env!("CARGO_BIN_EXE_month"));
+    let mut programs = vec![own.clone()];
+    match std::env::var_os("METNOS_TEST_OPTIMISED") {
+        Some(program) => programs.push(program.into()),
+        None => eprintln!("SKIPPED: METNOS_TEST_OPTIMISED names no optimised build of the program `month`"),
+    }
+    let history = place.path().join("history.jsonl");
+    std::fs::write(&history, run(&own, "make", Path::new("/dev/null"), false)).unwrap();
+    let made = std::fs::read(&history).unwrap();
+    let turns = made.windows(14).filter(|window| window == b"\"turn_opened\",").count();
+    assert_eq!(turns, 3000);
+    let found = run(&own, "digest", &history, false);
+    assert_eq!(found.iter().filter(|byte| **byte == b'\n').count(), 11, "{}", String::from_utf8_lossy(&found));
+    let users = if rustix::process::geteuid().is_root() { vec![false, true] } else { vec![false] };
+    for (number, program) in programs.iter().enumerate() {
+        // Where another user reaches it.
+        let copy = place.path().join(format!("month-{number}"));
+        std::fs::copy(program, &copy).unwrap();
+        assert!(
+            run(program, "make", Path::new("/dev/null"), false) == made,
+            "{} makes another month",
+            program.display()
+        );
+        for as_another in &users {
+            let again = run(&copy, "digest", &history, *as_another);
+            assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(&found), "{}", program.display());
+        }
+    }
+}
+
+fn open(place: &Path) -> Instance {
+    let variables =
+        Variables { user_home: Some(place.to_owned()), zone: Some("Europe/Rome".to_owned()), ..Variables::default() };
+    Instance::open(Some(&place.join("home")), &Flags::default(), &variables, Duration::from_secs(5)).unwrap()
+}
+
+/// The files below a folder in which the secret stands, anything in them that unpacks looked into.
+fn holding(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holding(&path));
+        } else if path.is_file() && holds(&std::fs::read(&path).unwrap()) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn holds(bytes: &[u8]) -> bool {
+    let there = |bytes: &[u8]| memchr::memmem::find(bytes, SECRET.as_bytes()).is_some();
+    let magic = [0x28, 0xb5, 0x2f, 0xfd];
+    there(bytes)
+        || memchr::memmem::find_iter(bytes, &magic).any(|at| {
+            let Ok(length) = zstd::zstd_safe::find_frame_compressed_size(&bytes[at..]) else { return false };
+            bytes.get(at..at + length).is_some_and(|frame| zstd::decode_all(frame).is_ok_and(|plain| there(&plain)))
+        })
+}
+
+/// Decides every turn of the log again.
+fn checked(instance: &Instance) -> metnos_projections::replay::Report {
+    let reader = instance.log.reader();
+    let mut checker = Checker::new(&instance.rules, false);
+    let each = reader.each(1, |recorded| {
+        checker.take(&reader.rehydrated(recorded)?);
+        Ok::<bool, metnos_log::store::ReadError>(true)
+    });
+    each.unwrap();
+    checker.finish().0
+}
+
+#[test]
+fn what_is_erased_from_a_month_is_in_no_byte_of_the_home() {
+    let place = tempfile::tempdir().unwrap();
+    let home = place.path().join("home");
+    let instance = open(place.path());
+    let own = History::after(instance.log.reader().chunk(1).unwrap());
+    let month = Month { secret: Some(SECRET), ..Month::default() }.live_after(own);
+    pour(&month, &instance.log).unwrap();
+    instance.catch_up().unwrap();
+    instance.follow_audit().unwrap();
+    instance.save_projections(0).unwrap();
+    snapshots::take_now(&instance, now()).unwrap();
+    let (own, elsewhere) = (home.join("data/backups/own"), place.path().join("elsewhere"));
+    for folder in [&own, &elsewhere] {
+        instance.log.backup(folder, |_, _| {}).unwrap();
+    }
+    std::fs::write(home.join("data/chat_history"), format!("hello\nwrite \"{SECRET}\" to a.txt\n")).unwrap();
+    assert!(holding(&home).len() >= 5, "the search finds it while it is there: {:?}", holding(&home));
+    let before = checked(&instance);
+    assert_eq!(before.differences.first(), None);
+    assert_eq!(before.not_decidable, 0);
+
+    let selector = Selector::Text(SECRET.to_owned());
+    let selected = erasure::select(&instance, &selector).unwrap();
+    let framing = |seq: &u64| {
+        let event = instance.log.reader().event(*seq).unwrap().unwrap();
+        event.turn.filter(|_| matches!(event.kind.as_str(), "turn_opened" | "turn_closed"))
+    };
+    let touched: BTreeSet<_> = selected.seqs.iter().filter_map(framing).collect();
+    let report = erasure::erase(&instance, &selector, &selected, "a guest saw it").unwrap();
+    assert!(report.rewritten.payloads > 200, "{report:?}");
+    assert_eq!(report.left, Vec::<PathBuf>::new());
+    assert_eq!(holding(&home), Vec::<PathBuf>::new());
+
+    let verified = instance.log.reader().verify(|_, _| {}).unwrap();
+    assert_eq!(verified.erased, report.rewritten.payloads);
+    assert!(verified.segments > 10, "{verified:?}");
+    let after = checked(&instance);
+    assert_eq!(after.differences, []);
+    assert_eq!(after.not_decidable, selected.turns.len() as u64);
+    assert_eq!((after.turns, after.open), (before.turns, 0));
+    // The export says what is gone: a line of every turn stays.
+    let (mut lines, mut made) = ((0, 0), Audit::default());
+    let each = instance.log.reader().each(1, |recorded| {
+        if let Some(line) = made.take(&recorded).filter(|line| line.kind == Kind::Turns) {
+            let value: serde_json::Value = serde_json::from_str(&line.text()).unwrap();
+            lines.0 += 1;
+            lines.1 += usize::from(value["erased"] == true);
+        }
+        Ok::<bool, metnos_log::store::ReadError>(true)
+    });
+    each.unwrap();
+    assert_eq!(lines.0, before.turns);
+    assert_eq!(lines.1, touched.len(), "lines of turns that say so");
+    // What is elsewhere follows with the next backup to it, and is whole.
+    assert!(!holding(&elsewhere).is_empty());
+    instance.log.backup(&elsewhere, |_, _| {}).unwrap();
+    assert_eq!(holding(&elsewhere), Vec::<PathBuf>::new());
+    let digests = instance.projected().digests();
+    drop(instance);
+    assert_eq!(open(place.path()).projected().digests(), digests);
+}
+
+/// Erased payloads are holes in what is folded, wherever they are: nothing panics, nothing is begun again.
+#[test]
+fn a_month_folds_whatever_was_erased() {
+    let month = Month { days: 3, ..Month::default() }.live();
+    let erasable = |kind: &str| metnos_log::Event::is_erasable(kind);
+    for nth in [1_u64, 2, 3, 7] {
+        let mut events = month.events().to_vec();
+        for recorded in events.iter_mut().filter(|recorded| recorded.seq % nth == 0 && erasable(&recorded.kind)) {
+            recorded.body = Body::Erased;
+        }
+        let mut projected = metnos::projector::Projected::default();
+        let rules = metnos_projections::rules::Rules::embedded();
+        let mut checker = Checker::new(&rules, false);
+        for recorded in &events {
+            projected.evolve(recorded);
+            checker.take(recorded);
+        }
+        let (report, _) = checker.finish();
+        assert_eq!((report.differences.as_slice(), report.open), ([].as_slice(), 0), "every {nth}th");
+        assert_eq!(projected.turns.open().count(), 0);
+        assert_eq!(projected.schedules.fires().count(), 0, "what ran is over");
+    }
+}
