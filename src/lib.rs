@@ -14,6 +14,7 @@ pub mod conversation;
 pub mod effects;
 pub mod engine;
 pub mod erasure;
+pub mod expiry;
 pub mod export;
 pub mod faults;
 pub mod gateway;

@@ -15,6 +15,7 @@ use metnos_projections::messages::Language;
 use metnos_projections::rules::cadence::{self, Cadence, CadenceError, Zone};
 
 use super::change;
+use crate::expiry;
 use crate::instance::{Instance, InstanceError, now};
 use crate::projector::Projected;
 use crate::snapshots;
@@ -34,6 +35,7 @@ pub fn jobs() -> &'static [Job] {
     const JOBS: &[Job] = &[
         Job { name: "monthly-state", cadence: "daily@00:01", run: monthly_state },
         Job { name: "checkpoints", cadence: "daily@03:00", run: checkpoints },
+        Job { name: "expiry", cadence: "daily@03:30", run: expire },
         Job { name: "ager-mnests", cadence: "daily@04:00", run: age_mnests },
     ];
     JOBS
@@ -48,6 +50,11 @@ pub fn find(name: &str) -> Option<&'static Job> {
 fn checkpoints(instance: &Instance, _now: Micros) -> Result<(), String> {
     instance.catch_up().map_err(|error| error.to_string())?;
     instance.alone(|| instance.save_projections(0)).map_err(|error| error.to_string())
+}
+
+/// Takes out what the record keeps for a while only.
+fn expire(instance: &Instance, now: Micros) -> Result<(), String> {
+    expiry::expire(instance, now).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Takes the state of each month that has ended and has none: the first night of a month does, and the first after a while

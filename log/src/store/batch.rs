@@ -3,7 +3,7 @@
 //! Requests are checked in order against what is committed and what came earlier in the same batch. A refused one has
 //! written nothing. When to commit is the writer's business.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use redb::{ReadableTable, Table, WriteTransaction};
 
@@ -16,6 +16,7 @@ use super::{Expect, Request};
 use crate::chain::Chain;
 use crate::codec::{self, Frame};
 use crate::id::EventId;
+use crate::kept::BlobHash;
 use crate::segment::{Frames, Segment};
 
 /// The longest stream, kind or actor name, so that a header's length fits its field.
@@ -164,6 +165,14 @@ impl<'t> Batch<'t> {
             self.places.insert(stream.to_owned(), Place { number, version });
         }
         Ok(self.places.get_mut(stream).expect("it was put in above"))
+    }
+
+    /// Takes blobs out.
+    pub(super) fn remove(&mut self, blobs: &BTreeSet<BlobHash>) -> Result<(), redb::Error> {
+        for hash in blobs {
+            self.blobs.remove(hash.0)?;
+        }
+        Ok(())
     }
 
     /// Seals what is due and stores the rest as rows of the tail; returns the event up to which everything was sealed

@@ -59,7 +59,7 @@ fn batch(log: &Log, requests: Vec<Append>) -> Vec<Result<Appended, AppendError>>
     let notary = writer::Notary::new(SigningKey::from_bytes(&[5; 32]), log.id.clone(), 0);
     assert!(
         writer::Writer::new(Arc::clone(&log.handle), std::path::PathBuf::new(), (chain, tail), notary, publish)
-            .commit(requests)
+            .commit(requests, &std::collections::BTreeSet::new())
     );
     acknowledged.into_iter().map(Pending::wait).collect()
 }

@@ -34,6 +34,7 @@ mod tests;
 mod verify;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ed25519_dalek::VerifyingKey;
@@ -117,6 +118,8 @@ struct Request {
 enum Message {
     Append(Request),
     Rewrite(Box<Rewriting>),
+    /// Blobs that go, and the event that says so.
+    Drop(BTreeSet<BlobHash>, Request),
     /// A signed checkpoint of the log's end; answered with the note.
     Checkpoint(oneshot::Sender<Option<String>>),
 }
@@ -199,6 +202,18 @@ impl Log {
     pub fn erase(&self, erasure: Erasure) -> Result<Rewritten, RewriteError> {
         let left_out = rewrite::LeftOut::of(&erasure);
         self.rewrite(left_out, self.prepared(vec![erasure.record]))
+    }
+
+    /// Takes blobs out and appends the event that says so, in one commit. The events that name them stay. Their bytes may stay
+    /// in free pages until the log is compacted: this gives room back, and hides nothing. Must not be called on an async worker.
+    pub fn drop_blobs(&self, blobs: BTreeSet<BlobHash>, record: Draft) -> Result<Appended, AppendError> {
+        let events = self.prepared(vec![record]);
+        let (acknowledge, pending) = oneshot::channel();
+        if let Some(requests) = &self.requests {
+            let message = Message::Drop(blobs, Request { events, expect: Expect::Any, acknowledge });
+            requests.blocking_send(message).map_err(|_| AppendError::Stopped)?;
+        }
+        Pending(pending).wait()
     }
 
     fn rewrite(&self, left_out: rewrite::LeftOut, record: Vec<Prepared>) -> Result<Rewritten, RewriteError> {

@@ -272,6 +272,11 @@ impl Reader {
         })
     }
 
+    /// Whether a blob is there; its bytes are not looked at.
+    pub fn has_blob(&self, hash: BlobHash) -> Result<bool, ReadError> {
+        Ok(self.database().begin_read()?.open_table(BLOBS)?.get(hash.0)?.is_some())
+    }
+
     /// Calls `each` with every blob, its bytes compared with its name.
     pub fn each_blob<E: From<ReadError>>(
         &self,

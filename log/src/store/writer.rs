@@ -1,5 +1,6 @@
 //! The one place that writes the event tables: a thread that turns what queued during the last sync into one commit.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use super::verify::Damage;
 use super::{Expect, Head, Message, Request, Rewriting, commits, open};
 use crate::chain::Chain;
 use crate::id::EventId;
+use crate::kept::BlobHash;
 use crate::note::Checkpoint;
 
 /// The most events of one commit.
@@ -150,10 +152,16 @@ impl Writer {
                 Message::Append(first) => {
                     let (batch, behind) =
                         if commits::are_watched() { (vec![first], None) } else { drain(first, &mut inbox) };
-                    if !self.commit(batch) {
+                    if !self.commit(batch, &BTreeSet::new()) {
                         return;
                     }
                     behind
+                }
+                Message::Drop(blobs, request) => {
+                    if !self.commit(vec![request], &blobs) {
+                        return;
+                    }
+                    None
                 }
                 Message::Rewrite(rewriting) => {
                     self.rewrite(*rewriting);
@@ -209,7 +217,7 @@ impl Writer {
         if !record.is_empty() {
             let (acknowledge, answer) = oneshot::channel();
             let request = Request { events: record, expect: Expect::Any, acknowledge };
-            writer.commit(vec![request]);
+            writer.commit(vec![request], &BTreeSet::new());
             let answer = answer.blocking_recv().unwrap_or(Err(AppendError::Stopped));
             answer.map_err(|error| RewriteError::Refused(error.to_string()))?;
         }
@@ -244,10 +252,10 @@ impl Writer {
         Ok(())
     }
 
-    /// One transaction for all; `false` once the store has failed.
-    pub(super) fn commit(&mut self, batch: Vec<Request>) -> bool {
+    /// One transaction for all, in which these blobs go; `false` once the store has failed.
+    pub(super) fn commit(&mut self, batch: Vec<Request>, gone: &BTreeSet<BlobHash>) -> bool {
         let mut answers = Vec::with_capacity(batch.len());
-        let written = guarded(|| self.write(&batch, &mut answers).map_err(|error| error.to_string())).flatten();
+        let written = guarded(|| self.write(&batch, gone, &mut answers).map_err(|error| error.to_string())).flatten();
         // The events are let go of only after the answers are out: callers wait for those.
         let (acknowledges, _events): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|request| (request.acknowledge, request.events)).unzip();
@@ -271,7 +279,12 @@ impl Writer {
     }
 
     /// Checks, writes and commits. The chain runs ahead of the disk here: after a failure the writer stops, so nobody sees it.
-    fn write(&mut self, requests: &[Request], answers: &mut Vec<Answer>) -> Result<(), redb::Error> {
+    fn write(
+        &mut self,
+        requests: &[Request],
+        gone: &BTreeSet<BlobHash>,
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), redb::Error> {
         let before = self.chain.range.size();
         let transaction = self.handle.now().begin_write()?;
         let events = requests.iter().map(|request| request.events.len()).sum();
@@ -290,6 +303,7 @@ impl Writer {
             transaction.abort()?;
             return Ok(());
         }
+        batch.remove(gone)?;
         let sealed = batch.finish(&mut self.tail)?;
         batch::write_end(&transaction, &self.chain)?;
         if sealed.is_some() || self.notary.is_due(&self.chain) {
