@@ -542,7 +542,11 @@ fn refuse_lost_parts(dirs: &Dirs) -> Result<(), InstanceError> {
 
 /// The first event names the key that the log was begun with; a log that cannot be read says so elsewhere.
 fn refuse_foreign_key(dirs: &Dirs, keys: &Keys, log: &Log) -> Result<(), InstanceError> {
-    let first = log.reader().event(1).ok().flatten();
+    let first = match log.reader().event(1) {
+        Ok(first) => first,
+        Err(ReadError::Archive { .. }) => return refuse_foreign_checkpoint(dirs, keys, log),
+        Err(_) => None,
+    };
     let Some(Event::InstanceCreated(created)) = first.as_ref().and_then(metnos_log::Recorded::event) else {
         return Ok(());
     };
@@ -555,6 +559,16 @@ fn refuse_foreign_key(dirs: &Dirs, keys: &Keys, log: &Log) -> Result<(), Instanc
         recorded: key_id(&created.public_key),
         found,
     })
+}
+
+/// Where the first event lies in an archive file that is away, the newest signed checkpoint says whose the log is.
+fn refuse_foreign_checkpoint(dirs: &Dirs, keys: &Keys, log: &Log) -> Result<(), InstanceError> {
+    if log.reader().is_signed()? {
+        return Ok(());
+    }
+    let found = format!("config/keys/instance.ed25519 is the key {}", keys.key_id());
+    let recorded = "that signed its checkpoints".to_owned();
+    Err(InstanceError::ForeignKey { path: dirs.data.display().to_string(), recorded, found })
 }
 
 fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {
