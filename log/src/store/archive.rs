@@ -224,6 +224,9 @@ struct Files<'a> {
     digests: Vec<(u64, [u8; 32])>,
 }
 
+/// The files, and first event and digest of each segment in them.
+type Written = (Vec<Span>, Vec<(u64, [u8; 32])>);
+
 /// One that is not whole yet.
 struct Growing {
     span: Span,
@@ -278,7 +281,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<(Vec<Span>, Vec<(u64, [u8; 32])>), ArchiveError> {
+    fn finish(mut self) -> Result<Written, ArchiveError> {
         if let Some(growing) = self.growing.take() {
             self.spans.push(growing.finish(self.archives)?);
         }

@@ -200,6 +200,12 @@ fn database(path: &Path, fresh_id: &[u8; 16], patience: Duration) -> Result<Data
 pub(super) fn refused(path: &Path, error: DatabaseError) -> OpenError {
     let path = path.to_owned();
     match error {
+        // What it says of a file that is none of its own, or too short to be one.
+        DatabaseError::Storage(redb::StorageError::Io(source))
+            if matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
+        {
+            OpenError::Damaged { path, what: source.to_string() }
+        }
         DatabaseError::Storage(redb::StorageError::Io(source)) => OpenError::Io { path, source },
         other => OpenError::Damaged { path, what: other.to_string() },
     }

@@ -68,7 +68,7 @@ impl<'b> Known<'b> {
         }
         self.notes = pieces.notes.iter().map(|(note, text)| (note.clone(), (*text).to_owned())).collect();
         self.heads.extend(self.notes.iter().map(|(note, _)| note.head));
-        let loose = pieces.loose.iter().flat_map(|frames| frames.iter());
+        let loose = pieces.loose.iter().flat_map(crate::segment::Frames::iter);
         let frames = pieces.frames.iter().copied().chain(loose);
         let (numbered, unplaced) = numbers::number(frames, &sealed, self.last());
         self.unplaced = unplaced;
@@ -153,7 +153,9 @@ impl<'b> Known<'b> {
             }
         }
         for (seq, frames) in &self.rows {
-            frames.iter().for_each(|bytes| note(*seq, bytes));
+            for bytes in frames {
+                note(*seq, bytes);
+            }
         }
         records.sort_by_key(|(seq, ..)| *seq);
         records.into_iter().map(|(seq, time, event)| (seq, stamped(time, event))).collect()

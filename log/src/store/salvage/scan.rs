@@ -165,7 +165,7 @@ fn notes<'b>(bytes: &'b [u8], key: &VerifyingKey) -> Vec<(Checkpoint, &'b str)> 
         let text = &bytes[at..(at + NOTE_BYTES_MAX).min(bytes.len())];
         let end = memmem::find(text, "\n\n\u{2014} ".as_bytes())?;
         let line = memchr::memchr(b'\n', &text[end + 2..])?;
-        let note = std::str::from_utf8(&text[..end + 2 + line + 1]).ok()?;
+        let note = std::str::from_utf8(&text[..=end + 2 + line]).ok()?;
         Some((Checkpoint::verified(note, key).ok()?, note))
     });
     found.filter(|(checkpoint, _)| seen.insert(checkpoint.size)).collect()
