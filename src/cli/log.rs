@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use metnos_log::Recorded;
 use metnos_log::envelope::Body;
-use metnos_log::store::Damage;
+use metnos_log::store::{Damage, ReadError};
 use serde_json::{Value, json};
 
 use super::output::by;
@@ -117,7 +117,10 @@ fn status(context: &Context, instance: &Instance) -> Result<u8, Failure> {
     let head = instance.log.head();
     let bytes = std::fs::metadata(instance.dirs.log()).map_or(0, |metadata| metadata.len());
     // Where the beginning is archived and not there, the rest is said all the same.
-    let first = instance.log.reader().event(1).ok().flatten().map(|event| event.time.0);
+    let first = match instance.log.reader().event(1) {
+        Err(ReadError::Archive { .. }) => None,
+        first => first?.map(|event| event.time.0),
+    };
     if context.global.json {
         output::result_json(
             &json!({ "id": instance.log.id(), "events": head.size, "head": hex(&head.head), "file": instance.dirs.log(), "file_bytes": bytes, "format": metnos_log::store::FORMAT }),
