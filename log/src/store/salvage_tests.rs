@@ -87,9 +87,9 @@ fn sound(salvaged: &Salvaged, log: &Log, before: &[Recorded], head: &Head) -> Ep
     }
     let found: BTreeSet<u64> = after.iter().filter_map(|event| Some(by_id.get(&event.id)?.seq)).collect();
     assert_eq!(found.len() + 1, after.len(), "each once");
-    let lost: BTreeSet<u64> = salvaged.lost.iter().flat_map(|(first, last)| *first..=*last).collect();
-    assert!(lost.is_disjoint(&found));
-    let upto = found.union(&lost).copied().collect::<Vec<u64>>();
+    let gone: BTreeSet<u64> = salvaged.lost.iter().flat_map(|(first, last)| *first..=*last).collect();
+    assert!(gone.is_disjoint(&found));
+    let upto = found.union(&gone).copied().collect::<Vec<u64>>();
     assert_eq!(upto, (1..=upto.len() as u64).collect::<Vec<u64>>(), "every number is found or lost");
     epoch.clone()
 }
@@ -175,7 +175,9 @@ fn what_was_erased_stays_erased_whatever_copies_are_left() {
     let mut bytes = std::fs::read(&path).unwrap();
     // Pages of before, as a file system may leave them.
     bytes.resize(bytes.len().next_multiple_of(4096), 0);
-    live.iter().for_each(|frame| bytes.extend(frame));
+    for frame in &live {
+        bytes.extend(frame);
+    }
     let erased_of = |bytes: &[u8]| {
         let (salvaged, log, _place) = salvaged(bytes).unwrap();
         let found = events(&log);
@@ -264,7 +266,7 @@ fn archived_history_comes_back_and_what_is_no_log_gives_none() {
     sound(&found, &log, &before, &head);
     assert_eq!((found.copied, log.reader().verify(|_, _| {}).unwrap().archived), (head.size, 0));
     assert!(matches!(salvage(&path, &to, keys(), &by), Err(SalvageError::Occupied { .. })));
-    for foreign in [b"".as_slice(), b"a text", &[0; 70_000], b"SQLite format 3\0"] {
+    for foreign in [b"".as_slice(), b"a text", &vec![0; 70_000], b"SQLite format 3\0"] {
         assert!(matches!(salvaged(foreign), Err(SalvageError::Nothing { .. })));
     }
 }

@@ -65,7 +65,9 @@ fn a_file_that_is_no_sound_log_is_said_to_be_so_and_stays() {
     let keys = b"formatheadlog_idrange";
     let rows: Vec<usize> = memchr::memmem::find_iter(&sound, keys).collect();
     assert!(!rows.is_empty(), "no row of the format");
-    rows.iter().for_each(|at| newer[at + keys.len()] = 99);
+    for at in &rows {
+        newer[at + keys.len()] = 99;
+    }
     std::fs::write(&log, &newer).unwrap();
     plain(&home.run(["ask", "what time is it in Tokyo"]), 2, "has format 99");
     // A checkpoint whose signature is another's.
