@@ -376,7 +376,10 @@ fn follow(instance: &Instance) -> Result<usize, ErasureError> {
 /// Does what a command that broke off left to be done.
 pub fn resume(instance: &Instance) -> Result<(), ErasureError> {
     if instance.dirs.data.join(MARKER).exists() {
-        instance.alone(|| follow(instance))?;
+        instance.alone(|| {
+            instance.log.erase_archived()?;
+            follow(instance)
+        })?;
     }
     Ok(())
 }

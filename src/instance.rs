@@ -3,6 +3,7 @@
 
 mod credentials;
 mod folds;
+mod own;
 pub mod people;
 
 use std::ops::Deref;
@@ -31,8 +32,9 @@ use crate::llm::Models;
 use crate::projector::{self, Projected};
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::scheduler::Scheduler;
-use crate::signing::{KeyError, Keys, key_id};
+use crate::signing::{KeyError, Keys};
 use folds::Folds;
+use own::{refuse_foreign_key, refuse_lost_parts};
 
 pub use crate::clock::now;
 
@@ -519,42 +521,6 @@ pub fn log_keys(keys: &Keys, credentials: &Credentials) -> LogKeys {
         fresh_id: random(),
         signing: keys.for_checkpoints(),
     }
-}
-
-/// A log without its key, or executors without their log: never begun anew in silence.
-fn refuse_lost_parts(dirs: &Dirs) -> Result<(), InstanceError> {
-    let holds_bytes = |path: &Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
-    let path = dirs.log();
-    if holds_bytes(&path) {
-        if !dirs.config.join("keys/instance.ed25519").exists() {
-            let recorded = std::fs::read_to_string(dirs.config.join("keys/instance.pub")).unwrap_or_default();
-            let recorded =
-                if recorded.trim().is_empty() { "it was begun with".to_owned() } else { key_id(recorded.trim()) };
-            let found = "config/keys/instance.ed25519 is not there".to_owned();
-            return Err(InstanceError::ForeignKey { path: dirs.data.display().to_string(), recorded, found });
-        }
-        return Ok(());
-    }
-    let executors =
-        std::fs::read_dir(dirs.workspace.join("executors")).is_ok_and(|mut entries| entries.next().is_some());
-    if executors { Err(InstanceError::LogLost { path: path.display().to_string() }) } else { Ok(()) }
-}
-
-/// The first event names the key that the log was begun with; a log that cannot be read says so elsewhere.
-fn refuse_foreign_key(dirs: &Dirs, keys: &Keys, log: &Log) -> Result<(), InstanceError> {
-    let first = log.reader().event(1).ok().flatten();
-    let Some(Event::InstanceCreated(created)) = first.as_ref().and_then(metnos_log::Recorded::event) else {
-        return Ok(());
-    };
-    if created.public_key == keys.public_hex() {
-        return Ok(());
-    }
-    let found = format!("config/keys/instance.ed25519 is the key {}", keys.key_id());
-    Err(InstanceError::ForeignKey {
-        path: dirs.data.display().to_string(),
-        recorded: key_id(&created.public_key),
-        found,
-    })
 }
 
 fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {

@@ -160,6 +160,14 @@ pub fn erased(frame: &Frame<'_>, tombstone: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// The same under another header, at another place: of a payload nothing but its digest is there.
+pub fn erased_as(seq: u64, header: &Header<'_>, digest: &[u8; 32], tombstone: &[u8]) -> Vec<u8> {
+    let header = rmp_serde::to_vec(header).expect("a header is a plain tuple");
+    let leaf = chain::leaf(seq, &header, digest);
+    let check = std::array::from_fn(|index| leaf[index]);
+    erased(&Frame { check, header: &header, content: Content::Erased { digest, tombstone } }, tombstone)
+}
+
 /// Builds the frame of one event; returns it with its leaf.
 pub fn frame(seq: u64, header: &Header<'_>, salt: &[u8; 16], payload: &[u8]) -> (Vec<u8>, [u8; 32]) {
     let mut bytes = Vec::with_capacity(PREFIX_BYTES + HEADER_BYTES_USUAL + SALT_BYTES + payload.len());

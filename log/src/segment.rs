@@ -107,6 +107,19 @@ pub struct Frames {
 }
 
 impl Frames {
+    /// Takes unpacked frames apart, each with its length before it; `None` where the lengths do not fit.
+    pub(crate) fn of_plain(plain: &[u8]) -> Option<Self> {
+        let mut frames = Self { bytes: Vec::with_capacity(plain.len()), ends: Vec::new() };
+        let mut rest = plain;
+        while !rest.is_empty() {
+            let (length, after) = rest.split_first_chunk::<4>()?;
+            let (frame, after) = after.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+            frames.push(frame);
+            rest = after;
+        }
+        Some(frames)
+    }
+
     /// Adds one more.
     pub fn push(&mut self, frame: &[u8]) {
         self.bytes.extend_from_slice(frame);
@@ -250,15 +263,7 @@ impl<'a> Segment<'a> {
             return Err(SegmentError::Short);
         }
         let plain = zstd::bulk::decompress(self.packed, self.unpacked as usize).map_err(SegmentError::Packed)?;
-        let mut frames = Frames { bytes: Vec::with_capacity(plain.len()), ends: Vec::new() };
-        let mut rest = plain.as_slice();
-        while !rest.is_empty() {
-            let (length, after) = rest.split_first_chunk::<4>().ok_or(SegmentError::Short)?;
-            let (frame, after) =
-                after.split_at_checked(u32::from_be_bytes(*length) as usize).ok_or(SegmentError::Short)?;
-            frames.push(frame);
-            rest = after;
-        }
+        let frames = Frames::of_plain(&plain).ok_or(SegmentError::Short)?;
         if frames.len() as u64 != self.header.count() || plain.len() != self.unpacked as usize {
             return Err(SegmentError::Header("count"));
         }

@@ -28,6 +28,8 @@ mod conversation;
 mod conversation_kills;
 #[path = "household/daemon.rs"]
 mod daemon;
+#[path = "household/damaged.rs"]
+mod damaged;
 #[path = "household/dialogs.rs"]
 mod dialogs;
 #[path = "household/erasing.rs"]

@@ -1,7 +1,9 @@
 //! `metnos log`: the record itself.
 
+mod archive;
 mod erase;
 mod keep;
+mod salvage;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +11,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use metnos_log::Recorded;
 use metnos_log::envelope::Body;
+use metnos_log::store::{Damage, ReadError};
 use serde_json::{Value, json};
 
 use super::output::by;
@@ -57,6 +60,8 @@ pub(super) enum Log {
         /// The backup's folder.
         folder: PathBuf,
     },
+    Archive(archive::Archive),
+    Salvage(salvage::Salvage),
     /// Copy the log into a fresh file, without what nothing needs any more.
     Compact,
     /// Take what someone wrote or what came back out of the record, for ever.
@@ -66,13 +71,14 @@ pub(super) enum Log {
 impl Log {
     /// Whether it is about a log that is there.
     pub(super) fn needs_instance(&self) -> bool {
-        !matches!(self, Self::Restore { .. })
+        !matches!(self, Self::Restore { .. } | Self::Salvage(_))
     }
 }
 
 pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {
     match command {
         Log::Restore { folder } => return keep::from_backup(context, folder),
+        Log::Salvage(command) => return salvage::run(context, command),
         Log::Erase(command) => return erase::run(context, command),
         Log::Anchor { file } => return keep::anchor(context, file),
         Log::Export
@@ -82,19 +88,23 @@ pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {
         | Log::Verify
         | Log::Checkpoint
         | Log::Backup { .. }
+        | Log::Archive(_)
         | Log::Compact => {}
     }
     let instance = context.unfolded()?;
     match command {
         Log::Checkpoint => keep::checkpoint(context, &instance),
         Log::Backup { folder } => keep::backup(context, &instance, folder.as_ref()),
+        Log::Archive(command) => archive::run(context, &instance, command),
         Log::Compact => keep::compact(context, &instance),
         Log::Export => export(&instance),
         Log::Status => status(context, &instance),
         Log::Tail { count, follow } => tail(context, &instance, *count, *follow),
         Log::Show { seq } => show(context, &instance, *seq),
         Log::Verify => verify(context, &instance),
-        Log::Restore { .. } | Log::Erase(_) | Log::Anchor { .. } => unreachable!("they were carried out above"),
+        Log::Restore { .. } | Log::Salvage(_) | Log::Erase(_) | Log::Anchor { .. } => {
+            unreachable!("they were carried out above")
+        }
     }
 }
 
@@ -106,7 +116,11 @@ fn shown(context: &Context, instance: &Instance, done: u64, of: u64) -> String {
 fn status(context: &Context, instance: &Instance) -> Result<u8, Failure> {
     let head = instance.log.head();
     let bytes = std::fs::metadata(instance.dirs.log()).map_or(0, |metadata| metadata.len());
-    let first = instance.log.reader().event(1)?.map(|event| event.time.0);
+    // Where the beginning is archived and not there, the rest is said all the same.
+    let first = match instance.log.reader().event(1) {
+        Err(ReadError::Archive { .. }) => None,
+        first => first?.map(|event| event.time.0),
+    };
     if context.global.json {
         output::result_json(
             &json!({ "id": instance.log.id(), "events": head.size, "head": hex(&head.head), "file": instance.dirs.log(), "file_bytes": bytes, "format": metnos_log::store::FORMAT }),
@@ -209,14 +223,14 @@ fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
             if context.global.json {
                 output::result_json(&json!({
                     "ok": true, "events": verified.head.size, "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
-                    "blobs": verified.blobs, "erased": verified.erased, "segments": verified.segments, "checkpoints": verified.checkpoints,
+                    "blobs": verified.blobs, "erased": verified.erased, "segments": verified.segments, "archived": verified.archived, "checkpoints": verified.checkpoints,
                     "unknown": verified.unknown.iter().map(|(seq, kind)| json!({ "seq": seq, "kind": kind })).collect::<Vec<_>>(),
                 }));
             } else {
                 let values = json!({
                     "events": verified.head.size, "blobs": verified.blobs, "erased": verified.erased,
                     "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
-                    "segments": verified.segments, "checkpoints": verified.checkpoints,
+                    "segments": verified.segments, "archived": verified.archived, "checkpoints": verified.checkpoints,
                 });
                 output::result(&context.text(instance, "log.verified", &values));
                 for (seq, kind) in &verified.unknown {
@@ -233,7 +247,8 @@ fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
                 );
                 return Ok(1);
             }
-            Err(Failure::refused(("error.log_damaged", json!({ "reason": damage.to_string() })), by("next.keep_file")))
+            let hint = if matches!(damage, Damage::Archive { .. }) { "next.archive_back" } else { "next.salvage" };
+            Err(Failure::refused(("error.log_damaged", json!({ "reason": damage.to_string() })), by(hint)))
         }
     }
 }

@@ -142,7 +142,7 @@ impl From<InstanceError> for Failure {
         let hint = match &error {
             InstanceError::Log(OpenError::Busy { .. }) => "next.other_command",
             InstanceError::Log(OpenError::Newer { .. }) => "next.newer",
-            InstanceError::Log(OpenError::Damaged { .. }) => "next.damaged",
+            InstanceError::Log(OpenError::Damaged { .. }) => "next.salvage",
             InstanceError::Log(OpenError::Io { .. }) | InstanceError::Dirs(_) => "next.choose_home",
             InstanceError::Config(error) => return Self::of(error, Some(error.next_step())),
             InstanceError::Key(crate::signing::KeyError::Exposed { .. }) => "next.private_key",
@@ -151,6 +151,7 @@ impl From<InstanceError> for Failure {
             InstanceError::ForeignKey { .. } => "next.restore_keys",
             InstanceError::LogLost { .. } => "next.restore_log",
             InstanceError::DiskFull { .. } => "next.free_space",
+            InstanceError::Read(ReadError::Archive { .. }) => "next.archive_back",
             InstanceError::Read(_) => "next.verify_log",
             InstanceError::Append(_) => "next.after_reopening",
         };
@@ -169,7 +170,8 @@ impl From<EngineError> for Failure {
 
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
-        Self::of(&error, Some(by("next.verify_log")))
+        let hint = if matches!(error, ReadError::Archive { .. }) { "next.archive_back" } else { "next.verify_log" };
+        Self::of(&error, Some(by(hint)))
     }
 }
 

@@ -167,6 +167,8 @@ fn instance() -> Vec<Event> {
             size: 300,
             head_before: "0c".repeat(32),
             lost: vec![text("events 301 to 312")],
+            again: None,
+            lost_blobs: Vec::new(),
         }
         .into(),
         CheckpointAnchored { size: 300, head: "0c".repeat(32), place: text("telegram 42") }.into(),
@@ -490,6 +492,17 @@ pub(super) fn grown() -> Vec<Event> {
         }
         _ => None,
     }));
+    events.push(
+        EpochOpened {
+            reason: text("salvaged"),
+            size: 300,
+            head_before: "0c".repeat(32),
+            lost: vec![text("events 301 to 312")],
+            again: Some(7),
+            lost_blobs: vec![hash(9)],
+        }
+        .into(),
+    );
     events.extend(schedules::grown());
     events.extend(grown_changes());
     events

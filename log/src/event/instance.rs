@@ -98,6 +98,13 @@ pub struct EpochOpened {
     pub head_before: String,
     /// What was lost, in words, one a line; empty when nothing is known to be.
     pub lost: Vec<String>,
+    /// How many events behind this one are those of the copied log that lay behind a gap, appended again. They name others by
+    /// the numbers that those had there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<u64>,
+    /// Blobs that events name and that were not found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_blobs: Vec<BlobHash>,
 }
 
 /// A checkpoint was told to someone outside.

@@ -39,6 +39,8 @@ fn epoch(end: &Head) -> Draft {
         size: end.size,
         head_before: crate::hex(&end.head),
         lost: Vec::new(),
+        again: None,
+        lost_blobs: Vec::new(),
     };
     Draft { id: EventId([255; 16]), event: opened.into(), ..draft(1, "instance") }
 }

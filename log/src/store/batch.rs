@@ -7,8 +7,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use redb::{ReadableTable, Table, WriteTransaction};
 
+use super::archives::{self, Archives, Span};
 use super::blobs;
 use super::prepare::Prepared;
+use super::runs::{Run, Unpacked};
 use super::seal::{Tail, Unsealed};
 use super::tables::{BLOBS, BY_ID, BY_STREAM, META, META_HEAD, META_RANGE, SEGMENTS, STREAMS, TAIL};
 use super::writer::{AppendError, Appended};
@@ -39,6 +41,8 @@ pub(super) struct Batch<'t> {
     by_stream: Table<'t, (u64, u64), u64>,
     by_id: Table<'t, [u8; 16], u64>,
     blobs: Table<'t, [u8; 32], &'static [u8]>,
+    /// Files that hold older events, and where they are listed.
+    archives: (&'t Archives, Vec<Span>),
     /// The greatest id in the log: ids mostly rise, and what is above it need not be looked up.
     newest: Option<[u8; 16]>,
     places: HashMap<String, Place>,
@@ -52,8 +56,15 @@ pub(super) struct Batch<'t> {
 
 impl<'t> Batch<'t> {
     /// Opens the tables, for at most `events` events behind the first `size`.
-    pub(super) fn open(transaction: &'t WriteTransaction, events: usize, size: u64) -> Result<Self, redb::Error> {
+    pub(super) fn open(
+        transaction: &'t WriteTransaction,
+        archives: &'t Archives,
+        events: usize,
+        size: u64,
+    ) -> Result<Self, redb::Error> {
         let by_id = transaction.open_table(BY_ID)?;
+        let listed = archives::listed_in(&transaction.open_table(META)?)
+            .map_err(|error| redb::Error::Corrupted(error.to_string()))?;
         let newest = by_id.last()?.map(|(id, _)| id.value());
         Ok(Self {
             tail: transaction.open_table(TAIL)?,
@@ -62,6 +73,7 @@ impl<'t> Batch<'t> {
             by_stream: transaction.open_table(BY_STREAM)?,
             by_id,
             blobs: transaction.open_table(BLOBS)?,
+            archives: (archives, listed),
             newest,
             places: HashMap::new(),
             salts: salts(events).into_iter(),
@@ -103,8 +115,10 @@ impl<'t> Batch<'t> {
         let mut there = Vec::new();
         for event in &request.events {
             let Some(seq) = self.seq_of(event.id)? else { continue };
-            if !self.same(seq, event)? {
-                return Ok(Some(Err(AppendError::IdTaken { id: event.id, seq })));
+            match self.same(seq, event)? {
+                Ok(true) => {}
+                Ok(false) => return Ok(Some(Err(AppendError::IdTaken { id: event.id, seq }))),
+                Err(what) => return Ok(Some(Err(AppendError::Away { id: event.id, seq, what }))),
             }
             there.push((event.id, seq));
         }
@@ -133,22 +147,28 @@ impl<'t> Batch<'t> {
     }
 
     /// Whether the stored event says the same as the draft. The place in the stream and the salt are the writer's own; of
-    /// one that was erased only its header is left to be compared.
-    fn same(&self, seq: u64, event: &Prepared) -> Result<bool, redb::Error> {
+    /// one that was erased only its header is left to be compared. The inner error names an archive file that is away.
+    fn same(&self, seq: u64, event: &Prepared) -> Result<Result<bool, String>, redb::Error> {
         let same = |bytes: &[u8]| {
             let Ok(frame) = Frame::parse(bytes) else { return false };
             let Ok(header) = frame.header() else { return false };
             header == event.header(header.3) && frame.payload().is_none_or(|payload| payload == event.payload)
         };
         if let Some(index) = seq.checked_sub(self.fresh_first) {
-            return Ok(usize::try_from(index).ok().and_then(|index| self.fresh.get(index)).is_some_and(same));
+            return Ok(Ok(usize::try_from(index).ok().and_then(|index| self.fresh.get(index)).is_some_and(same)));
         }
         if let Some(row) = self.tail.get(seq)? {
-            return Ok(same(row.value()));
+            return Ok(Ok(same(row.value())));
         }
-        let Some((first, value)) = self.segments.range(..=seq)?.next_back().transpose()? else { return Ok(false) };
-        let Ok(frames) = Segment::parse(value.value()).and_then(|segment| segment.frames()) else { return Ok(false) };
-        Ok(usize::try_from(seq - first.value()).ok().and_then(|index| frames.get(index)).is_some_and(same))
+        let Some((first, value)) = self.segments.range(..=seq)?.next_back().transpose()? else {
+            let (archives, listed) = &self.archives;
+            let run = archives.run(listed, seq).and_then(|run| run.map(Run::unpack).transpose());
+            let is_same = |run: Option<Unpacked>| run.is_some_and(|run| run.frame(seq).is_some_and(same));
+            return Ok(run.map(is_same).map_err(|error| error.to_string()));
+        };
+        let frames = Segment::parse(value.value()).and_then(|segment| segment.frames());
+        let Ok(frames) = frames else { return Ok(Ok(false)) };
+        Ok(Ok(usize::try_from(seq - first.value()).ok().and_then(|index| frames.get(index)).is_some_and(same)))
     }
 
     /// Where a stream stands, earlier events of this batch counted.

@@ -57,8 +57,9 @@ fn batch(log: &Log, requests: Vec<Append>) -> Vec<Result<Appended, AppendError>>
     let chain = open::chain(&log.database()).unwrap_or_else(|_| panic!("a sound log"));
     let tail = seal::Tail::load(&log.database(), &chain).unwrap();
     let notary = writer::Notary::new(SigningKey::from_bytes(&[5; 32]), log.id.clone(), 0);
+    let shared = (Arc::clone(&log.handle), Arc::clone(&log.archives));
     assert!(
-        writer::Writer::new(Arc::clone(&log.handle), std::path::PathBuf::new(), (chain, tail), notary, publish)
+        writer::Writer::new(shared, std::path::PathBuf::new(), (chain, tail), notary, publish)
             .commit(requests, &std::collections::BTreeSet::new())
     );
     acknowledged.into_iter().map(Pending::wait).collect()

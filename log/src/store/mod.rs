@@ -1,5 +1,9 @@
 //! The store: one redb file, one writer thread, many short readers.
 
+mod archive;
+#[cfg(test)]
+mod archive_tests;
+mod archives;
 mod assemble;
 mod backup;
 #[cfg(test)]
@@ -24,6 +28,9 @@ mod rewrite;
 #[cfg(test)]
 mod rewrite_tests;
 mod runs;
+mod salvage;
+#[cfg(test)]
+mod salvage_tests;
 mod seal;
 #[cfg(test)]
 mod seal_tests;
@@ -40,6 +47,8 @@ use std::sync::Arc;
 use ed25519_dalek::VerifyingKey;
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use archive::{ArchiveError, Archived, Before};
+pub use archives::ArchiveFault;
 pub use backup::{BackedUp, BackupError, Summary as BackupSummary, summary as backup_summary};
 pub use commits::Side;
 #[cfg(debug_assertions)]
@@ -50,10 +59,12 @@ pub use raw::{Raw, Stored, StoredBody};
 pub use reader::{ReadError, Reader};
 pub use restore::restore;
 pub use rewrite::{Erasure, RewriteError, Rewritten, Tombstone};
+pub use salvage::{By, SalvageError, Salvaged, salvage};
 pub use tables::FORMAT;
 pub use verify::{Damage, Verified};
 pub use writer::{AppendError, Appended};
 
+use archives::Archives;
 use handle::Handle;
 use prepare::Prepared;
 
@@ -120,6 +131,10 @@ enum Message {
     Rewrite(Box<Rewriting>),
     /// Blobs that go, and the event that says so.
     Drop(BTreeSet<BlobHash>, Request),
+    /// Rows that are in archive files by now.
+    Archive(Box<archive::Moving>),
+    /// What an erasure that broke off left in archive files.
+    EraseArchived(Box<archive::Rest>),
     /// A signed checkpoint of the log's end; answered with the note.
     Checkpoint(oneshot::Sender<Option<String>>),
 }
@@ -136,6 +151,8 @@ struct Rewriting {
 /// The log of one instance. Dropping it stops the writer after what was handed over is on disk.
 pub struct Log {
     handle: Arc<Handle>,
+    archives: Arc<Archives>,
+    file: std::path::PathBuf,
     requests: Option<mpsc::Sender<Message>>,
     head: watch::Receiver<Head>,
     writer: Option<std::thread::JoinHandle<()>>,
@@ -258,7 +275,7 @@ impl Log {
 
     /// A reader; cheap to make.
     pub fn reader(&self) -> Reader {
-        Reader::new(Arc::clone(&self.handle), self.blob_key, self.verifying)
+        Reader::new((Arc::clone(&self.handle), Arc::clone(&self.archives)), self.blob_key, self.verifying)
     }
 }
 

@@ -9,12 +9,13 @@ use ed25519_dalek::SigningKey;
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
 use tokio::sync::{mpsc, watch};
 
+use super::archives::Archives;
 use super::guard::guarded;
 use super::handle::Handle;
 use super::seal::Tail;
 use super::tables::{
-    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, FORMAT, FORMAT_OLDEST, META, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE,
-    SEGMENTS, STREAMS, TAIL,
+    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, FORMAT, FORMAT_OLDEST, META, META_ARCHIVES, META_FORMAT, META_HEAD,
+    META_LOG_ID, META_RANGE, SEGMENTS, STREAMS, TAIL,
 };
 use super::{Head, Log, create, rewrite, writer};
 use crate::chain::{Chain, Range};
@@ -113,17 +114,26 @@ impl Log {
         let tail = Tail::load(&database, &chain).map_err(|error| Fault::from(error).at(path))?;
         let signed = signed(&database).map_err(|what| what.at(path))?;
         let handle = Arc::new(Handle::new(database));
+        let archives = Arc::new(Archives::beside(path));
         let (requests, inbox) = mpsc::channel(QUEUE);
         let (publish, head) = watch::channel(Head { size: chain.range.size(), head: chain.head });
         let verifying = keys.signing.verifying_key();
         let notary = writer::Notary::new(keys.signing, id.clone(), signed);
-        let writer = writer::Writer::new(Arc::clone(&handle), path.to_owned(), (chain, tail), notary, publish);
+        let writer = writer::Writer::new(
+            (Arc::clone(&handle), Arc::clone(&archives)),
+            path.to_owned(),
+            (chain, tail),
+            notary,
+            publish,
+        );
         let writer = std::thread::Builder::new()
             .name("log-writer".to_owned())
             .spawn(move || writer.run(inbox))
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         Ok(Self {
             handle,
+            archives,
+            file: path.to_owned(),
             requests: Some(requests),
             head,
             writer: Some(writer),
@@ -190,6 +200,12 @@ fn database(path: &Path, fresh_id: &[u8; 16], patience: Duration) -> Result<Data
 pub(super) fn refused(path: &Path, error: DatabaseError) -> OpenError {
     let path = path.to_owned();
     match error {
+        // What it says of a file that is none of its own, or too short to be one.
+        DatabaseError::Storage(redb::StorageError::Io(source))
+            if matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
+        {
+            OpenError::Damaged { path, what: source.to_string() }
+        }
         DatabaseError::Storage(redb::StorageError::Io(source)) => OpenError::Io { path, source },
         other => OpenError::Damaged { path, what: other.to_string() },
     }
@@ -246,7 +262,7 @@ pub(super) fn check_format(database: &Database) -> Result<(), Fault> {
 }
 
 /// Every row of `meta`.
-pub(super) const META_NAMES: [&str; 4] = [META_FORMAT, META_LOG_ID, META_HEAD, META_RANGE];
+pub(super) const META_NAMES: [&str; 5] = [META_FORMAT, META_LOG_ID, META_HEAD, META_RANGE, META_ARCHIVES];
 
 fn stored_format(database: &Database) -> Result<Option<u64>, Fault> {
     let transaction = database.begin_read()?;

@@ -141,8 +141,7 @@ impl Raw {
             Some(run) => run,
             None => self.reader.run(seq)?.ok_or_else(missing)?.unpack()?,
         };
-        let index = seq.checked_sub(run.first).and_then(|index| usize::try_from(index).ok());
-        let bytes = index.and_then(|index| run.frames.get(index)).ok_or_else(missing)?;
+        let bytes = run.frame(seq).ok_or_else(missing)?;
         let stored = Stored::of(seq, bytes).map_err(|source| ReadError::Event { seq, table: run.table(), source });
         self.run = Some(run);
         stored

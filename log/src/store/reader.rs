@@ -1,22 +1,25 @@
 //! Reading: short transactions, one run of events each, since a long one pins the pages that it saw.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ed25519_dalek::VerifyingKey;
 use redb::{ReadableDatabase, ReadableTable};
 
+use super::archives::{ArchiveFault, Archives};
 use super::blobs::{self, BlobError};
 use super::guard::{Store, guarded};
 use super::handle::Handle;
 use super::open;
 use super::runs::{self, Run, Unpacked};
-use super::tables::{BLOBS, BY_ID, BY_STREAM, SEGMENTS, STREAMS};
+use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, SEGMENTS, STREAMS};
 use crate::chain::{self, Chain};
 use crate::codec::{Frame, FrameError};
 use crate::envelope::{Body, Recorded};
 use crate::event::Event;
 use crate::id::EventId;
 use crate::kept::BlobHash;
+use crate::note::Checkpoint;
 use crate::segment::{Segment, SegmentError};
 
 /// Why the log cannot be read.
@@ -47,6 +50,17 @@ pub enum ReadError {
         /// What is wrong.
         #[source]
         source: SegmentError,
+    },
+    /// A file that holds archived events cannot be read.
+    #[error("the archive {path} is needed: {source}")]
+    Archive {
+        /// The file.
+        path: PathBuf,
+        /// The event that was looked for.
+        first: u64,
+        /// What is wrong.
+        #[source]
+        source: ArchiveFault,
     },
     /// An event is not there although the log goes on behind it.
     #[error("event {seq} is missing")]
@@ -93,18 +107,27 @@ pub(super) type BlobRow = ([u8; 32], Vec<u8>);
 #[derive(Clone)]
 pub struct Reader {
     handle: Arc<Handle>,
+    archives: Arc<Archives>,
     blob_key: [u8; 32],
     verifying: VerifyingKey,
 }
 
 impl Reader {
-    pub(super) fn new(handle: Arc<Handle>, blob_key: [u8; 32], verifying: VerifyingKey) -> Self {
-        Self { handle, blob_key, verifying }
+    pub(super) fn new(
+        (handle, archives): (Arc<Handle>, Arc<Archives>),
+        blob_key: [u8; 32],
+        verifying: VerifyingKey,
+    ) -> Self {
+        Self { handle, archives, blob_key, verifying }
     }
 
     /// The same reader for another file.
     pub(super) fn of(&self, handle: Arc<Handle>) -> Self {
         Self { handle, ..self.clone() }
+    }
+
+    pub(super) fn archives(&self) -> &Archives {
+        &self.archives
     }
 
     pub(super) fn verifying(&self) -> &VerifyingKey {
@@ -122,6 +145,16 @@ impl Reader {
     /// Where the log ends, as far as it is on disk.
     pub fn size(&self) -> Result<u64, ReadError> {
         Ok(self.chain_now()?.range.size())
+    }
+
+    /// Whether the newest checkpoint is signed by the key that this log was opened with.
+    pub fn is_signed(&self) -> Result<bool, ReadError> {
+        unharmed(|| {
+            let checkpoints = self.database().begin_read()?.open_table(CHECKPOINTS)?;
+            let Some((_, note)) = checkpoints.last()? else { return Ok(false) };
+            let note = std::str::from_utf8(note.value()).unwrap_or_default();
+            Ok(Checkpoint::verified(note, &self.verifying).is_ok())
+        })
     }
 
     /// The chain's state as the last commit left it.
@@ -253,7 +286,7 @@ impl Reader {
             // Neighbours in a stream mostly lie in the same run.
             let unpacked = match run.take().filter(|run| run.holds(seq)) {
                 Some(run) => run,
-                None => runs::fetch(&transaction, seq)?.ok_or(ReadError::Missing { seq })?.unpack()?,
+                None => runs::fetch(&transaction, &self.archives, seq)?.ok_or(ReadError::Missing { seq })?.unpack()?,
             };
             events.push(unpacked.recorded(seq)?);
             run = Some(unpacked);

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 use serde::Serialize;
 
+use super::archives::ArchiveFault;
 use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, META, SEGMENTS, STREAMS, TAIL};
 use super::verify::Damage;
 use crate::codec::{self, Frame, FrameError};
@@ -90,6 +91,15 @@ pub enum RewriteError {
         #[source]
         source: SegmentError,
     },
+    /// A file of archived events cannot be used.
+    #[error("the archive {path} is needed: {source}")]
+    Archive {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        source: ArchiveFault,
+    },
     /// The log is damaged: a copy would be too.
     #[error("the copy does not verify: {0}")]
     Damaged(Box<Damage>),
@@ -125,8 +135,13 @@ pub(super) struct LeftOut {
 
 impl LeftOut {
     pub(super) fn of(erasure: &Erasure) -> Self {
-        let tombstone = rmp_serde::to_vec_named(&erasure.tombstone).expect("a plain struct with text keys");
-        Self { seqs: erasure.seqs.clone(), blobs: erasure.blobs.clone(), tombstone }
+        Self { blobs: erasure.blobs.clone(), ..Self::new(erasure.seqs.clone(), &erasure.tombstone) }
+    }
+
+    /// Payloads alone.
+    pub(super) fn new(seqs: BTreeSet<u64>, tombstone: &Tombstone) -> Self {
+        let tombstone = rmp_serde::to_vec_named(tombstone).expect("a plain struct with text keys");
+        Self { seqs, blobs: BTreeSet::new(), tombstone }
     }
 
     /// The frame as it is to be stored; `None` where it stays as it is.

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use redb::{ReadTransaction, ReadableDatabase};
 
+use super::archives::{self, Archives};
 use super::reader::{ReadError, Reader, unharmed};
 use super::tables::{SEGMENTS, TAIL};
 use crate::codec::Frame;
@@ -22,7 +23,7 @@ const PARALLEL_EVENTS_MIN: u64 = 4096;
 
 /// A run of events as it is stored.
 pub(super) enum Run {
-    /// A segment's value, from the table.
+    /// A segment's value, from the table or from an archive file.
     Sealed {
         /// Its key.
         first: u64,
@@ -32,6 +33,8 @@ pub(super) enum Run {
         last: u64,
         /// The value.
         value: Vec<u8>,
+        /// Whether it lies in a file of its own.
+        is_archived: bool,
     },
     /// Rows of the tail.
     Tail {
@@ -52,6 +55,8 @@ pub(super) struct Unpacked {
     pub(super) frames: Frames,
     /// What the segment says of itself; `None` for rows of the tail.
     pub(super) header: Option<SegmentHeader>,
+    /// Whether it lies in an archive file.
+    pub(super) is_archived: bool,
 }
 
 impl Run {
@@ -66,26 +71,32 @@ impl Run {
     /// Its frames; a segment's digest is compared.
     pub(super) fn unpack(self) -> Result<Unpacked, ReadError> {
         match self {
-            Self::Tail { first, frames } => Ok(Unpacked { first, from: first, frames, header: None }),
-            Self::Sealed { first, from, value, .. } => {
+            Self::Tail { first, frames } => {
+                Ok(Unpacked { first, from: first, frames, header: None, is_archived: false })
+            }
+            Self::Sealed { first, from, value, is_archived, .. } => {
                 let damaged = |source| ReadError::Segment { first, source };
                 let segment = Segment::parse(&value).map_err(damaged)?;
                 if segment.header.first != first {
                     return Err(damaged(crate::segment::SegmentError::Header("first event")));
                 }
                 let frames = segment.frames().map_err(damaged)?;
-                Ok(Unpacked { first, from, frames, header: Some(segment.header) })
+                Ok(Unpacked { first, from, frames, header: Some(segment.header), is_archived })
             }
         }
     }
 }
 
 impl Unpacked {
+    /// The stored bytes of one event.
+    pub(super) fn frame(&self, seq: u64) -> Option<&[u8]> {
+        let index = seq.checked_sub(self.first).and_then(|index| usize::try_from(index).ok())?;
+        self.frames.get(index)
+    }
+
     /// One event. A sealed one was compared with its segment's digest; one of the tail is compared with its leaf.
     pub(super) fn recorded(&self, seq: u64) -> Result<Recorded, ReadError> {
-        let missing = || ReadError::Missing { seq };
-        let index = seq.checked_sub(self.first).and_then(|index| usize::try_from(index).ok()).ok_or_else(missing)?;
-        let bytes = self.frames.get(index).ok_or_else(missing)?;
+        let bytes = self.frame(seq).ok_or(ReadError::Missing { seq })?;
         let read = || {
             let frame = Frame::parse(bytes)?;
             if self.header.is_none() {
@@ -96,9 +107,13 @@ impl Unpacked {
         read().map_err(|source| ReadError::Event { seq, table: self.table(), source })
     }
 
-    /// The table that it lies in.
+    /// The table that it lies in; of archived events `archive`.
     pub(super) fn table(&self) -> &'static str {
-        if self.header.is_some() { "segments" } else { "tail" }
+        match &self.header {
+            Some(_) if self.is_archived => "archive",
+            Some(_) => "segments",
+            None => "tail",
+        }
     }
 
     /// The events that were asked for.
@@ -113,7 +128,7 @@ impl Unpacked {
 }
 
 /// The run that holds an event, from that event on or from its segment's first; `None` behind the end.
-pub(super) fn fetch(transaction: &ReadTransaction, seq: u64) -> Result<Option<Run>, ReadError> {
+pub(super) fn fetch(transaction: &ReadTransaction, archives: &Archives, seq: u64) -> Result<Option<Run>, ReadError> {
     let segments = transaction.open_table(SEGMENTS)?;
     if let Some(row) = segments.range(..=seq)?.next_back() {
         let (first, value) = row?;
@@ -121,7 +136,7 @@ pub(super) fn fetch(transaction: &ReadTransaction, seq: u64) -> Result<Option<Ru
         // Read before the digest is compared, which whoever unpacks it does.
         let last = value.get(24..32).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok()).map_or(0, u64::from_be_bytes);
         if last >= seq {
-            return Ok(Some(Run::Sealed { first, from: seq, last, value: value.to_vec() }));
+            return Ok(Some(Run::Sealed { first, from: seq, last, value: value.to_vec(), is_archived: false }));
         }
     }
     let mut frames = Frames::default();
@@ -132,13 +147,16 @@ pub(super) fn fetch(transaction: &ReadTransaction, seq: u64) -> Result<Option<Ru
         }
         frames.push(bytes.value());
     }
-    Ok((!frames.is_empty()).then_some(Run::Tail { first: seq, frames }))
+    if frames.is_empty() {
+        return archives.run(&archives::listed(transaction)?, seq);
+    }
+    Ok(Some(Run::Tail { first: seq, frames }))
 }
 
 impl Reader {
     /// The run that holds an event.
     pub(super) fn run(&self, seq: u64) -> Result<Option<Run>, ReadError> {
-        unharmed(|| fetch(&self.database().begin_read()?, seq))
+        unharmed(|| fetch(&self.database().begin_read()?, self.archives(), seq))
     }
 
     /// Hands every run from `first` to `last` to `work`, on other threads where there are many, and what it made of them to

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use redb::{ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
+use super::archives::{self, Span};
 use super::guard::guarded;
 use super::index::Indexes;
 use super::open::{self, Fault};
@@ -32,10 +33,12 @@ pub struct Verified {
     pub unknown: Vec<(u64, String)>,
     /// Blobs, all equal to their names.
     pub blobs: u64,
-    /// Blobs that an event names and that were erased with another one.
+    /// Blobs that an event names and that were erased with another one, or lost before a salvage.
     pub blobs_erased: u64,
     /// Sealed segments.
     pub segments: u64,
+    /// Those of them that lie in archive files.
+    pub archived: u64,
     /// Signed checkpoints.
     pub checkpoints: u64,
 }
@@ -57,6 +60,16 @@ pub enum Damage {
     #[error("the segment from event {first} on (table segments): {what}; {} events before it are good", first - 1)]
     Segment {
         /// Its first event.
+        first: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// A file of archived events is missing, cut short or changed.
+    #[error("the archive {path}: {what}; {} events before it are good", first - 1)]
+    Archive {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The first event that cannot be read.
         first: u64,
         /// What is wrong.
         what: String,
@@ -104,7 +117,10 @@ impl Damage {
     /// The first event that it concerns, where it concerns one.
     pub fn seq(&self) -> Option<u64> {
         match self {
-            Self::Event { seq, .. } | Self::Segment { first: seq, .. } | Self::Index { seq, .. } => Some(*seq),
+            Self::Event { seq, .. }
+            | Self::Segment { first: seq, .. }
+            | Self::Archive { first: seq, .. }
+            | Self::Index { seq, .. } => Some(*seq),
             Self::Checkpoint { size, .. } => Some(*size),
             Self::End { .. } | Self::Blob { .. } | Self::File(_) => None,
         }
@@ -115,6 +131,7 @@ impl Damage {
         match self {
             Self::Event { table, .. } | Self::Index { table, .. } => Some(table),
             Self::Segment { .. } => Some("segments"),
+            Self::Archive { .. } => Some("archive"),
             Self::End { .. } => Some("meta"),
             Self::Checkpoint { .. } => Some("checkpoints"),
             Self::Blob { .. } => Some("blobs"),
@@ -134,6 +151,7 @@ impl From<ReadError> for Damage {
         match error {
             ReadError::Event { seq, table, source } => Self::Event { seq, table, what: source.to_string() },
             ReadError::Segment { first, source } => Self::Segment { first, what: source.to_string() },
+            ReadError::Archive { path, first, source } => Self::Archive { path, first, what: source.to_string() },
             ReadError::Missing { seq } => Self::Event { seq, table: "tail", what: "it is missing".to_owned() },
             ReadError::Blob { hash, source } => Self::Blob { hash, what: source.to_string() },
             ReadError::Store(_) | ReadError::Page(_) | ReadError::End { .. } => Self::File(error.to_string()),
@@ -147,6 +165,7 @@ struct Checked {
     first: u64,
     leaves: Vec<[u8; 32]>,
     header: Option<SegmentHeader>,
+    is_archived: bool,
     erased: u64,
     unknown: Vec<(u64, String)>,
     /// Blobs that events name and that are not there.
@@ -183,6 +202,7 @@ impl Reader {
     }
 
     fn verified(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verified, Damage> {
+        let listed = self.archived()?;
         let stored = open::chain(&self.database())?;
         let total = stored.range.size();
         let mut course = Course {
@@ -209,13 +229,29 @@ impl Reader {
         if chain != stored {
             return Err(Damage::End { seq: total, what: "the head or the range differs" });
         }
-        self.verify_counts(total, streams, verified.segments)?;
+        let own = (listed == self.archived()?).then_some(verified.segments - verified.archived);
+        self.verify_counts(total, streams, own)?;
         self.verify_name()?;
         verified.blobs = self.verify_blobs()?;
         verified.blobs_erased = self.excused(&missing)?;
         verified.head = Head { size: total, head: chain.head };
         verified.range_root = chain.range.root();
         Ok(verified)
+    }
+
+    /// The archive files, which end where the log's own rows begin.
+    fn archived(&self) -> Result<Vec<Span>, Damage> {
+        let transaction = self.database().begin_read().map_err(|error| Damage::File(error.to_string()))?;
+        let listed = archives::listed(&transaction)?;
+        let first = || -> Result<Option<u64>, Fault> {
+            Ok(transaction.open_table(SEGMENTS)?.first()?.map(|(first, _)| first.value()))
+        };
+        match (listed.last(), first()?) {
+            (Some((_, last)), first) if first != Some(last + 1) => {
+                Err(Damage::End { seq: *last, what: "its archive files end elsewhere than its segments begin" })
+            }
+            _ => Ok(listed),
+        }
     }
 
     /// The checkpoints up to a size, their signatures checked.
@@ -257,13 +293,14 @@ impl Reader {
             check_header(&header, &unpacked.frames)
                 .map_err(|error| Damage::Segment { first: header.first, what: error.to_string() })?;
             checked.header = Some(header);
+            checked.is_archived = unpacked.is_archived;
         }
         checked.missing = missing_blobs(&transaction, named)?;
         Ok(checked)
     }
 
     /// As every event has its rows, equal counts mean that there are no others.
-    fn verify_counts(&self, total: u64, opened: u64, segments: u64) -> Result<(), Damage> {
+    fn verify_counts(&self, total: u64, opened: u64, segments: Option<u64>) -> Result<(), Damage> {
         let count = || -> Result<Counted, Fault> {
             let transaction = self.database().begin_read()?;
             let by_stream = transaction.open_table(BY_STREAM)?.len()?;
@@ -282,7 +319,7 @@ impl Reader {
         // Events that were appended meanwhile have their rows as well.
         let rows = [("tail", tail, size - sealed.min(size)), ("by_stream", by_stream, size), ("by_id", by_id, size)];
         let unchanged = size == total;
-        let when_unchanged = [("streams", streams, opened), ("segments", stored, segments)];
+        let when_unchanged = [("streams", streams, opened), ("segments", stored, segments.unwrap_or(stored))];
         for (table, rows, wanted) in rows.into_iter().chain(when_unchanged.into_iter().filter(|_| unchanged)) {
             if rows != wanted {
                 return Err(Damage::Index { table, seq: 0, what: "it has rows that belong to no event" });
@@ -331,15 +368,17 @@ impl Reader {
         Ok(count)
     }
 
-    /// How many of the blobs that are not there an `erased` event accounts for; one that none accounts for is damage.
+    /// How many of the blobs that are not there an `erased` or `epoch_opened` event accounts for; one that none accounts for is damage.
     fn excused(&self, missing: &[(u64, BlobHash)]) -> Result<u64, Damage> {
         if missing.is_empty() {
             return Ok(0);
         }
         let mut erased = BTreeSet::new();
         for recorded in self.stream("instance")? {
-            if let Some(Event::Erased(event)) = recorded.event() {
-                erased.extend(event.blobs.iter().copied());
+            match recorded.event() {
+                Some(Event::Erased(event)) => erased.extend(event.blobs.iter().copied()),
+                Some(Event::EpochOpened(event)) => erased.extend(event.lost_blobs.iter().copied()),
+                _ => {}
             }
         }
         match missing.iter().find(|(_, hash)| !erased.contains(hash)) {
@@ -354,7 +393,8 @@ impl Reader {
 impl Course {
     /// Chains the next run.
     fn take(&mut self, checked: Checked) -> Result<(), Damage> {
-        let Checked { first, mut leaves, header, erased, unknown, missing, streams } = checked;
+        let Checked { first, mut leaves, header, is_archived, erased, unknown, missing, streams } = checked;
+        self.verified.archived += u64::from(is_archived);
         // What was appended since it began is looked at the next time.
         leaves.truncate(usize::try_from(self.total - self.chain.range.size()).unwrap_or(usize::MAX));
         if let Some(header) = &header {

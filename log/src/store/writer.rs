@@ -9,6 +9,8 @@ use ed25519_dalek::SigningKey;
 use redb::{ReadableTable, WriteTransaction};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::archive::{self, ArchiveError};
+use super::archives::Archives;
 use super::batch::{self, Batch};
 use super::guard::guarded;
 use super::handle::Handle;
@@ -66,6 +68,16 @@ pub enum AppendError {
         /// Where it stands.
         seq: u64,
     },
+    /// An id that the log has; what it stands for lies in an archive file that cannot be read.
+    #[error("event {id} is in the log already, as seq {seq}, and cannot be compared: {what}")]
+    Away {
+        /// The id.
+        id: EventId,
+        /// Where it stands.
+        seq: u64,
+        /// Which file, and what is wrong with it.
+        what: String,
+    },
     /// Only some events of the request are in the log.
     #[error("event {id} is in the log already, others of the same request are not")]
     PartlyThere {
@@ -87,6 +99,7 @@ type Answer = Result<Appended, AppendError>;
 
 pub(super) struct Writer {
     handle: Arc<Handle>,
+    archives: Arc<Archives>,
     path: PathBuf,
     chain: Chain,
     tail: Tail,
@@ -135,13 +148,13 @@ impl Notary {
 
 impl Writer {
     pub(super) fn new(
-        handle: Arc<Handle>,
+        (handle, archives): (Arc<Handle>, Arc<Archives>),
         path: PathBuf,
         (chain, tail): (Chain, Tail),
         notary: Notary,
         publish: watch::Sender<Head>,
     ) -> Self {
-        Self { handle, path, chain, tail, notary, publish }
+        Self { handle, archives, path, chain, tail, notary, publish }
     }
 
     /// Runs until every sender is gone or the store fails. What was queued behind a failure is refused, not tried.
@@ -165,6 +178,16 @@ impl Writer {
                 }
                 Message::Rewrite(rewriting) => {
                     self.rewrite(*rewriting);
+                    None
+                }
+                Message::Archive(moving) => {
+                    let moved = guarded(|| archive::moved(&self.handle.now(), &moving));
+                    drop(moving.acknowledge.send(moved.unwrap_or(Err(ArchiveError::Stopped))));
+                    None
+                }
+                Message::EraseArchived(rest) => {
+                    let archive::Rest { left_out, acknowledge } = *rest;
+                    drop(acknowledge.send(archive::erase(&self.handle.now(), &self.archives, &left_out)));
                     None
                 }
                 Message::Checkpoint(acknowledge) => {
@@ -203,6 +226,8 @@ impl Writer {
         if !self.path.is_file() {
             return Err(RewriteError::NoFile);
         }
+        archive::refuse_missing(&self.handle.now(), &self.archives, left_out)?;
+        archive::clear(reader, &self.archives).map_err(|error| RewriteError::Refused(error.to_string()))?;
         let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
         let bytes_before = bytes(&self.path);
         let fresh = rewrite::fresh(&self.path);
@@ -213,7 +238,13 @@ impl Writer {
             Notary { at: self.notary.at, ..Notary::new(self.notary.key.clone(), self.notary.log_id.clone(), 0) };
         let (publish, _) = watch::channel(Head::default());
         let new = Arc::new(Handle::new(new));
-        let mut writer = Self::new(Arc::clone(&new), fresh.clone(), (self.chain.clone(), tail), notary, publish);
+        let mut writer = Self::new(
+            (Arc::clone(&new), Arc::clone(&self.archives)),
+            fresh.clone(),
+            (self.chain.clone(), tail),
+            notary,
+            publish,
+        );
         if !record.is_empty() {
             let (acknowledge, answer) = oneshot::channel();
             let request = Request { events: record, expect: Expect::Any, acknowledge };
@@ -234,11 +265,16 @@ impl Writer {
         let mut new = Handle::into_inner(new).ok_or(RewriteError::Stopped)?;
         // Last, since every commit lets a file grow.
         new.compact()?;
+        commits::reach(commits::Side::Before);
         rewrite::put_in_place(&self.path)?;
+        commits::reach(commits::Side::After);
         self.handle.replace(new);
         (self.chain, self.tail, self.notary) = (chain, tail, notary);
         self.publish.send_replace(Head { size: self.chain.range.size(), head: self.chain.head });
-        Ok(Rewritten { bytes_before, bytes_after: bytes(&self.path), ..rewritten })
+        // Last: from here on the log itself says what is to go, and whoever goes on can read it there.
+        let archived = archive::erase(&self.handle.now(), &self.archives, left_out)?;
+        let payloads = rewritten.payloads + archived;
+        Ok(Rewritten { bytes_before, bytes_after: bytes(&self.path), payloads, ..rewritten })
     }
 
     /// A last checkpoint, over what was appended since the one before it.
@@ -288,7 +324,7 @@ impl Writer {
         let before = self.chain.range.size();
         let transaction = self.handle.now().begin_write()?;
         let events = requests.iter().map(|request| request.events.len()).sum();
-        let mut batch = Batch::open(&transaction, events, before)?;
+        let mut batch = Batch::open(&transaction, &self.archives, events, before)?;
         for request in requests {
             match batch.append(request, &mut self.chain, &mut self.tail) {
                 Ok(answer) => answers.push(answer),

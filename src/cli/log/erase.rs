@@ -87,7 +87,7 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
         }
         return Ok(0);
     }
-    agreed(context, &instance, &values)?;
+    agreed(context, &instance, ("consent.erase", &values), "error.not_erased")?;
     let line = progress::line(context);
     line.say(&context.text(&instance, "log.erasing", &json!({})));
     let report = erasure::erase(&instance, &selector, &selected, &command.reason)?;
@@ -117,17 +117,22 @@ fn preview(instance: &Instance, selected: &Selected) -> Result<Value, Failure> {
     }))
 }
 
-/// It cannot be taken back, so it is asked about, each time.
-fn agreed(context: &Context, instance: &Instance, values: &Value) -> Result<(), Failure> {
+/// What is not done in passing is asked about, each time: by one text, and refused by another.
+pub(super) fn agreed(
+    context: &Context,
+    instance: &Instance,
+    (asks, values): (&'static str, &Value),
+    refused: &'static str,
+) -> Result<(), Failure> {
     if context.global.yes {
         return Ok(());
     }
-    let text = context.text(instance, "consent.erase", values);
+    let text = context.text(instance, asks, values);
     let person = terminal::Terminal::new(&instance.rules.messages, true);
     match person.consent("call", &text, context.language(instance)) {
         engine::Answer::Yes(_) => Ok(()),
         engine::Answer::No(_) | engine::Answer::Late | engine::Answer::Cancelled => {
-            Err(Failure::refused(by("error.not_erased"), by("next.when_sure")))
+            Err(Failure::refused(by(refused), by("next.when_sure")))
         }
         engine::Answer::Nobody | engine::Answer::Later => Err(Failure::needs_person(text, by("next.terminal_or_yes"))),
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use metnos_log::event::instance::{CheckpointAnchored, EpochOpened};
-use metnos_log::store::{BackupError, Head, RewriteError, restore};
+use metnos_log::store::{BackupError, Damage, Head, RewriteError, restore};
 use metnos_log::{Draft, EventId};
 use serde_json::json;
 
@@ -41,7 +41,10 @@ impl From<BackupError> for Failure {
 
 impl From<RewriteError> for Failure {
     fn from(error: RewriteError) -> Self {
-        Self::failed(("error.not_rewritten", json!({ "reason": output::causes(&error) })), by("next.verify_log"))
+        let is_away = matches!(&error, RewriteError::Archive { .. })
+            || matches!(&error, RewriteError::Damaged(damage) if matches!(**damage, Damage::Archive { .. }));
+        let hint = if is_away { "next.archive_back" } else { "next.verify_log" };
+        Self::failed(("error.not_rewritten", json!({ "reason": output::causes(&error) })), by(hint))
     }
 }
 
@@ -137,6 +140,8 @@ pub(super) fn from_backup(context: &Context, folder: &Path) -> Result<u8, Failur
             size: end.size,
             head_before: hex(&end.head),
             lost: Vec::new(),
+            again: None,
+            lost_blobs: Vec::new(),
         }
         .into(),
         blobs: Vec::new(),

@@ -1,0 +1,300 @@
+//! Damaged, foreign, newer and locked logs, and archives that are away: a plain answer, the exit code, and no byte of the file is
+//! another afterwards. What is sound is salvaged into a new home.
+
+use std::path::{Path, PathBuf};
+
+use super::erasing::holding;
+use super::home::{Home, Ran, User};
+
+/// What must hold of every answer about a log that cannot be used.
+#[track_caller]
+fn plain(ran: &Ran, code: i32, said: &str) {
+    assert_eq!(ran.code, code, "{} {}", ran.out, ran.err);
+    assert!(ran.err.contains("error: ") && ran.err.contains("hint: "), "{}", ran.err);
+    assert!(ran.err.to_lowercase().contains(said), "{said} in: {}", ran.err);
+    for word in ["panicked", "RUST_BACKTRACE", "unwrap", "Os {"] {
+        assert!(!ran.err.contains(word), "{word} in: {}", ran.err);
+    }
+}
+
+fn log_of(home: &Home) -> PathBuf {
+    home.metnos().join("data/log/events.redb")
+}
+
+fn told() -> Home {
+    let home = Home::new();
+    home.file("a.txt", "1\n2\n3\n4\n");
+    assert_eq!(home.ask("read the file a.txt and tell me the last three lines").code, 0);
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    home
+}
+
+#[test]
+fn a_file_that_is_no_sound_log_is_said_to_be_so_and_stays() {
+    let home = told();
+    let log = log_of(&home);
+    let sound = std::fs::read(&log).unwrap();
+    let mut zeroed = sound.clone();
+    zeroed[..8192].fill(0);
+    let sqlite = [b"SQLite format 3\0".as_slice(), &[1; 5000]].concat();
+    let cut = sound[..sound.len() / 3].to_vec();
+    for (bytes, what) in [
+        (cut, "cut"),
+        (zeroed, "zeroed"),
+        (sqlite, "SQLite"),
+        (b"milk, bread\n".to_vec(), "text"),
+        (vec![0; 70_000], "nothing but zeros"),
+    ] {
+        std::fs::write(&log, &bytes).unwrap();
+        for command in
+            [["log", "verify"].as_slice(), &["ask", "what time is it in Tokyo"], &["status"], &["log", "compact"]]
+        {
+            let ran = home.run(command);
+            plain(&ran, 2, "damaged or no log");
+            assert!(ran.err.contains("log salvage"), "{what}: {}", ran.err);
+            assert!(std::fs::read(&log).unwrap() == bytes, "{what}: {command:?} changed the file");
+        }
+        let italian = home.run(["--lang", "it", "log", "verify"]);
+        assert!(italian.err.contains("log salvage --to"), "{}", italian.err);
+    }
+    // Of a newer program: told apart from damage.
+    let mut newer = sound.clone();
+    let keys = b"formatheadlog_idrange";
+    let rows: Vec<usize> = memchr::memmem::find_iter(&sound, keys).collect();
+    assert!(!rows.is_empty(), "no row of the format");
+    for at in &rows {
+        newer[at + keys.len()] = 99;
+    }
+    std::fs::write(&log, &newer).unwrap();
+    plain(&home.run(["ask", "what time is it in Tokyo"]), 2, "has format 99");
+    // A checkpoint whose signature is another's.
+    let mut forged = sound.clone();
+    for at in memchr::memmem::find_iter(&sound, "\n\u{2014} metnos/".as_bytes()) {
+        let end = at + memchr::memchr(b'\n', &sound[at + 1..]).unwrap();
+        forged[end - 9] = if sound[end - 9] == b'A' { b'B' } else { b'A' };
+    }
+    std::fs::write(&log, &forged).unwrap();
+    plain(&home.run(["log", "verify"]), 1, "(table checkpoints)");
+    // Blobs that are not what their names say.
+    let mut changed = sound.clone();
+    for at in memchr::memmem::find_iter(&sound, &[0x28, 0xb5, 0x2f, 0xfd]) {
+        changed[at + 9] ^= 1;
+    }
+    std::fs::write(&log, &changed).unwrap();
+    let verified = home.run(["--json", "log", "verify"]);
+    assert_eq!(verified.code, 1, "{}", verified.err);
+    assert!(["blobs", "segments"].contains(&verified.json()["table"].as_str().unwrap()), "{}", verified.out);
+    // Nothing at all is no new beginning while executors of the old one are there.
+    std::fs::write(&log, b"").unwrap();
+    plain(&home.run(["ask", "what time is it in Tokyo"]), 2, "missing or empty");
+    assert_eq!(std::fs::metadata(&log).unwrap().len(), 0);
+    std::fs::write(&log, sound).unwrap();
+    home.is_whole();
+}
+
+/// Held by a command that is at work, a log is waited for; what salvages does not read over its shoulder.
+#[test]
+fn a_locked_log_is_not_salvaged() {
+    let home = told();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(log_of(&home)).unwrap();
+    file.lock().unwrap();
+    let to = home.files().join("new");
+    plain(&home.run(["log", "salvage", "--to", to.to_str().unwrap()]), 2, "in use");
+    assert!(!log_of_home(&to).exists());
+    drop(file);
+    home.is_whole();
+}
+
+fn log_of_home(home: &Path) -> PathBuf {
+    home.join("data/log/events.redb")
+}
+
+/// Every digest of a cut or zeroed file that could be proved is in a new home that verifies and goes on.
+#[test]
+fn what_is_sound_is_salvaged_into_a_new_home() {
+    let home = told();
+    let log = log_of(&home);
+    let sound = std::fs::read(&log).unwrap();
+    let events = home.run(["--json", "log", "status"]).json()["events"].as_u64().unwrap();
+    let sound_again = std::fs::read(&log).unwrap();
+    for (number, damage) in [0, 1, 2].into_iter().enumerate() {
+        let mut bytes = if damage == 0 { sound_again.clone() } else { sound.clone() };
+        match damage {
+            // redb's own header alone.
+            0 => bytes[..320].fill(0),
+            1 => bytes.truncate(sound.len() * 3 / 4),
+            _ => {
+                let page = sound.len() / 2 / 4096 * 4096;
+                bytes[page..page + 4096].fill(0);
+                bytes[..320].fill(0);
+            }
+        }
+        std::fs::write(&log, &bytes).unwrap();
+        let to = home.files().join(format!("new{number}"));
+        let salvaged = home.run(["--json", "log", "salvage", "--to", to.to_str().unwrap()]);
+        assert_eq!(salvaged.code, 0, "{}", salvaged.err);
+        let said = salvaged.json();
+        assert!(std::fs::read(&log).unwrap() == bytes, "the old file is as it was");
+        let at = |words: &[&str]| {
+            let mut args = vec!["--home", to.to_str().unwrap()];
+            args.extend(words);
+            home.run(args)
+        };
+        let verified = at(&["--json", "log", "verify"]);
+        assert_eq!((verified.code, &verified.json()["ok"]), (0, &true.into()), "{}", verified.err);
+        if damage == 0 {
+            assert_eq!(
+                (&said["copied"], &said["again"], &said["lost"]),
+                (&events.into(), &0.into(), &0.into()),
+                "{said}"
+            );
+            assert_eq!(at(&["ask", "what time is it in Tokyo"]).code, 0);
+            assert!(at(&["turn", "list"]).out.contains("a.txt"));
+        }
+        let again = home.run(["log", "salvage", "--to", to.to_str().unwrap()]);
+        plain(&again, 1, "already");
+    }
+    std::fs::write(&log, b"SQLite format 3\0").unwrap();
+    let to = home.files().join("none.redb");
+    plain(&home.run(["log", "salvage", "--to", to.to_str().unwrap()]), 1, "no event of a log");
+    assert!(!to.exists());
+    let there = home.file("there.redb", "mine");
+    plain(&home.run(["log", "salvage", "--to", there.to_str().unwrap()]), 1, "already");
+    assert_eq!(std::fs::read(there).unwrap(), b"mine");
+}
+
+#[test]
+fn the_log_of_another_key_is_not_taken_over() {
+    let home = told();
+    let other = Home::empty(User::Current);
+    assert_eq!(other.run(["config", "show"]).code, 0);
+    let before = std::fs::read(log_of(&home)).unwrap();
+    std::fs::create_dir_all(log_of(&other).parent().unwrap()).unwrap();
+    std::fs::write(log_of(&other), &before).unwrap();
+    std::fs::create_dir_all(other.metnos().join("config/keys")).unwrap();
+    if !other.metnos().join("config/keys/instance.ed25519").exists() {
+        let key = other.metnos().join("config/keys/instance.ed25519");
+        std::fs::write(&key, "07".repeat(32)).unwrap();
+        std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    }
+    let asked = other.run(["ask", "what time is it in Tokyo"]);
+    assert_eq!(asked.code, 2, "{}", asked.err);
+    let to = other.files().join("new.redb");
+    let salvaged = other.run(["log", "salvage", "--to", to.to_str().unwrap()]);
+    assert_ne!(salvaged.code, 0, "{}", salvaged.out);
+    assert!(!to.exists());
+}
+
+const SECRET: &str = "the combination is 4711";
+
+/// A home with so much history that some of it is sealed.
+fn long_told() -> Home {
+    let home = told();
+    home.file("safe.txt", SECRET);
+    assert_eq!(home.ask("read the file ~/safe.txt").code, 0);
+    for number in 0..12_u64 {
+        let digest = |part: u64| blake3::hash(&(1000 * number + part).to_le_bytes()).to_hex().to_string();
+        home.file(format!("{number}.txt"), (0..200).map(digest).collect::<Vec<_>>().join("\n"));
+        assert_eq!(home.ask(&format!("read the file ~/{number}.txt")).code, 0);
+    }
+    home
+}
+
+/// The same with the sealed part archived.
+fn archived() -> (Home, Vec<PathBuf>) {
+    let home = long_told();
+    let asked = home.run(["log", "archive", "--before", "999999"]);
+    assert_eq!(asked.code, 3, "nobody is there to say yes: {}", asked.err);
+    let moved = home.run(["--yes", "--json", "log", "archive", "--before", "999999"]);
+    assert_eq!(moved.code, 0, "{}", moved.err);
+    let files = moved.json()["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap().into()).collect();
+    (home, files)
+}
+
+#[test]
+fn archived_history_is_part_of_the_log_and_a_file_that_is_away_is_named() {
+    let (home, files) = archived();
+    let verified = home.run(["--json", "log", "verify"]).json();
+    assert_eq!(verified["ok"], true, "{verified}");
+    assert!(verified["archived"].as_u64() > Some(0), "{verified}");
+    assert_eq!(home.run(["--json", "replay", "check"]).json()["ok"], true);
+    assert_eq!(home.run(["log", "compact"]).code, 0);
+    assert_eq!(home.run(["log", "show", "1"]).code, 0);
+    let nothing = home.run(["--yes", "log", "archive", "--before", "999999"]);
+    plain(&nothing, 1, "no sealed history");
+
+    let away = home.files().join("away.seg");
+    std::fs::rename(&files[0], &away).unwrap();
+    let name = files[0].file_name().unwrap().to_str().unwrap();
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0, "a turn today needs no history");
+    assert_eq!(home.run(["log", "status"]).code, 0);
+    for (words, code) in [(["log", "show", "1"].as_slice(), 2), (&["log", "verify"], 1), (&["log", "export"], 2)] {
+        let ran = home.run(words);
+        plain(&ran, code, "missing");
+        assert!(ran.err.contains(name) && ran.err.contains("bring that file back"), "{words:?}: {}", ran.err);
+    }
+    let erased = home.run(["--yes", "log", "erase", "--text", "the combination is 4711"]);
+    assert_ne!(erased.code, 0);
+    assert!(erased.err.contains(name), "{}", erased.err);
+    let bytes = std::fs::read(&away).unwrap();
+    std::fs::write(&files[0], &bytes[..bytes.len() - 9]).unwrap();
+    plain(&home.run(["log", "verify"]), 1, "cut short");
+    std::fs::write(&files[0], &bytes).unwrap();
+    assert_eq!(home.run(["--json", "log", "verify"]).json()["ok"], true);
+    let back = home.files().join("backup");
+    assert_eq!(home.run(["log", "backup", back.to_str().unwrap()]).code, 0);
+    std::fs::remove_dir_all(home.metnos().join("data/log")).unwrap();
+    assert_eq!(home.run(["log", "restore", back.to_str().unwrap()]).code, 0);
+    let restored = home.run(["--json", "log", "verify"]).json();
+    assert_eq!((&restored["ok"], &restored["archived"]), (&true.into(), &0.into()), "{restored}");
+}
+
+/// Kill -9 around every step of archiving, compacting and erasing: the log verifies each time, and the same command again comes to
+/// its end.
+#[test]
+fn a_kill_between_any_two_steps_loses_nothing() {
+    let (laid, _) = archived();
+    let unarchived = long_told();
+    let archive = ["--yes", "log", "archive", "--before", "999999"].as_slice();
+    for (from, words) in [(&unarchived, archive), (&laid, &["--yes", "log", "erase", "--text", SECRET])] {
+        let mut kills = 0;
+        for step in 1..40 {
+            for side in ["before", "after"] {
+                let place = tempfile::tempdir().unwrap();
+                let copy = place.path().join("home");
+                super::home::copy_tree(&from.metnos(), &copy);
+                let at = |words: &[&str], kill: Option<String>| {
+                    let mut command = from.command();
+                    command.args(["--home", copy.to_str().unwrap()]).args(words);
+                    if let Some(kill) = kill {
+                        command.env("METNOS_KILL_AT", kill);
+                    }
+                    Ran::from(command.output().unwrap())
+                };
+                let events = at(&["--json", "log", "status"], None).json()["events"].as_u64();
+                let killed = at(words, Some(format!("append:{step}:{side}")));
+                let survived = killed.code == 0;
+                kills += u64::from(!survived);
+                let verified = at(&["--json", "log", "verify"], None).json();
+                assert_eq!(verified["ok"], true, "{words:?} {step} {side}: {verified}");
+                assert!(verified["events"].as_u64() >= events, "{words:?} {step} {side}");
+                // The next command goes on with what is pending; the same one again finds nothing, or does it.
+                assert_eq!(at(&["ask", "what time is it in Tokyo"], None).code, 0);
+                let again = at(words, None);
+                assert!([0, 1].contains(&again.code), "{words:?} {step} {side}: {}", again.err);
+                if words.contains(&"erase") {
+                    assert_eq!(holding(&copy, SECRET), Vec::<PathBuf>::new(), "{step} {side}");
+                }
+                assert_eq!(at(&["--json", "log", "verify"], None).json()["ok"], true);
+                if survived && side == "after" {
+                    assert!(kills > 2, "{words:?}: {kills} kills");
+                    break;
+                }
+            }
+            if kills < 2 * step {
+                break;
+            }
+        }
+        assert!(kills > 2, "{words:?}: {kills} kills");
+    }
+}

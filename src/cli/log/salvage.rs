@@ -1,0 +1,128 @@
+//! `metnos log salvage`: a new log of what is sound in a damaged one, in a home of its own. The old file is only read.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use metnos_log::EventId;
+use metnos_log::store::{By, SalvageError, Salvaged, salvage};
+use metnos_projections::machines::actors::HOST;
+use metnos_projections::messages::Messages;
+use serde_json::json;
+
+use super::super::output::{Failure, by};
+use super::super::{Context, console, output};
+use crate::config::Dirs;
+use crate::config::credentials::Credentials;
+use crate::instance::{self, now, random};
+use crate::signing::{Keys, hex};
+
+/// Copy what is sound in a damaged log into a new home, and say what is lost.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Salvage {
+    /// The damaged file; this home's log without it.
+    file: Option<PathBuf>,
+    /// A new home's folder, which gets the keys and settings of this one too; or a file that ends in .redb, for the log alone.
+    #[arg(long, value_name = "NEWHOME|FILE")]
+    to: PathBuf,
+}
+
+impl From<SalvageError> for Failure {
+    fn from(error: SalvageError) -> Self {
+        let reason = json!({ "reason": output::causes(&error) });
+        match &error {
+            SalvageError::Busy { .. } => Self::failed(("error.not_salvaged", reason), by("next.other_command")),
+            SalvageError::Nothing { path } => {
+                Self::refused(("error.no_log_there", json!({ "file": path })), by("next.log_file"))
+            }
+            SalvageError::OtherKey { .. } => Self::refused(("error.not_salvaged", reason), by("next.restore_keys")),
+            SalvageError::Occupied { path } => {
+                Self::refused(("error.log_occupied", json!({ "file": path })), by("next.new_home"))
+            }
+            SalvageError::Io { .. } | SalvageError::Written(_) | SalvageError::Open(_) => {
+                Self::failed(("error.not_salvaged", reason), by("next.new_home"))
+            }
+        }
+    }
+}
+
+pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
+    let dirs =
+        Dirs::resolve(context.global.home.as_deref(), &context.variables).map_err(instance::InstanceError::from)?;
+    let from = command.file.as_ref().map_or_else(|| dirs.log(), |file| console::path(file));
+    let unusable = |path: &Path, error: &io::Error| {
+        Failure::refused(
+            ("error.file_unusable", json!({ "file": path, "reason": error.to_string() })),
+            by("next.log_file"),
+        )
+    };
+    fs::File::open(&from).map_err(|error| unusable(&from, &error))?;
+    let key = dirs.config.join("keys/instance.ed25519");
+    if !key.exists() {
+        return Err(Failure::refused(("error.no_key_here", json!({ "file": key })), by("next.restore_keys")));
+    }
+    let (keys, _) = Keys::open(&dirs.config.join("keys")).map_err(instance::InstanceError::from)?;
+    let credentials = Credentials::open(&dirs.config, &keys).map_err(instance::InstanceError::from)?;
+    let to = console::path(&command.to);
+    let (log, home) = if to.extension().is_some_and(|extension| extension == "redb") {
+        (to, None)
+    } else {
+        (to.join("data/log/events.redb"), Some(to))
+    };
+    if log.exists() {
+        return Err(SalvageError::Occupied { path: log }.into());
+    }
+    if let Some(home) = &home {
+        let config = home.join("config");
+        if config.exists() {
+            return Err(Failure::refused(("error.home_occupied", json!({ "folder": home })), by("next.new_home")));
+        }
+        copy_private(&dirs.config, &config).map_err(|error| unusable(&config, &error))?;
+        let folder = home.join("data/log");
+        private_folder(&folder).map_err(|error| unusable(&folder, &error))?;
+    }
+    let time = now();
+    let record = By { id: EventId::new(time, random()), time, actor: HOST.to_owned() };
+    let salvaged = salvage(&from, &log, instance::log_keys(&keys, &credentials), &record)?;
+    told(context, &salvaged, (&from, &log), home.as_deref());
+    Ok(0)
+}
+
+fn told(context: &Context, salvaged: &Salvaged, (from, log): (&Path, &Path), home: Option<&Path>) {
+    let lost: u64 = salvaged.lost.iter().map(|(first, last)| last + 1 - first).sum();
+    let values = json!({
+        "from": from, "file": log, "home": home, "copied": salvaged.copied, "again": salvaged.again, "lost": lost,
+        "runs": salvaged.lost, "blobs": salvaged.blobs, "unplaced": salvaged.unplaced,
+        "lost_blobs": salvaged.lost_blobs.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "events": salvaged.head.size, "head": hex(&salvaged.head.head),
+    });
+    if context.global.json {
+        output::result_json(&values);
+    } else {
+        output::result(&Messages::embedded().say(context.spoken(), "log.salvaged", values));
+    }
+}
+
+fn private_folder(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Copies a folder of settings and keys for its owner alone.
+fn copy_private(from: &Path, to: &Path) -> io::Result<()> {
+    private_folder(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            copy_private(&path, &copy)?;
+        } else if kind.is_file() {
+            fs::copy(&path, &copy)?;
+            let mode = fs::metadata(&path)?.permissions().mode() & 0o700;
+            fs::set_permissions(&copy, fs::Permissions::from_mode(mode))?;
+        }
+    }
+    Ok(())
+}

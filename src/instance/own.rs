@@ -1,0 +1,60 @@
+//! Whether keys, log and workspace belong together: what is not the instance's own is refused before anything is written.
+
+use std::path::Path;
+
+use metnos_log::store::ReadError;
+use metnos_log::{Event, Log};
+
+use super::InstanceError;
+use crate::config::Dirs;
+use crate::signing::{Keys, key_id};
+
+/// A log without its key, or executors without their log: never begun anew in silence.
+pub(super) fn refuse_lost_parts(dirs: &Dirs) -> Result<(), InstanceError> {
+    let holds_bytes = |path: &Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
+    let path = dirs.log();
+    if holds_bytes(&path) {
+        if !dirs.config.join("keys/instance.ed25519").exists() {
+            let recorded = std::fs::read_to_string(dirs.config.join("keys/instance.pub")).unwrap_or_default();
+            let recorded =
+                if recorded.trim().is_empty() { "it was begun with".to_owned() } else { key_id(recorded.trim()) };
+            let found = "config/keys/instance.ed25519 is not there".to_owned();
+            return Err(InstanceError::ForeignKey { path: dirs.data.display().to_string(), recorded, found });
+        }
+        return Ok(());
+    }
+    let executors =
+        std::fs::read_dir(dirs.workspace.join("executors")).is_ok_and(|mut entries| entries.next().is_some());
+    if executors { Err(InstanceError::LogLost { path: path.display().to_string() }) } else { Ok(()) }
+}
+
+/// The first event names the key that the log was begun with; a log that cannot be read says so elsewhere.
+pub(super) fn refuse_foreign_key(dirs: &Dirs, keys: &Keys, log: &Log) -> Result<(), InstanceError> {
+    let first = match log.reader().event(1) {
+        Ok(first) => first,
+        Err(ReadError::Archive { .. }) => return refuse_foreign_checkpoint(dirs, keys, log),
+        Err(_) => None,
+    };
+    let Some(Event::InstanceCreated(created)) = first.as_ref().and_then(metnos_log::Recorded::event) else {
+        return Ok(());
+    };
+    if created.public_key == keys.public_hex() {
+        return Ok(());
+    }
+    let found = format!("config/keys/instance.ed25519 is the key {}", keys.key_id());
+    Err(InstanceError::ForeignKey {
+        path: dirs.data.display().to_string(),
+        recorded: key_id(&created.public_key),
+        found,
+    })
+}
+
+/// Where the first event lies in an archive file that is away, the newest signed checkpoint says whose the log is.
+fn refuse_foreign_checkpoint(dirs: &Dirs, keys: &Keys, log: &Log) -> Result<(), InstanceError> {
+    if log.reader().is_signed()? {
+        return Ok(());
+    }
+    let found = format!("config/keys/instance.ed25519 is the key {}", keys.key_id());
+    let recorded = "that signed its checkpoints".to_owned();
+    Err(InstanceError::ForeignKey { path: dirs.data.display().to_string(), recorded, found })
+}
