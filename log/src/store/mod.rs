@@ -35,6 +35,7 @@ mod seal;
 #[cfg(test)]
 mod seal_tests;
 mod segments_file;
+mod storage;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,15 @@ pub(crate) struct Figure {
     pub(crate) median: Duration,
     /// Median of (its burst / the first rival's burst of the same round).
     pub(crate) ratio: f64,
+    /// Its bursts, in seconds, in the order of the rounds.
+    bursts: Vec<f64>,
+}
+
+impl Figure {
+    /// Median of (its burst / the other one's burst of the same round).
+    pub(crate) fn beside(&self, other: &Self) -> f64 {
+        median(self.bursts.iter().zip(&other.bursts).map(|(own, other)| own / other).collect())
+    }
 }
 
 /// Runs `rounds` rounds; each begins with another rival.
@@ -23,15 +32,12 @@ pub(crate) fn take_turns(rounds: usize, rivals: &mut [Rival<'_>]) -> Vec<Figure>
     for round in 0..rounds {
         for place in 0..count {
             let which = (round + place) % count;
-            times[which].push(rivals[which]());
+            times[which].push(rivals[which]().as_secs_f64());
         }
     }
-    let figure = |own: &Vec<Duration>| {
-        let ratios = own.iter().zip(&times[0]).map(|(own, first)| own.as_secs_f64() / first.as_secs_f64()).collect();
-        Figure {
-            median: Duration::from_secs_f64(median(own.iter().map(Duration::as_secs_f64).collect())),
-            ratio: median(ratios),
-        }
+    let figure = |bursts: &Vec<f64>| {
+        let ratio = median(bursts.iter().zip(&times[0]).map(|(own, first)| own / first).collect());
+        Figure { median: Duration::from_secs_f64(median(bursts.clone())), ratio, bursts: bursts.clone() }
     };
     times.iter().map(figure).collect()
 }

@@ -1,5 +1,7 @@
 //! Reading a whole history: the log beside SQLite, scan, typed decoding, folding and verification.
 
+use std::time::Duration;
+
 use metnos_log::store::ReadError;
 use metnos_log::{Event, Recorded};
 use metnos_projections::machines::catalog::Catalog;
@@ -11,7 +13,7 @@ use crate::history;
 use crate::sqlite::{Layout, Row, Store};
 use crate::table::Table;
 
-const EVENTS: u32 = 100_000;
+pub(crate) const EVENTS: u32 = 100_000;
 const BATCH: u32 = 500;
 const ROUNDS: usize = 5;
 
@@ -25,7 +27,39 @@ impl From<ReadError> for Broken {
     }
 }
 
+/// One way of reading all events.
+pub(crate) struct Reading {
+    pub(crate) name: &'static str,
+    pub(crate) time: Duration,
+    /// Speed beside SQLite's scan and decode.
+    pub(crate) by_sqlite: f64,
+}
+
+/// All ways, and how long the files are that were read.
+pub(crate) struct Replayed {
+    /// SQLite decoded, SQLite scanned, the log decoded, folded, verified.
+    pub(crate) readings: [Reading; 5],
+    /// Bytes an event.
+    pub(crate) log_bytes: u64,
+    pub(crate) sqlite_bytes: u64,
+}
+
 pub(crate) fn run() -> Table {
+    table(&measure())
+}
+
+pub(crate) fn table(Replayed { readings, log_bytes, sqlite_bytes }: &Replayed) -> Table {
+    let note = format!(
+        "{EVENTS} events, warm; SQLite on one thread, the log decodes on two; file bytes an event: log {log_bytes}, SQLite {sqlite_bytes}"
+    );
+    let mut table = Table::new(&["reading", "events", "speed ÷ SQLite's scan and decode"], &note);
+    for Reading { name, time, by_sqlite } in readings {
+        table.row(vec![(*name).to_owned(), per_second(*time, EVENTS), format!("{by_sqlite:.2}")]);
+    }
+    table
+}
+
+pub(crate) fn measure() -> Replayed {
     let folder = history::folder();
     let log = history::open(folder.path());
     let mut sqlite = Store::open(folder.path(), Layout::Indexed);
@@ -76,22 +110,23 @@ pub(crate) fn run() -> Table {
     let names = [
         "SQLite: scan and decode (nothing is checked)",
         "SQLite: scan alone",
-        "the log: scan, check every leaf, decode",
+        "the log: scan, check, decode",
         "the log: the same, and fold two projections",
         "the log: verify (chain, range, indexes, decoding)",
     ];
     let figures = take_turns(ROUNDS, &mut rivals);
+    let readings = std::array::from_fn(|place| {
+        let figure = &figures[place];
+        Reading { name: names[place], time: figure.median, by_sqlite: 1.0 / figure.ratio }
+    });
     let size = |name: &str| {
         std::fs::metadata(folder.path().join(name)).map_or(0, |metadata| metadata.len()) / u64::from(EVENTS)
     };
-    let note = format!(
-        "{EVENTS} events, one thread (verify: one a core), warm; file bytes an event: log {}, SQLite {}",
-        size("events.redb"),
-        size("events.sqlite") + size("events.sqlite-wal"),
-    );
-    let mut table = Table::new(&["reading", "events", "speed ÷ SQLite's scan and decode"], &note);
-    for (name, figure) in names.iter().zip(&figures) {
-        table.row(vec![(*name).to_owned(), per_second(figure.median, EVENTS), format!("{:.2}", 1.0 / figure.ratio)]);
+    drop(rivals);
+    sqlite.checkpoint();
+    Replayed {
+        readings,
+        log_bytes: size(history::FILE),
+        sqlite_bytes: size("events.sqlite") + size("events.sqlite-wal"),
     }
-    table
 }

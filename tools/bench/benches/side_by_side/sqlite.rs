@@ -39,6 +39,10 @@ impl Row {
     pub(crate) fn bytes(&self) -> usize {
         16 + 8 + self.stream.len() + 8 + self.kind.len() + self.payload.len()
     }
+
+    pub(crate) fn payload_bytes(&self) -> usize {
+        self.payload.len()
+    }
 }
 
 pub(crate) struct Store(Connection);
@@ -73,6 +77,15 @@ impl Store {
             }
         }
         transaction.commit().expect("the disk takes a commit");
+    }
+
+    /// Brings what lies beside the database into it, and takes the room back.
+    pub(crate) fn checkpoint(&self) {
+        let busy: i64 = self
+            .0
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .expect("a checkpoint is built in");
+        assert_eq!(busy, 0, "nobody else reads");
     }
 
     /// Calls `each` with kind and payload of every row, in order.

@@ -4,6 +4,7 @@ use metnos_log::chain::Chain;
 use metnos_log::codec::{Frame, frame};
 use metnos_log::envelope::Header;
 use metnos_log::redact::Redactor;
+use metnos_log::segment::{self, Sealing};
 use metnos_log::{Draft, Event};
 
 use crate::bursts::{Rival, micros_each, take_turns, timed};
@@ -13,7 +14,32 @@ use crate::table::Table;
 const EVENTS: u32 = 5_000;
 const ROUNDS: usize = 9;
 
+/// Events of one sealed run: about as many as a household's fill a segment.
+const SEALED: usize = 600;
+
+/// The figures of all steps.
+pub(crate) struct Steps {
+    /// What is done, and µs an event.
+    rows: Vec<(&'static str, f64)>,
+    mean_bytes: usize,
+    /// Frame, chain and seal together, µs an event.
+    pub(crate) chain_and_seal_us: f64,
+}
+
 pub(crate) fn run() -> Table {
+    table(&measure())
+}
+
+pub(crate) fn table(Steps { rows, mean_bytes, chain_and_seal_us }: &Steps) -> Table {
+    let mut table = Table::new(&["step", "µs an event"], &format!("payloads of {mean_bytes} bytes on average"));
+    for (name, us) in rows {
+        table.row(vec![(*name).to_owned(), format!("{us:.2}")]);
+    }
+    table.row(vec!["frame, chain and seal together".to_owned(), format!("{chain_and_seal_us:.2}")]);
+    table
+}
+
+pub(crate) fn measure() -> Steps {
     let drafts = history::drafts(EVENTS);
     let headers: Vec<Header<'_>> = drafts.iter().map(header).collect();
     let payloads: Vec<Vec<u8>> = drafts.iter().map(|draft| draft.event.encode()).collect();
@@ -33,6 +59,7 @@ pub(crate) fn run() -> Table {
                 std::hint::black_box(chain);
             })
         }),
+        Box::new(|| timed(|| frames.chunks(SEALED).for_each(|frames| drop(std::hint::black_box(sealed(frames)))))),
         Box::new(|| timed(|| drafts.iter().for_each(|draft| drop(std::hint::black_box(draft.event.encode()))))),
         Box::new(|| {
             let mut events: Vec<Event> = drafts.iter().map(|draft| draft.event.clone()).collect();
@@ -62,20 +89,27 @@ pub(crate) fn run() -> Table {
     let names = [
         "frame: header, salted digest, leaf",
         "chain: head and range",
+        "seal: header, compression, digest",
         "encode the payload",
         "encode the payload without secrets",
         "read: check against the leaf",
         "read: check and decode into a typed event",
     ];
-    let mean = payloads.iter().map(Vec::len).sum::<usize>() / payloads.len();
-    let mut table = Table::new(&["step", "µs an event"], &format!("payloads of {mean} bytes on average"));
     let figures = take_turns(ROUNDS, &mut rivals);
-    for (name, figure) in names.iter().zip(&figures) {
-        table.row(vec![(*name).to_owned(), format!("{:.2}", micros_each(figure.median, EVENTS))]);
+    let each: Vec<f64> = figures.iter().map(|figure| micros_each(figure.median, EVENTS)).collect();
+    Steps {
+        rows: names.into_iter().zip(each.iter().copied()).collect(),
+        mean_bytes: payloads.iter().map(Vec::len).sum::<usize>() / payloads.len(),
+        chain_and_seal_us: each[..3].iter().sum(),
     }
-    let both = micros_each(figures[0].median, EVENTS) + micros_each(figures[1].median, EVENTS);
-    table.row(vec!["frame and chain together".to_owned(), format!("{both:.2}")]);
-    table
+}
+
+/// A segment of these frames, as the writer makes one.
+fn sealed(frames: &[(Vec<u8>, [u8; 32])]) -> Vec<u8> {
+    let mut sealing = Sealing::default();
+    frames.iter().for_each(|(frame, _)| sealing.take(frame).expect("a frame of ours"));
+    let (packed, unpacked) = segment::pack(frames.iter().map(|(frame, _)| frame.as_slice()));
+    segment::seal(&sealing.header((1, frames.len() as u64), [[0; 32]; 2]), (&packed, unpacked))
 }
 
 fn header(draft: &Draft) -> Header<'_> {
