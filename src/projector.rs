@@ -219,9 +219,9 @@ pub fn load(folder: &Path, reader: &Reader, head: &Head) -> Result<Loaded, ReadE
     let (mut projected, positions) = Projected::read(folder, &mut known)?;
     let (least, greatest) = positions.span();
     if least < greatest {
-        reader.each(least + 1, |recorded| {
+        reader.each_lent(least + 1, |recorded| {
             if recorded.seq <= greatest {
-                projected.catch_up_with(&recorded, &positions);
+                projected.catch_up_with(recorded, &positions);
             }
             Ok::<bool, ReadError>(recorded.seq < greatest)
         })?;
@@ -243,13 +243,13 @@ pub enum Until {
 /// in `folder`, and keeps those that it passes.
 pub fn at(folder: &Path, reader: &Reader, until: Until) -> Result<(Projected, [u8; 32]), ReadError> {
     let mut then = moments::nearest(folder, reader, until)?.unwrap_or_default();
-    reader.each(then.position + 1, |recorded| {
+    reader.each_lent(then.position + 1, |recorded| {
         let is_later = match until {
             Until::Seq(seq) => recorded.seq > seq,
             Until::Time(time) => recorded.time.0 > time,
         };
         if !is_later {
-            then.evolve(&recorded);
+            then.evolve(recorded);
             moments::keep_if_due(folder, reader, &then)?;
         }
         Ok::<bool, ReadError>(!is_later)

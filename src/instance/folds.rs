@@ -58,8 +58,8 @@ impl Folds {
         }
         let generation = projected.catalog.generation;
         let reader = log.reader();
-        reader.each(projected.position + 1, |recorded| {
-            projected.evolve(&recorded);
+        reader.each_lent(projected.position + 1, |recorded| {
+            projected.evolve(recorded);
             moments::keep_if_due(&self.folder, &reader, projected)?;
             Ok::<bool, ReadError>(true)
         })?;
@@ -73,8 +73,8 @@ impl Folds {
     pub(super) fn fold_anew(&self, log: &Log) -> Result<(), ReadError> {
         let mut projected = Projected::default();
         let reader = log.reader();
-        reader.each(1, |recorded| {
-            projected.evolve(&recorded);
+        reader.each_lent(1, |recorded| {
+            projected.evolve(recorded);
             moments::keep_if_due(&self.folder, &reader, &projected)?;
             Ok::<bool, ReadError>(true)
         })?;

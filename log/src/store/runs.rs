@@ -3,7 +3,7 @@
 //! Whoever wants many takes them through [`Reader::runs`]: one thread fetches, others decode, and what they made comes back
 //! in order.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use redb::{ReadTransaction, ReadableDatabase};
 
@@ -160,12 +160,13 @@ impl Reader {
     }
 
     /// Hands every run from `first` to `last` to `work`, on other threads where there are many, and what it made of them to
-    /// `take`, in order, until that says no more. An event that is missing before `last` is an error.
-    pub(super) fn runs<T: Send, E: From<ReadError>>(
+    /// `take`, in order, until that says no more. An event that is missing before `last` is an error. What `take` leaves
+    /// goes back to the thread that made it: memory is given back cheapest where it was taken.
+    pub(super) fn runs<T: Send, D: Send, E: From<ReadError> + From<D>>(
         &self,
         (first, last): (u64, u64),
-        work: impl Fn(Run) -> T + Sync,
-        mut take: impl FnMut(T) -> Result<bool, E>,
+        work: impl Fn(Run) -> Result<T, D> + Sync,
+        mut take: impl FnMut(&mut T) -> Result<bool, E>,
     ) -> Result<(), E> {
         let mut next = first;
         let mut fetch = || -> Result<Option<Run>, ReadError> {
@@ -179,7 +180,7 @@ impl Reader {
         };
         if last.saturating_sub(first) < PARALLEL_EVENTS_MIN {
             while let Some(run) = fetch()? {
-                if !take(work(run))? {
+                if !take(&mut work(run)?)? {
                     return Ok(());
                 }
             }
@@ -187,7 +188,7 @@ impl Reader {
         }
         std::thread::scope(|scope| {
             let work = &work;
-            let workers: Vec<Worker<T>> = (0..THREADS).map(|_| Worker::spawn(scope, work)).collect();
+            let workers: Vec<Worker<Result<T, D>>> = (0..THREADS).map(|_| Worker::spawn(scope, work)).collect();
             // Runs go round the workers, and so do the answers.
             let (mut given, mut taken) = (0, 0);
             let mut broken = None;
@@ -205,9 +206,12 @@ impl Reader {
                 if taken == given {
                     return broken.map_or(Ok(()), |error| Err(error.into()));
                 }
-                if !take(workers[taken % THREADS].get())? {
+                let worker = &workers[taken % THREADS];
+                let mut made = worker.get()?;
+                if !take(&mut made)? {
                     return Ok(());
                 }
+                worker.give_back(Ok(made));
                 taken += 1;
             }
         })
@@ -216,8 +220,15 @@ impl Reader {
 
 /// A thread that works at runs, in the order in which they are given to it.
 struct Worker<T> {
-    runs: SyncSender<Run>,
+    tasks: Sender<Task<T>>,
     made: Receiver<T>,
+}
+
+enum Task<T> {
+    /// A run to work at.
+    Run(Run),
+    /// What was made of an earlier one, and is no longer needed.
+    Drop(T),
 }
 
 impl<T: Send> Worker<T> {
@@ -225,21 +236,31 @@ impl<T: Send> Worker<T> {
     where
         T: 'scope,
     {
-        let (runs, inbox) = sync_channel::<Run>(THREADS);
-        let (outbox, made) = sync_channel(THREADS);
+        // Neither queue grows: only so many runs are given ahead.
+        let (tasks, inbox) = channel::<Task<T>>();
+        let (outbox, made) = channel();
         scope.spawn(move || {
-            for run in inbox {
-                if outbox.send(work(run)).is_err() {
-                    return;
+            for task in inbox {
+                match task {
+                    Task::Drop(made) => drop(made),
+                    Task::Run(run) => {
+                        if outbox.send(work(run)).is_err() {
+                            return;
+                        }
+                    }
                 }
             }
         });
-        Self { runs, made }
+        Self { tasks, made }
     }
 
     fn give(&self, run: Run) {
         // A worker that panicked takes nothing; the panic comes out where its answer is waited for.
-        drop(self.runs.send(run));
+        drop(self.tasks.send(Task::Run(run)));
+    }
+
+    fn give_back(&self, made: T) {
+        drop(self.tasks.send(Task::Drop(made)));
     }
 
     fn get(&self) -> T {

@@ -217,7 +217,7 @@ impl Reader {
             (1, total),
             |run| guarded(|| self.check_run(run)).unwrap_or_else(|what| Err(Damage::File(what))),
             |checked| {
-                course.take(checked?)?;
+                course.take(std::mem::take(checked))?;
                 progress(course.chain.range.size(), total);
                 Ok::<bool, Damage>(true)
             },

@@ -115,8 +115,8 @@ fn append(log: &Log, mut numbers: impl Iterator<Item = u64>) {
 }
 
 fn replay(log: &Log) {
-    let each = log.reader().each(1, |recorded| {
-        drop(std::hint::black_box(recorded));
+    let each = log.reader().each_lent(1, |recorded| {
+        std::hint::black_box(recorded);
         Ok::<bool, ReadError>(true)
     });
     each.expect("a sound log");

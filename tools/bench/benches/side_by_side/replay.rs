@@ -69,9 +69,9 @@ pub(crate) fn measure() -> Replayed {
         history::append(&log, drafts);
     }
     let reader = log.reader();
-    let each = |mut take: Box<dyn FnMut(Recorded)>| {
+    let each = |take: &mut dyn FnMut(&Recorded)| {
         let mut seen = 0;
-        let read = reader.each::<Broken>(1, |recorded| {
+        let read = reader.each_lent::<Broken>(1, |recorded| {
             seen += 1;
             take(recorded);
             Ok(true)
@@ -95,14 +95,20 @@ pub(crate) fn measure() -> Replayed {
                 });
             })
         }),
-        Box::new(|| timed(|| each(Box::new(|recorded| drop(std::hint::black_box(recorded)))))),
+        Box::new(|| {
+            timed(|| {
+                each(&mut |recorded| {
+                    std::hint::black_box(recorded);
+                })
+            })
+        }),
         Box::new(|| {
             timed(|| {
                 let (mut catalog, mut turns) = (Catalog::default(), Turns::default());
-                each(Box::new(move |recorded| {
-                    catalog.evolve(&recorded);
-                    turns.evolve(&recorded);
-                }));
+                each(&mut |recorded| {
+                    catalog.evolve(recorded);
+                    turns.evolve(recorded);
+                });
             })
         }),
         Box::new(|| timed(|| drop(std::hint::black_box(reader.verify(|_, _| {}).expect("a sound log"))))),
