@@ -51,6 +51,16 @@ fn reads_back(log: &Log, drafts: &[Draft]) {
         });
         each.unwrap();
         assert_eq!(next, drafts.len() as u64 + 1);
+        // Lent instead of given, and only some: those that were not taken come to no one.
+        let wanted = (drafts.len() as u64 + 1 - first) / 2 + 1;
+        let mut lent = Vec::new();
+        let each = reader.each_lent(first, |recorded| {
+            lent.push(recorded.seq);
+            assert_eq!(recorded.event(), Some(&drafts[usize::try_from(recorded.seq).unwrap() - 1].event));
+            Ok::<bool, ReadError>((lent.len() as u64) < wanted)
+        });
+        each.unwrap();
+        assert!(lent.iter().copied().eq(first..first + wanted.min(drafts.len() as u64 + 1 - first)));
     }
     let mut head = chain::GENESIS;
     let mut heads = vec![head];

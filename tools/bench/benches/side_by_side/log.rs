@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::append::{self, Size};
-use crate::goals::{self, Goal, number};
+use crate::goals::{self, Goal};
 use crate::group::{self, Group};
 use crate::million::{self, LARGE, Million, SMALL};
 use crate::plot::{self, Panel, Scale};
@@ -52,16 +52,16 @@ impl Found {
         let mut goals = Vec::new();
         for Written { events, syncs, .. } in &self.written {
             let most = if *events > 64 { 1.1 } else { 1.02 };
-            goals.push(Goal::at_most(format!("syncs a commit, {events} events"), "", most, *syncs));
+            goals.push(Goal::at_most(format!("syncs a commit, {events} at once"), "", most, *syncs));
         }
         for Size { events, log, .. } in &self.append {
-            let what = format!("append p50 × raw write and fdatasync, {events} events");
+            let what = format!("append p50 × raw write and fdatasync, {events} at once");
             goals.push(Goal::at_most(what, "", 1.25, log.by_file));
         }
         for Size { events, log_by_indexed, log_by_rows, .. } in &self.append {
-            let what = format!("append p50 × SQLite WAL FULL, same indexes, {events} events");
+            let what = format!("append p50 × SQLite WAL FULL, same indexes, {events} at once");
             goals.push(Goal::at_most(what, "", 1.0, *log_by_indexed));
-            let what = format!("append p50 × SQLite WAL FULL, rows alone, {events} events");
+            let what = format!("append p50 × SQLite WAL FULL, rows alone, {events} at once");
             goals.push(Goal::at_most(what, "", 1.0, *log_by_rows));
         }
         for Written { events, log, payload, .. } in &self.written {
@@ -166,7 +166,7 @@ impl Found {
         let verify_s = f64::from(LARGE) / verified;
         let groups = ["open, killed", "replay", "verify", "a moment", "fold all"];
         Panel {
-            title: format!("A log of {} M events", number(f64::from(LARGE) / 1e6)),
+            title: "A log of a million events".to_owned(),
             unit: "ms",
             scale: Scale::Linear,
             along: "each in a fresh process",

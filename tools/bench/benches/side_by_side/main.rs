@@ -3,7 +3,7 @@
 //! Rivals take turns in short bursts, and a ratio is the median of the ratios of neighbouring bursts, since a disk's mood
 //! changes by the second. `cargo bench -- append planner` runs some sections; `log` runs all that the log's goals are about,
 //! and says which of them are met. Nothing here passes or fails.
-#![expect(clippy::print_stdout, reason = "printing is what a bench is for")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what a bench is for")]
 
 mod append;
 mod bursts;

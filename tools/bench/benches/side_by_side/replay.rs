@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use metnos_log::store::ReadError;
-use metnos_log::{Event, Recorded};
+use metnos_log::{Event, Reader, Recorded};
 use metnos_projections::machines::catalog::Catalog;
 use metnos_projections::projection::Projection as _;
 use metnos_projections::views::turns::Turns;
@@ -68,71 +68,84 @@ pub(crate) fn measure() -> Replayed {
         sqlite.append(&drafts.iter().map(Row::of).collect::<Vec<_>>());
         history::append(&log, drafts);
     }
-    let reader = log.reader();
-    let each = |take: &mut dyn FnMut(&Recorded)| {
-        let mut seen = 0;
-        let read = reader.each_lent::<Broken>(1, |recorded| {
-            seen += 1;
-            take(recorded);
-            Ok(true)
-        });
-        read.expect("a sound log");
-        assert_eq!(seen, EVENTS);
-    };
-    let mut rivals: Vec<Rival<'_>> = vec![
-        Box::new(|| {
-            timed(|| {
-                sqlite.scan(|seq, stream, kind, payload| {
-                    let event = Event::decode(kind, 1, payload).expect("a sound row");
-                    std::hint::black_box((seq, stream, event));
-                });
-            })
-        }),
-        Box::new(|| {
-            timed(|| {
-                sqlite.scan(|seq, stream, kind, payload| {
-                    std::hint::black_box((seq, stream, kind, payload.len()));
-                });
-            })
-        }),
-        Box::new(|| {
-            timed(|| {
-                each(&mut |recorded| {
-                    std::hint::black_box(recorded);
-                })
-            })
-        }),
-        Box::new(|| {
-            timed(|| {
-                let (mut catalog, mut turns) = (Catalog::default(), Turns::default());
-                each(&mut |recorded| {
-                    catalog.evolve(recorded);
-                    turns.evolve(recorded);
-                });
-            })
-        }),
-        Box::new(|| timed(|| drop(std::hint::black_box(reader.verify(|_, _| {}).expect("a sound log"))))),
-    ];
-    let names = [
-        "SQLite: scan and decode (nothing is checked)",
-        "SQLite: scan alone",
-        "the log: scan, check, decode",
-        "the log: the same, and fold two projections",
-        "the log: verify (chain, range, indexes, decoding)",
-    ];
-    let figures = take_turns(ROUNDS, &mut rivals);
-    let readings = std::array::from_fn(|place| {
-        let figure = &figures[place];
-        Reading { name: names[place], time: figure.median, by_sqlite: 1.0 / figure.ratio }
-    });
+    let readings = readings(&log.reader(), &sqlite);
     let size = |name: &str| {
         std::fs::metadata(folder.path().join(name)).map_or(0, |metadata| metadata.len()) / u64::from(EVENTS)
     };
-    drop(rivals);
     sqlite.checkpoint();
     Replayed {
         readings,
         log_bytes: size(history::FILE),
         sqlite_bytes: size("events.sqlite") + size("events.sqlite-wal"),
     }
+}
+
+fn readings(reader: &Reader, sqlite: &Store) -> [Reading; 5] {
+    let mut rivals: [(&'static str, Rival<'_>); 5] = [
+        (
+            "SQLite: scan and decode (nothing is checked)",
+            Box::new(|| {
+                timed(|| {
+                    sqlite.scan(|seq, stream, kind, payload| {
+                        let event = Event::decode(kind, 1, payload).expect("a sound row");
+                        std::hint::black_box((seq, stream, event));
+                    });
+                })
+            }),
+        ),
+        (
+            "SQLite: scan alone",
+            Box::new(|| {
+                timed(|| {
+                    sqlite.scan(|seq, stream, kind, payload| {
+                        std::hint::black_box((seq, stream, kind, payload.len()));
+                    });
+                })
+            }),
+        ),
+        (
+            "the log: scan, check, decode",
+            Box::new(|| {
+                timed(|| {
+                    each(reader, |recorded| {
+                        std::hint::black_box(recorded);
+                    });
+                })
+            }),
+        ),
+        (
+            "the log: the same, and fold two projections",
+            Box::new(|| {
+                timed(|| {
+                    let (mut catalog, mut turns) = (Catalog::default(), Turns::default());
+                    each(reader, |recorded| {
+                        catalog.evolve(recorded);
+                        turns.evolve(recorded);
+                    });
+                })
+            }),
+        ),
+        (
+            "the log: verify (chain, range, indexes, decoding)",
+            Box::new(|| timed(|| drop(std::hint::black_box(reader.verify(|_, _| {}).expect("a sound log"))))),
+        ),
+    ];
+    let names = std::array::from_fn::<_, 5, _>(|place| rivals[place].0);
+    let figures = take_turns(ROUNDS, &mut rivals.each_mut().map(|(_, rival)| Box::new(rival) as Rival<'_>));
+    std::array::from_fn(|place| {
+        let figure = &figures[place];
+        Reading { name: names[place], time: figure.median, by_sqlite: 1.0 / figure.ratio }
+    })
+}
+
+/// Shows every event to `take`.
+fn each(reader: &Reader, mut take: impl FnMut(&Recorded)) {
+    let mut seen = 0;
+    let read = reader.each_lent::<Broken>(1, |recorded| {
+        seen += 1;
+        take(recorded);
+        Ok(true)
+    });
+    read.expect("a sound log");
+    assert_eq!(seen, EVENTS);
 }

@@ -107,7 +107,9 @@ pub(crate) fn measure() -> Steps {
 /// A segment of these frames, as the writer makes one.
 fn sealed(frames: &[(Vec<u8>, [u8; 32])]) -> Vec<u8> {
     let mut sealing = Sealing::default();
-    frames.iter().for_each(|(frame, _)| sealing.take(frame).expect("a frame of ours"));
+    for (frame, _) in frames {
+        sealing.take(frame).expect("a frame of ours");
+    }
     let (packed, unpacked) = segment::pack(frames.iter().map(|(frame, _)| frame.as_slice()));
     segment::seal(&sealing.header((1, frames.len() as u64), [[0; 32]; 2]), (&packed, unpacked))
 }
