@@ -142,12 +142,12 @@ impl Unsealed<'_, '_> {
             if too_short && count == known.entries.len() {
                 return Ok(false);
             }
-            if tries == TRIES || !too_long && (!too_short || count == at_hand.len()) {
+            if !too_long && (tries >= TRIES || !too_short || count == at_hand.len()) {
                 break (sealing, packed);
             }
-            // A little less than in proportion: each further try is more careful not to be too long.
+            // A little less than in proportion, each time by more: in the end one is cut that is not too long.
             let fitting = count * VALUE_BYTES_MAX / length.max(1);
-            count = (fitting - fitting / 64 * tries).clamp(1, at_hand.len());
+            count = fitting.saturating_sub(fitting * tries / 64 + 1).clamp(1, at_hand.len());
             tries += 1;
         };
         let last = first + count as u64 - 1;
