@@ -76,35 +76,22 @@ impl Log {
 }
 
 pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {
+    // A log that may be damaged is looked at without folding it.
+    let unfolded = || context.unfolded();
     match command {
-        Log::Restore { folder } => return keep::from_backup(context, folder),
-        Log::Salvage(command) => return salvage::run(context, command),
-        Log::Erase(command) => return erase::run(context, command),
-        Log::Anchor { file } => return keep::anchor(context, file),
-        Log::Export
-        | Log::Status
-        | Log::Tail { .. }
-        | Log::Show { .. }
-        | Log::Verify
-        | Log::Checkpoint
-        | Log::Backup { .. }
-        | Log::Archive(_)
-        | Log::Compact => {}
-    }
-    let instance = context.unfolded()?;
-    match command {
-        Log::Checkpoint => keep::checkpoint(context, &instance),
-        Log::Backup { folder } => keep::backup(context, &instance, folder.as_ref()),
-        Log::Archive(command) => archive::run(context, &instance, command),
-        Log::Compact => keep::compact(context, &instance),
-        Log::Export => export(&instance),
-        Log::Status => status(context, &instance),
-        Log::Tail { count, follow } => tail(context, &instance, *count, *follow),
-        Log::Show { seq } => show(context, &instance, *seq),
-        Log::Verify => verify(context, &instance),
-        Log::Restore { .. } | Log::Salvage(_) | Log::Erase(_) | Log::Anchor { .. } => {
-            unreachable!("they were carried out above")
-        }
+        Log::Restore { folder } => keep::from_backup(context, folder),
+        Log::Salvage(command) => salvage::run(context, command),
+        Log::Erase(command) => erase::run(context, command),
+        Log::Anchor { file } => keep::anchor(context, file),
+        Log::Checkpoint => keep::checkpoint(context, &unfolded()?),
+        Log::Backup { folder } => keep::backup(context, &unfolded()?, folder.as_ref()),
+        Log::Archive(command) => archive::run(context, &unfolded()?, command),
+        Log::Compact => keep::compact(context, &unfolded()?),
+        Log::Export => export(&unfolded()?),
+        Log::Status => status(context, &unfolded()?),
+        Log::Tail { count, follow } => tail(context, &unfolded()?, *count, *follow),
+        Log::Show { seq } => show(context, &unfolded()?, *seq),
+        Log::Verify => verify(context, &unfolded()?),
     }
 }
 

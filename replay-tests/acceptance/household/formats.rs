@@ -18,6 +18,9 @@ fn home_of(format: &str) -> Home {
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
     let packed = std::fs::read(recorded.join("events.redb.zst")).unwrap();
     std::fs::write(log.join("events.redb"), zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
+    if recorded.join("archive").exists() {
+        crate::home::copy_tree(&recorded.join("archive"), &log.join("archive"));
+    }
     home
 }
 
@@ -41,4 +44,21 @@ fn a_log_of_format_1_is_read_and_gone_on_with() {
     assert_eq!(verified["ok"], true, "{verified}");
     assert!(verified["segments"].as_u64() > Some(0) && verified["checkpoints"].as_u64() > Some(0), "{verified}");
     assert_eq!(home.run(["--json", "replay", "check"]).json()["ok"], true);
+}
+
+#[test]
+fn a_log_of_format_2_is_read_and_gone_on_with() {
+    let home = home_of("format-2");
+    let verified = home.run(["--json", "log", "verify"]).json();
+    let counts =
+        ["events", "blobs", "segments", "archived", "checkpoints", "erased"].map(|name| verified[name].as_u64());
+    assert_eq!(counts, [447, 173, 2, 1, 14, 2].map(Some), "{verified}");
+    assert_eq!(verified["head"], "babac47ba80611d9e4bd9159566ba928dfc9a3b125b7bc60908b881cee222543");
+    assert_eq!(verified["range_root"], "0770bcbfd0fd01eadef55425da69829f5018375bdf325c89e3710e334494c39b");
+    let turns = home.run(["turn", "list"]);
+    assert!(turns.out.contains("what time is it in Rome"), "{}", turns.out);
+    let checked = home.run(["--json", "replay", "check"]).json();
+    assert_eq!(checked["ok"], true, "{checked}");
+    assert_eq!(home.run(["ask", "what time is it in Tokyo"]).code, 0);
+    assert_eq!(home.run(["--json", "log", "verify"]).json()["ok"], true);
 }
