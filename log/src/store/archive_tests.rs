@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::tests::{draft, keys, open};
+use super::tests::{draft, events, keys, open};
 use super::*;
-use crate::envelope::{Body, Recorded};
+use crate::envelope::Body;
 use crate::event::instance::{EpochOpened, Erased};
 use crate::event::turn::TurnClosed;
 use crate::id::{EventId, Micros};
@@ -32,16 +32,6 @@ fn filled(folder: &Path) -> Log {
         log.append(Append { events, expect: Expect::Any }).unwrap();
     }
     log
-}
-
-fn events(log: &Log) -> Vec<Recorded> {
-    let mut events = Vec::new();
-    let each = log.reader().each(1, |recorded| {
-        events.push(recorded);
-        Ok::<bool, ReadError>(true)
-    });
-    each.unwrap();
-    events
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::tests::{draft, keys, open};
+use super::tests::{draft, events, keys, open};
 use super::*;
-use crate::envelope::Recorded;
 use crate::event::instance::EpochOpened;
 use crate::id::EventId;
 
@@ -60,16 +59,6 @@ fn fill(log: &Log, numbers: std::ops::Range<u32>) {
         }
     });
     log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
-}
-
-fn events(log: &Log) -> Vec<Recorded> {
-    let mut events = Vec::new();
-    let each = log.reader().each(1, |recorded| {
-        events.push(recorded);
-        Ok::<bool, ReadError>(true)
-    });
-    each.unwrap();
-    events
 }
 
 #[test]

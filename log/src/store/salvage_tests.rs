@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::tests::{draft, keys, open};
+use super::tests::{draft, events, keys, open};
 use super::*;
 use crate::chain;
 use crate::codec::{self, Frame};
@@ -38,16 +38,6 @@ fn damaged_later(folder: &Path) -> (Vec<u8>, Vec<Recorded>, Head) {
     let (events, head) = (events(&log), log.head());
     drop(log);
     (std::fs::read(&path).unwrap(), events, head)
-}
-
-fn events(log: &Log) -> Vec<Recorded> {
-    let mut events = Vec::new();
-    let each = log.reader().each(1, |recorded| {
-        events.push(recorded);
-        Ok::<bool, ReadError>(true)
-    });
-    each.unwrap();
-    events
 }
 
 /// Salvages these bytes; the new log, verified, and what is said of it.

@@ -8,7 +8,7 @@ use redb::{Database, ReadableDatabase, ReadableTable};
 
 use super::tables::{BY_ID, META, META_FORMAT, TAIL};
 use super::*;
-use crate::envelope::Draft;
+use crate::envelope::{Draft, Recorded};
 use crate::event::instance::CredentialRemoved;
 use crate::event::turn::TurnClosed;
 use crate::id::{EventId, Micros};
@@ -27,6 +27,17 @@ pub(super) fn open(path: &Path) -> Result<Log, OpenError> {
 pub(super) fn memory() -> Log {
     let database = Database::builder().create_with_backend(redb::backends::InMemoryBackend::new()).unwrap();
     Log::start(|| Ok(database), Path::new("in memory"), keys()).unwrap()
+}
+
+/// Every event of a log.
+pub(super) fn events(log: &Log) -> Vec<Recorded> {
+    let mut events = Vec::new();
+    let each = log.reader().each(1, |recorded| {
+        events.push(recorded);
+        Ok::<bool, ReadError>(true)
+    });
+    each.unwrap();
+    events
 }
 
 pub(super) fn draft(number: u8, stream: &str) -> Draft {
