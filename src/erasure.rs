@@ -46,6 +46,10 @@ pub struct Selected {
     pub blobs: BTreeSet<BlobHash>,
     /// The turns that they belong to.
     pub turns: BTreeSet<TurnId>,
+    /// How many payloads of each kind go.
+    pub kinds: BTreeMap<String, u64>,
+    /// The schedules whose words go.
+    schedules: BTreeSet<String>,
     /// Lines that the chat remembers and that go with them.
     texts: BTreeSet<String>,
 }
@@ -126,14 +130,13 @@ pub fn select(instance: &Instance, selector: &Selector) -> Result<Selected, Eras
         search.take(recorded);
         Ok::<bool, ErasureError>(true)
     })?;
-    let mut selected = search.selected;
+    let selected = search.end();
     if let Selector::Event(seq) = selector
         && let Some(event) = reader.event(*seq)?
         && !Event::is_erasable(&event.kind)
     {
         return Err(ErasureError::Bare { seq: *seq, kind: event.kind });
     }
-    selected.blobs = only_named_by(instance, &selected.seqs)?;
     refuse_open(instance, &selected)?;
     Ok(selected)
 }
@@ -148,30 +151,43 @@ struct Search<'s> {
     quotes: BTreeSet<String>,
     /// The blobs that hold the text.
     holding: BTreeSet<BlobHash>,
+    /// The blobs that events name which stay.
+    kept: BTreeSet<BlobHash>,
 }
 
 impl<'s> Search<'s> {
     fn new(selector: &'s Selector, holding: BTreeSet<BlobHash>) -> Self {
         let names = if let Selector::Turn(id) = selector { [id.to_string()].into() } else { BTreeSet::new() };
-        Self { selector, selected: Selected::default(), names, quotes: BTreeSet::new(), holding }
+        let (selected, quotes, kept) = (Selected::default(), BTreeSet::new(), BTreeSet::new());
+        Self { selector, selected, names, quotes, holding, kept }
     }
 
     fn take(&mut self, mut recorded: Recorded) {
         let Body::Known(event) = &mut recorded.body else { return };
-        let json = event.to_json();
-        let is_held = !self.holding.is_empty() && event.blobs().iter().any(|blob| self.holding.contains(blob));
-        if !is_held && !self.is_meant(&recorded, &json) {
-            return;
+        let (json, blobs) = (event.to_json(), event.blobs());
+        let is_meant = blobs.iter().any(|blob| self.holding.contains(blob)) || self.is_meant(&recorded, &json);
+        // What only quotes goes by itself: its turn is another one.
+        let goes = is_meant || self.is_quoting(&recorded, &json);
+        if is_meant {
+            self.names.insert(recorded.id.to_string());
+            self.names.extend(recorded.turn.map(|turn| turn.to_string()));
         }
-        self.names.insert(recorded.id.to_string());
-        if let Some(turn) = recorded.turn {
-            self.names.insert(turn.to_string());
-            self.selected.turns.insert(turn);
+        if goes {
+            self.selected.turns.extend(recorded.turn);
         }
-        if !Event::is_erasable(&recorded.kind) {
+        if !goes || !Event::is_erasable(&recorded.kind) {
+            self.kept.extend(blobs);
             return;
         }
         self.selected.seqs.insert(recorded.seq);
+        self.selected.blobs.extend(blobs);
+        *self.selected.kinds.entry(recorded.kind.clone()).or_default() += 1;
+        if recorded.kind.starts_with("schedule_") {
+            self.selected.schedules.extend(recorded.stream.strip_prefix("schedule/").map(str::to_owned));
+        }
+        if !is_meant {
+            return;
+        }
         if let Some(Event::TurnOpened(opened)) = recorded.event() {
             self.selected.texts.insert(opened.text.clone());
             self.quote(&opened.text);
@@ -179,6 +195,13 @@ impl<'s> Search<'s> {
         if let Some(Event::TurnClosed(closed)) = recorded.event() {
             self.quote(closed.message.get().unwrap_or_default());
         }
+    }
+
+    /// What was found; a blob that something else names stays.
+    fn end(self) -> Selected {
+        let Self { mut selected, kept, .. } = self;
+        selected.blobs.retain(|blob| !kept.contains(blob));
+        selected
     }
 
     fn quote(&mut self, text: &str) {
@@ -189,19 +212,20 @@ impl<'s> Search<'s> {
     }
 
     fn is_meant(&self, recorded: &Recorded, json: &Value) -> bool {
-        // What a model was asked, and what a request was understood by, may hold what was said before.
-        let may_quote = recorded.kind.starts_with("model_") || recorded.kind == "turn_opened";
         match self.selector {
             Selector::Event(seq) => recorded.seq == *seq,
             Selector::Text(text) => holds(json, text),
-            Selector::Turn(id) => {
-                recorded.turn == Some(*id) || self.follows(recorded, json) || may_quote && self.quotes_any(json)
-            }
+            Selector::Turn(id) => recorded.turn == Some(*id) || self.follows(recorded, json),
             Selector::Actor(actor) => {
                 let own = recorded.actor == *actor && (recorded.turn.is_some() || is_said(&recorded.kind));
-                own || self.follows(recorded, json) || may_quote && self.quotes_any(json)
+                own || self.follows(recorded, json)
             }
         }
+    }
+
+    /// Whether it holds what was said in what is selected: what a model was asked, and what a request was understood by.
+    fn is_quoting(&self, recorded: &Recorded, json: &Value) -> bool {
+        (recorded.kind.starts_with("model_") || recorded.kind == "turn_opened") && self.quotes_any(json)
     }
 
     /// Whether something outside of turns was written because of what is selected, or led to it.
@@ -260,37 +284,17 @@ fn names_any(value: &Value, names: &BTreeSet<String>) -> bool {
     }
 }
 
-/// The blobs that these events name and no other does.
-fn only_named_by(instance: &Instance, seqs: &BTreeSet<u64>) -> Result<BTreeSet<BlobHash>, ErasureError> {
-    let reader = instance.log.reader();
-    let (mut theirs, mut others) = (BTreeSet::new(), BTreeSet::new());
-    reader.each(1, |recorded| {
-        let Recorded { seq, mut body, .. } = reader.rehydrated(recorded)?;
-        if let Body::Known(event) = &mut body {
-            let blobs = event.blobs();
-            if seqs.contains(&seq) { theirs.extend(blobs) } else { others.extend(blobs) }
-        }
-        Ok::<bool, ErasureError>(true)
-    })?;
-    Ok(theirs.difference(&others).copied().collect())
-}
-
 /// What goes on must be able to go on.
 fn refuse_open(instance: &Instance, selected: &Selected) -> Result<(), ErasureError> {
     let now = instance.projected();
     if let Some((turn, _)) = now.turns.open().find(|(id, _)| selected.turns.contains(id)) {
         return Err(ErasureError::Open { turn });
     }
-    let reader = instance.log.reader();
-    for seq in &selected.seqs {
-        let Some(recorded) = reader.event(*seq)? else { continue };
-        let id = recorded.stream.strip_prefix("schedule/").filter(|_| recorded.kind.starts_with("schedule_"));
-        let is_alive = |id: &&str| now.schedules.get(id).is_some_and(|schedule| schedule.state.is_alive());
-        if let Some(id) = id.filter(is_alive) {
-            return Err(ErasureError::Runs { name: id.to_owned() });
-        }
+    let is_alive = |id: &&String| now.schedules.get(id).is_some_and(|schedule| schedule.state.is_alive());
+    match selected.schedules.iter().find(is_alive) {
+        Some(id) => Err(ErasureError::Runs { name: id.clone() }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Erases what was selected, from the log and from everything that is made of it.
@@ -477,16 +481,4 @@ pub(crate) fn remove_files(folder: &Path) -> Result<(), ErasureError> {
 fn refused(path: &Path) -> impl FnOnce(io::Error) -> ErasureError {
     let path = path.to_owned();
     move |source| ErasureError::Io { path, source }
-}
-
-/// How many payloads of each kind go, for whoever is asked.
-pub fn by_kind(instance: &Instance, selected: &Selected) -> Result<BTreeMap<String, u64>, ErasureError> {
-    let reader = instance.log.reader();
-    let mut kinds = BTreeMap::new();
-    for seq in &selected.seqs {
-        if let Some(recorded) = reader.event(*seq)? {
-            *kinds.entry(recorded.kind).or_default() += 1;
-        }
-    }
-    Ok(kinds)
 }

@@ -78,7 +78,7 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     if selected.seqs.is_empty() {
         return Err(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
     }
-    let values = preview(&instance, &selected)?;
+    let values = preview(&selected);
     if command.preview {
         if context.global.json {
             output::result_json(&values);
@@ -109,12 +109,11 @@ fn selector(instance: &Instance, what: &What) -> Result<Selector, Failure> {
     }
 }
 
-fn preview(instance: &Instance, selected: &Selected) -> Result<Value, Failure> {
-    let kinds = erasure::by_kind(instance, selected)?;
-    Ok(json!({
-        "payloads": selected.seqs.len(), "blobs": selected.blobs.len(), "turns": selected.turns.len(), "kinds": kinds,
-        "seqs": selected.seqs,
-    }))
+fn preview(selected: &Selected) -> Value {
+    json!({
+        "payloads": selected.seqs.len(), "blobs": selected.blobs.len(), "turns": selected.turns.len(),
+        "kinds": selected.kinds, "seqs": selected.seqs,
+    })
 }
 
 /// What is not done in passing is asked about, each time: by one text, and refused by another.
