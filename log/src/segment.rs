@@ -136,6 +136,11 @@ impl Frames {
         self.ends.len()
     }
 
+    /// How many bytes they have together.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
@@ -166,13 +171,22 @@ impl Sealing {
     /// Takes one frame in.
     pub fn take(&mut self, frame: &[u8]) -> Result<(), FrameError> {
         let header = Frame::parse(frame)?.header()?;
-        let time = header.1;
+        self.note_time(header.1);
+        self.note_kind(header.4);
+        Ok(())
+    }
+
+    /// Takes the time of one event in.
+    pub(crate) fn note_time(&mut self, time: i64) {
         self.greatest_time = self.least_time.map_or(time, |_| self.greatest_time.max(time));
         self.least_time = Some(self.least_time.map_or(time, |least| least.min(time)));
-        if !self.kinds.contains(header.4) {
-            self.kinds.insert(header.4.to_owned());
+    }
+
+    /// Takes a label in.
+    pub(crate) fn note_kind(&mut self, kind: &str) {
+        if !self.kinds.contains(kind) {
+            self.kinds.insert(kind.to_owned());
         }
-        Ok(())
     }
 
     /// How many bytes the value has beside its packed frames.

@@ -149,7 +149,6 @@ impl<'d> Assembly<'d> {
         let seq = self.chain.range.size() + 1;
         let leaf = Frame::parse(bytes).and_then(|frame| frame.verified(seq));
         let leaf = leaf.map_err(|source| AssemblyError::Event { seq, source })?;
-        self.index(seq, bytes)?;
         self.transaction(1)?.open_table(TAIL)?.insert(seq, bytes)?;
         let mut chain = self.chain.clone();
         chain.push(leaf);
@@ -158,6 +157,7 @@ impl<'d> Assembly<'d> {
         Ok(())
     }
 
+    /// The rows that a sealed event has in the indexes.
     fn index(&mut self, seq: u64, bytes: &[u8]) -> Result<(), AssemblyError> {
         let damaged = |source| AssemblyError::Event { seq, source };
         let header = Frame::parse(bytes).and_then(|frame| frame.header()).map_err(damaged)?;

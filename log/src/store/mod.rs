@@ -37,6 +37,7 @@ mod seal_tests;
 mod segments_file;
 mod storage;
 mod tables;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -246,7 +247,7 @@ impl Log {
     fn prepared(&self, drafts: Vec<Draft>) -> Vec<Prepared> {
         let redactor = self.redactor.read().expect("no holder of this lock panics");
         let name = |bytes: &[u8]| self.keyed_blob_hash(bytes);
-        drafts.into_iter().map(|draft| Prepared::of(draft, &redactor, name)).collect()
+        prepare::all(drafts, |draft, salt| Prepared::of(draft, salt, &redactor, name))
     }
 
     /// The name of a payload part: keyed, since the plain hash of a short text could be guessed.

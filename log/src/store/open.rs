@@ -12,13 +12,14 @@ use tokio::sync::{mpsc, watch};
 use super::archives::Archives;
 use super::guard::guarded;
 use super::handle::Handle;
-use super::seal::Tail;
 use super::tables::{
-    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, FORMAT, FORMAT_OLDEST, META, META_ARCHIVES, META_FORMAT, META_HEAD,
+    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, EARLIER_FORMATS, FORMAT, META, META_ARCHIVES, META_FORMAT, META_HEAD,
     META_LOG_ID, META_RANGE, SEGMENTS, STREAMS, TAIL,
 };
+use super::tail::Tail;
 use super::{Head, Log, create, rewrite, writer};
 use crate::chain::{Chain, Range};
+use crate::codec::Frame;
 use crate::redact::Redactor;
 
 /// redb's cache: a log is appended to and read through, seldom looked up; the default of 1 GiB is not for a household.
@@ -217,20 +218,45 @@ pub(super) fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String
         if found > FORMAT {
             return Err(Fault::Newer(found));
         }
-        if !(FORMAT_OLDEST..=FORMAT).contains(&found) {
+        if found != FORMAT && !EARLIER_FORMATS.contains(&found) {
             return Err(Fault::Damaged(format!("it says that its format is {found}")));
         }
         let id = log_id(database)?;
-        // From here on there may be segments, which a program of an older format would not look for.
         if found < FORMAT {
-            let transaction = database.begin_write()?;
-            transaction.open_table(META)?.insert(META_FORMAT, FORMAT.to_le_bytes().as_slice())?;
-            transaction.commit()?;
+            bring_up(database)?;
         }
         return Ok(id);
     }
     create_tables(database, fresh_id)?;
     log_id(database)
+}
+
+/// From here on there may be segments, which a program of format 1 would not look for; and what is not sealed has no rows in
+/// the indexes, which one of format 2 would.
+fn bring_up(database: &Database) -> Result<(), Fault> {
+    let transaction = database.begin_write()?;
+    {
+        let (mut streams, mut by_stream) = (transaction.open_table(STREAMS)?, transaction.open_table(BY_STREAM)?);
+        let mut by_id = transaction.open_table(BY_ID)?;
+        let mut opened = Vec::new();
+        for row in transaction.open_table(TAIL)?.iter()? {
+            let (seq, bytes) = row?;
+            // What is wrong with a damaged row is for verification to say.
+            let Ok(header) = Frame::parse(bytes.value()).and_then(|frame| frame.header()) else { continue };
+            by_id.remove(header.0.0)?;
+            let number = streams.get(header.2)?.map_or(seq.value(), |number| number.value());
+            by_stream.remove((number, header.3))?;
+            if header.3 == 1 {
+                opened.push(header.2.to_owned());
+            }
+        }
+        for name in opened {
+            streams.remove(name.as_str())?;
+        }
+        transaction.open_table(META)?.insert(META_FORMAT, FORMAT.to_le_bytes().as_slice())?;
+    }
+    transaction.commit()?;
+    Ok(())
 }
 
 /// The tables of a new log.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ed25519_dalek::VerifyingKey;
-use redb::{ReadableDatabase, ReadableTable};
+use redb::{ReadTransaction, ReadableDatabase, ReadableTable};
 
 use super::archives::{ArchiveFault, Archives};
 use super::blobs::{self, BlobError};
@@ -12,10 +12,10 @@ use super::guard::{Store, guarded};
 use super::handle::Handle;
 use super::open;
 use super::runs::{self, Run, Unpacked};
-use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, SEGMENTS, STREAMS};
+use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, SEGMENTS, STREAMS, TAIL};
 use crate::chain::{self, Chain};
 use crate::codec::{Frame, FrameError};
-use crate::envelope::{Body, Recorded};
+use crate::envelope::{Body, Header, Recorded};
 use crate::event::Event;
 use crate::id::EventId;
 use crate::kept::BlobHash;
@@ -290,8 +290,13 @@ impl Reader {
     /// The number under which an id was appended.
     pub fn seq_of(&self, id: EventId) -> Result<Option<u64>, ReadError> {
         unharmed(|| {
-            let by_id = self.database().begin_read()?.open_table(BY_ID)?;
-            Ok(by_id.get(id.0)?.map(|seq| seq.value()))
+            let transaction = self.database().begin_read()?;
+            if let Some(seq) = transaction.open_table(BY_ID)?.get(id.0)? {
+                return Ok(Some(seq.value()));
+            }
+            // What is not sealed has no row in the indexes.
+            let is_it = |header: &Header<'_>| header.0 == id;
+            Ok(in_tail(&transaction, is_it)?.first().map(|(seq, _)| *seq))
         })
     }
 
@@ -302,20 +307,27 @@ impl Reader {
 
     fn read_stream(&self, name: &str) -> Result<Vec<Recorded>, ReadError> {
         let transaction = self.database().begin_read()?;
-        let Some(number) = transaction.open_table(STREAMS)?.get(name)?.map(|number| number.value()) else {
-            return Ok(Vec::new());
-        };
         let mut run: Option<Unpacked> = None;
         let mut events = Vec::new();
-        for row in transaction.open_table(BY_STREAM)?.range((number, 0)..=(number, u64::MAX))? {
-            let seq = row?.1.value();
-            // Neighbours in a stream mostly lie in the same run.
-            let unpacked = match run.take().filter(|run| run.holds(seq)) {
-                Some(run) => run,
-                None => runs::fetch(&transaction, &self.archives, seq)?.ok_or(ReadError::Missing { seq })?.unpack()?,
+        if let Some(number) = transaction.open_table(STREAMS)?.get(name)?.map(|number| number.value()) {
+            for row in transaction.open_table(BY_STREAM)?.range((number, 0)..=(number, u64::MAX))? {
+                let seq = row?.1.value();
+                // Neighbours in a stream mostly lie in the same run.
+                let fetch =
+                    || runs::fetch(&transaction, &self.archives, seq)?.ok_or(ReadError::Missing { seq })?.unpack();
+                let unpacked = run.take().filter(|run| run.holds(seq)).map_or_else(fetch, Ok)?;
+                events.push(unpacked.recorded(seq)?);
+                run = Some(unpacked);
+            }
+        }
+        // What is not sealed has no row in the indexes.
+        for (seq, bytes) in in_tail(&transaction, |header| header.2 == name)? {
+            let read = || {
+                let frame = Frame::parse(&bytes)?;
+                frame.verified(seq)?;
+                frame.recorded(seq)
             };
-            events.push(unpacked.recorded(seq)?);
-            run = Some(unpacked);
+            events.push(read().map_err(|source| ReadError::Event { seq, table: "tail", source })?);
         }
         Ok(events)
     }
@@ -382,6 +394,23 @@ impl Reader {
         }
         Ok(recorded)
     }
+}
+
+/// The rows of the tail with such a header, in order. One whose header cannot be read is passed over here: reading it by its
+/// number says what is wrong.
+fn in_tail(
+    transaction: &ReadTransaction,
+    mut wanted: impl FnMut(&Header<'_>) -> bool,
+) -> Result<Vec<(u64, Vec<u8>)>, ReadError> {
+    let mut found = Vec::new();
+    for row in transaction.open_table(TAIL)?.iter()? {
+        let (seq, bytes) = row?;
+        let header = Frame::parse(bytes.value()).and_then(|frame| frame.header());
+        if header.is_ok_and(|header| wanted(&header)) {
+            found.push((seq.value(), bytes.value().to_vec()));
+        }
+    }
+    Ok(found)
 }
 
 /// A damaged page is an error, however the store takes it.

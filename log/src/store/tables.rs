@@ -2,10 +2,11 @@
 
 use redb::TableDefinition;
 
-/// The format of the file; a higher number is refused.
-pub const FORMAT: u64 = 2;
-/// The oldest format that is read, and brought to the newest when it is opened.
-pub(super) const FORMAT_OLDEST: u64 = 1;
+/// The format of the file; a higher number is refused. Any two formats differ in two bits, so that one bit that is flipped
+/// makes none of them of another: there is no format 3.
+pub const FORMAT: u64 = 4;
+/// The formats that are read, and brought to the newest when they are opened.
+pub(super) const EARLIER_FORMATS: [u64; 2] = [1, 2];
 
 /// seq → frame.
 pub(super) const TAIL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("tail");

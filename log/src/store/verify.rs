@@ -286,8 +286,11 @@ impl Reader {
         let mut indexes = Indexes::default();
         let mut named = Vec::new();
         let taken = check_events(&unpacked, &mut checked, &mut indexes, &mut named);
-        // The events before a damaged one have rows too, and theirs would be the first damage.
-        checked.streams = indexes.verify(&transaction)?;
+        // The events before a damaged one have rows too, and theirs would be the first damage. Those that are not sealed have
+        // none.
+        if unpacked.header.is_some() {
+            checked.streams = indexes.verify(&transaction)?;
+        }
         taken?;
         if let Some(header) = unpacked.header {
             check_header(&header, &unpacked.frames)
@@ -317,7 +320,8 @@ impl Reader {
         };
         let Counted { rows: [tail, by_stream, by_id, streams], segments: stored, sealed, size } = count()?;
         // Events that were appended meanwhile have their rows as well.
-        let rows = [("tail", tail, size - sealed.min(size)), ("by_stream", by_stream, size), ("by_id", by_id, size)];
+        let rows =
+            [("tail", tail, size - sealed.min(size)), ("by_stream", by_stream, sealed), ("by_id", by_id, sealed)];
         let unchanged = size == total;
         let when_unchanged = [("streams", streams, opened), ("segments", stored, segments.unwrap_or(stored))];
         for (table, rows, wanted) in rows.into_iter().chain(when_unchanged.into_iter().filter(|_| unchanged)) {

@@ -17,8 +17,8 @@ use super::handle::Handle;
 use super::prepare::Prepared;
 use super::reader::Reader;
 use super::rewrite::{self, RewriteError, Rewritten};
-use super::seal::Tail;
 use super::tables::CHECKPOINTS;
+use super::tail::Tail;
 use super::verify::Damage;
 use super::{Expect, Head, Message, Request, Rewriting, commits, open};
 use crate::chain::Chain;
@@ -323,8 +323,7 @@ impl Writer {
     ) -> Result<(), redb::Error> {
         let before = self.chain.range.size();
         let transaction = self.handle.now().begin_write()?;
-        let events = requests.iter().map(|request| request.events.len()).sum();
-        let mut batch = Batch::open(&transaction, &self.archives, events, before)?;
+        let mut batch = Batch::open(&transaction, &self.archives, before);
         for request in requests {
             match batch.append(request, &mut self.chain, &mut self.tail) {
                 Ok(answer) => answers.push(answer),

@@ -39,7 +39,7 @@ fn a_log_of_format_1_is_read_and_gone_on_with() {
     // What it does next is an event of the old file too, and fills its first segment.
     assert_eq!(home.run(["ask", "what time is it in Tokyo"]).code, 0);
     let status = home.run(["--json", "log", "status"]).json();
-    assert_eq!(status["format"], 2);
+    assert_eq!(status["format"], 4);
     let verified = home.run(["--json", "log", "verify"]).json();
     assert_eq!(verified["ok"], true, "{verified}");
     assert!(verified["segments"].as_u64() > Some(0) && verified["checkpoints"].as_u64() > Some(0), "{verified}");
@@ -60,5 +60,6 @@ fn a_log_of_format_2_is_read_and_gone_on_with() {
     let checked = home.run(["--json", "replay", "check"]).json();
     assert_eq!(checked["ok"], true, "{checked}");
     assert_eq!(home.run(["ask", "what time is it in Tokyo"]).code, 0);
+    assert_eq!(home.run(["--json", "log", "status"]).json()["format"], 4);
     assert_eq!(home.run(["--json", "log", "verify"]).json()["ok"], true);
 }
