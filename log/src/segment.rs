@@ -171,19 +171,14 @@ impl Sealing {
     /// Takes one frame in.
     pub fn take(&mut self, frame: &[u8]) -> Result<(), FrameError> {
         let header = Frame::parse(frame)?.header()?;
-        self.note_time(header.1);
-        self.note_kind(header.4);
+        self.take_in(header.1, header.4);
         Ok(())
     }
 
-    /// Takes the time of one event in.
-    pub(crate) fn note_time(&mut self, time: i64) {
+    /// Takes the time and the label of one event in.
+    pub(crate) fn take_in(&mut self, time: i64, kind: &str) {
         self.greatest_time = self.least_time.map_or(time, |_| self.greatest_time.max(time));
         self.least_time = Some(self.least_time.map_or(time, |least| least.min(time)));
-    }
-
-    /// Takes a label in.
-    pub(crate) fn note_kind(&mut self, kind: &str) {
         if !self.kinds.contains(kind) {
             self.kinds.insert(kind.to_owned());
         }

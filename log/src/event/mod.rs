@@ -69,6 +69,9 @@ trait Keeps {
     fn is_whole(&self) -> bool;
 }
 
+/// Room that a payload takes in most events.
+const PAYLOAD_BYTES_USUAL: usize = 384;
+
 macro_rules! events {
     ($($(#[$doc:meta])* $label:literal v $schema:literal => $variant:ident($payload:ty) $(keeps $($field:ident),+)?;)+) => {
         /// Everything that can have happened.
@@ -129,10 +132,12 @@ macro_rules! events {
 
             /// The payload as stored: a MessagePack map with named fields.
             pub fn encode(&self) -> Vec<u8> {
+                let mut bytes = Vec::with_capacity(PAYLOAD_BYTES_USUAL);
                 match self {
-                    $(Self::$variant(payload) => rmp_serde::to_vec_named(payload),)+
+                    $(Self::$variant(payload) => rmp_serde::encode::write_named(&mut bytes, payload),)+
                 }
-                .expect("payloads are plain structs with text keys, which MessagePack always takes")
+                .expect("payloads are plain structs with text keys, which MessagePack always takes");
+                bytes
             }
 
             /// Reads a stored payload; `Ok(None)` for a kind or a schema that this build does not know.

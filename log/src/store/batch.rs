@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use redb::{ReadableTable, WriteTransaction};
+use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::archives::{self, Archives};
 use super::blobs;
@@ -30,6 +30,8 @@ pub(super) struct Batch<'t> {
     transaction: &'t WriteTransaction,
     /// Files that hold older events.
     archives: &'t Archives,
+    /// The numbers of streams, once one was looked up: most streams that are not in the tail are new.
+    streams: Option<Table<'t, &'static str, u64>>,
     frame: Vec<u8>,
     /// Number of the first event of this transaction.
     fresh_first: u64,
@@ -40,7 +42,14 @@ pub(super) struct Batch<'t> {
 impl<'t> Batch<'t> {
     /// Begins, behind the first `size` events.
     pub(super) fn open(transaction: &'t WriteTransaction, archives: &'t Archives, size: u64) -> Self {
-        Self { transaction, archives, frame: Vec::new(), fresh_first: size + 1, fresh: Frames::default() }
+        Self {
+            transaction,
+            archives,
+            streams: None,
+            frame: Vec::new(),
+            fresh_first: size + 1,
+            fresh: Frames::default(),
+        }
     }
 
     /// Appends one request, or refuses it whole; only a failing store is an outer error.
@@ -61,7 +70,11 @@ impl<'t> Batch<'t> {
     }
 
     /// What speaks against the request, or `AlreadyThere`; `None` when it can be appended.
-    fn refusal(&self, request: &Request, tail: &Tail) -> Result<Option<Result<Appended, AppendError>>, redb::Error> {
+    fn refusal(
+        &mut self,
+        request: &Request,
+        tail: &Tail,
+    ) -> Result<Option<Result<Appended, AppendError>>, redb::Error> {
         let Some(head) = request.events.first() else {
             return Ok(Some(Err(AppendError::Malformed("it holds no event"))));
         };
@@ -137,12 +150,19 @@ impl<'t> Batch<'t> {
     }
 
     /// Where a stream stands, earlier events of this batch counted.
-    fn place(&self, stream: &str, tail: &Tail) -> Result<Place, redb::Error> {
+    fn place(&mut self, stream: &str, tail: &Tail) -> Result<Place, redb::Error> {
         if let Some(place) = tail.place(stream) {
             return Ok(place);
         }
-        let streams = self.transaction.open_table(STREAMS)?;
-        tail::place_in(&streams, &self.transaction.open_table(BY_STREAM)?, stream)
+        let streams = match self.streams.take() {
+            Some(open) => open,
+            None => self.transaction.open_table(STREAMS)?,
+        };
+        let number = self.streams.insert(streams).get(stream)?.map(|number| number.value());
+        match number {
+            None => Ok(Place::default()),
+            Some(number) => tail::stored_place(&self.transaction.open_table(BY_STREAM)?, number),
+        }
     }
 
     /// Takes blobs out.
@@ -159,10 +179,11 @@ impl<'t> Batch<'t> {
     /// Seals what is due and stores the rest as rows of the tail; returns the event up to which everything was sealed
     /// before, if more is now.
     pub(super) fn finish(self, known: &mut Tail) -> Result<Option<u64>, redb::Error> {
-        let Self { transaction, fresh_first, fresh, .. } = &self;
-        let sealed = Unsealed { transaction, fresh_first: *fresh_first, fresh }.seal(known)?;
+        let Self { transaction, fresh_first, fresh, streams, .. } = self;
+        drop(streams);
+        let sealed = Unsealed { transaction, fresh_first, fresh: &fresh }.seal(known)?;
         let mut tail = transaction.open_table(TAIL)?;
-        for (seq, frame) in (*fresh_first..).zip(fresh.iter()).filter(|(seq, _)| *seq > known.sealed()) {
+        for (seq, frame) in (fresh_first..).zip(fresh.iter()).filter(|(seq, _)| *seq > known.sealed()) {
             tail.insert(seq, frame)?;
         }
         Ok(sealed)

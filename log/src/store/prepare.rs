@@ -7,9 +7,6 @@ use crate::id::{EventId, Micros, TurnId};
 use crate::kept::BlobHash;
 use crate::redact::Redactor;
 
-/// From how many drafts on a second thread is worth its start: preparing one takes about a microsecond, a start some twenty.
-const PARALLEL_MIN: usize = 192;
-
 /// A draft whose payload is the bytes that will be stored.
 #[derive(Debug)]
 pub(super) struct Prepared {
@@ -80,21 +77,10 @@ impl Prepared {
     }
 }
 
-/// Prepares all of them, each with a salt of its own. Of many, half are prepared on a thread beside.
-pub(super) fn all(mut drafts: Vec<Draft>, prepare: impl Fn(Draft, [u8; 16]) -> Prepared + Sync) -> Vec<Prepared> {
-    let mut salts = salts(drafts.len());
-    let each = |(draft, salt)| prepare(draft, salt);
-    if drafts.len() < PARALLEL_MIN {
-        return drafts.into_iter().zip(salts).map(each).collect();
-    }
-    let half = drafts.len() / 2;
-    let beside: Vec<(Draft, [u8; 16])> = drafts.drain(half..).zip(salts.drain(half..)).collect();
-    std::thread::scope(|scope| {
-        let beside = scope.spawn(|| beside.into_iter().map(each).collect::<Vec<_>>());
-        let mut prepared: Vec<Prepared> = drafts.into_iter().zip(salts).map(each).collect();
-        prepared.extend(beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        prepared
-    })
+/// Prepares all of them, each with a salt of its own.
+pub(super) fn all(drafts: Vec<Draft>, prepare: impl Fn(Draft, [u8; 16]) -> Prepared) -> Vec<Prepared> {
+    let salts = salts(drafts.len());
+    drafts.into_iter().zip(salts).map(|(draft, salt)| prepare(draft, salt)).collect()
 }
 
 /// Fresh random bytes. Random, not derived: an erased payload must not be guessable from what is left.

@@ -1,23 +1,24 @@
-//! Sealing: turns the oldest events of the tail into a segment, in the transaction of the append that filled it.
+//! Sealing: turns the oldest events of the tail into segments, in the transaction of the append that filled it.
 //!
-//! A segment is cut by its packed size, just under a power of two: redb gives a large value a power-of-two run of pages.
+//! A segment is cut by its packed size, just under a power of two: redb gives a large value a power-of-two run of pages. How
+//! many events fill it is guessed from what the last ones shrank to; where they shrink less, what is too long for one
+//! segment becomes several.
 
 use redb::{ReadableTable, WriteTransaction};
 
 use super::tables::{SEGMENTS, TAIL};
-use super::tail::Tail;
-use crate::segment::{self, Frames};
+use super::tail::{Entry, Tail};
+use crate::chain;
+use crate::segment::{self, Frames, Sealing};
 
 /// How long the value of a segment may be, longest first: a power of two less what a leaf page has beside it. A single event
 /// that is longer than the longest is a segment of its own.
 const CLASSES: [usize; 3] = [(64 << 10) - 64, (32 << 10) - 64, (16 << 10) - 64];
-/// What a value is aimed at, and what it is at least, in hundredths of its class.
+/// What of it is aimed at, in hundredths: what frames shrink to differs by a few from run to run.
 const AIM: usize = 95;
-const LEAST: usize = 88;
-/// How often a cut is tried.
-const TRIES: usize = 4;
-/// The most segments of one commit: a log of an older format has a long tail, and nobody should wait for all of it.
-const SEGMENTS_MAX: u32 = 32;
+/// The most segments that one commit is to fill: a log of an older format has a long tail, and nobody should wait for all of
+/// it.
+const SEGMENTS_MAX: usize = 32;
 
 /// Events in rows of the tail, and those of this transaction, which have none.
 pub(super) struct Unsealed<'b> {
@@ -25,6 +26,24 @@ pub(super) struct Unsealed<'b> {
     /// Number of the first frame of this transaction.
     pub(super) fresh_first: u64,
     pub(super) fresh: &'b Frames,
+}
+
+/// Events that go into one segment if they shrink as those before them did.
+struct Planned {
+    /// How long the value may be.
+    class: usize,
+    entries: Vec<Entry>,
+    frames: Frames,
+}
+
+/// Segments as they are stored.
+struct Made {
+    /// First event and value of each.
+    values: Vec<(u64, Vec<u8>)>,
+    /// The chain's head behind the last.
+    head: [u8; 32],
+    /// Bytes of the last planned run, packed and unpacked.
+    shrunk: (usize, usize),
 }
 
 impl Unsealed<'_> {
@@ -35,52 +54,54 @@ impl Unsealed<'_> {
     /// once as far as it fills any: written to the tail, its events would be written twice.
     pub(super) fn seal(&self, known: &mut Tail) -> Result<Option<u64>, redb::Error> {
         let before = known.sealed();
+        let planned = self.planned(known)?;
+        if planned.is_empty() {
+            return Ok(None);
+        }
+        let rows: Vec<_> = planned.iter().map(|planned| known.rows(&planned.entries)).collect();
+        let (kinds, head) = (known.kinds(), known.head());
+        let pack = || packed(&planned, kinds, head);
+        // Compressing and writing the rows are the most of it, and neither waits for the other.
+        let made = std::thread::scope(|scope| {
+            let beside = std::thread::Builder::new().name("log-sealer".to_owned()).spawn_scoped(scope, pack);
+            self.store_rows(before, known.sealed(), rows)?;
+            let made = beside.map_or_else(
+                |_| pack(),
+                |beside| beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            );
+            Ok::<Made, redb::Error>(made)
+        })?;
+        let mut segments = self.transaction.open_table(SEGMENTS)?;
+        for (first, value) in made.values {
+            segments.insert(first, value.as_slice())?;
+        }
+        known.sealed_as(made.head, made.shrunk);
+        Ok(Some(before))
+    }
+
+    /// Takes out of the tail what is due.
+    fn planned(&self, known: &mut Tail) -> Result<Vec<Planned>, redb::Error> {
         let least = CLASSES[CLASSES.len() - 1];
         let brings_a_segment = known.shrunk(self.fresh.bytes()) >= least as u64;
         let classes = if brings_a_segment { &CLASSES[..] } else { &CLASSES[..1] };
-        let mut sealed = 0;
-        while let Some(class) = classes.iter().find(|class| known.packed() >= **class as u64)
-            && sealed < SEGMENTS_MAX
-            && self.seal_one(known, *class)?
+        let mut planned = Vec::new();
+        while let Some(class) = classes.iter().copied().find(|class| known.packed() >= *class as u64)
+            && planned.len() < SEGMENTS_MAX
         {
-            sealed += 1;
+            let first = known.sealed() + 1;
+            let entries = known.take(known.filling(class * AIM / 100));
+            planned.push(Planned { class, frames: self.frames(first, entries.len())?, entries });
         }
-        Ok((sealed > 0).then_some(before))
+        Ok(planned)
     }
 
-    /// Cuts and stores one segment; `false` when what is there does not fill one after all.
-    fn seal_one(&self, known: &mut Tail, class: usize) -> Result<bool, redb::Error> {
-        let mut count = known.filling(class * AIM / 100);
-        let first = known.sealed() + 1;
-        let at_hand = self.frames(first, known.len().min(2 * count + 8))?;
-        let mut tries = 1;
-        let (sealing, packed) = loop {
-            let sealing = known.sealing(count);
-            let packed = segment::pack(at_hand.iter().take(count));
-            known.measured(packed.0.len(), packed.1);
-            let length = packed.0.len() + sealing.overhead();
-            let too_long = length > class && count > 1;
-            let too_short = length < class * LEAST / 100;
-            if too_short && count == known.len() {
-                return Ok(false);
-            }
-            if !too_long && (tries >= TRIES || !too_short || count == at_hand.len()) {
-                break (sealing, packed);
-            }
-            // A little less than in proportion, each time by more: in the end one is cut that is not too long.
-            let fitting = count * class / length.max(1);
-            count = fitting.saturating_sub(fitting * tries / 64 + 1).clamp(1, at_hand.len());
-            tries += 1;
-        };
-        let (last, heads, rows) = known.sealed_to(count);
-        let header = sealing.header((first, last), heads);
-        let mut segments = self.transaction.open_table(SEGMENTS)?;
-        segments.insert(first, segment::seal(&header, (&packed.0, packed.1)).as_slice())?;
-        if first < self.fresh_first {
-            self.transaction.open_table(TAIL)?.retain_in(first..=last.min(self.fresh_first - 1), |_, _| false)?;
+    /// The rows in the indexes of what is sealed now, up to `last`; its own rows go.
+    fn store_rows(&self, before: u64, last: u64, rows: Vec<super::tail::Rows>) -> Result<(), redb::Error> {
+        if before + 1 < self.fresh_first {
+            let gone = before + 1..=last.min(self.fresh_first - 1);
+            self.transaction.open_table(TAIL)?.retain_in(gone, |_, _| false)?;
         }
-        rows.store(self.transaction)?;
-        Ok(true)
+        rows.into_iter().try_for_each(|rows| rows.store(self.transaction))
     }
 
     /// The frames of so many events from a number on.
@@ -97,5 +118,40 @@ impl Unsealed<'_> {
             frames.push(fresh.expect("what is not in the table is of this transaction"));
         }
         Ok(frames)
+    }
+}
+
+/// The segments of what was planned, behind a head.
+fn packed(planned: &[Planned], kinds: &[String], head: [u8; 32]) -> Made {
+    let mut made = Made { values: Vec::new(), head, shrunk: (0, 0) };
+    for Planned { class, entries, frames } in planned {
+        let frames: Vec<&[u8]> = frames.iter().collect();
+        made.shrunk = (0, 0);
+        made.add(*class, (entries, &frames), kinds);
+    }
+    made
+}
+
+impl Made {
+    /// One run of events as a segment; as several, where it is too long for one.
+    fn add(&mut self, class: usize, (entries, frames): (&[Entry], &[&[u8]]), kinds: &[String]) {
+        let mut sealing = Sealing::default();
+        for entry in entries {
+            sealing.take_in(entry.time, &kinds[entry.kind]);
+        }
+        let (packed, unpacked) = segment::pack(frames.iter().copied());
+        let length = packed.len() + sealing.overhead();
+        if length > class && entries.len() > 1 {
+            let fitting = (entries.len() * class / length * AIM / 100).clamp(1, entries.len() - 1);
+            self.add(class, (&entries[..fitting], &frames[..fitting]), kinds);
+            self.add(class, (&entries[fitting..], &frames[fitting..]), kinds);
+            return;
+        }
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
+        let before = self.head;
+        self.head = entries.iter().fold(before, |head, entry| chain::advance(&head, &entry.leaf));
+        let header = sealing.header((first.seq, last.seq), [before, self.head]);
+        self.values.push((first.seq, segment::seal(&header, (&packed, unpacked))));
+        self.shrunk = (self.shrunk.0 + packed.len(), self.shrunk.1 + unpacked as usize);
     }
 }

@@ -1,7 +1,7 @@
 //! What the writer knows of the events that are not sealed. They have no rows in the indexes yet: until it is sealed, the
 //! tail is its own index, short enough to be looked through, and one commit writes the fewer pages.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 
@@ -9,7 +9,7 @@ use super::tables::{BY_ID, BY_STREAM, SEGMENTS, STREAMS, TAIL};
 use crate::chain::{self, Chain};
 use crate::codec::Frame;
 use crate::envelope::Header;
-use crate::segment::{Sealing, Segment};
+use crate::segment::Segment;
 
 /// What frames shrink to before anything was measured, in thousandths.
 const SHRINKS_TO: u64 = 350;
@@ -26,13 +26,13 @@ pub(super) struct Place {
 }
 
 /// One event of the tail: what sealing and the indexes want of it.
-struct Entry {
-    seq: u64,
-    leaf: [u8; 32],
+pub(super) struct Entry {
+    pub(super) seq: u64,
+    pub(super) leaf: [u8; 32],
     bytes: u32,
-    time: i64,
-    /// Its place in `Tail::kinds`.
-    kind: usize,
+    pub(super) time: i64,
+    /// Its place in [`Tail::kinds`].
+    pub(super) kind: usize,
     id: [u8; 16],
     stream: u64,
     version: u64,
@@ -105,6 +105,7 @@ impl Tail {
             shrinks_to: SHRINKS_TO,
             is_sound,
         };
+        let (streams, by_stream) = (transaction.open_table(STREAMS)?, transaction.open_table(BY_STREAM)?);
         let mut reached = head;
         let mut expected = sealed + 1;
         for row in transaction.open_table(TAIL)?.range(sealed + 1..)? {
@@ -112,18 +113,19 @@ impl Tail {
             let (seq, bytes) = (seq.value(), bytes.value());
             tail.is_sound &= seq == expected;
             expected = seq + 1;
-            let frame = Frame::parse(bytes);
-            let (Ok(frame), Ok(header)) =
-                (&frame, frame.as_ref().map_or_else(|_| Err(()), |f| f.header().map_err(drop)))
-            else {
+            let parsed = Frame::parse(bytes).and_then(|frame| Ok((frame, frame.header()?)));
+            let Ok((frame, header)) = parsed else {
                 tail.is_sound = false;
                 continue;
             };
             let leaf = frame.leaf(seq);
             tail.is_sound &= leaf[..8] == frame.check;
             reached = chain::advance(&reached, &leaf);
-            let stored = || stored_place(&transaction, header.2);
-            let place = tail.streams.get(header.2).copied().map_or_else(stored, Ok)?;
+            let place = match (tail.place(header.2), streams.get(header.2)?) {
+                (Some(place), _) => place,
+                (None, Some(number)) => stored_place(&by_stream, number.value())?,
+                (None, None) => Place::default(),
+            };
             tail.push(seq, &header, place, leaf, bytes.len());
         }
         tail.is_sound &= reached == chain.head;
@@ -133,11 +135,6 @@ impl Tail {
     /// The last sealed event.
     pub(super) fn sealed(&self) -> u64 {
         self.sealed
-    }
-
-    /// How many events there are behind it.
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
     }
 
     /// Where a stream stands, if an event of it is in the tail.
@@ -195,60 +192,49 @@ impl Tail {
         self.entries.iter().take_while(fits).count().max(1)
     }
 
-    /// Learns what frames shrink to.
-    pub(super) fn measured(&mut self, packed: usize, unpacked: u32) {
-        self.shrinks_to = (packed as u64 * 1000 / u64::from(unpacked).max(1)).max(1);
+    /// Takes so many of the oldest events out: they are being sealed, and are the last that are.
+    pub(super) fn take(&mut self, count: usize) -> Vec<Entry> {
+        let taken: Vec<Entry> = self.entries.drain(..count).collect();
+        self.bytes -= taken.iter().map(|entry| u64::from(entry.bytes)).sum::<u64>();
+        self.sealed = taken.last().map_or(self.sealed, |entry| entry.seq);
+        taken
     }
 
-    /// What a segment of so many of the oldest events says of them.
-    pub(super) fn sealing(&self, count: usize) -> Sealing {
-        let mut sealing = Sealing::default();
-        let mut kinds = BTreeSet::new();
-        for entry in self.entries.iter().take(count) {
-            sealing.note_time(entry.time);
-            kinds.insert(entry.kind);
-        }
-        for kind in kinds {
-            sealing.note_kind(&self.kinds[kind]);
-        }
-        sealing
-    }
-
-    /// So many of the oldest events are sealed now. Returns the last of them, the heads before the first and after the last,
-    /// and their rows in the indexes.
-    pub(super) fn sealed_to(&mut self, count: usize) -> (u64, [[u8; 32]; 2], Rows) {
-        let before = self.head;
-        let mut rows = Rows::default();
-        for entry in self.entries.drain(..count) {
-            self.bytes -= u64::from(entry.bytes);
-            self.head = chain::advance(&self.head, &entry.leaf);
-            rows.ids.push((entry.id, entry.seq));
-            rows.places.push(((entry.stream, entry.version), entry.seq));
-            self.sealed = entry.seq;
-        }
-        let first = rows.ids.first().map_or(0, |(_, seq)| *seq);
+    /// The rows that events which were taken out have in the indexes.
+    pub(super) fn rows(&mut self, taken: &[Entry]) -> Rows {
+        let first = taken.first().map_or(0, |entry| entry.seq);
         let opened = self.streams.iter().filter_map(|(name, place)| {
             let number = place.number.filter(|number| (first..=self.sealed).contains(number))?;
             Some((name.clone(), number))
         });
-        rows.opened = opened.collect();
+        let rows = Rows {
+            ids: taken.iter().map(|entry| (entry.id, entry.seq)).collect(),
+            places: taken.iter().map(|entry| ((entry.stream, entry.version), entry.seq)).collect(),
+            opened: opened.collect(),
+        };
         self.streams.retain(|_, place| place.last > self.sealed);
-        (self.sealed, [before, self.head], rows)
+        rows
+    }
+
+    /// The labels that entries name by their places.
+    pub(super) fn kinds(&self) -> &[String] {
+        &self.kinds
+    }
+
+    /// The chain's head after the last sealed event.
+    pub(super) fn head(&self) -> [u8; 32] {
+        self.head
+    }
+
+    /// Learns what the last segment came to: the head behind it, and what its frames shrank to.
+    pub(super) fn sealed_as(&mut self, head: [u8; 32], (packed, unpacked): (usize, usize)) {
+        self.head = head;
+        self.shrinks_to = (packed as u64 * 1000 / (unpacked as u64).max(1)).max(1);
     }
 }
 
-/// Where a stream stands, as the indexes say.
-fn stored_place(transaction: &ReadTransaction, stream: &str) -> Result<Place, redb::Error> {
-    place_in(&transaction.open_table(STREAMS)?, &transaction.open_table(BY_STREAM)?, stream)
-}
-
-/// The same within a transaction that writes.
-pub(super) fn place_in(
-    streams: &impl ReadableTable<&'static str, u64>,
-    by_stream: &impl ReadableTable<(u64, u64), u64>,
-    stream: &str,
-) -> Result<Place, redb::Error> {
-    let Some(number) = streams.get(stream)?.map(|number| number.value()) else { return Ok(Place::default()) };
+/// Where a stream of that number stands, as the indexes say.
+pub(super) fn stored_place(by_stream: &impl ReadableTable<(u64, u64), u64>, number: u64) -> Result<Place, redb::Error> {
     let last = by_stream.range((number, 0)..=(number, u64::MAX))?.next_back().transpose()?;
     Ok(Place { number: Some(number), version: last.map_or(0, |(key, _)| key.value().1), last: 0 })
 }
