@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use redb::{Database, WriteTransaction};
 
 use super::open;
-use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, SEGMENTS, STREAMS, TAIL};
-use super::{batch, reader::ReadError};
+use super::tables::{BLOBS, BY_ID, BY_STREAM, SEGMENTS, STREAMS, TAIL};
+use super::{batch, noted, reader::ReadError};
 use crate::chain::Chain;
 use crate::codec::{Frame, FrameError};
 use crate::kept::BlobHash;
@@ -183,7 +183,8 @@ impl<'d> Assembly<'d> {
 
     /// Takes a signed checkpoint.
     pub(super) fn checkpoint(&mut self, size: u64, note: &str) -> Result<(), AssemblyError> {
-        self.transaction(1)?.open_table(CHECKPOINTS)?.insert(size, note.as_bytes())?;
+        noted::put(self.transaction(1)?, (size, note.as_bytes()), 0..0)
+            .map_err(|error| AssemblyError::Store(Box::new(error)))?;
         Ok(())
     }
 

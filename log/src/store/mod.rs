@@ -19,6 +19,7 @@ mod faults;
 mod guard;
 mod handle;
 mod index;
+mod noted;
 mod open;
 mod prepare;
 mod raw;

@@ -12,9 +12,10 @@ use tokio::sync::{mpsc, watch};
 use super::archives::Archives;
 use super::guard::guarded;
 use super::handle::Handle;
+use super::noted::Tally;
 use super::tables::{
-    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, EARLIER_FORMATS, FORMAT, META, META_ARCHIVES, META_FORMAT, META_HEAD,
-    META_LOG_ID, META_RANGE, SEGMENTS, STREAMS, TAIL,
+    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, EARLIER_FORMATS, FORMAT, META, META_ARCHIVES, META_CHECKPOINTS, META_FORMAT,
+    META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS, STREAMS, TAIL,
 };
 use super::tail::Tail;
 use super::{Head, Log, create, rewrite, writer};
@@ -223,8 +224,9 @@ pub(super) fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String
         }
         let id = log_id(database)?;
         if found < FORMAT {
-            bring_up(database)?;
+            bring_up(database, found)?;
         }
+        Tally::read(&database.begin_read()?.open_table(META)?)?;
         return Ok(id);
     }
     create_tables(database, fresh_id)?;
@@ -232,8 +234,8 @@ pub(super) fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String
 }
 
 /// From here on there may be segments, which a program of format 1 would not look for; and what is not sealed has no rows in
-/// the indexes, which one of format 2 would.
-fn bring_up(database: &Database) -> Result<(), Fault> {
+/// the indexes, and the checkpoints are counted, which one of format 2 would not know.
+fn bring_up(database: &Database, found: u64) -> Result<(), Fault> {
     let transaction = database.begin_write()?;
     {
         let (mut streams, mut by_stream) = (transaction.open_table(STREAMS)?, transaction.open_table(BY_STREAM)?);
@@ -253,7 +255,13 @@ fn bring_up(database: &Database) -> Result<(), Fault> {
         for name in opened {
             streams.remove(name.as_str())?;
         }
-        transaction.open_table(META)?.insert(META_FORMAT, FORMAT.to_le_bytes().as_slice())?;
+        let tally = Tally::of(&transaction.open_table(CHECKPOINTS)?)?;
+        let mut meta = transaction.open_table(META)?;
+        if meta.insert(META_CHECKPOINTS, tally.to_bytes().as_slice())?.is_some() {
+            // Dropped without a commit, the transaction leaves no trace.
+            return Err(Fault::Damaged(format!("it says that its format is {found}, and holds what came later")));
+        }
+        meta.insert(META_FORMAT, FORMAT.to_le_bytes().as_slice())?;
     }
     transaction.commit()?;
     Ok(())
@@ -273,6 +281,7 @@ pub(super) fn create_tables(database: &Database, log_id: &[u8; 16]) -> Result<()
         let mut meta = transaction.open_table(META)?;
         meta.insert(META_FORMAT, FORMAT.to_le_bytes().as_slice())?;
         meta.insert(META_LOG_ID, log_id.as_slice())?;
+        meta.insert(META_CHECKPOINTS, Tally::default().to_bytes().as_slice())?;
     }
     transaction.commit()?;
     Ok(())
@@ -288,7 +297,8 @@ pub(super) fn check_format(database: &Database) -> Result<(), Fault> {
 }
 
 /// Every row of `meta`.
-pub(super) const META_NAMES: [&str; 5] = [META_FORMAT, META_LOG_ID, META_HEAD, META_RANGE, META_ARCHIVES];
+pub(super) const META_NAMES: [&str; 6] =
+    [META_FORMAT, META_LOG_ID, META_HEAD, META_RANGE, META_ARCHIVES, META_CHECKPOINTS];
 
 fn stored_format(database: &Database) -> Result<Option<u64>, Fault> {
     let transaction = database.begin_read()?;

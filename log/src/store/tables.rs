@@ -22,7 +22,7 @@ pub(super) const BY_ID: TableDefinition<'_, [u8; 16], u64> = TableDefinition::ne
 pub(super) const BLOBS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("blobs");
 /// Size → signed note.
 pub(super) const CHECKPOINTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("checkpoints");
-/// Name → bytes: `format`, `log_id`, `head`, `range`, `archives`.
+/// Name → bytes: `format`, `log_id`, `head`, `range`, `archives`, `checkpoints`.
 pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 
 pub(super) const META_FORMAT: &str = "format";
@@ -30,3 +30,4 @@ pub(super) const META_LOG_ID: &str = "log_id";
 pub(super) const META_HEAD: &str = "head";
 pub(super) const META_RANGE: &str = "range";
 pub(super) const META_ARCHIVES: &str = "archives";
+pub(super) const META_CHECKPOINTS: &str = "checkpoints";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ed25519_dalek::SigningKey;
 use redb::{Database, ReadableDatabase, ReadableTable};
 
-use super::tables::{META, META_FORMAT, TAIL};
+use super::tables::{CHECKPOINTS, META, META_CHECKPOINTS, META_FORMAT, TAIL};
 use super::*;
 use crate::envelope::{Draft, Recorded};
 use crate::event::instance::CredentialRemoved;
@@ -189,6 +189,47 @@ fn a_newer_log_is_refused_and_left_alone() {
         transaction.commit().unwrap();
     }
     assert!(matches!(open(&home.file()), Err(OpenError::Newer { found: 9, .. })));
+}
+
+/// A log of format 2 does not say which checkpoints it has: that is looked up once. One that says that it is older than it is
+/// is none.
+#[test]
+fn an_older_log_is_brought_up_and_one_that_only_says_so_is_refused() {
+    let home = Home::new();
+    let changed = |keeps_tally: bool| {
+        let database = Database::create(home.file()).unwrap();
+        let transaction = database.begin_write().unwrap();
+        {
+            let mut meta = transaction.open_table(META).unwrap();
+            meta.insert(META_FORMAT, 2_u64.to_le_bytes().as_slice()).unwrap();
+            if !keeps_tally {
+                meta.remove(META_CHECKPOINTS).unwrap();
+            }
+        }
+        transaction.commit().unwrap();
+    };
+    let log = home.log();
+    for number in 1..=3 {
+        log.append(one(draft(number, "instance"), Expect::Any)).unwrap();
+        log.checkpoint().unwrap();
+    }
+    drop(log);
+    changed(false);
+    let log = home.log();
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().checkpoints, 3);
+    log.append(one(draft(4, "instance"), Expect::Any)).unwrap();
+    drop(log);
+    let log = home.log();
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().checkpoints, 4);
+    let transaction = log.database().begin_write().unwrap();
+    transaction.open_table(CHECKPOINTS).unwrap().remove(2).unwrap();
+    transaction.commit().unwrap();
+    let damage = log.reader().verify(|_, _| {}).unwrap_err();
+    assert!(matches!(damage, Damage::Checkpoints { found: 3, noted: 4 }), "{damage}");
+    drop(log);
+    changed(true);
+    let Err(refused) = open(&home.file()) else { panic!("a log of format 3 is taken for one of format 2") };
+    assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use redb::{ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetada
 use super::archives::{self, Span};
 use super::guard::guarded;
 use super::index::Indexes;
+use super::noted::Tally;
 use super::open::{self, Fault};
 use super::reader::{ReadError, Reader};
 use super::runs::{Run, Unpacked};
@@ -90,6 +91,14 @@ pub enum Damage {
         /// What is wrong.
         what: String,
     },
+    /// A signed checkpoint is gone, was put in, or took another's place.
+    #[error("table checkpoints: it holds {found} signed checkpoints, and not the {noted} that were written to it")]
+    Checkpoints {
+        /// How many there are.
+        found: u64,
+        /// How many there should be.
+        noted: u64,
+    },
     /// An index row is missing or points elsewhere.
     #[error("index {table}: {what} (event {seq})")]
     Index {
@@ -122,7 +131,7 @@ impl Damage {
             | Self::Archive { first: seq, .. }
             | Self::Index { seq, .. } => Some(*seq),
             Self::Checkpoint { size, .. } => Some(*size),
-            Self::End { .. } | Self::Blob { .. } | Self::File(_) => None,
+            Self::End { .. } | Self::Checkpoints { .. } | Self::Blob { .. } | Self::File(_) => None,
         }
     }
 
@@ -133,7 +142,7 @@ impl Damage {
             Self::Segment { .. } => Some("segments"),
             Self::Archive { .. } => Some("archive"),
             Self::End { .. } => Some("meta"),
-            Self::Checkpoint { .. } => Some("checkpoints"),
+            Self::Checkpoint { .. } | Self::Checkpoints { .. } => Some("checkpoints"),
             Self::Blob { .. } => Some("blobs"),
             Self::File(_) => None,
         }
@@ -231,6 +240,7 @@ impl Reader {
         }
         let own = (listed == self.archived()?).then_some(verified.segments - verified.archived);
         self.verify_counts(total, streams, own)?;
+        self.verify_tally()?;
         self.verify_name()?;
         verified.blobs = self.verify_blobs()?;
         verified.blobs_erased = self.excused(&missing)?;
@@ -337,6 +347,19 @@ impl Reader {
             Some(at) => Err(Damage::Checkpoint { size: at, what: "the log does not go on so far".to_owned() }),
             None => Ok(()),
         }
+    }
+
+    /// All checkpoints together against what `meta` says of them.
+    fn verify_tally(&self) -> Result<(), Damage> {
+        let read = || -> Result<(Tally, Tally), Fault> {
+            let transaction = self.database().begin_read()?;
+            Ok((Tally::of(&transaction.open_table(CHECKPOINTS)?)?, Tally::read(&transaction.open_table(META)?)?))
+        };
+        let (found, noted) = read()?;
+        if found == noted {
+            return Ok(());
+        }
+        Err(Damage::Checkpoints { found: found.count, noted: noted.count })
     }
 
     /// The log's name against its first event, and what else `meta` holds.

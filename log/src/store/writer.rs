@@ -20,7 +20,7 @@ use super::rewrite::{self, RewriteError, Rewritten};
 use super::tables::CHECKPOINTS;
 use super::tail::Tail;
 use super::verify::Damage;
-use super::{Expect, Head, Message, Request, Rewriting, commits, open};
+use super::{Expect, Head, Message, Request, Rewriting, commits, noted, open};
 use crate::chain::Chain;
 use crate::id::EventId;
 use crate::kept::BlobHash;
@@ -135,12 +135,13 @@ impl Notary {
     /// checkpoints behind it the first stays, and the others are worth no more than the new one.
     fn sign(&mut self, transaction: &WriteTransaction, chain: &Chain, sealed: Option<u64>) -> Result<(), redb::Error> {
         let size = chain.range.size();
-        let mut checkpoints = transaction.open_table(CHECKPOINTS)?;
-        if let Some(sealed) = sealed {
-            let kept = checkpoints.range(sealed..)?.next().transpose()?.map_or(size, |(kept, _)| kept.value());
-            checkpoints.retain_in(kept + 1..size, |_, _| false)?;
-        }
-        checkpoints.insert(size, self.note(chain).as_bytes())?;
+        let first = |sealed: u64| -> Result<u64, redb::Error> {
+            let checkpoints = transaction.open_table(CHECKPOINTS)?;
+            Ok(checkpoints.range(sealed..)?.next().transpose()?.map_or(size, |(kept, _)| kept.value()))
+        };
+        let kept = sealed.map(first).transpose()?.unwrap_or(size);
+        // Empty where the first of them is the new one, or there was no seal.
+        noted::put(transaction, (size, self.note(chain).as_bytes()), kept.saturating_add(1).min(size)..size)?;
         (self.signed, self.at) = (size, Instant::now());
         Ok(())
     }
