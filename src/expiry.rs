@@ -52,7 +52,7 @@ pub fn expire(instance: &Instance, now: Micros) -> Result<usize, ExpiryError> {
         return Ok(0);
     }
     let record = Erased {
-        selector: "expiry".to_owned(),
+        selector: Erased::EXPIRY.to_owned(),
         of: "observation".to_owned(),
         seqs: gone.iter().map(|(seq, _)| *seq).collect::<BTreeSet<u64>>().into_iter().map(|seq| (seq, seq)).collect(),
         blobs: blobs.iter().copied().collect(),

@@ -234,8 +234,12 @@ fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
                 );
                 return Ok(1);
             }
-            let hint = if matches!(damage, Damage::Archive { .. }) { "next.archive_back" } else { "next.salvage" };
-            Err(Failure::refused(("error.log_damaged", json!({ "reason": damage.to_string() })), by(hint)))
+            let (message, hint) = match &damage {
+                Damage::Archive { .. } => ("error.log_damaged", "next.archive_back"),
+                damage if damage.is_unerased() => ("error.log_unerased", "next.compact_erases"),
+                _ => ("error.log_damaged", "next.salvage"),
+            };
+            Err(Failure::refused((message, json!({ "reason": damage.to_string() })), by(hint)))
         }
     }
 }

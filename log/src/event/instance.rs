@@ -77,7 +77,7 @@ pub struct Erased {
     pub selector: String,
     /// Which: the turn's or person's id, the event's number, the class that expired. Of a text nothing but its keyed hash.
     pub of: String,
-    /// First and last number of each run of events whose payloads are gone.
+    /// First and last number of each run of events whose payloads are gone; where something expired, of those that named it.
     pub seqs: Vec<(u64, u64)>,
     /// Blobs that went with them.
     pub blobs: Vec<BlobHash>,
@@ -85,6 +85,16 @@ pub struct Erased {
     pub reason: String,
     /// Who asked for it.
     pub by: String,
+}
+
+impl Erased {
+    /// What `selector` says where long texts expired: the events that named them keep their payloads.
+    pub const EXPIRY: &str = "expiry";
+
+    /// First and last number of each run of events whose payloads are gone.
+    pub fn payloads(&self) -> &[(u64, u64)] {
+        if self.selector == Self::EXPIRY { &[] } else { &self.seqs }
+    }
 }
 
 /// The log goes on from a copy: what came after that copy, elsewhere, is not in it.

@@ -16,14 +16,13 @@ use tokio::sync::oneshot;
 use super::archives::{self, ArchiveFault, Archives, Span};
 use super::commits::{Side, reach};
 use super::reader::{ReadError, Reader, unharmed};
-use super::rewrite::{LeftOut, RewriteError, Tombstone};
+use super::rewrite::{LeftOut, RewriteError};
 use super::runs::Run;
 use super::segments_file;
 use super::tables::{META, META_ARCHIVES, SEGMENTS};
 use super::{Log, Message};
 use crate::chain;
 use crate::codec::Frame;
-use crate::event::Event;
 use crate::segment::{Segment, SegmentError};
 
 /// A file is closed once it is this long.
@@ -159,18 +158,11 @@ impl Log {
         Ok(archived)
     }
 
-    /// Takes what the newest `erased` event names out of archive files, where an erasure broke off before it came to them; how
-    /// many payloads that were. Must not be called on an async worker.
+    /// Takes what `erased` events name out of archive files, where an erasure broke off before it came to them; how many payloads
+    /// that were. Must not be called on an async worker.
     pub fn erase_archived(&self) -> Result<u64, RewriteError> {
-        let events = self.reader().stream("instance").map_err(|error| RewriteError::Refused(error.to_string()))?;
-        let newest = events.iter().rev().find_map(|recorded| match recorded.event() {
-            Some(Event::Erased(erased)) if !erased.seqs.is_empty() => Some((erased, recorded.time)),
-            _ => None,
-        });
-        let Some((erased, time)) = newest else { return Ok(0) };
-        let tombstone = Tombstone { reason: erased.reason.clone(), by: erased.by.clone(), at: time.0 };
-        let seqs = erased.seqs.iter().flat_map(|(first, last)| *first..=*last).collect();
-        let left_out = LeftOut::new(seqs, &tombstone);
+        let erasures = self.reader().erasures().map_err(|error| RewriteError::Refused(error.to_string()))?;
+        let left_out = erasures.left_out();
         let (acknowledge, erased) = oneshot::channel();
         let requests = self.requests.as_ref().ok_or(RewriteError::Stopped)?;
         let rest = Box::new(Rest { left_out, acknowledge });
@@ -396,7 +388,7 @@ pub(super) fn moved(database: &Database, moving: &Moving) -> Result<(), ArchiveE
 pub(super) fn erase(database: &Database, archives: &Archives, left_out: &LeftOut) -> Result<u64, RewriteError> {
     let listed = archives::listed(&database.begin_read()?).map_err(|error| RewriteError::Refused(error.to_string()))?;
     let mut payloads = 0;
-    for span in listed.into_iter().filter(|(first, last)| left_out.seqs.range(first..=last).next().is_some()) {
+    for span in listed.into_iter().filter(|span| left_out.concerns(*span)) {
         payloads += erase_file(archives, span, left_out)?;
         archives.forget();
     }
@@ -407,6 +399,16 @@ fn erase_file(archives: &Archives, span: Span, left_out: &LeftOut) -> Result<u64
     let path = archives.path(span);
     let unread = |fault: ArchiveFault| RewriteError::Archive { path: path.clone(), source: fault };
     let unwritten = |error: ArchiveError| RewriteError::Refused(error.to_string());
+    // Mostly nothing is to be done: a file is written only where something is.
+    let mut is_due = false;
+    Archives::each(&path, span, |place, value| {
+        is_due = is_due || left_out.segment(place.first, &value).map_err(io::Error::other)?.is_some();
+        Ok(())
+    })
+    .map_err(unread)?;
+    if !is_due {
+        return Ok(0);
+    }
     let mut payloads = 0;
     let mut fresh = Growing::begin(path.with_extension(FRESH), span).map_err(unwritten)?;
     Archives::each(&path, span, |place, value| {
@@ -416,10 +418,6 @@ fn erase_file(archives: &Archives, span: Span, left_out: &LeftOut) -> Result<u64
         fresh.push((place.first, place.last), &value).map_err(io::Error::other)
     })
     .map_err(unread)?;
-    if payloads == 0 {
-        let left = fresh.path.clone();
-        return fs::remove_file(&left).map(|()| 0).map_err(|source| RewriteError::Io { path: left, source });
-    }
     fresh.finish(archives).map_err(unwritten)?;
     Ok(payloads)
 }
@@ -427,7 +425,7 @@ fn erase_file(archives: &Archives, span: Span, left_out: &LeftOut) -> Result<u64
 /// Refuses what cannot be finished: every listed file that holds one of these events must be there.
 pub(super) fn refuse_missing(database: &Database, archives: &Archives, left_out: &LeftOut) -> Result<(), RewriteError> {
     let listed = archives::listed(&database.begin_read()?).map_err(|error| RewriteError::Refused(error.to_string()))?;
-    for span in listed.into_iter().filter(|(first, last)| left_out.seqs.range(first..=last).next().is_some()) {
+    for span in listed.into_iter().filter(|span| left_out.concerns(*span)) {
         let path = archives.path(span);
         if !path.is_file() {
             return Err(RewriteError::Archive { path, source: ArchiveFault::Missing });

@@ -16,6 +16,7 @@ use super::Log;
 use super::assemble::AssemblyError;
 use super::open::OpenError;
 use super::reader::{ReadError, Reader};
+use super::rewrite::LeftOut;
 use super::runs::Run;
 use super::segments_file::{self, Place};
 use super::verify::Damage;
@@ -108,6 +109,12 @@ pub enum BackupError {
         /// What is wrong.
         what: String,
     },
+    /// The log holds what was erased from it.
+    #[error("{what} was erased, and is there all the same")]
+    Unerased {
+        /// What.
+        what: String,
+    },
     /// There is a log already.
     #[error("{path} is there already")]
     Occupied {
@@ -138,10 +145,14 @@ pub(super) fn refused(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
 
 impl Log {
     /// Brings a backup below `folder` to where the log is now; makes it where there is none. Calls `progress(events, of)`.
-    /// What is there of this log and was erased since goes. Nothing is waited for by those who append meanwhile.
+    /// What is there of this log and was erased since goes; what the log holds although it was erased is refused. Nothing is waited for by those who append meanwhile.
     pub fn backup(&self, folder: &Path, progress: impl FnMut(u64, u64)) -> Result<BackedUp, BackupError> {
         let note = self.checkpoint().map_err(|_| BackupError::Stopped)?;
-        Backup { reader: self.reader(), id: self.id(), folder, bytes: 0 }.take(&note, progress)
+        let gone = self.reader().left_out()?;
+        if let Some(hash) = gone.blobs.first() {
+            return Err(BackupError::Unerased { what: format!("blob {hash}") });
+        }
+        Backup { reader: self.reader(), id: self.id(), folder, gone, bytes: 0 }.take(&note, progress)
     }
 }
 
@@ -150,6 +161,8 @@ struct Backup<'b> {
     reader: Reader,
     id: &'b str,
     folder: &'b Path,
+    /// What must not be there any more.
+    gone: LeftOut,
     bytes: u64,
 }
 
@@ -231,10 +244,14 @@ impl Backup<'_> {
                     // Sealed since its events were read as rows: those rows are the run's own.
                     tail = Frames::default();
                     end = (parsed(first, &value)?, last);
+                    self.refuse_unerased(&value)?;
                     file.write_all(&value).map_err(refused(&path))?;
                     self.bytes += value.len() as u64;
                 }
-                Run::Tail { frames, .. } => tail.extend(&frames),
+                Run::Tail { first, frames } => {
+                    self.refuse(first, &frames)?;
+                    tail.extend(&frames);
+                }
             }
             progress(next - 1);
         }
@@ -249,6 +266,7 @@ impl Backup<'_> {
         for place in there {
             let run = self.reader.run(next)?;
             let Some(Run::Sealed { first, last, value, .. }) = run else { break };
+            self.refuse_unerased(&value)?;
             let is_same =
                 (place.first, place.last) == (first, last) && segments_file::digest_of(&value) == Some(place.digest);
             if !is_same {
@@ -258,6 +276,25 @@ impl Backup<'_> {
             next = last + 1;
         }
         Ok(same)
+    }
+
+    /// Refuses a segment that holds a payload which was erased. One that is damaged is for its reader to refuse.
+    fn refuse_unerased(&self, value: &[u8]) -> Result<(), BackupError> {
+        let Ok(segment) = Segment::parse(value) else { return Ok(()) };
+        let first = segment.header.first;
+        if !self.gone.concerns((first, segment.header.last)) {
+            return Ok(());
+        }
+        segment.frames().map_or(Ok(()), |frames| self.refuse(first, &frames))
+    }
+
+    fn refuse(&self, first: u64, frames: &Frames) -> Result<(), BackupError> {
+        let is_there =
+            |(seq, frame): &(u64, &[u8])| self.gone.frame(*seq, frame).is_ok_and(|changed| changed.is_some());
+        match (first..).zip(frames.iter()).find(is_there) {
+            Some((seq, _)) => Err(BackupError::Unerased { what: format!("what event {seq} holds") }),
+            None => Ok(()),
+        }
     }
 
     /// Writes the blobs that are not there; the names of all that the log has.

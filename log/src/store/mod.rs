@@ -14,6 +14,9 @@ mod commits;
 mod create;
 #[cfg(test)]
 mod disk_tests;
+mod erasures;
+#[cfg(test)]
+mod erasures_tests;
 #[cfg(test)]
 mod faults;
 mod guard;

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use super::assemble::{Assembly, AssemblyError};
 use super::backup::{BLOB_FOLDER, BackupError, SEALED, Summary, TAIL, refused, summary};
+use super::erasures::{Erasures, records_of};
 use super::open::{self, LogKeys};
+use super::rewrite::LeftOut;
 use super::{Append, Expect, Head, Log, rewrite, segments_file};
 use crate::envelope::Draft;
 use crate::kept::BlobHash;
@@ -67,9 +69,14 @@ fn assemble(
     assembly.expect(checkpoint.clone());
     let of = summary.events;
     let sealed = folder.join(SEALED);
+    let left_out = erased(folder)?;
+    let without = |first: u64, value: Vec<u8>| -> Result<Vec<u8>, BackupError> {
+        let changed = left_out.segment(first, &value).map_err(|error| damaged(&error.to_string()))?;
+        Ok(changed.map_or(value, |(changed, _)| changed))
+    };
     if let Some(mut file) = segments_file::open(&sealed).map_err(refused(&sealed))? {
         for place in segments_file::places(&mut file).map_err(refused(&sealed))? {
-            let value = segments_file::value(&mut file, &place).map_err(refused(&sealed))?;
+            let value = without(place.first, segments_file::value(&mut file, &place).map_err(refused(&sealed))?)?;
             // Behind its end lies what a later backup began and did not finish.
             if place.last <= of {
                 assembly.segment(&value)?;
@@ -81,7 +88,7 @@ fn assemble(
     }
     let tail = fs::read(folder.join(TAIL)).map_err(refused(&folder.join(TAIL)))?;
     if !tail.is_empty() {
-        rows(&mut assembly, &tail, of, TAIL)?;
+        rows(&mut assembly, &without(of, tail)?, of, TAIL)?;
     }
     if !assembly.is_signed() {
         return Err(damaged("its events are not those that its checkpoint signs"));
@@ -97,6 +104,22 @@ fn assemble(
     }
     let chain = assembly.finish()?;
     Ok(Head { size: chain.range.size(), head: chain.head })
+}
+
+/// What the backup itself says was erased: should it be there all the same, it is not brought back.
+fn erased(folder: &Path) -> Result<LeftOut, BackupError> {
+    let mut erasures = Erasures::default();
+    for name in [SEALED, TAIL] {
+        let path = folder.join(name);
+        let Some(mut file) = segments_file::open(&path).map_err(refused(&path))? else { continue };
+        for place in segments_file::places(&mut file).map_err(refused(&path))? {
+            let value = segments_file::value(&mut file, &place).map_err(refused(&path))?;
+            for record in records_of(&value) {
+                erasures.take(&record);
+            }
+        }
+    }
+    Ok(erasures.left_out())
 }
 
 /// The events of a segment that are not there yet, up to a number, as rows.

@@ -5,7 +5,7 @@
 //! file is whole, verified and on disk before it is renamed over the old one: whenever this breaks off, one of the two is the
 //! log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -128,36 +128,54 @@ pub(super) fn fresh(path: &Path) -> PathBuf {
 /// Which payloads and blobs are left out of a copy.
 #[derive(Default)]
 pub(super) struct LeftOut {
-    pub(super) seqs: BTreeSet<u64>,
+    /// Events, and which of the tombstones each gets.
+    pub(super) seqs: BTreeMap<u64, usize>,
     pub(super) blobs: BTreeSet<BlobHash>,
-    pub(super) tombstone: Vec<u8>,
+    tombstones: Vec<Vec<u8>>,
 }
 
 impl LeftOut {
     pub(super) fn of(erasure: &Erasure) -> Self {
-        Self { blobs: erasure.blobs.clone(), ..Self::new(erasure.seqs.clone(), &erasure.tombstone) }
+        let mut left_out = Self { blobs: erasure.blobs.clone(), ..Self::default() };
+        left_out.add(erasure.seqs.iter().copied(), &erasure.tombstone);
+        left_out
     }
 
-    /// Payloads alone.
-    pub(super) fn new(seqs: BTreeSet<u64>, tombstone: &Tombstone) -> Self {
-        let tombstone = rmp_serde::to_vec_named(tombstone).expect("a plain struct with text keys");
-        Self { seqs, blobs: BTreeSet::new(), tombstone }
+    /// Leaves out payloads as well; one that is left out already keeps the tombstone that it has.
+    pub(super) fn add(&mut self, seqs: impl IntoIterator<Item = u64>, tombstone: &Tombstone) {
+        self.tombstones.push(rmp_serde::to_vec_named(tombstone).expect("a plain struct with text keys"));
+        for seq in seqs {
+            self.seqs.entry(seq).or_insert(self.tombstones.len() - 1);
+        }
+    }
+
+    /// Leaves out what another one does as well.
+    pub(super) fn join(&mut self, other: Self) {
+        let before = self.tombstones.len();
+        self.tombstones.extend(other.tombstones);
+        for (seq, tombstone) in other.seqs {
+            self.seqs.entry(seq).or_insert(before + tombstone);
+        }
+        self.blobs.extend(other.blobs);
+    }
+
+    /// Whether it concerns any event of a run.
+    pub(super) fn concerns(&self, (first, last): (u64, u64)) -> bool {
+        first <= last && self.seqs.range(first..=last).next().is_some()
     }
 
     /// The frame as it is to be stored; `None` where it stays as it is.
-    fn frame(&self, seq: u64, bytes: &[u8]) -> Result<Option<Vec<u8>>, RewriteError> {
-        if !self.seqs.contains(&seq) {
-            return Ok(None);
-        }
+    pub(super) fn frame(&self, seq: u64, bytes: &[u8]) -> Result<Option<Vec<u8>>, RewriteError> {
+        let Some(tombstone) = self.seqs.get(&seq) else { return Ok(None) };
         let frame = Frame::parse(bytes).map_err(|source| RewriteError::Event { seq, source })?;
-        Ok(frame.payload().map(|_| codec::erased(&frame, &self.tombstone)))
+        Ok(frame.payload().map(|_| codec::erased(&frame, &self.tombstones[*tombstone])))
     }
 
     /// The segment as it is to be stored, and how many payloads it lost; `None` where it stays as it is.
     pub(super) fn segment(&self, first: u64, value: &[u8]) -> Result<Option<(Vec<u8>, u64)>, RewriteError> {
         let damaged = |source| RewriteError::Segment { first, source };
         let segment = Segment::parse(value).map_err(damaged)?;
-        if self.seqs.range(segment.header.first..=segment.header.last).next().is_none() {
+        if !self.concerns((segment.header.first, segment.header.last)) {
             return Ok(None);
         }
         let frames = segment.frames().map_err(damaged)?;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use redb::{ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use super::archives::{self, Span};
+use super::erasures::{Erasures, Record, Remains, is_record};
 use super::guard::guarded;
 use super::index::Indexes;
 use super::noted::Tally;
@@ -117,6 +118,24 @@ pub enum Damage {
         /// What is wrong.
         what: String,
     },
+    /// A payload is there that must not be.
+    #[error("event {seq} (table {table}): what it holds was erased, as event {by} says, and is there all the same")]
+    Unerased {
+        /// Its number.
+        seq: u64,
+        /// Where it lies.
+        table: &'static str,
+        /// The event that says that it was erased.
+        by: u64,
+    },
+    /// A blob is there that must not be.
+    #[error("blob {hash} (table blobs): it was erased, as event {by} says, and is there all the same")]
+    UnerasedBlob {
+        /// Its name.
+        hash: BlobHash,
+        /// The event that says that it was erased.
+        by: u64,
+    },
     /// The file as a whole.
     #[error("{0}")]
     File(String),
@@ -129,21 +148,31 @@ impl Damage {
             Self::Event { seq, .. }
             | Self::Segment { first: seq, .. }
             | Self::Archive { first: seq, .. }
+            | Self::Unerased { seq, .. }
             | Self::Index { seq, .. } => Some(*seq),
             Self::Checkpoint { size, .. } => Some(*size),
-            Self::End { .. } | Self::Checkpoints { .. } | Self::Blob { .. } | Self::File(_) => None,
+            Self::End { .. }
+            | Self::Checkpoints { .. }
+            | Self::Blob { .. }
+            | Self::UnerasedBlob { .. }
+            | Self::File(_) => None,
         }
+    }
+
+    /// Whether nothing is damaged, and what was erased is there: the log written anew is without it.
+    pub fn is_unerased(&self) -> bool {
+        matches!(self, Self::Unerased { .. } | Self::UnerasedBlob { .. })
     }
 
     /// The table that it lies in, where that is known.
     pub fn table(&self) -> Option<&'static str> {
         match self {
-            Self::Event { table, .. } | Self::Index { table, .. } => Some(table),
+            Self::Event { table, .. } | Self::Index { table, .. } | Self::Unerased { table, .. } => Some(table),
             Self::Segment { .. } => Some("segments"),
             Self::Archive { .. } => Some("archive"),
             Self::End { .. } => Some("meta"),
             Self::Checkpoint { .. } | Self::Checkpoints { .. } => Some("checkpoints"),
-            Self::Blob { .. } => Some("blobs"),
+            Self::Blob { .. } | Self::UnerasedBlob { .. } => Some("blobs"),
             Self::File(_) => None,
         }
     }
@@ -179,6 +208,9 @@ struct Checked {
     unknown: Vec<(u64, String)>,
     /// Blobs that events name and that are not there.
     missing: Vec<(u64, BlobHash)>,
+    remains: Remains,
+    /// What these events say of others that were erased.
+    records: Vec<Record>,
     /// Streams that these events opened.
     streams: u64,
 }
@@ -200,6 +232,8 @@ struct Course {
     verified: Verified,
     streams: u64,
     missing: Vec<(u64, BlobHash)>,
+    remains: Remains,
+    erasures: Erasures,
     notes: BTreeMap<u64, Checkpoint>,
 }
 
@@ -207,10 +241,15 @@ impl Reader {
     /// Checks the whole log, as far as it went when this began; calls `progress(done, total)` as it goes. The first damage
     /// ends it. Runs are checked beside each other, and chained in order.
     pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<Verified, Damage> {
-        guarded(|| self.verified(progress)).unwrap_or_else(|what| Err(Damage::File(what)))
+        guarded(|| self.verified(progress, false)).unwrap_or_else(|what| Err(Damage::File(what)))
     }
 
-    fn verified(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verified, Damage> {
+    /// The same for a log of which payloads were erased, and of whose archive files they are about to be.
+    pub(super) fn verify_before_archives(&self) -> Result<Verified, Damage> {
+        guarded(|| self.verified(|_, _| {}, true)).unwrap_or_else(|what| Err(Damage::File(what)))
+    }
+
+    fn verified(&self, mut progress: impl FnMut(u64, u64), archives_follow: bool) -> Result<Verified, Damage> {
         let listed = self.archived()?;
         let stored = open::chain(&self.database())?;
         let total = stored.range.size();
@@ -220,6 +259,8 @@ impl Reader {
             verified: Verified::default(),
             streams: 0,
             missing: Vec::new(),
+            remains: Remains::default(),
+            erasures: Erasures::default(),
             notes: self.notes(total)?,
         };
         self.runs(
@@ -231,7 +272,7 @@ impl Reader {
                 Ok::<bool, Damage>(true)
             },
         )?;
-        let Course { chain, mut verified, streams, missing, notes, .. } = course;
+        let Course { chain, mut verified, streams, missing, remains, erasures, notes, .. } = course;
         if let Some(size) = notes.into_keys().next() {
             return Err(Damage::Checkpoint { size, what: "the log does not go on so far".to_owned() });
         }
@@ -243,7 +284,9 @@ impl Reader {
         self.verify_tally()?;
         self.verify_name()?;
         verified.blobs = self.verify_blobs()?;
-        verified.blobs_erased = self.excused(&missing)?;
+        let after = if archives_follow { listed.last().map_or(0, |(_, last)| *last) } else { 0 };
+        verified.blobs_erased = missing.len() as u64;
+        self.verify_erasures((erasures, remains), &missing, (after, total))?;
         verified.head = Head { size: total, head: chain.head };
         verified.range_root = chain.range.root();
         Ok(verified)
@@ -395,32 +438,53 @@ impl Reader {
         Ok(count)
     }
 
-    /// How many of the blobs that are not there an `erased` or `epoch_opened` event accounts for; one that none accounts for is damage.
-    fn excused(&self, missing: &[(u64, BlobHash)]) -> Result<u64, Damage> {
-        if missing.is_empty() {
-            return Ok(0);
+    /// What the log says is gone against what is there: a blob that is missing must be accounted for, and what was erased must
+    /// not be there.
+    fn verify_erasures(
+        &self,
+        (mut erasures, mut remains): (Erasures, Remains),
+        missing: &[(u64, BlobHash)],
+        (after, total): (u64, u64),
+    ) -> Result<(), Damage> {
+        let said = self.contradicted(&erasures, &remains, missing, after)?;
+        if said.is_none() || self.size()? == total {
+            return said.map_or(Ok(()), Err);
         }
-        let mut erased = BTreeSet::new();
-        for recorded in self.stream("instance")? {
-            match recorded.event() {
-                Some(Event::Erased(event)) => erased.extend(event.blobs.iter().copied()),
-                Some(Event::EpochOpened(event)) => erased.extend(event.lost_blobs.iter().copied()),
-                _ => {}
+        // What was appended since this began may account for it.
+        self.each(total + 1, |recorded| {
+            if let Some(event) = recorded.event().filter(|_| is_record(&recorded.kind)) {
+                erasures.take_blobs(&(recorded.seq, recorded.time.0, event.clone()));
             }
+            remains.take(recorded);
+            Ok::<bool, ReadError>(true)
+        })?;
+        self.contradicted(&erasures, &remains, missing, after)?.map_or(Ok(()), Err)
+    }
+
+    fn contradicted(
+        &self,
+        erasures: &Erasures,
+        remains: &Remains,
+        missing: &[(u64, BlobHash)],
+        after: u64,
+    ) -> Result<Option<Damage>, Damage> {
+        if let Some((seq, hash)) = missing.iter().find(|(_, hash)| !erasures.excuses(hash)) {
+            return Ok(Some(Damage::Blob { hash: *hash, what: format!("it is missing, and event {seq} names it") }));
         }
-        match missing.iter().find(|(_, hash)| !erased.contains(hash)) {
-            Some((seq, hash)) => {
-                Err(Damage::Blob { hash: *hash, what: format!("it is missing, and event {seq} names it") })
-            }
-            None => Ok(missing.len() as u64),
+        if let Some((seq, by)) = erasures.unerased(remains, after) {
+            let table = self.run(seq)?.map(Run::unpack).transpose()?.map_or("tail", |run| run.table());
+            return Ok(Some(Damage::Unerased { seq, table, by }));
         }
+        let blobs = erasures.unerased_blobs(remains, |hash| self.has_blob(hash))?;
+        Ok(blobs.first().map(|(hash, by)| Damage::UnerasedBlob { hash: *hash, by: *by }))
     }
 }
 
 impl Course {
     /// Chains the next run.
     fn take(&mut self, checked: Checked) -> Result<(), Damage> {
-        let Checked { first, mut leaves, header, is_archived, erased, unknown, missing, streams } = checked;
+        let Checked { first, mut leaves, header, is_archived, erased, unknown, missing, remains, records, streams } =
+            checked;
         self.verified.archived += u64::from(is_archived);
         // What was appended since it began is looked at the next time.
         leaves.truncate(usize::try_from(self.total - self.chain.range.size()).unwrap_or(usize::MAX));
@@ -444,6 +508,8 @@ impl Course {
         self.verified.unknown.extend(unknown);
         self.streams += streams;
         self.missing.extend(missing);
+        self.remains.join(remains);
+        records.iter().filter(|(seq, ..)| *seq <= self.total).for_each(|record| self.erasures.take(record));
         Ok(())
     }
 
@@ -476,10 +542,23 @@ fn check_events(
             let leaf = frame.verified(seq)?;
             let header = frame.header()?;
             match frame.payload() {
-                None => checked.erased += 1,
+                None => {
+                    checked.erased += 1;
+                    checked.remains.erased(seq);
+                }
                 Some(payload) => match Event::decode(header.4, header.5, payload)? {
-                    None => checked.unknown.push((seq, header.4.to_owned())),
-                    Some(mut event) => named.extend(event.blobs().into_iter().map(|hash| (seq, hash))),
+                    None => {
+                        checked.unknown.push((seq, header.4.to_owned()));
+                        checked.remains.unknown(seq);
+                    }
+                    Some(mut event) => {
+                        let blobs = event.blobs();
+                        named.extend(blobs.iter().map(|hash| (seq, *hash)));
+                        checked.remains.names(seq, blobs);
+                        if is_record(header.4) {
+                            checked.records.push((seq, header.1, event));
+                        }
+                    }
                 },
             }
             indexes.expect(seq, &header);

@@ -209,7 +209,7 @@ impl Writer {
     /// Writes the log anew and goes on with the copy; with the old file where that fails.
     fn rewrite(&mut self, rewriting: Rewriting) {
         let Rewriting { left_out, record, reader, acknowledge } = rewriting;
-        let rewritten = guarded(|| self.rewritten(&left_out, record, &reader));
+        let rewritten = guarded(|| self.rewritten(left_out, record, &reader));
         let rewritten = rewritten.unwrap_or_else(|panic| Err(RewriteError::Damaged(Box::new(Damage::File(panic)))));
         if rewritten.is_err() {
             // What is left of the copy is of no use. The next one that opens the log tries again to take it away.
@@ -220,13 +220,17 @@ impl Writer {
 
     fn rewritten(
         &mut self,
-        left_out: &rewrite::LeftOut,
+        mut left_out: rewrite::LeftOut,
         record: Vec<Prepared>,
         reader: &Reader,
     ) -> Result<Rewritten, RewriteError> {
         if !self.path.is_file() {
             return Err(RewriteError::NoFile);
         }
+        // What was erased before and came back goes again.
+        let earlier = reader.left_out().map_err(|error| RewriteError::Refused(error.to_string()))?;
+        left_out.join(earlier);
+        let left_out = &left_out;
         archive::refuse_missing(&self.handle.now(), &self.archives, left_out)?;
         archive::clear(reader, &self.archives).map_err(|error| RewriteError::Refused(error.to_string()))?;
         let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
@@ -257,7 +261,7 @@ impl Writer {
         let Self { handle, chain, tail, notary, .. } = writer;
         drop(handle);
         let copy = reader.of(Arc::clone(&new));
-        let verified = copy.verify(|_, _| {}).map_err(|damage| RewriteError::Damaged(Box::new(damage)))?;
+        let verified = copy.verify_before_archives().map_err(|damage| RewriteError::Damaged(Box::new(damage)))?;
         if verified.head.head != chain.head {
             let what = "the head is not that of the log".to_owned();
             return Err(RewriteError::Damaged(Box::new(Damage::File(what))));

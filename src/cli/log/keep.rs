@@ -31,6 +31,7 @@ impl From<BackupError> for Failure {
             BackupError::NoBackup { .. } => (("error.no_backup", reason), by("next.backup_folder")),
             BackupError::Note(_) => (("error.backup_key", reason), by("next.restore_keys")),
             BackupError::Damaged { .. } => (("error.backup_damaged", reason), by("next.other_backup")),
+            BackupError::Unerased { .. } => (("error.backup_failed", reason), by("next.compact_erases")),
             BackupError::Read(_) | BackupError::Open(_) | BackupError::Stopped | BackupError::Io { .. } => {
                 return Self::failed(("error.backup_failed", reason), by("next.verify_log"));
             }
@@ -172,7 +173,7 @@ pub(super) fn compact(context: &Context, instance: &Instance) -> Result<u8, Fail
     let kib = |bytes: u64| bytes.div_ceil(1024);
     let values = json!({
         "before": kib(rewritten.bytes_before), "after": kib(rewritten.bytes_after),
-        "bytes_before": rewritten.bytes_before, "bytes_after": rewritten.bytes_after,
+        "payloads": rewritten.payloads, "bytes_before": rewritten.bytes_before, "bytes_after": rewritten.bytes_after,
     });
     if context.global.json {
         output::result_json(&values);

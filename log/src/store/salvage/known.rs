@@ -178,7 +178,7 @@ impl<'b> Known<'b> {
                     let at = erased.of.parse().unwrap_or(0);
                     let tombstone = Tombstone { reason: erased.reason.clone(), by: erased.by.clone(), at };
                     let tombstone = rmp_serde::to_vec_named(&tombstone).expect("a plain struct with text keys");
-                    for (first, last) in erased.seqs.iter().filter(|(_, last)| last < seq) {
+                    for (first, last) in erased.payloads().iter().filter(|(_, last)| last < seq) {
                         let named = self.seqs.range(*first..=*last).map(|seq| (*seq, tombstone.clone()));
                         self.gone.extend(named.collect::<Vec<_>>());
                     }

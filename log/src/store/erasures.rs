@@ -1,0 +1,230 @@
+//! What the log's own `erased` events say is gone, held against what is there. The chain does not tell: an erased payload has the
+//! leaf that it had, so a log verifies with the old bytes too, wherever they come from.
+//!
+//! A blob that was erased may come again: its name is that of its bytes, and a later event may have brought them anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::reader::{ReadError, Reader};
+use super::rewrite::{LeftOut, Tombstone};
+use crate::codec::Frame;
+use crate::envelope::{Body, Recorded};
+use crate::event::Event;
+use crate::kept::BlobHash;
+use crate::segment::{Frames, Segment};
+
+/// An event that says what was taken out, or that the log goes on from a copy.
+pub(super) type Record = (u64, i64, Event);
+
+/// Whether events of a kind are records.
+pub(super) fn is_record(kind: &str) -> bool {
+    matches!(kind, "erased" | "epoch_opened")
+}
+
+/// What is gone by the records, taken in their order.
+#[derive(Default)]
+pub(super) struct Erasures {
+    payloads: Vec<Payloads>,
+    /// Blobs, and the newest record that names each.
+    blobs: BTreeMap<BlobHash, u64>,
+    /// Blobs that were not found when the log was salvaged.
+    lost: BTreeSet<BlobHash>,
+    /// Events that were appended again have numbers of another log, but for those that it has in common: up to where, and which.
+    again: (u64, u64),
+}
+
+/// What one record says of payloads.
+struct Payloads {
+    by: u64,
+    runs: Vec<(u64, u64)>,
+    tombstone: Tombstone,
+}
+
+impl Erasures {
+    /// Takes what a record says of blobs alone.
+    pub(super) fn take_blobs(&mut self, (seq, _, event): &Record) {
+        match event {
+            Event::Erased(erased) => {
+                self.blobs.extend(erased.blobs.iter().map(|blob| (*blob, *seq)));
+            }
+            Event::EpochOpened(epoch) => self.lost.extend(epoch.lost_blobs.iter().copied()),
+            _ => {}
+        }
+    }
+
+    /// Takes the next record.
+    pub(super) fn take(&mut self, record: &Record) {
+        self.take_blobs(record);
+        let (seq, time, event) = record;
+        match event {
+            Event::Erased(erased) => {
+                let (until, common) = self.again;
+                let known = if *seq <= until { common } else { seq - 1 };
+                let clipped = |run: &(u64, u64)| (run.0.max(1), run.1.min(known));
+                let runs = erased.payloads().iter().map(clipped).filter(|(first, last)| first <= last).collect();
+                let tombstone = Tombstone { reason: erased.reason.clone(), by: erased.by.clone(), at: *time };
+                self.payloads.push(Payloads { by: *seq, runs, tombstone });
+            }
+            Event::EpochOpened(epoch) => {
+                if let Some(again) = epoch.again.filter(|_| *seq > self.again.0) {
+                    self.again = (seq.saturating_add(again), epoch.size);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Which payloads must not be copied.
+    pub(super) fn left_out(&self) -> LeftOut {
+        let mut left_out = LeftOut::default();
+        for Payloads { runs, tombstone, .. } in &self.payloads {
+            left_out.add(runs.iter().flat_map(|(first, last)| *first..=*last), tombstone);
+        }
+        left_out
+    }
+
+    /// Whether a record accounts for a blob that is not there.
+    pub(super) fn excuses(&self, hash: &BlobHash) -> bool {
+        self.blobs.contains_key(hash) || self.lost.contains(hash)
+    }
+
+    /// The first payload behind `after` that is there and must not be, and the record that says so.
+    pub(super) fn unerased(&self, remains: &Remains, after: u64) -> Option<(u64, u64)> {
+        let first = |record: &Payloads| {
+            let live =
+                record.runs.iter().filter_map(|(first, last)| remains.first_live(*first.max(&(after + 1)), *last));
+            live.min().map(|seq| (seq, record.by))
+        };
+        self.payloads.iter().filter_map(first).min()
+    }
+
+    /// The blobs that are there and that nothing named since they were erased, each with the record that says so.
+    pub(super) fn unerased_blobs(
+        &self,
+        remains: &Remains,
+        mut is_there: impl FnMut(BlobHash) -> Result<bool, ReadError>,
+    ) -> Result<Vec<(BlobHash, u64)>, ReadError> {
+        let mut unerased = Vec::new();
+        for (hash, by) in self.blobs.iter().filter(|(hash, by)| !remains.names_behind(hash, **by)) {
+            if is_there(*hash)? {
+                unerased.push((*hash, *by));
+            }
+        }
+        Ok(unerased)
+    }
+}
+
+/// What is left of the events, as far as it matters here.
+#[derive(Default)]
+pub(super) struct Remains {
+    /// Runs of events without a payload, in order.
+    gone: Vec<(u64, u64)>,
+    /// Blobs that payloads name, and the last event that does.
+    named: BTreeMap<BlobHash, u64>,
+    /// The last event of an unknown kind, which may name anything.
+    unknown: u64,
+}
+
+impl Remains {
+    /// An event, in order, that was erased.
+    pub(super) fn erased(&mut self, seq: u64) {
+        match self.gone.last_mut() {
+            Some((_, last)) if *last + 1 == seq => *last = seq,
+            _ => self.gone.push((seq, seq)),
+        }
+    }
+
+    pub(super) fn names(&mut self, seq: u64, blobs: impl IntoIterator<Item = BlobHash>) {
+        self.named.extend(blobs.into_iter().map(|blob| (blob, seq)));
+    }
+
+    pub(super) fn unknown(&mut self, seq: u64) {
+        self.unknown = self.unknown.max(seq);
+    }
+
+    /// Takes in what is behind it.
+    pub(super) fn join(&mut self, other: Self) {
+        other.gone.into_iter().for_each(|(first, last)| match self.gone.last_mut() {
+            Some((_, end)) if *end + 1 == first => *end = last,
+            _ => self.gone.push((first, last)),
+        });
+        self.named.extend(other.named);
+        self.unknown = self.unknown.max(other.unknown);
+    }
+
+    /// What an event names.
+    pub(super) fn take(&mut self, mut recorded: Recorded) {
+        match &mut recorded.body {
+            Body::Known(event) => self.names(recorded.seq, event.blobs()),
+            Body::Unknown(_) => self.unknown(recorded.seq),
+            Body::Erased => self.erased(recorded.seq),
+        }
+    }
+
+    fn first_live(&self, first: u64, last: u64) -> Option<u64> {
+        let mut next = first;
+        let at = self.gone.partition_point(|(_, end)| *end < first);
+        for (begin, end) in &self.gone[at..] {
+            if *begin > next || next > last {
+                break;
+            }
+            next = end + 1;
+        }
+        (next <= last).then_some(next)
+    }
+
+    fn names_behind(&self, hash: &BlobHash, seq: u64) -> bool {
+        self.unknown > seq || self.named.get(hash).is_some_and(|last| *last > seq)
+    }
+}
+
+impl Reader {
+    /// What the log says was erased.
+    pub(super) fn erasures(&self) -> Result<Erasures, ReadError> {
+        let mut erasures = Erasures::default();
+        for recorded in self.stream("instance")? {
+            if let Some(event) = recorded.event().filter(|_| is_record(&recorded.kind)) {
+                erasures.take(&(recorded.seq, recorded.time.0, event.clone()));
+            }
+        }
+        Ok(erasures)
+    }
+
+    /// What must not be copied: the payloads that were erased, and blobs that were and are there all the same.
+    pub(super) fn left_out(&self) -> Result<LeftOut, ReadError> {
+        let erasures = self.erasures()?;
+        let mut left_out = erasures.left_out();
+        let none = Remains::default();
+        let there = erasures.unerased_blobs(&none, |hash| self.has_blob(hash))?;
+        if let Some(first) = there.iter().map(|(_, by)| *by).min() {
+            let mut remains = Remains::default();
+            self.each(first, |recorded| {
+                remains.take(recorded);
+                Ok::<bool, ReadError>(true)
+            })?;
+            let blobs = erasures.unerased_blobs(&remains, |hash| self.has_blob(hash))?;
+            left_out.blobs.extend(blobs.into_iter().map(|(hash, _)| hash));
+        }
+        Ok(left_out)
+    }
+}
+
+/// The records among events from `first` on.
+pub(super) fn records_in(first: u64, frames: &Frames) -> Vec<Record> {
+    let read = |(seq, bytes): (u64, &[u8])| {
+        let frame = Frame::parse(bytes).ok()?;
+        let header = frame.header().ok()?;
+        let event = Event::decode(header.4, header.5, frame.payload().filter(|_| is_record(header.4))?).ok()??;
+        Some((seq, header.1, event))
+    };
+    (first..).zip(frames.iter()).filter_map(read).collect()
+}
+
+/// The records in a stored segment, which says in clear whether it holds any.
+pub(super) fn records_of(value: &[u8]) -> Vec<Record> {
+    let Ok(segment) = Segment::parse(value) else { return Vec::new() };
+    if !segment.header.kinds.iter().any(|kind| is_record(kind)) {
+        return Vec::new();
+    }
+    segment.frames().map_or_else(|_| Vec::new(), |frames| records_in(segment.header.first, &frames))
+}
