@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use metnos_log::envelope::Body;
 use metnos_log::event::instance::Erased;
-use metnos_log::store::{BackupError, Erasure, ReadError, RewriteError, Rewritten, Tombstone};
+use metnos_log::store::{BackupError, Erasure, ReadError, RewriteError, Rewritten};
 use metnos_log::{BlobHash, Draft, Event, EventId, Recorded, TurnId};
 use serde_json::Value;
 
@@ -341,8 +341,7 @@ fn erasure(instance: &Instance, selector: &Selector, selected: &Selected, reason
         event: record.into(),
         blobs: Vec::new(),
     };
-    let tombstone = Tombstone { reason: reason.to_owned(), by, at: time.0 };
-    Erasure { seqs: selected.seqs.clone(), blobs: selected.blobs.clone(), tombstone, record }
+    Erasure { seqs: selected.seqs.clone(), blobs: selected.blobs.clone(), record }
 }
 
 /// First and last of each run of neighbours.

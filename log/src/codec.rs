@@ -108,6 +108,14 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// What stands in the payload's place; `None` while it is there.
+    pub fn tombstone(&self) -> Option<&'a [u8]> {
+        match self.content {
+            Content::Live { .. } => None,
+            Content::Erased { tombstone, .. } => Some(tombstone),
+        }
+    }
+
     /// The digest of the payload under its salt; the stored one once it is erased.
     pub fn payload_digest(&self) -> [u8; 32] {
         match self.content {

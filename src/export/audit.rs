@@ -214,7 +214,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use metnos_log::event::instance::Erased;
-    use metnos_log::store::{Erasure, Tombstone};
+    use metnos_log::store::Erasure;
     use metnos_log::{Draft, EventId, Micros, TurnId};
     use metnos_projections::machines::turn::command::Command;
     use metnos_projections::machines::turn::{Context, Turn, decide};
@@ -311,8 +311,7 @@ mod tests {
             event,
             blobs: Vec::new(),
         };
-        let tombstone = Tombstone { reason, by, at: 7 };
-        instance.log.erase(Erasure { seqs: turns, blobs: BTreeSet::new(), tombstone, record }).unwrap();
+        instance.log.erase(Erasure { seqs: turns, blobs: BTreeSet::new(), record }).unwrap();
         follower.follow(&instance.log, &kept).unwrap();
         write(&instance.log, &whole).unwrap();
         assert_eq!(tree(&kept), tree(&whole));

@@ -63,9 +63,8 @@ fn erasure() -> Erasure {
         reason: "asked for".to_owned(),
         by: "owner".to_owned(),
     };
-    let tombstone = Tombstone { reason: "asked for".to_owned(), by: "owner".to_owned(), at: 251 };
     let record = Draft { event: record.into(), ..draft(251, "instance") };
-    Erasure { seqs: BTreeSet::from([701]), blobs: BTreeSet::new(), tombstone, record }
+    Erasure { seqs: BTreeSet::from([701]), blobs: BTreeSet::new(), record }
 }
 
 #[test]

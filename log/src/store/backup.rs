@@ -289,8 +289,7 @@ impl Backup<'_> {
     }
 
     fn refuse(&self, first: u64, frames: &Frames) -> Result<(), BackupError> {
-        let is_there =
-            |(seq, frame): &(u64, &[u8])| self.gone.frame(*seq, frame).is_ok_and(|changed| changed.is_some());
+        let is_there = |(seq, frame): &(u64, &[u8])| self.gone.finds(*seq, frame);
         match (first..).zip(frames.iter()).find(is_there) {
             Some((seq, _)) => Err(BackupError::Unerased { what: format!("what event {seq} holds") }),
             None => Ok(()),

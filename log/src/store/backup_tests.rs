@@ -120,9 +120,8 @@ fn erased_text_leaves_a_backup_with_the_next_one() {
         reason: String::new(),
         by: "owner".to_owned(),
     };
-    let tombstone = Tombstone { reason: String::new(), by: "owner".to_owned(), at: 1 };
     let record = Draft { id: EventId([200; 16]), event: record.into(), ..draft(1, "instance") };
-    log.erase(Erasure { seqs: [100].into(), blobs: [].into(), tombstone, record }).unwrap();
+    log.erase(Erasure { seqs: [100].into(), blobs: [].into(), record }).unwrap();
     place.back_up(&log);
     place.restore("restored.redb").unwrap();
     let restored = open(&place.path("restored.redb")).unwrap();

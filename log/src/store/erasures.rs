@@ -6,12 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reader::{ReadError, Reader};
-use super::rewrite::{LeftOut, Tombstone};
+use super::rewrite::{self, LeftOut, Tombstone};
 use crate::codec::Frame;
 use crate::envelope::{Body, Recorded};
 use crate::event::Event;
 use crate::kept::BlobHash;
 use crate::segment::{Frames, Segment};
+
+/// A digest of a tombstone.
+type Mark = [u8; 16];
+
+fn mark(tombstone: &[u8]) -> Mark {
+    let hash = blake3::hash(tombstone);
+    std::array::from_fn(|index| hash.as_bytes()[index])
+}
 
 /// An event that says what was taken out, or that the log goes on from a copy.
 pub(super) type Record = (u64, i64, Event);
@@ -31,6 +39,19 @@ pub(super) struct Erasures {
     lost: BTreeSet<BlobHash>,
     /// Events that were appended again have numbers of another log, but for those that it has in common: up to where, and which.
     again: (u64, u64),
+    /// All such events, first and last.
+    regions: Vec<(u64, u64)>,
+}
+
+/// What a log holds that is not what its records say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contradiction {
+    /// The payload of an event is there.
+    Live { seq: u64, by: u64 },
+    /// It is gone, and no record says so.
+    Silent { seq: u64 },
+    /// It is gone, and what stands in its place is not what the record says.
+    Altered { seq: u64, by: u64 },
 }
 
 /// What one record says of payloads.
@@ -38,34 +59,37 @@ struct Payloads {
     by: u64,
     runs: Vec<(u64, u64)>,
     tombstone: Tombstone,
+    /// Whether it came while the events were being looked at: some of its own may have been seen before it.
+    is_late: bool,
 }
 
 impl Erasures {
-    /// Takes what a record says of blobs alone.
-    pub(super) fn take_blobs(&mut self, (seq, _, event): &Record) {
+    /// Takes the next record.
+    pub(super) fn take(&mut self, record: &Record) {
+        self.take_one(record, false);
+    }
+
+    /// Takes one that was appended after the events began to be looked at: it accounts for what is gone, and demands nothing.
+    pub(super) fn take_late(&mut self, record: &Record) {
+        self.take_one(record, true);
+    }
+
+    fn take_one(&mut self, (seq, time, event): &Record, is_late: bool) {
         match event {
             Event::Erased(erased) => {
                 self.blobs.extend(erased.blobs.iter().map(|blob| (*blob, *seq)));
-            }
-            Event::EpochOpened(epoch) => self.lost.extend(epoch.lost_blobs.iter().copied()),
-            _ => {}
-        }
-    }
-
-    /// Takes the next record.
-    pub(super) fn take(&mut self, record: &Record) {
-        self.take_blobs(record);
-        let (seq, time, event) = record;
-        match event {
-            Event::Erased(erased) => {
                 let (until, common) = self.again;
                 let known = if *seq <= until { common } else { seq - 1 };
                 let clipped = |run: &(u64, u64)| (run.0.max(1), run.1.min(known));
                 let runs = erased.payloads().iter().map(clipped).filter(|(first, last)| first <= last).collect();
                 let tombstone = Tombstone { reason: erased.reason.clone(), by: erased.by.clone(), at: *time };
-                self.payloads.push(Payloads { by: *seq, runs, tombstone });
+                self.payloads.push(Payloads { by: *seq, runs, tombstone, is_late });
             }
             Event::EpochOpened(epoch) => {
+                self.lost.extend(epoch.lost_blobs.iter().copied());
+                if epoch.again.is_some() {
+                    self.regions.push((seq + 1, seq.saturating_add(epoch.again.unwrap_or(0))));
+                }
                 if let Some(again) = epoch.again.filter(|_| *seq > self.again.0) {
                     self.again = (seq.saturating_add(again), epoch.size);
                 }
@@ -88,14 +112,43 @@ impl Erasures {
         self.blobs.contains_key(hash) || self.lost.contains(hash)
     }
 
-    /// The first payload behind `after` that is there and must not be, and the record that says so.
-    pub(super) fn unerased(&self, remains: &Remains, after: u64) -> Option<(u64, u64)> {
+    /// The first event that is not what the records say; of payloads that must not be there those behind `after`.
+    pub(super) fn contradicted_by(&self, remains: &Remains, after: u64) -> Option<Contradiction> {
+        let live = self.first_live(remains, after).map(|(seq, by)| Contradiction::Live { seq, by });
+        live.or_else(|| self.first_unsaid(remains))
+    }
+
+    /// What was erased once keeps the tombstone that it got.
+    fn first_unsaid(&self, remains: &Remains) -> Option<Contradiction> {
+        let mut said: BTreeMap<u64, usize> = BTreeMap::new();
+        for (index, Payloads { runs, .. }) in self.payloads.iter().enumerate() {
+            for seq in runs.iter().flat_map(|(first, last)| *first..=*last) {
+                said.entry(seq).or_insert(index);
+            }
+        }
+        let marks: Vec<Mark> = self.payloads.iter().map(|record| mark(&rewrite::stored(&record.tombstone))).collect();
+        // A salvage may have lost the record, and what it appended again is named by other numbers.
+        let salvaged = self.regions.iter().map(|(first, _)| first - 1).max().unwrap_or(0);
+        for (seq, found) in
+            remains.gone.iter().flat_map(|(first, last, found)| (*first..=*last).map(move |seq| (seq, found)))
+        {
+            match said.get(&seq) {
+                Some(index) if marks[*index] == *found => {}
+                Some(index) => return Some(Contradiction::Altered { seq, by: self.payloads[*index].by }),
+                None if seq < salvaged || self.regions.iter().any(|(first, last)| (*first..=*last).contains(&seq)) => {}
+                None => return Some(Contradiction::Silent { seq }),
+            }
+        }
+        None
+    }
+
+    fn first_live(&self, remains: &Remains, after: u64) -> Option<(u64, u64)> {
         let first = |record: &Payloads| {
             let live =
                 record.runs.iter().filter_map(|(first, last)| remains.first_live(*first.max(&(after + 1)), *last));
             live.min().map(|seq| (seq, record.by))
         };
-        self.payloads.iter().filter_map(first).min()
+        self.payloads.iter().filter(|record| !record.is_late).filter_map(first).min()
     }
 
     /// The blobs that are there and that nothing named since they were erased, each with the record that says so.
@@ -117,8 +170,8 @@ impl Erasures {
 /// What is left of the events, as far as it matters here.
 #[derive(Default)]
 pub(super) struct Remains {
-    /// Runs of events without a payload, in order.
-    gone: Vec<(u64, u64)>,
+    /// Runs of events without a payload, in order, and what stands in its place.
+    gone: Vec<(u64, u64, Mark)>,
     /// Blobs that payloads name, and the last event that does.
     named: BTreeMap<BlobHash, u64>,
     /// The last event of an unknown kind, which may name anything.
@@ -126,11 +179,15 @@ pub(super) struct Remains {
 }
 
 impl Remains {
-    /// An event, in order, that was erased.
-    pub(super) fn erased(&mut self, seq: u64) {
+    /// An event, in order, that was erased, with its tombstone.
+    pub(super) fn erased(&mut self, seq: u64, tombstone: &[u8]) {
+        self.push((seq, seq, mark(tombstone)));
+    }
+
+    fn push(&mut self, run: (u64, u64, Mark)) {
         match self.gone.last_mut() {
-            Some((_, last)) if *last + 1 == seq => *last = seq,
-            _ => self.gone.push((seq, seq)),
+            Some((_, last, mark)) if (*last + 1, *mark) == (run.0, run.2) => *last = run.1,
+            _ => self.gone.push(run),
         }
     }
 
@@ -144,10 +201,7 @@ impl Remains {
 
     /// Takes in what is behind it.
     pub(super) fn join(&mut self, other: Self) {
-        other.gone.into_iter().for_each(|(first, last)| match self.gone.last_mut() {
-            Some((_, end)) if *end + 1 == first => *end = last,
-            _ => self.gone.push((first, last)),
-        });
+        other.gone.into_iter().for_each(|run| self.push(run));
         self.named.extend(other.named);
         self.unknown = self.unknown.max(other.unknown);
     }
@@ -157,14 +211,15 @@ impl Remains {
         match &mut recorded.body {
             Body::Known(event) => self.names(recorded.seq, event.blobs()),
             Body::Unknown(_) => self.unknown(recorded.seq),
-            Body::Erased => self.erased(recorded.seq),
+            // What names nothing any more.
+            Body::Erased => {}
         }
     }
 
     fn first_live(&self, first: u64, last: u64) -> Option<u64> {
         let mut next = first;
-        let at = self.gone.partition_point(|(_, end)| *end < first);
-        for (begin, end) in &self.gone[at..] {
+        let at = self.gone.partition_point(|(_, end, _)| *end < first);
+        for (begin, end, _) in &self.gone[at..] {
             if *begin > next || next > last {
                 break;
             }

@@ -43,9 +43,8 @@ fn record(number: u8, selector: &str, seqs: &[u64], blobs: &[BlobHash]) -> Draft
 }
 
 fn erasure(number: u8, seqs: &[u64], blobs: &[BlobHash]) -> Erasure {
-    let tombstone = Tombstone { reason: "asked for".to_owned(), by: "owner".to_owned(), at: 7 };
     let record = record(number, "event", seqs, blobs);
-    Erasure { seqs: seqs.iter().copied().collect(), blobs: blobs.iter().copied().collect(), tombstone, record }
+    Erasure { seqs: seqs.iter().copied().collect(), blobs: blobs.iter().copied().collect(), record }
 }
 
 /// A log with archived, sealed and other events, whose last one names a blob.

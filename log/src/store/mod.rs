@@ -64,7 +64,7 @@ pub use open::{LogKeys, OpenError};
 pub use raw::{Raw, Stored, StoredBody};
 pub use reader::{ReadError, Reader};
 pub use restore::restore;
-pub use rewrite::{Erasure, RewriteError, Rewritten, Tombstone};
+pub use rewrite::{Erasure, RewriteError, Rewritten};
 pub use salvage::{By, SalvageError, Salvaged, salvage};
 pub use tables::FORMAT;
 pub use verify::{Damage, Verified};
@@ -223,8 +223,10 @@ impl Log {
     /// The same without the payloads and blobs that are named, and with the event that says so. Once this returns they are
     /// in no byte of the log's file, and the chain is what it was.
     pub fn erase(&self, erasure: Erasure) -> Result<Rewritten, RewriteError> {
-        let left_out = rewrite::LeftOut::of(&erasure);
-        self.rewrite(left_out, self.prepared(vec![erasure.record]))
+        let Erasure { seqs, blobs, record } = erasure;
+        let record = self.prepared(vec![record]);
+        let left_out = rewrite::LeftOut::of((seqs, blobs), &record[0])?;
+        self.rewrite(left_out, record)
     }
 
     /// Takes blobs out and appends the event that says so, in one commit. The events that name them stay. Their bytes may stay

@@ -69,7 +69,7 @@ fn assemble(
     assembly.expect(checkpoint.clone());
     let of = summary.events;
     let sealed = folder.join(SEALED);
-    let left_out = erased(folder)?;
+    let left_out = erased(folder, of)?;
     let without = |first: u64, value: Vec<u8>| -> Result<Vec<u8>, BackupError> {
         let changed = left_out.segment(first, &value).map_err(|error| damaged(&error.to_string()))?;
         Ok(changed.map_or(value, |(changed, _)| changed))
@@ -107,15 +107,16 @@ fn assemble(
 }
 
 /// What the backup itself says was erased: should it be there all the same, it is not brought back.
-fn erased(folder: &Path) -> Result<LeftOut, BackupError> {
+fn erased(folder: &Path, of: u64) -> Result<LeftOut, BackupError> {
     let mut erasures = Erasures::default();
     for name in [SEALED, TAIL] {
         let path = folder.join(name);
         let Some(mut file) = segments_file::open(&path).map_err(refused(&path))? else { continue };
         for place in segments_file::places(&mut file).map_err(refused(&path))? {
             let value = segments_file::value(&mut file, &place).map_err(refused(&path))?;
-            for record in records_of(&value) {
-                erasures.take(&record);
+            // What a later backup began says nothing of this one.
+            for record in records_of(&value).iter().filter(|(seq, ..)| *seq <= of) {
+                erasures.take(record);
             }
         }
     }

@@ -14,22 +14,24 @@ use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTran
 use serde::Serialize;
 
 use super::archives::ArchiveFault;
+use super::prepare::Prepared;
 use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, META, SEGMENTS, STREAMS, TAIL};
 use super::verify::Damage;
 use crate::codec::{self, Frame, FrameError};
 use crate::envelope::Draft;
+use crate::event::Event;
 use crate::kept::BlobHash;
 use crate::segment::{self, Segment, SegmentError};
 
 /// What stays in the place of a payload. Lies outside of the leaf, so it says nothing that must be proved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Tombstone {
+pub(super) struct Tombstone {
     /// Why it is gone.
-    pub reason: String,
+    pub(super) reason: String,
     /// Who asked for it.
-    pub by: String,
+    pub(super) by: String,
     /// When, in µs since 1970.
-    pub at: i64,
+    pub(super) at: i64,
 }
 
 /// What is to be left out of the log.
@@ -39,9 +41,8 @@ pub struct Erasure {
     pub seqs: BTreeSet<u64>,
     /// The blobs that go with them.
     pub blobs: BTreeSet<BlobHash>,
-    /// What stays in their places.
-    pub tombstone: Tombstone,
-    /// The event that says so; it is appended in the same step.
+    /// The event that says so, an `erased`; it is appended in the same step, and what stays in the places of payloads is taken
+    /// from it.
     pub record: Draft,
 }
 
@@ -120,6 +121,11 @@ impl<E: Into<redb::Error>> From<E> for RewriteError {
     }
 }
 
+/// The bytes of a tombstone.
+pub(super) fn stored(tombstone: &Tombstone) -> Vec<u8> {
+    rmp_serde::to_vec_named(tombstone).expect("a plain struct with text keys")
+}
+
 /// Where the copy grows. A command that broke off leaves it there; the next one that opens the log takes it away.
 pub(super) fn fresh(path: &Path) -> PathBuf {
     path.with_extension("redb.new")
@@ -135,15 +141,24 @@ pub(super) struct LeftOut {
 }
 
 impl LeftOut {
-    pub(super) fn of(erasure: &Erasure) -> Self {
-        let mut left_out = Self { blobs: erasure.blobs.clone(), ..Self::default() };
-        left_out.add(erasure.seqs.iter().copied(), &erasure.tombstone);
-        left_out
+    /// What an erasure comes to, by its record as it will be stored: without secrets, like all that is.
+    pub(super) fn of(
+        (seqs, blobs): (BTreeSet<u64>, BTreeSet<BlobHash>),
+        record: &Prepared,
+    ) -> Result<Self, RewriteError> {
+        let header = record.header(0);
+        let Ok(Some(Event::Erased(erased))) = Event::decode(header.4, header.5, &record.payload) else {
+            return Err(RewriteError::Refused("its event does not say what is erased".to_owned()));
+        };
+        let tombstone = Tombstone { reason: erased.reason, by: erased.by, at: header.1 };
+        let mut left_out = Self { blobs, ..Self::default() };
+        left_out.add(seqs, &tombstone);
+        Ok(left_out)
     }
 
     /// Leaves out payloads as well; one that is left out already keeps the tombstone that it has.
     pub(super) fn add(&mut self, seqs: impl IntoIterator<Item = u64>, tombstone: &Tombstone) {
-        self.tombstones.push(rmp_serde::to_vec_named(tombstone).expect("a plain struct with text keys"));
+        self.tombstones.push(stored(tombstone));
         for seq in seqs {
             self.seqs.entry(seq).or_insert(self.tombstones.len() - 1);
         }
@@ -164,11 +179,18 @@ impl LeftOut {
         first <= last && self.seqs.range(first..=last).next().is_some()
     }
 
-    /// The frame as it is to be stored; `None` where it stays as it is.
-    pub(super) fn frame(&self, seq: u64, bytes: &[u8]) -> Result<Option<Vec<u8>>, RewriteError> {
+    /// Whether a payload is there that is to be left out.
+    pub(super) fn finds(&self, seq: u64, bytes: &[u8]) -> bool {
+        self.seqs.contains_key(&seq) && Frame::parse(bytes).is_ok_and(|frame| frame.payload().is_some())
+    }
+
+    /// The frame as it is to be stored, and how many payloads it lost; `None` where it stays as it is.
+    fn frame(&self, seq: u64, bytes: &[u8]) -> Result<Option<(Vec<u8>, u64)>, RewriteError> {
         let Some(tombstone) = self.seqs.get(&seq) else { return Ok(None) };
         let frame = Frame::parse(bytes).map_err(|source| RewriteError::Event { seq, source })?;
-        Ok(frame.payload().map(|_| codec::erased(&frame, &self.tombstones[*tombstone])))
+        let tombstone = &self.tombstones[*tombstone];
+        let is_as_it_should = frame.tombstone() == Some(tombstone.as_slice());
+        Ok((!is_as_it_should).then(|| (codec::erased(&frame, tombstone), u64::from(frame.payload().is_some()))))
     }
 
     /// The segment as it is to be stored, and how many payloads it lost; `None` where it stays as it is.
@@ -180,13 +202,15 @@ impl LeftOut {
         }
         let frames = segment.frames().map_err(damaged)?;
         let mut left = Vec::with_capacity(frames.len());
-        let mut payloads = 0;
+        let (mut payloads, mut is_changed) = (0, false);
         for (seq, bytes) in (segment.header.first..).zip(frames.iter()) {
             let erased = self.frame(seq, bytes)?;
-            payloads += u64::from(erased.is_some());
-            left.push(erased.unwrap_or_else(|| bytes.to_vec()));
+            is_changed |= erased.is_some();
+            let (kept, gone) = erased.unwrap_or_else(|| (bytes.to_vec(), 0));
+            payloads += gone;
+            left.push(kept);
         }
-        if payloads == 0 {
+        if !is_changed {
             return Ok(None);
         }
         let (packed, unpacked) = segment::pack(left.iter().map(Vec::as_slice));
@@ -236,8 +260,8 @@ fn copy_events(
     for row in tail.iter()? {
         let (seq, frame) = row?;
         let changed = left_out.frame(seq.value(), frame.value())?;
-        rewritten.payloads += u64::from(changed.is_some());
-        copied.insert(seq.value(), changed.as_deref().unwrap_or(frame.value()))?;
+        rewritten.payloads += changed.as_ref().map_or(0, |(_, gone)| *gone);
+        copied.insert(seq.value(), changed.as_ref().map_or(frame.value(), |(changed, _)| changed.as_slice()))?;
     }
     Ok(())
 }

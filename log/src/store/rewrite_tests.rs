@@ -49,8 +49,7 @@ fn erasure(seqs: impl IntoIterator<Item = u64>, blobs: impl IntoIterator<Item = 
         reason: "asked for".to_owned(),
         by: "owner".to_owned(),
     };
-    let tombstone = Tombstone { reason: "asked for".to_owned(), by: "owner".to_owned(), at: 7 };
-    Erasure { seqs, blobs, tombstone, record: Draft { event: record.into(), ..draft(251, "instance") } }
+    Erasure { seqs, blobs, record: Draft { event: record.into(), ..draft(251, "instance") } }
 }
 
 #[test]
@@ -113,6 +112,9 @@ fn a_blob_that_is_gone_and_that_no_erasure_names_is_damage() {
     let name = log.keyed_blob_hash(text.as_bytes());
     let wrong = Draft { event: CredentialRemoved { name: "x".to_owned() }.into(), ..draft(9, "instance") };
     let refused = log.erase(Erasure { record: wrong, ..erasure([], [name]) }).unwrap_err();
+    assert!(matches!(refused, RewriteError::Refused(_)), "{refused}");
+    let silent = erasure([], []).record;
+    let refused = log.erase(Erasure { record: silent, ..erasure([], [name]) }).unwrap_err();
     assert!(matches!(refused, RewriteError::Damaged(_)), "{refused}");
     assert_eq!(log.head().size, 1, "nothing was put in place");
     assert_eq!(log.reader().verify(|_, _| {}).unwrap().blobs, 1);

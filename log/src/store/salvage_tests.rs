@@ -157,9 +157,8 @@ fn what_was_erased_stays_erased_whatever_copies_are_left() {
         reason: "asked for".to_owned(),
         by: "owner".to_owned(),
     };
-    let tombstone = Tombstone { reason: "asked for".to_owned(), by: "owner".to_owned(), at: 251 };
     let record = Draft { event: record.into(), ..draft(251, "instance") };
-    let erasure = Erasure { seqs: seqs.into(), blobs: BTreeSet::new(), tombstone, record };
+    let erasure = Erasure { seqs: seqs.into(), blobs: BTreeSet::new(), record };
     log.erase(erasure).unwrap();
     drop(log);
     let mut bytes = std::fs::read(&path).unwrap();

@@ -20,6 +20,29 @@ const AIM: usize = 95;
 /// it.
 const SEGMENTS_MAX: usize = 32;
 
+#[cfg(test)]
+thread_local! {
+    static SMALLER: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
+}
+
+/// Logs that are opened by this cut segments of about so many bytes: small enough that a test looks at every bit.
+#[cfg(test)]
+pub(super) fn in_small_segments<T>(bytes: usize, open: impl FnOnce() -> T) -> T {
+    SMALLER.set(Some(bytes));
+    let opened = open();
+    SMALLER.set(None);
+    opened
+}
+
+/// How long the segments may be of a log that is opened here.
+pub(super) fn classes() -> [usize; 3] {
+    #[cfg(test)]
+    if let Some(smaller) = SMALLER.get() {
+        return [smaller; 3];
+    }
+    CLASSES
+}
+
 /// Events in rows of the tail, and those of this transaction, which have none.
 pub(super) struct Unsealed<'b> {
     pub(super) transaction: &'b WriteTransaction,
@@ -81,9 +104,10 @@ impl Unsealed<'_> {
 
     /// Takes out of the tail what is due.
     fn planned(&self, known: &mut Tail) -> Result<Vec<Planned>, redb::Error> {
-        let least = CLASSES[CLASSES.len() - 1];
+        let all = known.classes();
+        let least = all[all.len() - 1];
         let brings_a_segment = known.shrunk(self.fresh.bytes()) >= least as u64;
-        let classes = if brings_a_segment { &CLASSES[..] } else { &CLASSES[..1] };
+        let classes = if brings_a_segment { &all[..] } else { &all[..1] };
         let mut planned = Vec::new();
         while let Some(class) = classes.iter().copied().find(|class| known.packed() >= *class as u64)
             && planned.len() < SEGMENTS_MAX

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 
+use super::seal;
 use super::tables::{BY_ID, BY_STREAM, SEGMENTS, STREAMS, TAIL};
 use crate::chain::{self, Chain};
 use crate::codec::Frame;
@@ -52,6 +53,8 @@ pub(super) struct Tail {
     streams: HashMap<String, Place>,
     /// The greatest id in the log: ids mostly rise, and what is above it need not be looked up.
     newest: Option<[u8; 16]>,
+    /// How long the value of a segment may be, longest first.
+    classes: [usize; 3],
     /// What frames shrank to the last time, in thousandths.
     shrinks_to: u64,
     /// Whether the stored rows are those that were chained. Others are never sealed.
@@ -102,6 +105,7 @@ impl Tail {
             kinds: Vec::new(),
             streams: HashMap::new(),
             newest,
+            classes: seal::classes(),
             shrinks_to: SHRINKS_TO,
             is_sound,
         };
@@ -130,6 +134,11 @@ impl Tail {
         }
         tail.is_sound &= reached == chain.head;
         Ok(tail)
+    }
+
+    /// How long the value of a segment may be, longest first.
+    pub(super) fn classes(&self) -> [usize; 3] {
+        self.classes
     }
 
     /// The last sealed event.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use redb::{ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use super::archives::{self, Span};
-use super::erasures::{Erasures, Record, Remains, is_record};
+use super::erasures::{Contradiction, Erasures, Record, Remains, is_record};
 use super::guard::guarded;
 use super::index::Indexes;
 use super::noted::Tally;
@@ -453,7 +453,7 @@ impl Reader {
         // What was appended since this began may account for it.
         self.each(total + 1, |recorded| {
             if let Some(event) = recorded.event().filter(|_| is_record(&recorded.kind)) {
-                erasures.take_blobs(&(recorded.seq, recorded.time.0, event.clone()));
+                erasures.take_late(&(recorded.seq, recorded.time.0, event.clone()));
             }
             remains.take(recorded);
             Ok::<bool, ReadError>(true)
@@ -471,9 +471,20 @@ impl Reader {
         if let Some((seq, hash)) = missing.iter().find(|(_, hash)| !erasures.excuses(hash)) {
             return Ok(Some(Damage::Blob { hash: *hash, what: format!("it is missing, and event {seq} names it") }));
         }
-        if let Some((seq, by)) = erasures.unerased(remains, after) {
-            let table = self.run(seq)?.map(Run::unpack).transpose()?.map_or("tail", |run| run.table());
-            return Ok(Some(Damage::Unerased { seq, table, by }));
+        if let Some(contradiction) = erasures.contradicted_by(remains, after) {
+            let table = |seq| {
+                Ok::<_, ReadError>(self.run(seq)?.map(Run::unpack).transpose()?.map_or("tail", |run| run.table()))
+            };
+            let event = |seq, what: String| Ok(Some(Damage::Event { seq, table: table(seq)?, what }));
+            return match contradiction {
+                Contradiction::Live { seq, by } => Ok(Some(Damage::Unerased { seq, table: table(seq)?, by })),
+                Contradiction::Silent { seq } => {
+                    event(seq, "what it held is gone, and no event says that it was erased".to_owned())
+                }
+                Contradiction::Altered { seq, by } => {
+                    event(seq, format!("what stands in the place of what was erased is not what event {by} says"))
+                }
+            };
         }
         let blobs = erasures.unerased_blobs(remains, |hash| self.has_blob(hash))?;
         Ok(blobs.first().map(|(hash, by)| Damage::UnerasedBlob { hash: *hash, by: *by }))
@@ -544,7 +555,7 @@ fn check_events(
             match frame.payload() {
                 None => {
                     checked.erased += 1;
-                    checked.remains.erased(seq);
+                    checked.remains.erased(seq, frame.tombstone().unwrap_or_default());
                 }
                 Some(payload) => match Event::decode(header.4, header.5, payload)? {
                     None => {

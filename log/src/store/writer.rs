@@ -220,7 +220,7 @@ impl Writer {
 
     fn rewritten(
         &mut self,
-        mut left_out: rewrite::LeftOut,
+        left_out: rewrite::LeftOut,
         record: Vec<Prepared>,
         reader: &Reader,
     ) -> Result<Rewritten, RewriteError> {
@@ -228,9 +228,9 @@ impl Writer {
             return Err(RewriteError::NoFile);
         }
         // What was erased before and came back goes again.
-        let earlier = reader.left_out().map_err(|error| RewriteError::Refused(error.to_string()))?;
-        left_out.join(earlier);
-        let left_out = &left_out;
+        let mut earlier = reader.left_out().map_err(|error| RewriteError::Refused(error.to_string()))?;
+        earlier.join(left_out);
+        let left_out = &earlier;
         archive::refuse_missing(&self.handle.now(), &self.archives, left_out)?;
         archive::clear(reader, &self.archives).map_err(|error| RewriteError::Refused(error.to_string()))?;
         let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());

@@ -12,7 +12,7 @@ use metnos::engine::{Request, opened};
 use metnos::export::audit_lines::{Format, export};
 use metnos::instance::{Instance, random};
 use metnos_log::event::instance::Erased;
-use metnos_log::store::{Erasure, ReadError, Tombstone};
+use metnos_log::store::{Erasure, ReadError};
 use metnos_log::{Draft, EventId, Micros, TurnId};
 use metnos_projections::machines::turn::{Command as Step, Context, Turn, decide};
 use metnos_projections::views::audit::selection::Selection;
@@ -40,8 +40,7 @@ fn erase(instance: &Instance, seq: u64) {
     let event = Erased { selector, of, seqs: vec![(seq, seq)], blobs, reason: reason.clone(), by: by.clone() }.into();
     let (id, time, stream) = (EventId(random()), Micros(7), "instance".to_owned());
     let record = Draft { id, time, stream, actor: by.clone(), turn: None, cause: None, event, blobs: Vec::new() };
-    let tombstone = Tombstone { reason, by, at: 7 };
-    instance.log.erase(Erasure { seqs: [seq].into(), blobs: BTreeSet::new(), tombstone, record }).unwrap();
+    instance.log.erase(Erasure { seqs: [seq].into(), blobs: BTreeSet::new(), record }).unwrap();
 }
 
 /// A home with a few turns; the folder goes with it.

@@ -38,7 +38,7 @@ struct Mode {
 /// Every way to commit that the log uses.
 const MODES: [Mode; 1] = [Mode { name: "immediate, one phase", start }];
 
-fn keys() -> LogKeys {
+pub(super) fn keys() -> LogKeys {
     LogKeys {
         blob_key: [3; 32],
         redactor: Redactor::new([2; 32], Vec::new()),
@@ -49,8 +49,12 @@ fn keys() -> LogKeys {
 
 /// Starts a log on a disk, as [`Log::open`] does on a file.
 pub(in crate::store) fn start(disk: &Arc<Disk>) -> Result<Log, String> {
+    start_at(disk, Path::new("in memory"))
+}
+
+/// The same with a place beside which archive files are looked for.
+pub(super) fn start_at(disk: &Arc<Disk>, path: &Path) -> Result<Log, String> {
     let keys = keys();
-    let path = Path::new("in memory");
     let database = || {
         let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(Handle(Arc::clone(disk)));
         database.map_err(|error| refused(path, error))

@@ -1,152 +1,135 @@
-//! Every bit of every row of a small log, flipped one at a time; rows taken away and rows put in: verification reports each.
+//! Every bit of every row of two small logs and of an archive file, flipped one at a time; rows taken away, put in and
+//! exchanged; the archive file cut at every length: opening or verifying the log reports each.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use redb::Database;
-use serde_json::json;
+use redb::{Database, Durability};
+use tempfile::TempDir;
 
-use super::chance::Chance;
-use super::disk::Disk;
+use super::cuts::keys;
 use super::rows::{Row, Rows, tables};
-use super::start;
-use crate::envelope::Draft;
-use crate::event::executor::{Artefact, ExecutorInstalled};
-use crate::event::instance::{CredentialRemoved, InstanceCreated};
-use crate::event::turn::TurnClosed;
-use crate::id::{EventId, Micros, TurnId};
-use crate::kept::{INLINE_BYTES_MAX, Kept};
-use crate::store::{Append, Expect, Log, open, plain_blob_hash};
+use super::sealed::{Image, open_beside, sealed, signed};
+use crate::chain::Chain;
+use crate::note::Checkpoint;
+use crate::store::{Log, open};
 
-/// More than a segment's header has.
-const HEADER_BYTES: usize = 256;
-/// Bits of each row, and rows of each table, that are flipped in a log that is not small.
-const SAMPLED: usize = 24;
-const ROWS_SAMPLED: usize = 6;
-
-/// A log with events of several kinds, a stream of several, and a blob of each naming.
-pub(super) fn small(disk: &Arc<Disk>) -> Log {
-    let log = start(disk).unwrap();
-    let event = |number: u8, stream: &str, event: crate::Event| Draft {
-        id: EventId([number; 16]),
-        time: Micros(1_700_000_000_000_000 + i64::from(number)),
-        stream: stream.to_owned(),
-        actor: "owner".to_owned(),
-        turn: (number > 3).then_some(TurnId([9; 16])),
-        cause: (number == 5).then_some(EventId([4; 16])),
-        event,
-        blobs: Vec::new(),
-    };
-    let created =
-        InstanceCreated { log_id: log.id().to_owned(), version: "0.1.0".to_owned(), public_key: "ab".repeat(32) };
-    let removed = |name: &str| CredentialRemoved { name: name.to_owned() }.into();
-    let closed = TurnClosed {
-        final_kind: "answer".to_owned(),
-        class: None,
-        message: Kept::text("a long line\n".repeat(INLINE_BYTES_MAX / 10)),
-        counts: [("calls".to_owned(), 2)].into(),
-    };
-    let image = b"what a file held before".to_vec();
-    let artefact = Artefact { file: "main.py".to_owned(), blob: plain_blob_hash(&image), bytes: image.len() as u64 };
-    let installed = ExecutorInstalled {
-        name: "x".to_owned(),
-        version: "1.0.0".to_owned(),
-        artefacts: vec![artefact],
-        manifest: json!({}).into(),
-        schema: json!({}).into(),
-    };
-    let appends = [
-        vec![event(1, "instance", created.into())],
-        vec![event(2, "instance", removed("weather")), event(3, "instance", removed("mail"))],
-        vec![Draft { blobs: vec![(plain_blob_hash(&image), image)], ..event(4, "executor/x", installed.into()) }],
-        vec![event(6, "turn/x", removed("door"))],
-        vec![event(5, "turn/x", closed.into())],
-    ];
-    for events in appends {
-        log.append(Append { events, expect: Expect::Any }).unwrap();
-    }
-    log
-}
-
-/// The same with a signed checkpoint behind it.
-fn signed(disk: &Arc<Disk>) -> Log {
-    let log = small(disk);
-    log.checkpoint().unwrap();
-    log
-}
-
-/// One with a sealed segment, and checkpoints after it.
-fn sealed(disk: &Arc<Disk>) -> Log {
-    let log = small(disk);
-    let mut chance = Chance::of(1);
-    let mut number = 100_u64;
-    while log.reader().verify(|_, _| {}).unwrap().segments == 0 {
-        let drafts = (0..100).map(|_| {
-            number += 1;
-            let mut random = [0; 10];
-            random[2..].copy_from_slice(&number.to_be_bytes());
-            let id = EventId::new(Micros(1_700_000_000_000_000), random);
-            let event = CredentialRemoved { name: chance.text(900) }.into();
-            let (stream, actor) = (format!("turn/{}", number / 9), "owner".to_owned());
-            Draft { id, time: Micros(1), stream, actor, turn: None, cause: None, event, blobs: Vec::new() }
-        });
-        log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
-    }
-    log.checkpoint().unwrap();
-    log
+/// A change of the rows of one table.
+#[derive(Default)]
+struct Change {
+    table: usize,
+    gone: Vec<Vec<u8>>,
+    put: Vec<Row>,
 }
 
 /// A log whose rows are changed behind its back.
 struct Altered {
     log: Log,
+    folder: TempDir,
     tables: Vec<Box<dyn Rows>>,
     rows: Vec<Vec<Row>>,
-    tried: usize,
-    missed: Vec<String>,
 }
 
 impl Altered {
-    fn new(made: fn(&Arc<Disk>) -> Log) -> Self {
-        let log = made(&Arc::new(Disk::default()));
-        assert!(reported(&log).is_none(), "{:?}", reported(&log));
+    fn of(image: &Image) -> Self {
+        let folder = image.laid_out();
+        let log = open_beside(&folder, image.closed.clone()).unwrap();
+        assert_eq!(reported(&log), None);
         let tables = tables(&log.database());
         let rows = tables.iter().map(|table| table.all(&log.database())).collect();
-        Self { log, tables, rows, tried: 0, missed: Vec::new() }
+        Self { log, folder, tables, rows }
     }
 
-    /// Takes rows of a table away, puts others in, looks, and puts all back.
-    fn alter(&mut self, table: usize, gone: Option<&[u8]>, put: Option<&Row>, what: impl Fn() -> String) {
-        let rows = &self.tables[table];
-        if put.is_some_and(|(key, _)| !rows.can_be_key(key)) {
-            return;
-        }
-        change(&self.log.database(), |transaction| {
-            gone.inspect(|key| rows.remove(transaction, key));
-            put.inspect(|row| rows.put(transaction, row));
+    /// Makes the change, looks, and takes it back.
+    fn is_reported(&self, change: &Change) -> bool {
+        let rows = &self.tables[change.table];
+        write(&self.log.database(), |transaction| {
+            change.gone.iter().for_each(|key| rows.remove(transaction, key));
+            change.put.iter().for_each(|row| rows.put(transaction, row));
         });
-        self.tried += 1;
-        if reported(&self.log).is_none() {
-            self.missed.push(format!("{}: {}", rows.name(), what()));
-        }
-        change(&self.log.database(), |transaction| {
-            put.inspect(|(key, _)| rows.remove(transaction, key));
-            let there = |key: &[u8]| self.rows[table].iter().find(|(own, _)| own == key);
-            put.and_then(|(key, _)| there(key)).inspect(|row| rows.put(transaction, row));
-            gone.and_then(there).inspect(|row| rows.put(transaction, row));
+        let reported = reported(&self.log).is_some();
+        write(&self.log.database(), |transaction| {
+            change.put.iter().for_each(|(key, _)| rows.remove(transaction, key));
+            let touched: BTreeSet<&Vec<u8>> = change.gone.iter().chain(change.put.iter().map(|(key, _)| key)).collect();
+            let own = self.rows[change.table].iter().filter(|(key, _)| touched.contains(key));
+            own.for_each(|row| rows.put(transaction, row));
         });
+        reported
     }
 
-    #[track_caller]
-    fn ends(self) {
+    fn is_as_it_was(&self) -> bool {
         let still: Vec<Vec<Row>> = self.tables.iter().map(|table| table.all(&self.log.database())).collect();
-        assert!(still == self.rows && reported(&self.log).is_none(), "the rows were not put back");
-        let missed = self.missed.join("\n");
-        assert!(self.missed.is_empty(), "{} of {} were not reported:\n{missed}", self.missed.len(), self.tried);
-        eprintln!("{} changed rows, each reported", self.tried);
+        still == self.rows && reported(&self.log).is_none()
+    }
+
+    fn table(&self, name: &str) -> (usize, &[Row]) {
+        let table = self.tables.iter().position(|table| table.name() == name).unwrap();
+        (table, &self.rows[table])
+    }
+
+    /// Every bit of every value and of every key.
+    fn flips(&self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for (table, rows) in self.rows.iter().enumerate() {
+            for (key, value) in rows {
+                let put = |value| vec![(key.clone(), value)];
+                changes.extend(flipped(value).map(|value| Change { table, put: put(value), ..Change::default() }));
+                for other in flipped(key).filter(|other| self.tables[table].can_be_key(other)) {
+                    let put = vec![(other, value.clone())];
+                    changes.push(Change { table, gone: vec![key.clone()], put });
+                }
+            }
+        }
+        changes
+    }
+
+    /// Rows that are gone, that are there twice, and two that have taken each other's place.
+    fn exchanges(&self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for (table, rows) in self.rows.iter().enumerate() {
+            let is_there = |key: &Vec<u8>| rows.iter().any(|(own, _)| own == key);
+            for (key, value) in rows {
+                changes.push(Change { table, gone: vec![key.clone()], ..Change::default() });
+                let others = flipped(key).filter(|other| self.tables[table].can_be_key(other) && !is_there(other));
+                let put = |other| vec![(other, value.clone())];
+                changes.extend(others.map(|other| Change { table, put: put(other), ..Change::default() }));
+            }
+            for pair in rows.windows(2).filter(|pair| pair[0].1 != pair[1].1) {
+                let put = vec![(pair[0].0.clone(), pair[1].1.clone()), (pair[1].0.clone(), pair[0].1.clone())];
+                changes.push(Change { table, put, ..Change::default() });
+            }
+        }
+        changes.extend(self.true_notes());
+        changes
+    }
+
+    /// Checkpoints that are true and signed, and that were never written: put in, and in another's place.
+    fn true_notes(&self) -> Vec<Change> {
+        let (table, rows) = self.table("checkpoints");
+        let (mut chain, mut changes) = (Chain::default(), Vec::new());
+        let leaves = self.log.reader().each_leaf(1, self.log.head().size, |size, leaf| {
+            chain.push(leaf);
+            let (log_id, root, head) = (self.log.id().to_owned(), chain.range.root(), chain.head);
+            let note = Checkpoint { log_id, size, root, head }.signed(&keys().signing).into_bytes();
+            let row = (size.to_le_bytes().to_vec(), note);
+            if rows.iter().all(|(key, _)| *key != row.0) {
+                let gone = rows.iter().map(|(key, _)| vec![key.clone()]).chain([Vec::new()]);
+                changes.extend(gone.map(|gone| Change { table, gone, put: vec![row.clone()] }));
+            }
+            Ok::<(), crate::store::ReadError>(())
+        });
+        leaves.unwrap();
+        assert!(!changes.is_empty());
+        changes
     }
 }
 
-fn change(database: &Database, change: impl FnOnce(&redb::WriteTransaction)) {
-    let transaction = database.begin_write().unwrap();
+fn write(database: &Database, change: impl FnOnce(&redb::WriteTransaction)) {
+    let mut transaction = database.begin_write().unwrap();
+    // Readers see it, and nothing else is asked of it.
+    transaction.set_durability(Durability::None).unwrap();
     change(&transaction);
     transaction.commit().unwrap();
 }
@@ -160,81 +143,101 @@ fn reported(log: &Log) -> Option<String> {
 }
 
 /// The same bytes with one bit the other way round, for each bit.
-fn flips(bytes: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
+fn flipped(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     (0..bytes.len() * 8).map(|bit| {
         let mut flipped = bytes.to_vec();
         flipped[bit / 8] ^= 1 << (bit % 8);
-        (bit, flipped)
+        flipped
     })
 }
 
-#[test]
-fn every_flipped_bit_of_every_row_is_reported() {
-    let mut altered = Altered::new(signed);
-    for (table, rows) in altered.rows.clone().into_iter().enumerate() {
-        for (key, value) in rows {
-            for (bit, flipped) in flips(&value) {
-                let row = (key.clone(), flipped);
-                altered.alter(table, None, Some(&row), || {
-                    format!("value of {key:02x?}, byte {} bit {}", bit / 8, bit % 8)
-                });
-            }
-            for (bit, flipped) in flips(&key) {
-                let row = (flipped, value.clone());
-                altered.alter(table, Some(&key), Some(&row), || {
-                    format!("key {key:02x?}, byte {} bit {}", bit / 8, bit % 8)
-                });
-            }
-        }
-    }
-    altered.ends();
-}
-
-#[test]
-fn every_row_that_is_gone_or_too_many_is_reported() {
-    let mut altered = Altered::new(signed);
-    for (table, rows) in altered.rows.clone().into_iter().enumerate() {
-        for (key, value) in &rows {
-            altered.alter(table, Some(key), None, || format!("without {key:02x?}"));
-            for (bit, other) in flips(key) {
-                if rows.iter().all(|(key, _)| *key != other) {
-                    let row = (other, value.clone());
-                    altered.alter(table, None, Some(&row), || format!("{key:02x?} again with bit {bit} flipped"));
+/// Tries each change, on as many copies of the log as there are processors.
+#[track_caller]
+fn check(image: &Image, changes: impl Fn(&Altered) -> Vec<Change>) {
+    let (next, missed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let changes = changes(&Altered::of(image));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(8) {
+            scope.spawn(|| {
+                let altered = Altered::of(image);
+                while let Some(change) = changes.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if !altered.is_reported(change) {
+                        let said = said(&altered, change);
+                        missed.lock().unwrap().push(said);
+                    }
                 }
-            }
+                assert!(altered.is_as_it_was(), "the rows were not put back");
+            });
         }
-    }
-    altered.ends();
+    });
+    let missed = missed.into_inner().unwrap();
+    assert!(missed.is_empty(), "{} of {} were not reported:\n{}", missed.len(), changes.len(), missed.join("\n"));
+    eprintln!("{} changed rows, each reported", changes.len());
 }
 
-/// Of a sealed log the segment's header and what stands before it bit by bit, of its frames and of all other rows as many
-/// bits as time allows.
+fn said(altered: &Altered, change: &Change) -> String {
+    let own = |key: &Vec<u8>| altered.rows[change.table].iter().find(|(own, _)| own == key).map(|(_, value)| value);
+    let at = |(key, value): &Row| {
+        let differs = own(key).and_then(|own| own.iter().zip(value).position(|(own, put)| own != put));
+        format!("{key:02x?} from byte {differs:?} on")
+    };
+    let put: Vec<String> = change.put.iter().map(at).collect();
+    format!("{}: without {:02x?}, with {put:?}", altered.tables[change.table].name(), change.gone)
+}
+
 #[test]
-fn flipped_bits_of_a_sealed_log_are_reported() {
-    let mut altered = Altered::new(sealed);
-    let mut chance = Chance::of(7);
-    for (table, rows) in altered.rows.clone().into_iter().enumerate() {
-        let segments = altered.tables[table].name() == "segments";
-        assert!(!segments || !rows.is_empty(), "nothing is sealed");
-        for (key, value) in chosen(rows, &mut chance) {
-            let every = if segments { HEADER_BYTES * 8 } else { 0 };
-            let some = (0..SAMPLED).map(|_| chance.below(value.len() * 8));
-            let bits: Vec<usize> = (0..every.min(value.len() * 8)).chain(some).collect();
-            for bit in bits {
-                let mut flipped = value.clone();
-                flipped[bit / 8] ^= 1 << (bit % 8);
-                let row = (key.clone(), flipped);
-                altered.alter(table, None, Some(&row), || format!("value of {key:02x?}, bit {bit}"));
-            }
-        }
-    }
-    altered.ends();
+fn every_flipped_bit_of_a_small_log_is_reported() {
+    check(&signed(), Altered::flips);
 }
 
-/// Some rows of a table, the first and the last among them.
-fn chosen(mut rows: Vec<Row>, chance: &mut Chance) -> Vec<Row> {
-    while rows.len() > ROWS_SAMPLED {
-        rows.remove(chance.within(1..=rows.len() - 2));
+#[test]
+fn every_flipped_bit_of_a_sealed_and_archived_log_is_reported() {
+    check(&sealed(), Altered::flips);
+}
+
+#[test]
+fn every_row_that_is_gone_too_many_or_exchanged_is_reported() {
+    check(&signed(), Altered::exchanges);
+    check(&sealed(), Altered::exchanges);
+}
+
+/// The archive file with any bit flipped, cut short anywhere, longer, away, with what was erased from it, and with other
+/// segments of this log or that of another log in its place.
+#[test]
+fn every_change_of_an_archive_file_is_reported() {
+    let (image, other) = (sealed(), sealed());
+    let altered = Altered::of(&image);
+    let (name, bytes) = &image.archive[0];
+    let path: PathBuf = altered.folder.path().join("archive").join(name);
+    let segments = altered.table("segments").1.iter().map(|(_, value)| value.clone());
+    let cut = (0..bytes.len()).map(|length| bytes[..length].to_vec());
+    let longer = [[bytes.as_slice(), &[0]].concat(), [bytes.as_slice(), bytes].concat()];
+    let others = [image.unerased.clone(), other.archive[0].1.clone()];
+    let mut tried = 0;
+    for laid in flipped(bytes).chain(cut).chain(longer).chain(segments).chain(others) {
+        std::fs::write(&path, &laid).unwrap();
+        altered.log.archives.forget();
+        tried += 1;
+        let differs = laid.iter().zip(bytes).position(|(laid, own)| laid != own);
+        assert!(reported(&altered.log).is_some(), "{} bytes, from byte {differs:?} on", laid.len());
     }
-    rows
+    std::fs::remove_file(&path).unwrap();
+    altered.log.archives.forget();
+    assert!(reported(&altered.log).is_some());
+    std::fs::write(&path, bytes).unwrap();
+    altered.log.archives.forget();
+    assert!(altered.is_as_it_was());
+    eprintln!("{tried} changes of {} bytes, each reported", bytes.len());
+}
+
+/// What the sealed log must have, so that the rest of this file says something.
+#[test]
+fn the_sealed_log_has_all_that_a_log_can_have() {
+    let altered = Altered::of(&sealed());
+    let count = |table: &str| altered.table(table).1.len();
+    assert!(count("segments") == 2 && count("tail") > 2 && count("blobs") == 2, "{} in the tail", count("tail"));
+    assert!(count("checkpoints") > 2, "{} checkpoints", count("checkpoints"));
+    let bytes: usize = altered.rows.iter().flatten().map(|(key, value)| key.len() + value.len()).sum();
+    let rows: usize = altered.rows.iter().map(Vec::len).sum();
+    eprintln!("{rows} rows of {bytes} bytes");
 }

@@ -8,6 +8,7 @@ mod flips;
 mod pages;
 mod panics;
 mod rows;
+mod sealed;
 mod workload;
 
 pub(super) use cuts::start;

@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use super::chance::Chance;
+use super::cuts::start_at;
 use super::disk::Disk;
-use super::flips::small;
 use super::panics;
-use super::start;
+use super::sealed::{Image, open_beside, sealed, small};
 use crate::Recorded;
 use crate::store::Log;
 
@@ -51,13 +53,21 @@ fn said(log: &Log) -> Result<Said, crate::store::ReadError> {
     Ok(Said { events: events?, instance: reader.stream("instance")? })
 }
 
-/// A log at rest, and what it says; closed, or left as a kill leaves it.
-fn image(closed: bool) -> (Vec<u8>, Said) {
-    let disk = Arc::new(Disk::default());
-    let log = small(&disk);
-    let (said, killed) = (said(&log).unwrap(), disk.bytes());
-    drop(log);
-    (if closed { disk.bytes() } else { killed }, said)
+/// A log at rest, closed or left as a kill leaves it, and what it says.
+struct Rest {
+    name: &'static str,
+    bytes: Vec<u8>,
+    closed: bool,
+    folder: TempDir,
+    good: Said,
+}
+
+impl Rest {
+    fn of(name: &'static str, image: &Image, closed: bool) -> Self {
+        let (folder, bytes) = (image.laid_out(), if closed { &image.closed } else { &image.killed });
+        let good = said(&open_beside(&folder, bytes.clone()).unwrap()).unwrap();
+        Self { name, bytes: bytes.clone(), closed, folder, good }
+    }
 }
 
 impl Said {
@@ -69,22 +79,23 @@ impl Said {
 }
 
 /// The bytes that opening, verifying, reading and closing look at.
-fn read_places(image: &[u8]) -> Vec<usize> {
-    let disk = Arc::new(Disk::holding(image.to_vec(), Chance::of(0)));
+fn read_places(rest: &Rest) -> Vec<usize> {
+    let disk = Arc::new(Disk::holding(rest.bytes.clone(), Chance::of(0)));
     disk.watch_reads();
-    let log = start(&disk).unwrap();
+    let log = start_at(&disk, &rest.folder.path().join("events.redb")).unwrap();
     assert!(log.reader().verify(|_, _| {}).is_ok() && said(&log).is_ok());
     drop(log);
     disk.read_places()
 }
 
-fn flipped((image, closed): (&[u8], bool), (place, bit): Flip, good: &Said) -> Seen {
-    let mut bytes = image.to_vec();
+fn flipped(rest: &Rest, (place, bit): Flip) -> Seen {
+    let Rest { closed, good, .. } = rest;
+    let mut bytes = rest.bytes.clone();
     bytes[place] ^= 1 << bit;
-    let Ok(log) = start(&Arc::new(Disk::holding(bytes, Chance::of(0)))) else { return Seen::Unopened };
+    let Ok(log) = open_beside(&rest.folder, bytes) else { return Seen::Unopened };
     let (verified, said) = (log.reader().verify(|_, _| {}), said(&log));
     match (&verified, &said) {
-        (Ok(_), Ok(said)) if !closed && *said == good.clone().before() => return Seen::RolledBack,
+        (Ok(_), Ok(said)) if !*closed && *said == good.clone().before() => return Seen::RolledBack,
         (Ok(_), Ok(said)) => assert_eq!(said, good, "a log that verifies says something else"),
         (Err(_), Ok(said)) => {
             let (known, other) = (good.events.get(..said.events.len()), &said.events);
@@ -96,10 +107,9 @@ fn flipped((image, closed): (&[u8], bool), (place, bit): Flip, good: &Said) -> S
     if verified.is_ok() { Seen::Unneeded } else { Seen::Reported }
 }
 
-fn flips(closed: bool) {
+fn flips(rest: &Rest) {
     panics::watch();
-    let (image, good) = image(closed);
-    let mut places = read_places(&image);
+    let mut places = read_places(rest);
     let count = places.len();
     let mut chance = Chance::of(count as u64);
     let wanted = std::env::var("METNOS_TEST_FLIPS").unwrap_or_default();
@@ -110,11 +120,14 @@ fn flips(closed: bool) {
     let flips: Vec<Flip> = places.into_iter().map(|place| (place, chance.below(8))).collect();
     let seen = Mutex::new(BTreeMap::<Seen, usize>::new());
     each(&flips, |&(place, bit)| {
-        let found = flipped((&image, closed), (place, bit), &good);
+        let found = flipped(rest, (place, bit));
         *seen.lock().unwrap().entry(found).or_default() += 1;
     });
     let (seen, tried) = (seen.into_inner().unwrap(), flips.len());
-    eprintln!("{tried} of {count} bytes that are read, a bit of each flipped (closed: {closed}): {seen:?}");
+    eprintln!(
+        "{tried} of {count} bytes that are read, a bit of each flipped ({}, closed: {}): {seen:?}",
+        rest.name, rest.closed
+    );
     assert!(seen.keys().any(|seen| *seen != Seen::Unneeded), "{seen:?}");
     assert_eq!(panics::own(), Vec::<String>::new());
 }
@@ -154,10 +167,12 @@ fn each(flips: &[Flip], run: impl Fn(&Flip) + Sync) {
 
 #[test]
 fn a_flipped_bit_of_a_closed_file_is_reported_or_unneeded() {
-    flips(true);
+    flips(&Rest::of("small", &small(), true));
+    flips(&Rest::of("sealed", &sealed(), true));
 }
 
 #[test]
 fn a_flipped_bit_of_a_killed_file_is_reported_or_unneeded() {
-    flips(false);
+    flips(&Rest::of("small", &small(), false));
+    flips(&Rest::of("sealed", &sealed(), false));
 }

@@ -13,7 +13,7 @@ use crate::kept::BlobHash;
 use crate::note::Checkpoint;
 use crate::segment::Segment;
 use crate::store::blobs;
-use crate::store::rewrite::Tombstone;
+use crate::store::rewrite::{self, Tombstone};
 
 /// What was found, in order.
 #[derive(Default)]
@@ -177,10 +177,12 @@ impl<'b> Known<'b> {
                     }
                     let at = erased.of.parse().unwrap_or(0);
                     let tombstone = Tombstone { reason: erased.reason.clone(), by: erased.by.clone(), at };
-                    let tombstone = rmp_serde::to_vec_named(&tombstone).expect("a plain struct with text keys");
+                    let tombstone = rewrite::stored(&tombstone);
                     for (first, last) in erased.payloads().iter().filter(|(_, last)| last < seq) {
-                        let named = self.seqs.range(*first..=*last).map(|seq| (*seq, tombstone.clone()));
-                        self.gone.extend(named.collect::<Vec<_>>());
+                        let named: Vec<u64> = self.seqs.range(*first..=*last).copied().collect();
+                        for seq in named {
+                            self.gone.entry(seq).or_insert_with(|| tombstone.clone());
+                        }
                     }
                 }
                 _ => {}
