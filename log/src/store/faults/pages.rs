@@ -49,8 +49,12 @@ struct Said {
 
 fn said(log: &Log) -> Result<Said, crate::store::ReadError> {
     let reader = log.reader();
-    let events: Result<_, _> = reader.chunk(1)?.into_iter().map(|event| reader.rehydrated(event)).collect();
-    Ok(Said { events: events?, instance: reader.stream("instance")? })
+    let mut events = Vec::new();
+    reader.each(1, |event| {
+        events.push(reader.rehydrated(event)?);
+        Ok::<bool, crate::store::ReadError>(true)
+    })?;
+    Ok(Said { events, instance: reader.stream("instance")? })
 }
 
 /// A log at rest, closed or left as a kill leaves it, and what it says.
