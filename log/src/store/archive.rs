@@ -5,9 +5,8 @@
 //! files are nobody's; from then on it is the other way round. A file is changed by a whole new one in its place. An erased
 //! payload has the leaf that it had, so the log verifies with either.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use redb::{Database, ReadableDatabase, ReadableTable};
@@ -15,6 +14,7 @@ use tokio::sync::oneshot;
 
 use super::archives::{self, ArchiveFault, Archives, Span};
 use super::commits::{Side, reach};
+use super::files::{self, Plain};
 use super::reader::{ReadError, Reader, unharmed};
 use super::rewrite::{LeftOut, RewriteError};
 use super::runs::Run;
@@ -223,17 +223,16 @@ type Written = (Vec<Span>, Vec<(u64, [u8; 32])>);
 struct Growing {
     span: Span,
     path: PathBuf,
-    file: File,
+    file: Plain,
     bytes: u64,
 }
 
 impl Growing {
     fn begin(path: PathBuf, span: Span) -> Result<Self, ArchiveError> {
         if let Some(folder) = path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused(folder))?;
+            files::make_folder(folder).map_err(refused(folder))?;
         }
-        let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
-        let file = opened.map_err(refused(&path))?;
+        let file = Plain::create(&path).map_err(refused(&path))?;
         Ok(Self { span, path, file, bytes: 0 })
     }
 
@@ -246,12 +245,12 @@ impl Growing {
 
     /// Gives it its name; it is whole and on disk, and reads back, before it has it.
     fn finish(self, archives: &Archives) -> Result<Span, ArchiveError> {
-        self.file.sync_all().map_err(refused(&self.path))?;
+        self.file.sync().map_err(refused(&self.path))?;
         check(&self.path, self.span)?;
         let name = archives.path(self.span);
         reach(Side::Before);
-        fs::rename(&self.path, &name).map_err(refused(&name))?;
-        File::open(archives.folder()).and_then(|folder| folder.sync_all()).map_err(refused(archives.folder()))?;
+        files::rename(&self.path, &name).map_err(refused(&name))?;
+        files::sync_folder(archives.folder()).map_err(refused(archives.folder()))?;
         reach(Side::After);
         Ok(self.span)
     }
@@ -328,7 +327,7 @@ pub(super) fn clear(reader: &Reader, archives: &Archives) -> Result<(), ArchiveE
             _ => false,
         };
         if goes {
-            fs::remove_file(&path).map_err(refused(&path))?;
+            files::remove(&path).map_err(refused(&path))?;
         }
     }
     Ok(())

@@ -5,15 +5,15 @@
 //! since.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::Log;
 use super::assemble::AssemblyError;
+use super::files::{self, Plain};
 use super::open::OpenError;
 use super::reader::{ReadError, Reader};
 use super::rewrite::LeftOut;
@@ -29,6 +29,10 @@ use crate::segment::{self, Frames, Sealing, Segment};
 const FORMAT: u32 = 1;
 pub(super) const SEALED: &str = "events.seg";
 pub(super) const TAIL: &str = "tail.seg";
+/// Bytes that are copied at once.
+const COPIED_BYTES: usize = 1 << 16;
+/// What the file of segments is called until it is whole, where it is written anew.
+const FRESH: &str = "seg.new";
 const SUMMARY: &str = "backup.json";
 pub(super) const BLOB_FOLDER: &str = "blobs";
 
@@ -190,8 +194,11 @@ impl Backup<'_> {
             checkpoint: note.to_owned(),
         };
         let text = serde_json::to_vec(&summary).map_err(|error| refused(self.folder)(io::Error::other(error)))?;
+        // The names of what it speaks of are on disk before it is, and its own before anybody is told.
+        self.sync_names()?;
         self.replace(SUMMARY, &text)?;
         self.remove_other_blobs(&names)?;
+        self.sync_names()?;
         progress(last, last);
         Ok(BackedUp { summary, bytes_written: self.bytes })
     }
@@ -199,7 +206,7 @@ impl Backup<'_> {
     /// Refuses a folder that is something else.
     fn prepare(&self) -> Result<(), BackupError> {
         let folder = self.folder;
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused(folder))?;
+        files::make_folder(folder).map_err(refused(folder))?;
         match summary(folder)? {
             Some(found) if found.log_id == self.id => Ok(()),
             Some(found) => {
@@ -207,7 +214,7 @@ impl Backup<'_> {
             }
             None => {
                 // One that broke off before it was whole is gone on with.
-                let own = |name: &str| [SEALED, TAIL, BLOB_FOLDER].iter().any(|own| name.starts_with(own));
+                let own = |name: &str| [SEALED, TAIL, BLOB_FOLDER, SUMMARY].iter().any(|own| name.starts_with(own));
                 let mut entries = fs::read_dir(folder).map_err(refused(folder))?;
                 let stray = entries.any(|entry| entry.is_ok_and(|entry| !own(&entry.file_name().to_string_lossy())));
                 if stray { Err(BackupError::Foreign { path: folder.to_owned() }) } else { Ok(()) }
@@ -218,22 +225,22 @@ impl Backup<'_> {
     /// Brings the file of sealed segments up to date; the head and the number at its end, and the frames behind it.
     fn sealed(&mut self, mut progress: impl FnMut(u64)) -> Result<([u8; 32], u64, Frames), BackupError> {
         let path = self.folder.join(SEALED);
-        let mut file =
-            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path).map_err(refused(&path))?;
-        let there = segments_file::places(&mut file).map_err(refused(&path))?;
+        let mut file = Plain::append(&path).map_err(refused(&path))?;
+        let there = self.sound(&mut file).map_err(refused(&path))?;
         let same = self.same(&there)?;
         let kept = same.last().map_or(0, |place| place.offset + place.length);
         if same.len() == there.len() {
             // What a backup that broke off left behind it.
             file.set_len(kept).map_err(refused(&path))?;
         } else {
-            // Some were written anew since, without what was erased: they must not stay here either.
-            file = shortened(&path, &mut file, kept)?;
+            // Some were written anew since, without what was erased: they must not stay here either. Until the whole new file is
+            // on disk, the old one is the backup.
+            file = beginning(&path, file.file(), kept)?;
         }
         let mut next = same.last().map_or(1, |place| place.last + 1);
         let mut end = (chain::GENESIS, 0);
         if let Some(place) = same.last() {
-            let value = segments_file::value(&mut file, place).map_err(refused(&path))?;
+            let value = segments_file::value(file.file(), place).map_err(refused(&path))?;
             end = (parsed(place.first, &value)?, place.last);
         }
         let mut tail = Frames::default();
@@ -255,8 +262,31 @@ impl Backup<'_> {
             }
             progress(next - 1);
         }
-        file.sync_all().map_err(refused(&path))?;
+        file.sync().map_err(refused(&path))?;
+        if same.len() < there.len() {
+            files::rename(&path.with_extension(FRESH), &path).map_err(refused(&path))?;
+        }
         Ok((end.0, end.1, tail))
+    }
+
+    /// The segments of the file that are whole. What an earlier backup did not finish may have been torn since: headers that
+    /// are sound, and bytes that are not.
+    fn sound(&self, file: &mut Plain) -> io::Result<Vec<Place>> {
+        let tail = segments_file::open(&self.folder.join(TAIL))?.map(|mut tail| segments_file::places(&mut tail));
+        // The file of the tail is written when all before it is on disk.
+        let proven = match tail.transpose()?.as_deref() {
+            Some([tail, ..]) => tail.first - 1,
+            Some([]) => summary(self.folder).ok().flatten().map_or(0, |summary| summary.events),
+            None => 0,
+        };
+        let mut sound = Vec::new();
+        for place in segments_file::places(file.file())? {
+            if place.last > proven && Segment::parse(&segments_file::value(file.file(), &place)?).is_err() {
+                break;
+            }
+            sound.push(place);
+        }
+        Ok(sound)
     }
 
     /// The segments at the beginning of the file that are still those of the log.
@@ -299,7 +329,7 @@ impl Backup<'_> {
     /// Writes the blobs that are not there; the names of all that the log has.
     fn blobs(&mut self) -> Result<BTreeSet<String>, BackupError> {
         let folder = self.folder.join(BLOB_FOLDER);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(refused(&folder))?;
+        files::make_folder(&folder).map_err(refused(&folder))?;
         let mut names = BTreeSet::new();
         let mut after: Option<[u8; 32]> = None;
         loop {
@@ -324,8 +354,15 @@ impl Backup<'_> {
         for entry in fs::read_dir(&folder).map_err(refused(&folder))? {
             let entry = entry.map_err(refused(&folder))?;
             if !names.contains(entry.file_name().to_string_lossy().as_ref()) {
-                fs::remove_file(entry.path()).map_err(refused(&entry.path()))?;
+                files::remove(&entry.path()).map_err(refused(&entry.path()))?;
             }
+        }
+        Ok(())
+    }
+
+    fn sync_names(&self) -> Result<(), BackupError> {
+        for folder in [self.folder.join(BLOB_FOLDER), self.folder.to_owned()] {
+            files::sync_folder(&folder).map_err(refused(&folder))?;
         }
         Ok(())
     }
@@ -335,10 +372,10 @@ impl Backup<'_> {
         let path = self.folder.join(name);
         let fresh = self.folder.join(format!("{name}.new"));
         let write = || -> io::Result<()> {
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+            let mut file = Plain::create(&fresh)?;
             file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&fresh, &path)
+            file.sync()?;
+            files::rename(&fresh, &path)
         };
         write().map_err(refused(&path))?;
         self.bytes += bytes.len() as u64;
@@ -346,22 +383,20 @@ impl Backup<'_> {
     }
 }
 
-/// The same file with its beginning alone, in its place; nothing of the rest is left in a file.
-fn shortened(path: &Path, file: &mut File, kept: u64) -> Result<File, BackupError> {
+/// A new file beside it, with its beginning alone.
+fn beginning(path: &Path, file: &mut File, kept: u64) -> Result<Plain, BackupError> {
     use std::io::{Read as _, Seek as _};
-    let fresh = path.with_extension("seg.new");
-    let mut copy = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&fresh)
-        .map_err(refused(&fresh))?;
+    let fresh = path.with_extension(FRESH);
+    let mut copy = Plain::create(&fresh).map_err(refused(&fresh))?;
     file.rewind().map_err(refused(path))?;
-    io::copy(&mut file.take(kept), &mut copy).map_err(refused(&fresh))?;
-    copy.sync_all().map_err(refused(&fresh))?;
-    fs::rename(&fresh, path).map_err(refused(path))?;
+    let (mut from, mut buffer) = (file.take(kept), vec![0; COPIED_BYTES]);
+    loop {
+        let read = from.read(&mut buffer).map_err(refused(path))?;
+        if read == 0 {
+            break;
+        }
+        copy.write_all(&buffer[..read]).map_err(refused(&fresh))?;
+    }
     Ok(copy)
 }
 

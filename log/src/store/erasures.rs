@@ -39,7 +39,7 @@ pub(super) struct Erasures {
     lost: BTreeSet<BlobHash>,
     /// Events that were appended again have numbers of another log, but for those that it has in common: up to where, and which.
     again: (u64, u64),
-    /// All such events, first and last.
+    /// Where such events lie, first and last; with none of them behind a backup that was restored.
     regions: Vec<(u64, u64)>,
 }
 
@@ -87,9 +87,7 @@ impl Erasures {
             }
             Event::EpochOpened(epoch) => {
                 self.lost.extend(epoch.lost_blobs.iter().copied());
-                if epoch.again.is_some() {
-                    self.regions.push((seq + 1, seq.saturating_add(epoch.again.unwrap_or(0))));
-                }
+                self.regions.push((seq + 1, seq.saturating_add(epoch.again.unwrap_or(0))));
                 if let Some(again) = epoch.again.filter(|_| *seq > self.again.0) {
                     self.again = (seq.saturating_add(again), epoch.size);
                 }
@@ -127,15 +125,15 @@ impl Erasures {
             }
         }
         let marks: Vec<Mark> = self.payloads.iter().map(|record| mark(&rewrite::stored(&record.tombstone))).collect();
-        // A salvage may have lost the record, and what it appended again is named by other numbers.
-        let salvaged = self.regions.iter().map(|(first, _)| first - 1).max().unwrap_or(0);
+        // A copy may have lost the record, or have been taken before it, and what was appended again has other numbers.
+        let copied = self.regions.iter().map(|(first, _)| first - 1).max().unwrap_or(0);
         for (seq, found) in
             remains.gone.iter().flat_map(|(first, last, found)| (*first..=*last).map(move |seq| (seq, found)))
         {
             match said.get(&seq) {
                 Some(index) if marks[*index] == *found => {}
                 Some(index) => return Some(Contradiction::Altered { seq, by: self.payloads[*index].by }),
-                None if seq < salvaged || self.regions.iter().any(|(first, last)| (*first..=*last).contains(&seq)) => {}
+                None if seq < copied || self.regions.iter().any(|(first, last)| (*first..=*last).contains(&seq)) => {}
                 None => return Some(Contradiction::Silent { seq }),
             }
         }

@@ -19,6 +19,7 @@ mod erasures;
 mod erasures_tests;
 #[cfg(test)]
 mod faults;
+mod files;
 mod guard;
 mod handle;
 mod index;

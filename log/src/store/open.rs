@@ -18,7 +18,7 @@ use super::tables::{
     META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS, STREAMS, TAIL,
 };
 use super::tail::Tail;
-use super::{Head, Log, create, rewrite, writer};
+use super::{Head, Log, create, files, rewrite, writer};
 use crate::chain::{Chain, Range};
 use crate::codec::Frame;
 use crate::redact::Redactor;
@@ -84,7 +84,7 @@ impl Log {
         let database = || {
             let database = database(path, &fresh_id, patience)?;
             // Only whoever has the log may take away what another one left of a copy.
-            match std::fs::remove_file(rewrite::fresh(path)) {
+            match files::remove(&rewrite::fresh(path)) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
                     Err(OpenError::Io { path: rewrite::fresh(path), source })
                 }
@@ -180,7 +180,7 @@ impl<E: std::error::Error> From<E> for Fault {
 
 /// A new file for a copy.
 pub(super) fn create(path: &Path) -> Result<Database, redb::Error> {
-    Ok(Database::builder().set_cache_size(CACHE_BYTES).create(path)?)
+    Ok(files::create_database(path)?)
 }
 
 fn database(path: &Path, fresh_id: &[u8; 16], patience: Duration) -> Result<Database, OpenError> {
@@ -189,7 +189,7 @@ fn database(path: &Path, fresh_id: &[u8; 16], patience: Duration) -> Result<Data
         return Ok(database);
     }
     loop {
-        match Database::builder().set_cache_size(CACHE_BYTES).open(path) {
+        match files::open_database(path) {
             Ok(database) => return Ok(database),
             Err(DatabaseError::DatabaseAlreadyOpen) if Instant::now() < until => std::thread::sleep(RETRY),
             Err(DatabaseError::DatabaseAlreadyOpen) => return Err(OpenError::Busy { path: path.to_owned() }),

@@ -1,7 +1,7 @@
 //! Restore: a log made of a backup. Everything is checked before a file stands where a log is looked for, and what is restored
 //! opens a new epoch, so that a fork is visible.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use super::assemble::{Assembly, AssemblyError};
@@ -9,7 +9,7 @@ use super::backup::{BLOB_FOLDER, BackupError, SEALED, Summary, TAIL, refused, su
 use super::erasures::{Erasures, records_of};
 use super::open::{self, LogKeys};
 use super::rewrite::LeftOut;
-use super::{Append, Expect, Head, Log, rewrite, segments_file};
+use super::{Append, Expect, Head, Log, files, rewrite, segments_file};
 use crate::envelope::Draft;
 use crate::kept::BlobHash;
 use crate::note::Checkpoint;
@@ -39,15 +39,13 @@ pub fn restore(
     match assembled {
         Ok(head) => {
             // Not over one that appeared meanwhile.
-            fs::hard_link(&fresh, path).map_err(refused(path))?;
-            fs::remove_file(&fresh).map_err(refused(&fresh))?;
-            File::open(path.parent().unwrap_or(Path::new(".")))
-                .and_then(|folder| folder.sync_all())
-                .map_err(refused(path))?;
+            files::link(&fresh, path).map_err(refused(path))?;
+            files::remove(&fresh).map_err(refused(&fresh))?;
+            files::sync_folder(path.parent().unwrap_or(Path::new(""))).map_err(refused(path))?;
             Ok(head)
         }
         Err(error) => {
-            drop(fs::remove_file(&fresh));
+            drop(files::remove(&fresh));
             Err(error)
         }
     }
@@ -61,7 +59,7 @@ fn assemble(
     checkpoint: &Checkpoint,
     progress: &mut impl FnMut(u64, u64),
 ) -> Result<Head, BackupError> {
-    drop(fs::remove_file(fresh));
+    drop(files::remove(fresh));
     let damaged = |what: &str| BackupError::Damaged { what: what.to_owned() };
     let id = u128::from_str_radix(&summary.log_id, 16).map_err(|_| damaged("its log has no name"))?.to_be_bytes();
     let database = open::create(fresh).map_err(|error| BackupError::Damaged { what: error.to_string() })?;
@@ -70,13 +68,20 @@ fn assemble(
     let of = summary.events;
     let sealed = folder.join(SEALED);
     let left_out = erased(folder, of)?;
+    let mut torn = None;
     let without = |first: u64, value: Vec<u8>| -> Result<Vec<u8>, BackupError> {
         let changed = left_out.segment(first, &value).map_err(|error| damaged(&error.to_string()))?;
         Ok(changed.map_or(value, |(changed, _)| changed))
     };
     if let Some(mut file) = segments_file::open(&sealed).map_err(refused(&sealed))? {
         for place in segments_file::places(&mut file).map_err(refused(&sealed))? {
-            let value = without(place.first, segments_file::value(&mut file, &place).map_err(refused(&sealed))?)?;
+            let value = segments_file::value(&mut file, &place).map_err(refused(&sealed))?;
+            // What a later backup began may be torn. The tail holds it then, or the events end too early.
+            if let Err(error) = Segment::parse(&value) {
+                torn = Some(damaged(&format!("{SEALED}: the segment from event {} on: {error}", place.first)));
+                break;
+            }
+            let value = without(place.first, value)?;
             // Behind its end lies what a later backup began and did not finish.
             if place.last <= of {
                 assembly.segment(&value)?;
@@ -88,7 +93,11 @@ fn assemble(
     }
     let tail = fs::read(folder.join(TAIL)).map_err(refused(&folder.join(TAIL)))?;
     if !tail.is_empty() {
-        rows(&mut assembly, &without(of, tail)?, of, TAIL)?;
+        let taken = without(of, tail).and_then(|tail| rows(&mut assembly, &tail, of, TAIL));
+        taken.map_err(|error| torn.take().unwrap_or(error))?;
+    }
+    if let Some(torn) = torn.filter(|_| assembly.chain.range.size() < of) {
+        return Err(torn);
     }
     if !assembly.is_signed() {
         return Err(damaged("its events are not those that its checkpoint signs"));
@@ -154,11 +163,12 @@ fn restore_blobs(folder: &Path, assembly: &mut Assembly<'_>) -> Result<u64, Back
     Ok(count)
 }
 
-/// Verifies the whole of the new file, by the key that the log is to be gone on with, and appends the record.
+/// Appends the record and verifies the whole of the new file, by the key that the log is to be gone on with.
 fn begin_epoch(fresh: &Path, keys: LogKeys, record: Draft) -> Result<Head, BackupError> {
     let log = Log::open_as_it_is(fresh, keys)?;
-    log.reader().verify(|_, _| {})?;
     let appended = log.append(Append { events: vec![record], expect: Expect::Any });
     appended.map_err(|error| BackupError::Damaged { what: error.to_string() })?;
+    // With the record: it says that what came later is not in it, and that may be what says what was erased.
+    log.reader().verify(|_, _| {})?;
     Ok(log.head())
 }

@@ -6,7 +6,6 @@
 //! log.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTran
 use serde::Serialize;
 
 use super::archives::ArchiveFault;
+use super::files;
 use super::prepare::Prepared;
 use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, META, SEGMENTS, STREAMS, TAIL};
 use super::verify::Damage;
@@ -285,7 +285,6 @@ fn copy_indexes(from: &ReadTransaction, to: &WriteTransaction) -> Result<(), Rew
 /// Puts the copy in the log's place, for good once this returns.
 pub(super) fn put_in_place(path: &Path) -> Result<(), RewriteError> {
     let refused = |source| RewriteError::Io { path: path.to_owned(), source };
-    fs::rename(fresh(path), path).map_err(refused)?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(refused)
+    files::rename(&fresh(path), path).map_err(refused)?;
+    files::sync_folder(path.parent().unwrap_or(Path::new(""))).map_err(refused)
 }

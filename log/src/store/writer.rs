@@ -20,7 +20,7 @@ use super::rewrite::{self, RewriteError, Rewritten};
 use super::tables::CHECKPOINTS;
 use super::tail::Tail;
 use super::verify::Damage;
-use super::{Expect, Head, Message, Request, Rewriting, commits, noted, open};
+use super::{Expect, Head, Message, Request, Rewriting, commits, files, noted, open};
 use crate::chain::Chain;
 use crate::id::EventId;
 use crate::kept::BlobHash;
@@ -213,7 +213,7 @@ impl Writer {
         let rewritten = rewritten.unwrap_or_else(|panic| Err(RewriteError::Damaged(Box::new(Damage::File(panic)))));
         if rewritten.is_err() {
             // What is left of the copy is of no use. The next one that opens the log tries again to take it away.
-            drop(std::fs::remove_file(rewrite::fresh(&self.path)));
+            drop(files::remove(&rewrite::fresh(&self.path)));
         }
         drop(acknowledge.send(rewritten));
     }

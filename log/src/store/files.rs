@@ -1,0 +1,120 @@
+//! What is done to the file system beside redb, in one place: written, synced, renamed. Whoever writes plain files goes through
+//! here, so that a test knows the order and can say what a power cut leaves of it.
+//!
+//! Nothing here is durable by itself: bytes are after [`Plain::sync`], names after [`sync_folder`].
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use redb::{Database, DatabaseError};
+
+#[cfg(test)]
+use super::faults::journal;
+use super::open::CACHE_BYTES;
+
+/// A plain file that is written.
+pub(super) struct Plain(File);
+
+impl Plain {
+    /// An empty one, in the place of what is there.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        #[cfg(test)]
+        journal::opened(path, &file, true);
+        Ok(Self(file))
+    }
+
+    /// What is there, or an empty one; written to at its end.
+    pub(super) fn append(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+        #[cfg(test)]
+        journal::opened(path, &file, false);
+        Ok(Self(file))
+    }
+
+    pub(super) fn file(&mut self) -> &mut File {
+        &mut self.0
+    }
+
+    pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        #[cfg(test)]
+        journal::appended(&self.0, bytes);
+        self.0.write_all(bytes)
+    }
+
+    pub(super) fn set_len(&mut self, length: u64) -> io::Result<()> {
+        #[cfg(test)]
+        journal::cut(&self.0, length);
+        self.0.set_len(length)
+    }
+
+    /// Once this returns, what was written stays. The name may not: see [`sync_folder`].
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.0.sync_all()?;
+        #[cfg(test)]
+        journal::synced(&self.0);
+        Ok(())
+    }
+}
+
+pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    journal::renamed(from, to);
+    fs::rename(from, to)
+}
+
+pub(super) fn link(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to)?;
+    #[cfg(test)]
+    journal::linked(to);
+    Ok(())
+}
+
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)?;
+    #[cfg(test)]
+    journal::removed(path);
+    Ok(())
+}
+
+/// Once this returns, the names in a folder stay as they are.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    File::open(folder)?.sync_all()?;
+    #[cfg(test)]
+    journal::folder_synced(folder);
+    Ok(())
+}
+
+/// Makes a folder and those above it, and syncs the names of those that were not there.
+pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> =
+        folder.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists()).collect();
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    for made in missing.into_iter().rev() {
+        #[cfg(test)]
+        journal::folder_made(made);
+        sync_folder(made.parent().unwrap_or(Path::new("")))?;
+    }
+    Ok(())
+}
+
+/// A new file for a copy of a log.
+pub(super) fn create_database(path: &Path) -> Result<Database, DatabaseError> {
+    #[cfg(test)]
+    if let Some(backend) = journal::backend(path, true) {
+        return Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend?);
+    }
+    Database::builder().set_cache_size(CACHE_BYTES).create(path)
+}
+
+/// The file of a log that is there.
+pub(super) fn open_database(path: &Path) -> Result<Database, DatabaseError> {
+    #[cfg(test)]
+    if let Some(backend) = journal::backend(path, false) {
+        return Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend?);
+    }
+    Database::builder().set_cache_size(CACHE_BYTES).open(path)
+}
