@@ -147,7 +147,7 @@ impl LeftOut {
         record: &Prepared,
     ) -> Result<Self, RewriteError> {
         let header = record.header(0);
-        let Ok(Some(Event::Erased(erased))) = Event::decode(header.4, header.5, &record.payload) else {
+        let Ok(Some(Event::Erased(erased))) = Event::decode(header.4, header.5, record.payload()) else {
             return Err(RewriteError::Refused("its event does not say what is erased".to_owned()));
         };
         let tombstone = Tombstone { reason: erased.reason, by: erased.by, at: header.1 };
