@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::reader::{ReadError, Reader};
 use super::rewrite::{self, LeftOut, Tombstone};
+use super::runs::Run;
+use super::verify::Damage;
 use crate::codec::Frame;
 use crate::envelope::{Body, Recorded};
 use crate::event::Event;
@@ -232,6 +234,58 @@ impl Remains {
 }
 
 impl Reader {
+    /// What the log says is gone against what is there: a blob that is missing must be accounted for, and what was erased must
+    /// not be there.
+    pub(super) fn verify_erasures(
+        &self,
+        (mut erasures, mut remains): (Erasures, Remains),
+        missing: &[(u64, BlobHash)],
+        (after, total): (u64, u64),
+    ) -> Result<(), Damage> {
+        let said = self.contradicted(&erasures, &remains, missing, after)?;
+        if said.is_none() || self.size()? == total {
+            return said.map_or(Ok(()), Err);
+        }
+        // What was appended since this began may account for it.
+        self.each(total + 1, |recorded| {
+            if let Some(event) = recorded.event().filter(|_| is_record(&recorded.kind)) {
+                erasures.take_late(&(recorded.seq, recorded.time.0, event.clone()));
+            }
+            remains.take(recorded);
+            Ok::<bool, ReadError>(true)
+        })?;
+        self.contradicted(&erasures, &remains, missing, after)?.map_or(Ok(()), Err)
+    }
+
+    fn contradicted(
+        &self,
+        erasures: &Erasures,
+        remains: &Remains,
+        missing: &[(u64, BlobHash)],
+        after: u64,
+    ) -> Result<Option<Damage>, Damage> {
+        if let Some((seq, hash)) = missing.iter().find(|(_, hash)| !erasures.excuses(hash)) {
+            return Ok(Some(Damage::Blob { hash: *hash, what: format!("it is missing, and event {seq} names it") }));
+        }
+        if let Some(contradiction) = erasures.contradicted_by(remains, after) {
+            let table = |seq| {
+                Ok::<_, ReadError>(self.run(seq)?.map(Run::unpack).transpose()?.map_or("tail", |run| run.table()))
+            };
+            let event = |seq, what: String| Ok(Some(Damage::Event { seq, table: table(seq)?, what }));
+            return match contradiction {
+                Contradiction::Live { seq, by } => Ok(Some(Damage::Unerased { seq, table: table(seq)?, by })),
+                Contradiction::Silent { seq } => {
+                    event(seq, "what it held is gone, and no event says that it was erased".to_owned())
+                }
+                Contradiction::Altered { seq, by } => {
+                    event(seq, format!("what stands in the place of what was erased is not what event {by} says"))
+                }
+            };
+        }
+        let blobs = erasures.unerased_blobs(remains, |hash| self.has_blob(hash))?;
+        Ok(blobs.first().map(|(hash, by)| Damage::UnerasedBlob { hash: *hash, by: *by }))
+    }
+
     /// What the log says was erased.
     pub(super) fn erasures(&self) -> Result<Erasures, ReadError> {
         let mut erasures = Erasures::default();
