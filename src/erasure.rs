@@ -135,7 +135,7 @@ pub fn select(instance: &Instance, selector: &Selector) -> Result<Selected, Eras
         && let Some(event) = reader.event(*seq)?
         && !Event::is_erasable(&event.kind)
     {
-        return Err(ErasureError::Bare { seq: *seq, kind: event.kind });
+        return Err(ErasureError::Bare { seq: *seq, kind: event.kind.into_owned() });
     }
     refuse_open(instance, &selected)?;
     Ok(selected)
@@ -181,7 +181,7 @@ impl<'s> Search<'s> {
         }
         self.selected.seqs.insert(recorded.seq);
         self.selected.blobs.extend(blobs);
-        *self.selected.kinds.entry(recorded.kind.clone()).or_default() += 1;
+        *self.selected.kinds.entry(recorded.kind.to_string()).or_default() += 1;
         if recorded.kind.starts_with("schedule_") {
             self.selected.schedules.extend(recorded.stream.strip_prefix("schedule/").map(str::to_owned));
         }

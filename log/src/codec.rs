@@ -1,5 +1,7 @@
 //! One event as bytes: the frame (`FORMAT.md`, «Frame»).
 
+use std::borrow::Cow;
+
 use crate::chain;
 use crate::envelope::{Body, Header, Recorded};
 use crate::event::{DecodeError, Event};
@@ -142,7 +144,11 @@ impl<'a> Frame<'a> {
                 None => Body::Unknown(payload.to_vec()),
             },
         };
-        let (stream, kind, actor) = (stream.to_owned(), kind.to_owned(), actor.to_owned());
+        let kind = match &body {
+            Body::Known(event) => Cow::Borrowed(event.label()),
+            Body::Unknown(_) | Body::Erased => Cow::Owned(kind.to_owned()),
+        };
+        let (stream, actor) = (stream.to_owned(), actor.to_owned());
         Ok(Recorded { seq, id, time: Micros(time), stream, version, kind, schema, actor, turn, cause, flags, body })
     }
 }
@@ -257,7 +263,7 @@ mod tests {
         header.4 = "kettle_boiled";
         let (bytes, _) = frame(7, &header, &[9; 16], &event.encode());
         let recorded = Frame::parse(&bytes).unwrap().recorded(7).unwrap();
-        assert_eq!((recorded.kind.as_str(), recorded.body), ("kettle_boiled", Body::Unknown(event.encode())));
+        assert_eq!((&*recorded.kind, recorded.body), ("kettle_boiled", Body::Unknown(event.encode())));
         let (mut header, event) = example();
         header.5 = 2;
         let (bytes, _) = frame(7, &header, &[9; 16], &event.encode());

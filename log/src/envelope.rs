@@ -1,5 +1,7 @@
 //! What stands around every payload: who, when, where in which stream, and why.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
@@ -71,7 +73,7 @@ pub struct Recorded {
     /// Its place in the stream, from 1.
     pub version: u64,
     /// Its label.
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     /// Its schema number.
     pub schema: u16,
     /// Who caused it.

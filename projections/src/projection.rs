@@ -43,7 +43,7 @@ pub(crate) fn recorded(seq: u64, time: i64, event: metnos_log::Event) -> Recorde
         time: Micros(time),
         stream: String::new(),
         version: seq,
-        kind: event.label().to_owned(),
+        kind: event.label().into(),
         schema: event.schema(),
         actor: crate::machines::actors::HOST.to_owned(),
         turn: None,

@@ -136,7 +136,7 @@ fn what_is_erased_from_a_month_is_in_no_byte_of_the_home() {
     let selected = erasure::select(&instance, &selector).unwrap();
     let framing = |seq: &u64| {
         let event = instance.log.reader().event(*seq).unwrap().unwrap();
-        event.turn.filter(|_| matches!(event.kind.as_str(), "turn_opened" | "turn_closed"))
+        event.turn.filter(|_| matches!(&*event.kind, "turn_opened" | "turn_closed"))
     };
     let touched: BTreeSet<_> = selected.seqs.iter().filter_map(framing).collect();
     let report = erasure::erase(&instance, &selector, &selected, "a guest saw it").unwrap();

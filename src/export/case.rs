@@ -103,7 +103,7 @@ fn needed(reader: &Reader, id: TurnId, opened: &TurnOpened, turn: &[Recorded]) -
         let of_home = ["configuration_changed", "instance_created", "key_admitted", "cage_downgrade_accepted"];
         recorded.stream.starts_with("executor/")
             || recorded.stream.starts_with("actor/")
-            || of_home.contains(&recorded.kind.as_str())
+            || of_home.contains(&&*recorded.kind)
             || Some(&recorded.stream) == schedule.as_ref()
             || causes.contains(&recorded.id)
     };
@@ -179,7 +179,7 @@ fn decide_again(rules: &Rules, id: TurnId, events: &mut [Recorded]) -> Result<()
         let Some(event) = recorded.event().cloned() else { continue };
         let otherwise = |what: String| CaseError::Otherwise { seq: recorded.seq, what };
         if expected.is_empty() {
-            let command = Command::recorded(&event).ok_or_else(|| otherwise(recorded.kind.clone()))?;
+            let command = Command::recorded(&event).ok_or_else(|| otherwise(recorded.kind.to_string()))?;
             if known.as_ref().is_none_or(|(generation, _)| *generation != catalog.generation) {
                 known = Some((catalog.generation, tools(&catalog)));
             }
@@ -189,7 +189,7 @@ fn decide_again(rules: &Rules, id: TurnId, events: &mut [Recorded]) -> Result<()
             expected = decided.map_err(|error| otherwise(error.to_string()))?.into();
         }
         let computed = expected.pop_front().filter(|computed| computed.label() == event.label());
-        let computed = computed.ok_or_else(|| otherwise(recorded.kind.clone()))?;
+        let computed = computed.ok_or_else(|| otherwise(recorded.kind.to_string()))?;
         turn.apply(id, recorded.time, &computed);
         recorded.body = Body::Known(computed);
     }
@@ -245,7 +245,7 @@ fn finished(
         text.push('\n');
         // What is written is what is read: the check is made of that.
         let Ok(read) = history::read_line(&line) else {
-            return Err(CaseError::Otherwise { seq: recorded.seq, what: recorded.kind.clone() });
+            return Err(CaseError::Otherwise { seq: recorded.seq, what: recorded.kind.to_string() });
         };
         projected.evolve(&read);
         checker.take(&read);

@@ -67,7 +67,7 @@ pub fn read_line(text: &str) -> Result<Recorded, HistoryError> {
         time: line.time,
         stream: line.stream,
         version: line.version,
-        kind: line.kind,
+        kind: line.kind.into(),
         schema: line.schema,
         actor: line.actor,
         turn: line.turn,

@@ -213,10 +213,7 @@ fn kinds_that_are_not_known_are_kept_and_of_two_events_the_one_that_the_log_went
     assert_eq!((salvaged.copied, salvaged.again, salvaged.lost.len()), (head.size + 1, 0, 0));
     let after = events(&log);
     assert_eq!(after[..before.len()], before);
-    assert_eq!(
-        (after[before.len()].kind.as_str(), &after[before.len()].body),
-        ("kettle_boiled", &Body::Unknown(payload))
-    );
+    assert_eq!((&*after[before.len()].kind, &after[before.len()].body), ("kettle_boiled", &Body::Unknown(payload)));
     assert_ne!(log.reader().head_at(head.size).unwrap(), chain::GENESIS);
 }
 

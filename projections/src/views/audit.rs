@@ -178,7 +178,7 @@ impl Audit {
     /// The same of an event whose payload may be withheld from the line.
     pub fn take_shown(&mut self, recorded: &Recorded, is_withheld: bool) -> Option<Line> {
         // By the label, which an erased event keeps.
-        match (recorded.kind.as_str(), recorded.turn) {
+        match (&*recorded.kind, recorded.turn) {
             ("rectified", _) => Some(lines::correction(&Source::of(recorded, is_withheld, rectified))),
             (kind, Some(turn)) => self.take_of_turn(recorded, is_withheld, (kind, &turn.to_string())),
             (_, None) => None,
@@ -224,7 +224,7 @@ pub fn quotes_others(recorded: &Recorded) -> bool {
 
 /// Whether a line ends with this event.
 pub fn ends_line(recorded: &Recorded) -> bool {
-    match recorded.kind.as_str() {
+    match &*recorded.kind {
         "rectified" => true,
         "invocation_finished" | "invocation_in_doubt" | "turn_closed" => recorded.turn.is_some(),
         _ => false,
