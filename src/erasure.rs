@@ -360,7 +360,8 @@ fn runs(seqs: &BTreeSet<u64>) -> Vec<(u64, u64)> {
 /// Makes again what is made of the log; how many backups there are.
 fn follow(instance: &Instance) -> Result<usize, ErasureError> {
     let projections = instance.dirs.data.join("projections");
-    remove_files(&projections)?;
+    // What a view was being made of before is gone with its file; from now on none meets the text in the log.
+    instance.views.while_closed(|| remove_files(&projections))?;
     instance.fold_anew()?;
     let audit = instance.dirs.workspace.join(".audit");
     remove_files(&audit)?;
