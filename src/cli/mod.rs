@@ -370,8 +370,7 @@ impl Context {
         let Some(served) = &self.served else {
             let (home, folding) = (self.global.home.as_deref(), progress::folding(self));
             let watch = |done, of| folding.say(done, of);
-            return self
-                .patiently(|patience| Instance::open_watched(home, flags, &self.variables, (patience, &watch)));
+            return self.patiently(|patience| Instance::open_watched(home, flags, &self.variables, (patience, &watch)));
         };
         let instance = served.instance.for_command(flags, &self.variables, console::current().process())?;
         instance.catch_up()?;

@@ -174,9 +174,7 @@ impl Drop for File {
 /// Takes a file away, if there is one.
 pub(super) fn remove(path: &Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(FileError::Io { path: path.to_owned(), source })
-        }
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(FileError::Io { path: path.to_owned(), source }),
         _ => Ok(()),
     }
 }

@@ -24,9 +24,11 @@ const FOUND_MAX: usize = 60;
 
 /// Find a text in what events hold, newest last; exit code 1 when there is none.
 #[derive(Args, Debug)]
-#[command(after_help = "PATTERN is a regular expression as Rust's regex crate has them: no backreferences, ^ and $ at \
+#[command(
+    after_help = "PATTERN is a regular expression as Rust's regex crate has them: no backreferences, ^ and $ at \
                         every line. It is looked for in all texts of an event, wherever they lie; what was erased is \
-                        never found.")]
+                        never found."
+)]
 pub(in crate::cli) struct Grep {
     /// The regular expression, or with -F the text.
     #[arg(value_name = "PATTERN")]
@@ -231,8 +233,7 @@ fn shown(context: &Context, instance: &Instance, found: &Found) {
         0 => String::new(),
         more => context.text(instance, "log.more_places", &json!({ "count": more })),
     };
-    let line =
-        format!("{:>6}  {time}  {:<22} {}: {}{more}", recorded.seq, recorded.kind, first.field, first.text);
+    let line = format!("{:>6}  {time}  {:<22} {}: {}{more}", recorded.seq, recorded.kind, first.field, first.text);
     output::result(&line);
 }
 
@@ -249,9 +250,11 @@ mod tests {
     #[test]
     fn what_is_shown_is_short_and_cut_between_signs() {
         check("bill", "bill", "bill");
-        check(&format!("{}bill{}", "è".repeat(30), "ß".repeat(60)), "bill", &format!(
-            "…{}bill{}…", "è".repeat(24), "ß".repeat(48)
-        ));
+        check(
+            &format!("{}bill{}", "è".repeat(30), "ß".repeat(60)),
+            "bill",
+            &format!("…{}bill{}…", "è".repeat(24), "ß".repeat(48)),
+        );
         check(&"é".repeat(500), "é+", &format!("{}…", "é".repeat(60)));
         check("one\n\ttwo   three", "two", "one two three");
         check("any", "$", "any");
