@@ -23,6 +23,7 @@ use metnos_projections::views::state::States;
 use metnos_projections::views::turns::Turns;
 use serde::{Deserialize, Serialize};
 
+use crate::faults;
 use crate::moments;
 use crate::signing::{hex, write_private};
 
@@ -214,6 +215,7 @@ const TELL_EVERY: u64 = 1024;
 pub(crate) fn tell(watch: Watch<'_>, done: u64, of: u64) {
     if done.is_multiple_of(TELL_EVERY) {
         watch(done, of);
+        faults::reach("folding");
     }
 }
 

@@ -94,14 +94,14 @@ pub fn export_by_index<E: From<ReadError> + From<ViewError>>(
         tracing::warn!(error = &error as &dyn std::error::Error, "the audit is read from the log itself");
         None
     });
-    let Some(seqs) = chosen else {
+    let Some(chosen) = chosen else {
         return export((&instance.log, &instance.keys, size), format, selection, put);
     };
     if format == Format::Csv {
         put(&csv::header())?;
     }
     let mut lines = 0;
-    views::audit::each(instance, &seqs, |line| {
+    views::audit::each(instance, &chosen, |line| {
         // The line itself says whether it is wanted, whatever the index holds.
         if !selection.takes(line) {
             return Ok(());

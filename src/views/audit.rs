@@ -12,32 +12,44 @@ use crate::projector::Watch;
 
 /// How many lines are looked up at a time.
 const AT_ONCE: usize = 512;
+/// Where there is a line in so many events, what lies between is read too: events are read by runs of about as many.
+const SPARSE: u64 = if cfg!(test) { 5 } else { 100 };
 
-/// The lines of a choice as of an event, by the numbers that name them, in order: eight bytes a line. `None` where the index
-/// does not know all of them yet.
+/// Lines that somebody chose: eight bytes each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// The numbers that name them, in order.
+    pub seqs: Vec<u64>,
+    /// The first event that one of them is made of.
+    first: u64,
+}
+
+/// The lines of a choice as of an event. `None` where the index does not know all of them yet.
 pub fn chosen(
     instance: &Instance,
     selection: &Selection,
     size: u64,
     watch: Watch<'_>,
-) -> Result<Option<Vec<u64>>, ViewError> {
+) -> Result<Option<Chosen>, ViewError> {
     ask::<Index, _>(instance, watch, |served| {
         if served.position < size {
             return Ok(None);
         }
-        let mut seqs = Vec::new();
+        let (mut seqs, mut first_source) = (Vec::new(), u64::MAX);
         let mut is_damaged = false;
         served.file.read(|rows| {
             let (first, end) = index::range(selection);
             for row in rows.range::<&[u8]>(first.as_slice()..end.as_slice())? {
-                let Some(seq) = index::line_of(row?.0.value()) else {
-                    is_damaged = true;
+                let seq = index::line_of(row?.0.value());
+                let Some(seq) = seq.filter(|seq| *seq <= size) else {
+                    is_damaged |= seq.is_none();
                     continue;
                 };
-                if seq <= size {
-                    let entry = rows.get(index::key(seq).as_slice())?.and_then(|row| index::entry(row.value()));
-                    is_damaged |= entry.is_none();
-                    seqs.extend(entry.filter(|entry| entry.is_in(selection)).map(|_| seq));
+                let entry = rows.get(index::key(seq).as_slice())?.and_then(|row| index::entry(row.value()));
+                is_damaged |= entry.is_none();
+                if let Some(entry) = entry.filter(|entry| entry.is_in(selection)) {
+                    first_source = entry.sources.iter().copied().fold(first_source, u64::min);
+                    seqs.push(seq);
                 }
             }
             Ok(())
@@ -47,18 +59,24 @@ pub fn chosen(
         }
         // By the events that end them, as who reads the log meets them.
         seqs.sort_unstable();
-        Ok(Some(seqs))
+        Ok(Some(Chosen { seqs, first: first_source }))
     })
 }
 
-/// Makes lines again from their events, in order.
+/// Makes lines again from their events, in order: each from its own where they lie far from each other, and all from what
+/// lies between the first and the last of them where that is about as much.
 pub fn each<E: From<ViewError>>(
     instance: &Instance,
-    seqs: &[u64],
+    chosen: &Chosen,
     mut each: impl FnMut(&Line) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut near = Near { reader: instance.log.reader(), run: Vec::new() };
-    for some in seqs.chunks(AT_ONCE) {
+    let Some(last) = chosen.seqs.last().copied() else { return Ok(()) };
+    let reader = instance.log.reader();
+    if last.saturating_sub(chosen.first) <= SPARSE * chosen.seqs.len() as u64 {
+        return each_between(&reader, chosen, last, each);
+    }
+    let mut near = Near { reader, run: Vec::new() };
+    for some in chosen.seqs.chunks(AT_ONCE) {
         for entry in ask::<Index, _>(instance, &|_, _| {}, |served| entries(served, some))? {
             if let Some(line) = near.line(&entry).map_err(ViewError::from)? {
                 each(&line)?;
@@ -66,6 +84,22 @@ pub fn each<E: From<ViewError>>(
         }
     }
     Ok(())
+}
+
+fn each_between<E: From<ViewError>>(
+    reader: &Reader,
+    chosen: &Chosen,
+    last: u64,
+    mut each: impl FnMut(&Line) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut audit = Audit::default();
+    let mut failed = None;
+    reader.each_lent(chosen.first, |recorded| {
+        let line = audit.take(recorded).filter(|line| chosen.seqs.binary_search(&line.seq).is_ok());
+        failed = line.and_then(|line| each(&line).err());
+        Ok::<bool, ViewError>(failed.is_none() && recorded.seq < last)
+    })?;
+    failed.map_or(Ok(()), Err)
 }
 
 fn entries(served: &Served, seqs: &[u64]) -> Result<Vec<Entry>, FileError> {

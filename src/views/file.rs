@@ -142,6 +142,18 @@ impl File {
         })
     }
 
+    /// Gives back what commits have left unused: a file that was just made is about half of that.
+    pub(super) fn compact(&mut self) -> Result<(), FileError> {
+        let Some(mut database) = self.database.take() else { return Ok(()) };
+        let compacted = self.minded(|| {
+            let compacted = database.compact();
+            Ok((database, compacted.map_err(redb::Error::from)))
+        });
+        let (database, compacted) = compacted?;
+        self.database = Some(database);
+        self.minded(|| compacted.map(drop))
+    }
+
     /// Looks at the rows as they are now.
     pub(super) fn read<T>(&self, work: impl FnOnce(&Rows) -> Result<T, redb::StorageError>) -> Result<T, FileError> {
         self.minded(|| Ok(work(&self.database().begin_read()?.open_table(ROWS)?)?))

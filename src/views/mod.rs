@@ -297,11 +297,12 @@ fn make<V: Held>(instance: &Instance, watch: Watch<'_>) -> Result<File, ViewErro
         _ => None,
     };
     let found = if path.exists() { File::open(&path, false).ok().and_then(begun) } else { None };
-    let (file, place) = match found {
+    let (mut file, place) = match found {
         Some(found) => found,
         None => (fresh(&path)?, begin::<V>(instance)),
     };
     catch_up::<V>(&file, place, (instance, &instance.log.head()), watch)?;
+    file.compact()?;
     Ok(file)
 }
 

@@ -133,9 +133,9 @@ fn lines(instance: &Instance) -> Vec<Line> {
 
 fn chosen(instance: &Instance, selection: &Selection) -> Vec<Line> {
     let size = instance.projected().position;
-    let seqs = audit::chosen(instance, selection, size, SILENT).unwrap().unwrap();
+    let chosen = audit::chosen(instance, selection, size, SILENT).unwrap().unwrap();
     let mut lines = Vec::new();
-    audit::each(instance, &seqs, |line| {
+    audit::each(instance, &chosen, |line| {
         lines.push(line.clone());
         Ok::<(), ViewError>(())
     })
