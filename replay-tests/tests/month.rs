@@ -179,6 +179,7 @@ fn what_is_erased_from_a_month_is_in_no_byte_of_the_home() {
 }
 
 /// How long something takes is shown, not held to anything.
+#[expect(clippy::print_stderr, reason = "a figure for whoever runs it with --nocapture")]
 fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let since = Instant::now();
     let done = work();

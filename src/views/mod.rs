@@ -23,6 +23,7 @@ use metnos_projections::view::View;
 use metnos_projections::views::audit::index::Index;
 use metnos_projections::views::search::Search;
 
+use crate::faults;
 use crate::instance::{Instance, InstanceError};
 use crate::projector::Watch;
 use file::{File, Place};
@@ -134,7 +135,9 @@ impl Views {
         let _making: Vec<_> =
             slots.iter().map(|slot| slot.making.lock().unwrap_or_else(PoisonError::into_inner)).collect();
         let mut open: Vec<_> = slots.iter().map(|slot| slot.open()).collect();
-        open.iter_mut().for_each(|file| **file = None);
+        for file in &mut open {
+            **file = None;
+        }
         work()
     }
 }
@@ -303,6 +306,7 @@ fn make<V: Held>(instance: &Instance, watch: Watch<'_>) -> Result<File, ViewErro
     };
     catch_up::<V>(&file, place, (instance, &instance.log.head()), watch)?;
     file.compact()?;
+    faults::view_step();
     Ok(file)
 }
 
@@ -350,7 +354,9 @@ fn catch_up<V: View>(
         if is_last || recorded.seq - place.position >= EVENTS || rows.len() >= ROWS {
             place.head = if is_last { end.head } else { reader.head_at(recorded.seq)? };
             (place.position, place.carried) = (recorded.seq, view.carried());
+            faults::view_step();
             file.commit(&rows, &place)?;
+            faults::view_step();
             rows.clear();
             if !is_last {
                 watch(recorded.seq, end.size);

@@ -82,7 +82,7 @@ fn turn(number: u32) -> Vec<Draft> {
         id: EventId(id(part)),
         time: Micros(time + i64::from(part)),
         stream: format!("turn/{turn}"),
-        actor: if number % 3 == 0 { "guest_1" } else { "owner" }.to_owned(),
+        actor: if number.is_multiple_of(3) { "guest_1" } else { "owner" }.to_owned(),
         turn: Some(turn),
         cause: None,
         event,

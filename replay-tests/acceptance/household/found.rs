@@ -1,5 +1,6 @@
 //! What is found again: texts in the log, words in turns, and how far reading is while somebody waits for it.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -185,4 +186,44 @@ fn reading_the_log_anew_is_told_at_a_terminal_alone() {
     forget();
     let piped = home.run(["status"]);
     assert_eq!((piped.code, piped.err.as_str()), (0, "waiting at folding\n"), "{}", piped.out);
+}
+
+/// Kill -9 right before and right after each commit of a view that is made, and before it takes its place; every other time
+/// the one that goes on is killed too.
+#[test]
+fn a_view_whose_making_is_killed_anywhere_is_made_all_the_same() {
+    let home = Home::new();
+    home.file("lamp.txt", "The lamplighter came.\n");
+    assert_eq!(home.ask("read the file lamp.txt").code, 0);
+    fill(&home, 9000);
+    assert_eq!(home.ask("read the file lamp.txt").code, 0);
+    let expected = search(&home, &["lamplighter"]);
+    assert_eq!((expected.code, expected.out.lines().count()), (0, 3), "{} {}", expected.out, expected.err);
+    let file = home.metnos().join("data/projections/search.redb");
+    let mut kills = 0;
+    for step in 1..50 {
+        std::fs::remove_file(&file).unwrap();
+        let killed = |step: u64| {
+            let mut command = home.command();
+            let ran = command.args(["turn", "search", "lamplighter"]).env("METNOS_KILL_AT", format!("view:{step}"));
+            ran.output().unwrap().status.signal() == Some(9)
+        };
+        if !killed(step) {
+            break;
+        }
+        assert!(!file.exists(), "one that is not complete serves");
+        kills += 1;
+        if step % 2 == 0 {
+            killed(1);
+        }
+        let found = search(&home, &["lamplighter"]);
+        assert_eq!((found.code, &found.out), (0, &expected.out), "{step}: {}", found.err);
+        assert!(!file.with_extension("redb.new").exists());
+        if step % 3 == 0 {
+            let checked = home.run(["replay", "check"]);
+            assert!(checked.code == 0 && checked.out.contains("equal  search"), "{step}: {}", checked.out);
+        }
+    }
+    assert_eq!(kills, 7, "three commits, and one that makes the file small");
+    home.is_whole();
 }
