@@ -380,13 +380,18 @@ fn follow(instance: &Instance) -> Result<usize, ErasureError> {
 
 /// Does what a command that broke off left to be done.
 pub fn resume(instance: &Instance) -> Result<(), ErasureError> {
-    if instance.dirs.data.join(MARKER).exists() {
-        instance.alone(|| {
-            instance.log.erase_archived()?;
-            follow(instance)
-        })?;
+    let is_pending = || instance.dirs.data.join(MARKER).exists();
+    if !is_pending() {
+        return Ok(());
     }
-    Ok(())
+    instance.alone(|| {
+        // Another command of this process may just have been at it, and be done by now.
+        if is_pending() {
+            instance.log.erase_archived()?;
+            follow(instance)?;
+        }
+        Ok(())
+    })
 }
 
 /// Takes lines out of what the chat remembers.

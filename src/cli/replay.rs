@@ -49,6 +49,10 @@ pub(super) fn run(context: &Context, command: &Replay) -> Result<u8, Failure> {
 
 fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
     let instance = context.instance()?;
+    // An erasure that broke off has left files that hold more than the log.
+    if context.global.at.is_none() {
+        crate::erasure::resume(&instance)?;
+    }
     // What is appended meanwhile belongs to neither side of the comparison.
     let live = instance.projected();
     let reader = instance.log.reader();

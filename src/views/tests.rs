@@ -179,7 +179,8 @@ fn a_choice_by_the_index_is_the_choice_by_the_log() {
                         let actor = actor.clone();
                         let selection = Selection { since, before, kind, actor, executor, turn };
                         let expected: Vec<&Line> = all.iter().filter(|line| selection.takes(line)).collect();
-                        assert_eq!(chosen(&instance, &selection).iter().collect::<Vec<_>>(), expected, "{selection:?}");
+                        let by_index = chosen(&instance, &selection);
+                        assert!(by_index.iter().eq(expected.iter().copied()), "{selection:?}");
                         asked += usize::from(!expected.is_empty());
                     }
                 }

@@ -2,6 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use metnos::config::{Flags, Variables};
@@ -10,6 +11,7 @@ use metnos_log::event::actor::LanguageSet;
 use metnos_log::{Append, Draft, EventId, Expect, Micros};
 use serde_json::Value;
 
+use super::daemon::Daemon;
 use super::home::{Home, Ran};
 use super::pty::Pty;
 
@@ -68,6 +70,9 @@ fn a_text_is_found_wherever_it_lies_and_never_once_it_is_erased() {
     same(&["-iF", "XANTHIPPE'S ÜBEL"]);
     same(&["X[a-z]+'s .bel", "--turn", "last"]);
     same(&["-F", NEEDLE, "--since", "2024-01-01"]);
+    let before = seqs(&found)[1].to_string();
+    let at = grep(&home, &[NEEDLE, "--at", &before]);
+    assert_eq!(seqs(&at), seqs(&found)[..2]);
     let newest = grep(&home, &[NEEDLE, "--limit", "1"]);
     assert_eq!(seqs(&newest), seqs(&found)[seqs(&found).len() - 1..]);
     assert!(newest.err.contains("--limit"), "{}", newest.err);
@@ -114,7 +119,9 @@ fn holding(folder: &Path, text: &str) -> Vec<String> {
         let path = entry.path();
         if path.is_dir() {
             found.extend(holding(&path, text));
-        } else if std::fs::read(&path).unwrap().windows(text.len()).any(|window| window == text.as_bytes()) {
+        } else if path.is_file()
+            && std::fs::read(&path).unwrap().windows(text.len()).any(|window| window == text.as_bytes())
+        {
             found.push(path.display().to_string());
         }
     }
@@ -225,5 +232,45 @@ fn a_view_whose_making_is_killed_anywhere_is_made_all_the_same() {
         }
     }
     assert_eq!(kills, 7, "three commits, and one that makes the file small");
+    home.is_whole();
+}
+
+/// The files are shared by all commands of a daemon, made by whichever asks first, and taken away under them.
+#[test]
+fn a_daemon_searches_for_several_at_once_and_for_nobody_what_was_erased() {
+    let home = Home::new();
+    home.file("lamp.txt", "The lamplighter came.\n");
+    assert_eq!(home.ask("read the file lamp.txt").code, 0);
+    fill(&home, 9000);
+    let daemon = Daemon::serve(&home);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let ran = search(&home, &["lamplighter"]);
+                assert_eq!((ran.code, ran.out.lines().count()), (0, 2), "{} {}", ran.out, ran.err);
+                let ran = home.run(["audit", "export", "--executor", "read_files"]);
+                assert_eq!((ran.code, ran.out.lines().count()), (0, 1), "{} {}", ran.out, ran.err);
+            });
+        }
+    });
+    assert_eq!(home.ask("read the file lamp.txt").code, 0);
+    assert_eq!(search(&home, &["lamplighter"]).out.lines().count(), 3);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let ran = search(&home, &["lamplighter"]);
+                    assert!(ran.code <= 1, "{} {}", ran.out, ran.err);
+                }
+            });
+        }
+        let erased = home.run(["log", "erase", "--text", "lamplighter", "--yes"]);
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(erased.code, 0, "{} {}", erased.out, erased.err);
+    });
+    assert_eq!(search(&home, &["lamplighter"]).code, 1);
+    assert_eq!(holding(&home.metnos(), "lamplighter"), Vec::<String>::new());
+    daemon.stop();
     home.is_whole();
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::super::output::{Failure, by};
 use super::super::{Context, audit, output, progress, turn};
 use crate::instance::Instance;
+use crate::projector::Until;
 
 /// After how many events it is said how far the search is.
 const SAY_EVERY: u64 = 2048;
@@ -87,7 +88,12 @@ pub(super) fn run(context: &Context, command: &Grep) -> Result<u8, Failure> {
         shown(context, &instance, found);
     };
     reader.each_lent(first, |recorded| {
-        if recorded.seq > end {
+        let is_later = match context.global.at {
+            Some(Until::Seq(seq)) => recorded.seq > seq,
+            Some(Until::Time(time)) => recorded.time.0 > time,
+            None => false,
+        };
+        if is_later || recorded.seq > end {
             return Ok::<bool, Failure>(false);
         }
         if recorded.seq % SAY_EVERY == 0 {

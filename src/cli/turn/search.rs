@@ -10,7 +10,7 @@ use super::shown;
 use crate::erasure;
 use crate::views::{self, ViewError};
 
-/// The turns in whose sentence or answer all of some words stand, newest last; exit code 1 when there is none.
+/// List the turns in whose sentence or answer all of these words stand, newest last; exit code 1 when there is none.
 #[derive(Args, Debug)]
 #[command(after_help = "Whole words count, in any order, capital or small, with or without accents.")]
 pub(in crate::cli) struct Search {
@@ -18,7 +18,7 @@ pub(in crate::cli) struct Search {
     #[arg(required = true, value_name = "WORDS")]
     words: Vec<String>,
     /// How many at most, the newest.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     last: u32,
 }
 
@@ -37,9 +37,12 @@ pub(super) fn run(context: &Context, command: &Search) -> Result<u8, Failure> {
     if words.is_empty() {
         return Err(Failure::usage(by("error.no_words"), by("next.words")));
     }
-    let instance = context.instance()?;
-    // What an erasure that broke off has left is not searched.
+    let mut instance = context.instance()?;
+    // What an erasure that broke off has left is not searched; gone on with, it folds all of the log.
     erasure::resume(&instance)?;
+    if let Some(until) = context.global.at {
+        instance.rewind(until)?;
+    }
     let size = instance.projected().position;
     let folding = progress::folding(context);
     let most = usize::try_from(command.last).unwrap_or(usize::MAX);
