@@ -22,6 +22,8 @@ const NOW: &str = "now";
 
 /// redb's default is 1 GiB.
 const CACHE_BYTES: usize = 4 << 20;
+/// That of about a million events: reading so much takes less than a tenth of a second.
+const CHECKED_BYTES_MAX: u64 = 128 << 20;
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -78,14 +80,15 @@ pub(super) struct File {
 }
 
 impl File {
-    /// Opens a file for its owner alone; makes an empty one where there is none. `is_checked`: every page is compared with its
-    /// checksum, which reads all of it.
+    /// Opens a file for its owner alone; makes an empty one where there is none. Every page is compared with its checksum,
+    /// unless the file is large and `is_checked` is false.
     pub(super) fn open(path: &Path, is_checked: bool) -> Result<Self, FileError> {
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
         let opened = opened.map_err(|source| FileError::Io { path: path.to_owned(), source })?;
         let mut this = Self { database: None, path: path.to_owned() };
         let mut builder = Database::builder();
-        builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(is_checked);
+        let is_small = opened.metadata().is_ok_and(|file| file.len() <= CHECKED_BYTES_MAX);
+        builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(is_checked || is_small);
         this.database = Some(this.minded(|| Ok(builder.create_with_backend(FileBackend::new(opened)?)?))?);
         Ok(this)
     }

@@ -41,7 +41,7 @@ pub struct Compared {
     pub live: String,
 }
 
-/// How each of them is. Every page of a file that is not in use is looked at.
+/// How each of them is. Every page of a file that is not in use is looked at; one that is damaged is taken away.
 pub fn all(instance: &Instance) -> Result<Vec<State>, ViewError> {
     each(instance, &|instance, view| view.state(instance)).into_iter().collect()
 }
@@ -64,7 +64,15 @@ pub(super) fn of<V: Held>(instance: &Instance) -> Result<State, ViewError> {
     let open = V::slot(&instance.views).open();
     let condition = match (&*open, path.exists()) {
         (Some(file), true) => condition(file)?,
-        (None, true) => File::open(&path, true).map_or(Ok(Condition::Unusable), |file| condition(&file))?,
+        (None, true) => match File::open(&path, true) {
+            Ok(file) => condition(&file)?,
+            Err(error) => {
+                tracing::warn!(view = V::NAME, error = &error as &dyn std::error::Error, "a view is damaged");
+                // Where it is too large to be looked at whenever it is opened, it would serve.
+                file::remove(&path)?;
+                Condition::Unusable
+            }
+        },
         (_, false) => Condition::Absent,
     };
     Ok(State { name: V::NAME, condition })
