@@ -360,7 +360,8 @@ fn runs(seqs: &BTreeSet<u64>) -> Vec<(u64, u64)> {
 /// Makes again what is made of the log; how many backups there are.
 fn follow(instance: &Instance) -> Result<usize, ErasureError> {
     let projections = instance.dirs.data.join("projections");
-    remove_files(&projections)?;
+    // What a view was being made of before is gone with its file; from now on none meets the text in the log.
+    instance.views.while_closed(|| remove_files(&projections))?;
     instance.fold_anew()?;
     let audit = instance.dirs.workspace.join(".audit");
     remove_files(&audit)?;
@@ -379,13 +380,18 @@ fn follow(instance: &Instance) -> Result<usize, ErasureError> {
 
 /// Does what a command that broke off left to be done.
 pub fn resume(instance: &Instance) -> Result<(), ErasureError> {
-    if instance.dirs.data.join(MARKER).exists() {
-        instance.alone(|| {
-            instance.log.erase_archived()?;
-            follow(instance)
-        })?;
+    let is_pending = || instance.dirs.data.join(MARKER).exists();
+    if !is_pending() {
+        return Ok(());
     }
-    Ok(())
+    instance.alone(|| {
+        // Another command of this process may just have been at it, and be done by now.
+        if is_pending() {
+            instance.log.erase_archived()?;
+            follow(instance)?;
+        }
+        Ok(())
+    })
 }
 
 /// Takes lines out of what the chat remembers.

@@ -31,4 +31,5 @@ pub mod scheduler;
 pub mod service;
 pub mod signing;
 pub mod snapshots;
+pub mod views;
 mod why;

@@ -36,6 +36,8 @@ mod dialogs;
 mod erasing;
 #[path = "household/formats.rs"]
 mod formats;
+#[path = "household/found.rs"]
+mod found;
 #[path = "household/guests.rs"]
 mod guests;
 #[path = "household/home.rs"]

@@ -5,15 +5,20 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metnos::config::{Flags, Variables};
 use metnos::erasure::{self, Selector};
+use metnos::export::audit_lines::{self, Format};
 use metnos::instance::{Instance, now};
+use metnos::projector::Watch;
 use metnos::snapshots;
+use metnos::views::{self, ViewError};
 use metnos_log::envelope::Body;
 use metnos_projections::replay::Checker;
-use metnos_projections::views::audit::{Audit, Kind};
+use metnos_projections::views::audit::selection::Selection;
+use metnos_projections::views::audit::{Audit, Kind, Line};
+use metnos_projections::views::search::words;
 use metnos_replay_tests::builder::History;
 use metnos_replay_tests::month::{Month, pour};
 
@@ -171,6 +176,90 @@ fn what_is_erased_from_a_month_is_in_no_byte_of_the_home() {
     let digests = instance.projected().digests();
     drop(instance);
     assert_eq!(open(place.path()).projected().digests(), digests);
+}
+
+/// How long something takes is shown, not held to anything.
+#[expect(clippy::print_stderr, reason = "a figure for whoever runs it with --nocapture")]
+fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let since = Instant::now();
+    let done = work();
+    eprintln!("{:>9.1} ms  {what}", since.elapsed().as_secs_f64() * 1000.0);
+    done
+}
+
+/// Files of views say of a month what the log says, and are made for little.
+#[test]
+fn what_is_chosen_and_searched_in_a_month_is_what_the_log_holds() {
+    let place = tempfile::tempdir().unwrap();
+    let instance = open(place.path());
+    let own = History::after(instance.log.reader().chunk(1).unwrap());
+    let month = Month::default().live_after(own);
+    pour(&month, &instance.log).unwrap();
+    instance.catch_up().unwrap();
+    let size = instance.log.head().size;
+    eprintln!("{size} events");
+    let silent: Watch<'_> = &|_, _| {};
+    let find = |said: &str, most: usize| views::turns::find(&instance, &words(said), (most, size), silent).unwrap();
+    timed("the search is made", || find("tomatoes", 1));
+    timed("it is asked for the newest turn of two words", || find("tomatoes garden", 1));
+    let all = lines(&instance);
+    let said = |line: &Line| {
+        let text = |name: &str| line.value[name].as_str().unwrap_or_default().to_owned();
+        line.kind == Kind::Turns
+            && words(&(text("user_query") + " " + &text("final_message"))).is_superset(&words("tomatoes garden"))
+    };
+    // Long answers lie in blobs, which audit lines only name.
+    let short = all.iter().filter(|line| said(line)).count();
+    let long = all.iter().filter(|line| line.kind == Kind::Turns && line.value["final_message"]["blob"].is_string());
+    let found = find("tomatoes garden", usize::MAX).opened.len();
+    assert!(short > 100 && (short..=short + long.count()).contains(&found), "{short} {found}");
+
+    let day = |number: i64| all[0].ended + number * 86_400_000_000;
+    let days = |from: i64, to: i64| Selection { since: Some(day(from)), before: Some(day(to)), ..Selection::default() };
+    let executor = |name: &str| Some(name.to_owned());
+    timed("the index is made", || views::audit::chosen(&instance, &days(0, 1), size, silent).unwrap());
+    for (what, selection) in [
+        ("a day", days(20, 21)),
+        ("a day's writing", Selection { executor: executor("write_files"), ..days(20, 21) }),
+        ("a week", days(9, 16)),
+        ("all writing", Selection { executor: executor("write_files"), ..Selection::default() }),
+        ("all turns", Selection { kind: Some(Kind::Turns), ..Selection::default() }),
+        ("a turn", Selection { turn: all[2000].turn.clone(), ..Selection::default() }),
+        ("what nobody did", Selection { actor: Some("nobody".to_owned()), ..Selection::default() }),
+    ] {
+        for format in [Format::Jsonl, Format::Csv, Format::CloudEvents] {
+            let as_of = (&instance.log, &instance.keys, size);
+            let (mut by_index, mut by_log) = (String::new(), String::new());
+            let put: &mut dyn FnMut(&str) -> Result<(), ViewError> = &mut |text| {
+                by_index.push_str(text);
+                Ok(())
+            };
+            let chosen = timed(&format!("{what}, by the index"), || {
+                audit_lines::export_by_index(&instance, format, &selection, (silent, put)).unwrap()
+            });
+            let put: &mut dyn FnMut(&str) -> Result<(), ViewError> = &mut |text| {
+                by_log.push_str(text);
+                Ok(())
+            };
+            let read =
+                timed(&format!("{what}, by the log"), || audit_lines::export(as_of, format, &selection, put).unwrap());
+            assert!(by_index == by_log && chosen == read, "{what}");
+            assert!(chosen > 0 || what == "what nobody did", "{what}");
+        }
+    }
+    let compared = timed("both are compared with new ones", || views::state::compare(&instance, silent).unwrap());
+    assert_eq!(compared.len(), 2);
+    assert!(compared.iter().all(|compared| compared.computed == compared.live), "{compared:?}");
+}
+
+fn lines(instance: &Instance) -> Vec<Line> {
+    let (mut audit, mut lines) = (Audit::default(), Vec::new());
+    let each = instance.log.reader().each(1, |recorded| {
+        lines.extend(audit.take(&recorded));
+        Ok::<bool, metnos_log::store::ReadError>(true)
+    });
+    each.unwrap();
+    lines
 }
 
 /// Erased payloads are holes in what is folded, wherever they are: nothing panics, nothing is begun again.

@@ -2,6 +2,7 @@
 
 mod archive;
 mod erase;
+mod grep;
 mod keep;
 mod salvage;
 
@@ -39,6 +40,7 @@ pub(super) enum Log {
         /// Its number.
         seq: u64,
     },
+    Grep(grep::Grep),
     /// Check every stored byte against the chain.
     Verify,
     /// The whole history as JSON lines, readable without this home; input of replay check --history.
@@ -81,6 +83,7 @@ pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {
     match command {
         Log::Restore { folder } => keep::from_backup(context, folder),
         Log::Salvage(command) => salvage::run(context, command),
+        Log::Grep(command) => grep::run(context, command),
         Log::Erase(command) => erase::run(context, command),
         Log::Anchor { file } => keep::anchor(context, file),
         Log::Checkpoint => keep::checkpoint(context, &unfolded()?),

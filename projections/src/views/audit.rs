@@ -7,6 +7,7 @@
 pub mod cloud_events;
 pub mod csv;
 pub mod genai;
+pub mod index;
 pub mod lines;
 pub mod proof;
 pub mod selection;
