@@ -164,7 +164,7 @@ mod tests {
                 // What opened it was erased; its label stands.
                 let opened = Recorded {
                     seq: 9,
-                    kind: "turn_opened".to_owned(),
+                    kind: "turn_opened".into(),
                     body: metnos_log::envelope::Body::Erased,
                     ..recorded.clone()
                 };

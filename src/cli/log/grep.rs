@@ -149,7 +149,7 @@ impl Grep {
 
 impl Wanted<'_> {
     fn found(&self, recorded: &Recorded, reader: &Reader) -> Result<Option<Found>, Failure> {
-        let is_asked = (self.kinds.is_empty() || self.kinds.contains(&recorded.kind))
+        let is_asked = (self.kinds.is_empty() || self.kinds.iter().any(|kind| *kind == recorded.kind))
             && self.since.is_none_or(|since| recorded.time.0 >= since)
             && self.turn.is_none_or(|turn| recorded.turn == Some(turn));
         if !is_asked || !matches!(recorded.body, Body::Known(_)) {
