@@ -9,7 +9,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use metnos_log::envelope::Body;
 use metnos_log::event::instance::Erased;
 use metnos_log::store::{BackupError, Erasure, ReadError, RewriteError, Rewritten, Tombstone};
 use metnos_log::{BlobHash, Draft, Event, EventId, Recorded, TurnId};
@@ -133,7 +132,7 @@ pub fn select(instance: &Instance, selector: &Selector) -> Result<Selected, Eras
     let selected = search.end();
     if let Selector::Event(seq) = selector
         && let Some(event) = reader.event(*seq)?
-        && !Event::is_erasable(&event.kind)
+        && !event.is_erasable()
     {
         return Err(ErasureError::Bare { seq: *seq, kind: event.kind });
     }
@@ -163,8 +162,8 @@ impl<'s> Search<'s> {
     }
 
     fn take(&mut self, mut recorded: Recorded) {
-        let Body::Known(event) = &mut recorded.body else { return };
-        let (json, blobs) = (event.to_json(), event.blobs());
+        let json: Value = recorded.events().iter().map(Event::to_json).collect();
+        let blobs: Vec<BlobHash> = recorded.events_mut().iter_mut().flat_map(Event::blobs).collect();
         let is_meant = blobs.iter().any(|blob| self.holding.contains(blob)) || self.is_meant(&recorded, &json);
         // What only quotes goes by itself: its turn is another one.
         let goes = is_meant || self.is_quoting(&recorded, &json);
@@ -175,7 +174,7 @@ impl<'s> Search<'s> {
         if goes {
             self.selected.turns.extend(recorded.turn);
         }
-        if !goes || !Event::is_erasable(&recorded.kind) {
+        if !goes || !recorded.is_erasable() {
             self.kept.extend(blobs);
             return;
         }

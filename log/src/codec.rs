@@ -2,7 +2,7 @@
 
 use crate::chain;
 use crate::envelope::{Body, Header, Recorded};
-use crate::event::{DecodeError, Event};
+use crate::event::{DecodeError, upcast};
 use crate::id::Micros;
 
 /// The format byte of a frame.
@@ -137,10 +137,16 @@ impl<'a> Frame<'a> {
         let Header(id, time, stream, version, kind, schema, actor, turn, cause, flags) = self.header()?;
         let body = match self.payload() {
             None => Body::Erased,
-            Some(payload) => match Event::decode(kind, schema, payload)? {
-                Some(event) => Body::Known(event),
-                None => Body::Unknown(payload.to_vec()),
+            Some(payload) => match upcast::read(kind, schema, payload) {
+                // Kept and passed over; verification reports it.
+                Err(DecodeError::Raise { .. }) => Body::Unknown(payload.to_vec()),
+                read => read?,
             },
+        };
+        let (kind, schema) = match &body {
+            Body::Known(event) => (event.label(), event.schema()),
+            Body::Erased => upcast::named(kind, schema),
+            Body::Raised(_) | Body::Unknown(_) => (kind, schema),
         };
         let (stream, kind, actor) = (stream.to_owned(), kind.to_owned(), actor.to_owned());
         Ok(Recorded { seq, id, time: Micros(time), stream, version, kind, schema, actor, turn, cause, flags, body })
@@ -207,6 +213,7 @@ pub fn frame_into(bytes: &mut Vec<u8>, seq: u64, header: &Header<'_>, salted: Sa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Event;
     use crate::event::instance::CredentialRemoved;
     use crate::id::EventId;
 

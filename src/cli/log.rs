@@ -149,6 +149,10 @@ fn tail(context: &Context, instance: &Instance, count: u64, follow: bool) -> Res
 fn line(recorded: &Recorded, instance: &Instance) -> String {
     let what = match &recorded.body {
         Body::Known(event) => gist(&event.to_json()),
+        Body::Raised(events) => {
+            let said = events.iter().map(|event| format!("{}: {}", event.label(), gist(&event.to_json())));
+            said.collect::<Vec<_>>().join("; ")
+        }
         Body::Unknown(_) => "(of a kind that this program does not know)".to_owned(),
         Body::Erased => "(erased)".to_owned(),
     };
@@ -174,9 +178,7 @@ fn export(instance: &Instance) -> Result<u8, Failure> {
     let reader = instance.log.reader();
     reader.each(1, |recorded| {
         let mut recorded = reader.rehydrated(recorded)?;
-        if let Body::Known(event) = &mut recorded.body {
-            event.kept().into_iter().for_each(metnos_log::Kept::settle_inline);
-        }
+        recorded.events_mut().iter_mut().flat_map(metnos_log::Event::kept).for_each(metnos_log::Kept::settle_inline);
         output::result_json(&as_json(&recorded));
         Ok::<bool, Failure>(true)
     })?;

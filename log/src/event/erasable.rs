@@ -3,6 +3,17 @@
 //! The rest (keys, signatures, versions, counts, outcomes) holds no such text, and the record cannot do without it.
 
 use super::Event;
+use crate::envelope::{Body, Recorded};
+
+impl Recorded {
+    /// Whether its payload holds what a person may want to be gone, whatever it is read as.
+    pub fn is_erasable(&self) -> bool {
+        match &self.body {
+            Body::Known(_) | Body::Raised(_) => self.events().iter().any(|event| Event::is_erasable(event.label())),
+            Body::Unknown(_) | Body::Erased => Event::is_erasable(&self.kind),
+        }
+    }
+}
 
 impl Event {
     /// Whether payloads of this kind hold what a person may want to be gone.
