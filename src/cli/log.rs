@@ -2,6 +2,7 @@
 
 mod archive;
 mod erase;
+mod expire;
 mod keep;
 mod salvage;
 
@@ -66,6 +67,7 @@ pub(super) enum Log {
     Compact,
     /// Take what someone wrote or what came back out of the record, for ever.
     Erase(erase::Erase),
+    Expire(expire::Expire),
 }
 
 impl Log {
@@ -82,6 +84,7 @@ pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {
         Log::Restore { folder } => keep::from_backup(context, folder),
         Log::Salvage(command) => salvage::run(context, command),
         Log::Erase(command) => erase::run(context, command),
+        Log::Expire(command) => expire::run(context, command),
         Log::Anchor { file } => keep::anchor(context, file),
         Log::Checkpoint => keep::checkpoint(context, &unfolded()?),
         Log::Backup { folder } => keep::backup(context, &unfolded()?, folder.as_ref()),

@@ -54,6 +54,8 @@ fn checkpoints(instance: &Instance, _now: Micros) -> Result<(), String> {
 
 /// Takes out what the record keeps for a while only.
 fn expire(instance: &Instance, now: Micros) -> Result<(), String> {
+    // By the settings as they are tonight, not as they were when the daemon began.
+    let instance = &instance.as_set_now().map_err(|error| error.to_string())?;
     expiry::expire(instance, now).map(|_| ()).map_err(|error| error.to_string())
 }
 

@@ -15,6 +15,7 @@ pub mod executor;
 pub mod instance;
 pub mod mnestome;
 pub mod model;
+pub mod retention;
 pub mod schedule;
 #[cfg(test)]
 mod tests;
