@@ -38,17 +38,17 @@ impl Retention {
 
 /// A value as it is written by hand: in quotes or as a number.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Text(String),
-    Number(i64),
-}
+#[serde(try_from = "toml::Value")]
+struct Written(String);
 
-impl Written {
-    fn text(self) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::Number(number) => number.to_string(),
+impl TryFrom<toml::Value> for Written {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Self, String> {
+        match value {
+            toml::Value::String(text) => Ok(Self(text)),
+            toml::Value::Integer(number) => Ok(Self(number.to_string())),
+            other => Err(format!("it is a number of days or \"{NEVER}\", not {}", other.type_str())),
         }
     }
 }
@@ -64,7 +64,7 @@ pub(super) struct RetentionFile {
 impl RetentionFile {
     /// What is written, for observations and for models.
     pub(super) fn texts(self) -> (Option<String>, Option<String>) {
-        (self.observations.map(Written::text), self.models.map(Written::text))
+        (self.observations.map(|days| days.0), self.models.map(|days| days.0))
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) fn days(key: &'static str, text: &str) -> Result<Option<u32>, ConfigE
     days.map(Some).ok_or_else(|| ConfigError::Value {
         key,
         value: text.to_owned(),
-        allowed: format!("it is a number of days from 1 to {DAYS_MAX}, or {NEVER}: what never expires is kept"),
+        allowed: format!("it is a number of days from 1 to {DAYS_MAX}, or {NEVER}"),
         from: Source::File,
     })
 }
