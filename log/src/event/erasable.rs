@@ -9,7 +9,9 @@ impl Recorded {
     /// Whether its payload holds what a person may want to be gone, whatever it is read as.
     pub fn is_erasable(&self) -> bool {
         match &self.body {
-            Body::Known(_) | Body::Raised(_) => self.events().iter().any(|event| Event::is_erasable(event.label())),
+            Body::Known(event) => Event::is_erasable(event.label()),
+            // What became nothing, the record can do without.
+            Body::Raised(events) => events.is_empty() || events.iter().any(|event| Event::is_erasable(event.label())),
             Body::Unknown(_) | Body::Erased => Event::is_erasable(&self.kind),
         }
     }
@@ -70,6 +72,7 @@ impl Event {
                 | "erased"
                 | "epoch_opened"
                 | "checkpoint_anchored"
+                | "backup_made"
                 | "credential_set"
                 | "credential_removed"
                 | "executor_signed"

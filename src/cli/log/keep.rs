@@ -100,6 +100,7 @@ pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&Pat
     let backed_up =
         instance.alone(|| instance.log.backup(&folder, |done, of| line.say(&shown(context, instance, done, of))))?;
     drop(line);
+    crate::erasure::remember_backup(instance, &folder, (backed_up.summary.events, &backed_up.summary.head))?;
     let summary = &backed_up.summary;
     let values = json!({
         "folder": folder, "events": summary.events, "blobs": summary.blobs, "head": summary.head,
