@@ -14,6 +14,7 @@ const SAID: &str = "Punto di controllo";
 fn talk() -> Talk {
     let api = BotApi::start();
     let home = home_at(&api.url(), TOKEN);
+    assert_eq!(home.run(["config", "set", "anchor.daily", "chat"]).code, 0);
     let clock = home.file("clock", "2091-03-02T05:00:00Z");
     let home = home.with("METNOS_CLOCK", clock.to_str().unwrap()).with("TZ", "Europe/Rome");
     let daemon = Some(Daemon::serve(&home));
