@@ -306,6 +306,7 @@ impl Instance {
         if self.settings.llm.all().next().is_some() || recorded.values.contains_key(RUNTIME) {
             now.push((RUNTIME, self.settings.llm.recorded()));
         }
+        now.extend(self.of_keeping(&recorded));
         for (key, value) in now {
             let old = recorded.values.get(key).cloned();
             if old.as_ref() != Some(&value) {
@@ -322,6 +323,23 @@ impl Instance {
         }
         drop(recorded);
         if events.is_empty() { Ok(()) } else { self.record("instance", events) }
+    }
+
+    /// What is kept how long and what is anchored, once that is not what it is by default.
+    fn of_keeping(&self, recorded: &Configuration) -> Vec<(&'static str, Value)> {
+        let now = self.settings.kept();
+        now.into_iter()
+            .filter(|(key, _, is_usual)| !is_usual || recorded.values.contains_key(*key))
+            .map(|(key, value, _)| (key, value.into()))
+            .collect()
+    }
+
+    /// The same instance with its settings as the file has them now: for what a daemon does long after its start.
+    pub fn as_set_now(&self) -> Result<Self, InstanceError> {
+        let now = self.for_command(&Flags::default(), &self.variables, self.asker)?;
+        now.catch_up()?;
+        now.record_settings()?;
+        Ok(now)
     }
 
     /// The projections as they were at a moment, and the chain's head there.

@@ -42,7 +42,9 @@ macro_rules! projections {
         impl Projected {
             /// Takes one event in.
             pub fn evolve(&mut self, recorded: &Recorded) {
-                $(Arc::make_mut(&mut self.$field).evolve(recorded);)+
+                recorded.each(|recorded| {
+                    $(Arc::make_mut(&mut self.$field).evolve(recorded);)+
+                });
                 self.latest = if self.position == 0 { recorded.time.0 } else { self.latest.max(recorded.time.0) };
                 self.position = recorded.seq;
             }
@@ -103,7 +105,7 @@ macro_rules! projections {
             fn catch_up_with(&mut self, recorded: &Recorded, positions: &Positions) {
                 $(
                     if positions.$field < recorded.seq {
-                        Arc::make_mut(&mut self.$field).evolve(recorded);
+                        recorded.each(|recorded| Arc::make_mut(&mut self.$field).evolve(recorded));
                     }
                 )+
             }

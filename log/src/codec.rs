@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::chain;
 use crate::envelope::{Body, Header, Recorded};
-use crate::event::{DecodeError, Event};
+use crate::event::{DecodeError, upcast};
 use crate::id::Micros;
 
 /// The format byte of a frame.
@@ -139,14 +139,19 @@ impl<'a> Frame<'a> {
         let Header(id, time, stream, version, kind, schema, actor, turn, cause, flags) = self.header()?;
         let body = match self.payload() {
             None => Body::Erased,
-            Some(payload) => match Event::decode(kind, schema, payload)? {
-                Some(event) => Body::Known(event),
-                None => Body::Unknown(payload.to_vec()),
+            Some(payload) => match upcast::read(kind, schema, payload) {
+                // Kept and passed over; verification reports it.
+                Err(DecodeError::Raise { .. }) => Body::Unknown(payload.to_vec()),
+                read => read?,
             },
         };
-        let kind = match &body {
-            Body::Known(event) => Cow::Borrowed(event.label()),
-            Body::Unknown(_) | Body::Erased => Cow::Owned(kind.to_owned()),
+        let (kind, schema) = match &body {
+            Body::Known(event) => (Cow::Borrowed(event.label()), event.schema()),
+            Body::Erased => {
+                let (kind, schema) = upcast::named(kind, schema);
+                (Cow::Owned(kind.to_owned()), schema)
+            }
+            Body::Raised(_) | Body::Unknown(_) => (Cow::Owned(kind.to_owned()), schema),
         };
         let (stream, actor) = (stream.to_owned(), actor.to_owned());
         Ok(Recorded { seq, id, time: Micros(time), stream, version, kind, schema, actor, turn, cause, flags, body })
@@ -213,6 +218,7 @@ pub fn frame_into(bytes: &mut Vec<u8>, seq: u64, header: &Header<'_>, salted: Sa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Event;
     use crate::event::instance::CredentialRemoved;
     use crate::id::EventId;
 

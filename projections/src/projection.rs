@@ -13,7 +13,8 @@ pub trait Projection: Default + Serialize + DeserializeOwned {
     /// A new number means that old checkpoints are rebuilt.
     const VERSION: u32;
 
-    /// Takes one event in.
+    /// Takes one event in. One that was stored in an earlier schema comes as it is read today; where it became several, each
+    /// comes by itself with the same `seq`, and none where it became none: whoever feeds folds calls `Recorded::each`.
     fn evolve(&mut self, recorded: &Recorded);
 
     /// The whole state as canonical JSON.

@@ -116,9 +116,7 @@ fn needed(reader: &Reader, id: TurnId, opened: &TurnOpened, turn: &[Recorded]) -
         }
         if is_own || recorded.turn.is_none() && is_before(&recorded) {
             let mut recorded = reader.rehydrated(recorded)?;
-            if let Body::Known(event) = &mut recorded.body {
-                event.kept().into_iter().for_each(Kept::settle_inline);
-            }
+            recorded.events_mut().iter_mut().flat_map(Event::kept).for_each(Kept::settle_inline);
             events.push(recorded);
         }
         Ok(true)
@@ -173,7 +171,7 @@ fn decide_again(rules: &Rules, id: TurnId, events: &mut [Recorded]) -> Result<()
     let mut known: Option<(u64, _)> = None;
     for recorded in events {
         if recorded.turn != Some(id) {
-            catalog.evolve(recorded);
+            recorded.each(|recorded| catalog.evolve(recorded));
             continue;
         }
         let Some(event) = recorded.event().cloned() else { continue };

@@ -15,7 +15,8 @@ use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, META, SEGMENTS, STREAM
 use super::{Head, blobs};
 use crate::chain::Chain;
 use crate::codec::{Frame, FrameError};
-use crate::event::Event;
+use crate::envelope::{Body, Recorded};
+use crate::event::{Event, upcast};
 use crate::kept::BlobHash;
 use crate::note::{Checkpoint, NoteError};
 use crate::segment::{Frames, Sealing, Segment, SegmentError, SegmentHeader};
@@ -378,10 +379,11 @@ impl Reader {
             return Ok(0);
         }
         let mut erased = BTreeSet::new();
-        for recorded in self.stream("instance")? {
-            match recorded.event() {
-                Some(Event::Erased(event)) => erased.extend(event.blobs.iter().copied()),
-                Some(Event::EpochOpened(event)) => erased.extend(event.lost_blobs.iter().copied()),
+        let instance = self.stream("instance")?;
+        for event in instance.iter().flat_map(Recorded::events) {
+            match event {
+                Event::Erased(event) => erased.extend(event.blobs.iter().copied()),
+                Event::EpochOpened(event) => erased.extend(event.lost_blobs.iter().copied()),
                 _ => {}
             }
         }
@@ -454,9 +456,13 @@ fn check_events(
             let header = frame.header()?;
             match frame.payload() {
                 None => checked.erased += 1,
-                Some(payload) => match Event::decode(header.4, header.5, payload)? {
-                    None => checked.unknown.push((seq, header.4.to_owned())),
-                    Some(mut event) => named.extend(event.blobs().into_iter().map(|hash| (seq, hash))),
+                Some(payload) => match upcast::read(header.4, header.5, payload)? {
+                    Body::Known(mut event) => named.extend(event.blobs().into_iter().map(|hash| (seq, hash))),
+                    Body::Raised(events) => {
+                        let blobs = events.into_iter().flat_map(|mut event| event.blobs());
+                        named.extend(blobs.map(|hash| (seq, hash)));
+                    }
+                    Body::Unknown(_) | Body::Erased => checked.unknown.push((seq, header.4.to_owned())),
                 },
             }
             indexes.expect(seq, &header);

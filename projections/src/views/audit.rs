@@ -128,7 +128,7 @@ impl<T> Source<T> {
     fn of(recorded: &Recorded, is_withheld: bool, what: impl FnOnce(&Event) -> Option<T>) -> Self {
         let missing = match &recorded.body {
             _ if is_withheld => Some(Missing::Withheld),
-            Body::Known(_) => None,
+            Body::Known(_) | Body::Raised(_) => None,
             Body::Unknown(_) => Some(Missing::Unknown),
             Body::Erased => Some(Missing::Erased),
         };
@@ -178,6 +178,13 @@ impl Audit {
 
     /// The same of an event whose payload may be withheld from the line.
     pub fn take_shown(&mut self, recorded: &Recorded, is_withheld: bool) -> Option<Line> {
+        // Of several that one was raised to, the last that completes a line.
+        let mut line = None;
+        recorded.each(|recorded| line = self.take_one(recorded, is_withheld).or(line.take()));
+        line
+    }
+
+    fn take_one(&mut self, recorded: &Recorded, is_withheld: bool) -> Option<Line> {
         // By the label, which an erased event keeps.
         match (&*recorded.kind, recorded.turn) {
             ("rectified", _) => Some(lines::correction(&Source::of(recorded, is_withheld, rectified))),
