@@ -4,20 +4,23 @@
 //! The log loses payloads and keeps its chain. Whatever is made of the log is made again; a marker says that this is still to
 //! be done, so that a command that broke off is gone on with by the next one.
 
+pub mod search;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use metnos_log::envelope::Body;
-use metnos_log::event::instance::Erased;
+use metnos_log::event::instance::{BackupMade, Erased};
 use metnos_log::store::{BackupError, Erasure, ReadError, RewriteError, Rewritten};
-use metnos_log::{BlobHash, Draft, Event, EventId, Recorded, TurnId};
+use metnos_log::{Append, BlobHash, Draft, Event, EventId, Expect, Micros, Recorded, TurnId};
 use serde_json::Value;
 
 use crate::export::audit::ExportError;
-use crate::instance::{Instance, now, random};
+use crate::instance::{Instance, InstanceError, now, random};
 use crate::snapshots::{self, SnapshotError};
+use search::Sought;
 
 /// Shorter texts would be found everywhere.
 const TEXT_BYTES_MIN: usize = 4;
@@ -63,6 +66,8 @@ pub struct Report {
     pub left: Vec<PathBuf>,
     /// Backups that follow.
     pub backups: usize,
+    /// Folders outside of the home with backups that do not.
+    pub elsewhere: Vec<String>,
 }
 
 /// Why nothing was erased.
@@ -133,9 +138,9 @@ pub fn select(instance: &Instance, selector: &Selector) -> Result<Selected, Eras
     let selected = search.end();
     if let Selector::Event(seq) = selector
         && let Some(event) = reader.event(*seq)?
-        && !Event::is_erasable(&event.kind)
+        && !event.is_erasable()
     {
-        return Err(ErasureError::Bare { seq: *seq, kind: event.kind });
+        return Err(ErasureError::Bare { seq: *seq, kind: event.kind.into_owned() });
     }
     refuse_open(instance, &selected)?;
     Ok(selected)
@@ -163,8 +168,11 @@ impl<'s> Search<'s> {
     }
 
     fn take(&mut self, mut recorded: Recorded) {
-        let Body::Known(event) = &mut recorded.body else { return };
-        let (json, blobs) = (event.to_json(), event.blobs());
+        if matches!(recorded.body, Body::Erased | Body::Unknown(_)) {
+            return;
+        }
+        let json: Value = recorded.events().iter().map(Event::to_json).collect();
+        let blobs: Vec<BlobHash> = recorded.events_mut().iter_mut().flat_map(Event::blobs).collect();
         let is_meant = blobs.iter().any(|blob| self.holding.contains(blob)) || self.is_meant(&recorded, &json);
         // What only quotes goes by itself: its turn is another one.
         let goes = is_meant || self.is_quoting(&recorded, &json);
@@ -175,13 +183,13 @@ impl<'s> Search<'s> {
         if goes {
             self.selected.turns.extend(recorded.turn);
         }
-        if !goes || !Event::is_erasable(&recorded.kind) {
+        if !goes || !recorded.is_erasable() {
             self.kept.extend(blobs);
             return;
         }
         self.selected.seqs.insert(recorded.seq);
         self.selected.blobs.extend(blobs);
-        *self.selected.kinds.entry(recorded.kind.clone()).or_default() += 1;
+        *self.selected.kinds.entry(recorded.kind.to_string()).or_default() += 1;
         if recorded.kind.starts_with("schedule_") {
             self.selected.schedules.extend(recorded.stream.strip_prefix("schedule/").map(str::to_owned));
         }
@@ -311,7 +319,7 @@ pub fn erase(
         let rewritten = instance.log.erase(erasure(instance, selector, selected, reason))?;
         let backups = follow(instance)?;
         let left = if let Selector::Text(text) = selector { still_holding(instance, text)? } else { Vec::new() };
-        Ok(Report { rewritten, left, backups })
+        Ok(Report { rewritten, left, backups, elsewhere: backups_elsewhere(instance)? })
     })
 }
 
@@ -356,10 +364,47 @@ fn runs(seqs: &BTreeSet<u64>) -> Vec<(u64, u64)> {
     runs
 }
 
+/// Notes that a folder holds a copy that no erasure here reaches, once for each folder. Those of `data/backups` follow by
+/// themselves.
+pub fn remember_backup(instance: &Instance, folder: &Path, (size, head): (u64, &str)) -> Result<(), InstanceError> {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    if folder.starts_with(instance.dirs.data.join("backups")) {
+        return Ok(());
+    }
+    let folder = folder.to_string_lossy().into_owned();
+    let id = EventId::derived(Micros(0), "metnos backup v1", &[folder.as_bytes()]);
+    if instance.log.reader().seq_of(id)?.is_some() {
+        return Ok(());
+    }
+    let draft = Draft {
+        id,
+        time: now(),
+        stream: "instance".to_owned(),
+        actor: instance.actor.clone(),
+        turn: None,
+        cause: None,
+        event: BackupMade { size, head: head.to_owned(), folder }.into(),
+        blobs: Vec::new(),
+    };
+    instance.log.append(Append { events: vec![draft], expect: Expect::Any })?;
+    Ok(())
+}
+
+/// The folders outside of the home that hold a copy of the log, as far as it was made from here.
+pub fn backups_elsewhere(instance: &Instance) -> Result<Vec<String>, ReadError> {
+    let events = instance.log.reader().stream("instance")?;
+    let made = |recorded: &Recorded| match recorded.event() {
+        Some(Event::BackupMade(made)) => Some(made.folder.clone()),
+        _ => None,
+    };
+    Ok(events.iter().filter_map(made).collect())
+}
+
 /// Makes again what is made of the log; how many backups there are.
 fn follow(instance: &Instance) -> Result<usize, ErasureError> {
     let projections = instance.dirs.data.join("projections");
-    remove_files(&projections)?;
+    // What a view was being made of before is gone with its file; from now on none meets the text in the log.
+    instance.views.while_closed(|| remove_files(&projections))?;
     instance.fold_anew()?;
     let audit = instance.dirs.workspace.join(".audit");
     remove_files(&audit)?;
@@ -378,13 +423,18 @@ fn follow(instance: &Instance) -> Result<usize, ErasureError> {
 
 /// Does what a command that broke off left to be done.
 pub fn resume(instance: &Instance) -> Result<(), ErasureError> {
-    if instance.dirs.data.join(MARKER).exists() {
-        instance.alone(|| {
-            instance.log.erase_archived()?;
-            follow(instance)
-        })?;
+    let is_pending = || instance.dirs.data.join(MARKER).exists();
+    if !is_pending() {
+        return Ok(());
     }
-    Ok(())
+    instance.alone(|| {
+        // Another command of this process may just have been at it, and be done by now.
+        if is_pending() {
+            instance.log.erase_archived()?;
+            follow(instance)?;
+        }
+        Ok(())
+    })
 }
 
 /// Takes lines out of what the chat remembers.
@@ -399,9 +449,9 @@ fn forget_lines(instance: &Instance, selector: &Selector, selected: &Selected) -
     crate::signing::write_private(&path, kept.as_bytes()).map_err(refused(&path))
 }
 
-/// The files of the home that hold a text all the same, packed ones unpacked.
+/// The files of the home that hold a text all the same, as [`Sought`] finds it.
 fn still_holding(instance: &Instance, text: &str) -> Result<Vec<PathBuf>, ErasureError> {
-    let mut left = Vec::new();
+    let (sought, mut left) = (Sought::of(text), Vec::new());
     let dirs = &instance.dirs;
     let mut waiting = vec![dirs.config.clone(), dirs.data.clone(), dirs.workspace.clone()];
     while let Some(folder) = waiting.pop() {
@@ -410,37 +460,13 @@ fn still_holding(instance: &Instance, text: &str) -> Result<Vec<PathBuf>, Erasur
             let (path, kind) = (entry.path(), entry.file_type().map_err(refused(&folder))?);
             if kind.is_dir() {
                 waiting.push(path);
-            } else if kind.is_file() && file_holds(&path, text.as_bytes()).map_err(refused(&path))? {
+            } else if kind.is_file() && sought.is_in_file(&path).map_err(refused(&path))? {
                 left.push(path);
             }
         }
     }
     left.sort();
     Ok(left)
-}
-
-fn file_holds(path: &Path, text: &[u8]) -> io::Result<bool> {
-    use io::Read as _;
-    let file = fs::File::open(path)?;
-    let is_packed = path.extension().is_some_and(|extension| extension == "zst");
-    let mut reader: Box<dyn io::Read> = if is_packed { Box::new(zstd::Decoder::new(file)?) } else { Box::new(file) };
-    let (mut buffer, mut kept) = (vec![0; 1 << 20], 0);
-    loop {
-        let read = reader.read(&mut buffer[kept..])?;
-        if read == 0 {
-            return Ok(false);
-        }
-        let filled = kept + read;
-        if memchr::memmem::find(&buffer[..filled], text).is_some() {
-            return Ok(true);
-        }
-        // What may be the beginning of it is looked at again with what follows.
-        kept = filled.min(text.len() - 1);
-        buffer.copy_within(filled - kept..filled, 0);
-        if buffer.len() < 2 * text.len() {
-            buffer.resize(4 * text.len(), 0);
-        }
-    }
 }
 
 fn folders(folder: &Path) -> Result<Vec<PathBuf>, ErasureError> {

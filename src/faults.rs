@@ -47,3 +47,25 @@ pub fn arm(variables: &crate::config::Variables) {
 /// Does nothing.
 #[cfg(not(debug_assertions))]
 pub fn arm(_variables: &crate::config::Variables) {}
+
+/// Has this process kill itself where `METNOS_KILL_AT` says (`view:NUMBER`): at so many steps of the making of views, of which
+/// there is one right before and one right after each commit.
+#[cfg(debug_assertions)]
+pub fn view_step() {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use rustix::process::{Signal, getpid, kill_process};
+
+    static KILL: OnceLock<Option<u64>> = OnceLock::new();
+    static STEPS: AtomicU64 = AtomicU64::new(0);
+    let number = || crate::config::Variables::read().kill_at?.strip_prefix("view:")?.parse().ok();
+    let kill = *KILL.get_or_init(number);
+    if kill == Some(STEPS.fetch_add(1, Ordering::Relaxed) + 1) {
+        kill_process(getpid(), Signal::KILL).expect("a process may kill itself");
+    }
+}
+
+/// Does nothing.
+#[cfg(not(debug_assertions))]
+pub fn view_step() {}

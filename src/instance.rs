@@ -29,10 +29,11 @@ use crate::config::{ConfigError, Dirs, Flags, Settings, Variables};
 use crate::effects::trash::Trash;
 use crate::export::audit::{ExportError, Follower};
 use crate::llm::Models;
-use crate::projector::{self, Projected};
+use crate::projector::{self, Projected, Watch};
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::scheduler::Scheduler;
 use crate::signing::{KeyError, Keys};
+use crate::views::Views;
 use folds::Folds;
 use own::{refuse_foreign_key, refuse_lost_parts};
 
@@ -113,6 +114,8 @@ pub struct Core {
     audit: Mutex<Option<Follower>>,
     /// What the scheduler of this process does just now.
     pub scheduler: Scheduler,
+    /// The files of the views that grow with the log.
+    pub views: Views,
 }
 
 /// An open instance, as one command has it: cheap to clone, for one thread or many.
@@ -153,8 +156,18 @@ impl Instance {
         variables: &Variables,
         patience: Duration,
     ) -> Result<Self, InstanceError> {
+        Self::open_watched(home, flags, variables, (patience, &|_, _| {}))
+    }
+
+    /// The same; `watch` is told how many events of how many are folded, where it is more than a few.
+    pub fn open_watched(
+        home: Option<&Path>,
+        flags: &Flags,
+        variables: &Variables,
+        (patience, watch): (Duration, Watch<'_>),
+    ) -> Result<Self, InstanceError> {
         let mut instance = Self::open_unfolded(home, flags, variables, patience)?;
-        instance.load_projections()?;
+        instance.load_projections(watch)?;
         if instance.is_new {
             instance.create()?;
         }
@@ -190,6 +203,7 @@ impl Instance {
             upkeep: Mutex::default(),
             audit: Mutex::default(),
             scheduler: Scheduler::default(),
+            views: Views::default(),
         };
         Ok(Self {
             core: Arc::new(core),
@@ -219,14 +233,14 @@ impl Instance {
         Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, actor, beyond, asker, variables })
     }
 
-    fn load_projections(&mut self) -> Result<(), InstanceError> {
+    fn load_projections(&mut self, watch: Watch<'_>) -> Result<(), InstanceError> {
         let reader = self.log.reader();
         let folder = self.dirs.data.join("projections");
         let head = self.log.head();
-        let loaded = projector::load(&folder, &reader, &head)?;
+        let loaded = projector::load(&folder, &reader, &head, watch)?;
         self.beyond = loaded.beyond;
         self.folds = Arc::new(Folds::of(loaded.projected, folder));
-        Ok(self.catch_up()?)
+        Ok(self.folds.catch_up(&self.log, watch)?)
     }
 
     /// Writes the projections' checkpoints once `least` events came since the last time. They save time, nothing else: a
@@ -253,7 +267,7 @@ impl Instance {
 
     /// Folds what was appended since the last time.
     pub fn catch_up(&self) -> Result<(), ReadError> {
-        self.folds.catch_up(&self.log)
+        self.folds.catch_up(&self.log, &|_, _| {})
     }
 
     fn create(&self) -> Result<(), InstanceError> {
@@ -292,6 +306,7 @@ impl Instance {
         if self.settings.llm.all().next().is_some() || recorded.values.contains_key(RUNTIME) {
             now.push((RUNTIME, self.settings.llm.recorded()));
         }
+        now.extend(self.of_keeping(&recorded));
         for (key, value) in now {
             let old = recorded.values.get(key).cloned();
             if old.as_ref() != Some(&value) {
@@ -308,6 +323,23 @@ impl Instance {
         }
         drop(recorded);
         if events.is_empty() { Ok(()) } else { self.record("instance", events) }
+    }
+
+    /// What is kept how long and what is anchored, once that is not what it is by default.
+    fn of_keeping(&self, recorded: &Configuration) -> Vec<(&'static str, Value)> {
+        let now = self.settings.kept();
+        now.into_iter()
+            .filter(|(key, _, is_usual)| !is_usual || recorded.values.contains_key(*key))
+            .map(|(key, value, _)| (key, value.into()))
+            .collect()
+    }
+
+    /// The same instance with its settings as the file has them now: for what a daemon does long after its start.
+    pub fn as_set_now(&self) -> Result<Self, InstanceError> {
+        let now = self.for_command(&Flags::default(), &self.variables, self.asker)?;
+        now.catch_up()?;
+        now.record_settings()?;
+        Ok(now)
     }
 
     /// The projections as they were at a moment, and the chain's head there.

@@ -3,6 +3,7 @@
 //! `cli → engine → effects → gateway → sandbox, signing, manifest`; what can be computed lies one floor down, in
 //! `metnos-projections`, and what happened below that, in `metnos-log`.
 
+pub mod anchoring;
 pub mod broker;
 pub mod builtins;
 mod cause;
@@ -31,4 +32,5 @@ pub mod scheduler;
 pub mod service;
 pub mod signing;
 pub mod snapshots;
+pub mod views;
 mod why;

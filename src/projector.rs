@@ -23,6 +23,7 @@ use metnos_projections::views::state::States;
 use metnos_projections::views::turns::Turns;
 use serde::{Deserialize, Serialize};
 
+use crate::faults;
 use crate::moments;
 use crate::signing::{hex, write_private};
 
@@ -41,7 +42,9 @@ macro_rules! projections {
         impl Projected {
             /// Takes one event in.
             pub fn evolve(&mut self, recorded: &Recorded) {
-                $(Arc::make_mut(&mut self.$field).evolve(recorded);)+
+                recorded.each(|recorded| {
+                    $(Arc::make_mut(&mut self.$field).evolve(recorded);)+
+                });
                 self.latest = if self.position == 0 { recorded.time.0 } else { self.latest.max(recorded.time.0) };
                 self.position = recorded.seq;
             }
@@ -102,7 +105,7 @@ macro_rules! projections {
             fn catch_up_with(&mut self, recorded: &Recorded, positions: &Positions) {
                 $(
                     if positions.$field < recorded.seq {
-                        Arc::make_mut(&mut self.$field).evolve(recorded);
+                        recorded.each(|recorded| Arc::make_mut(&mut self.$field).evolve(recorded));
                     }
                 )+
             }
@@ -204,6 +207,20 @@ pub fn save(folder: &Path, head: &Head, projected: &Projected) -> io::Result<()>
     projected.write(folder, head)
 }
 
+/// Is told how many events of how many are folded.
+pub type Watch<'a> = &'a dyn Fn(u64, u64);
+
+/// Every so many events it is said how far a fold is.
+const TELL_EVERY: u64 = 1024;
+
+/// Says how far a fold is, where it is time to.
+pub(crate) fn tell(watch: Watch<'_>, done: u64, of: u64) {
+    if done.is_multiple_of(TELL_EVERY) {
+        watch(done, of);
+        faults::reach("folding");
+    }
+}
+
 /// What the files give.
 pub struct Loaded {
     /// The projections, all as of the newest event that one of the files knew.
@@ -214,7 +231,7 @@ pub struct Loaded {
 
 /// Reads the checkpoints. Those that are missing or not believed are folded anew, up to where the others are; the rest is for
 /// whoever catches up.
-pub fn load(folder: &Path, reader: &Reader, head: &Head) -> Result<Loaded, ReadError> {
+pub fn load(folder: &Path, reader: &Reader, head: &Head, watch: Watch<'_>) -> Result<Loaded, ReadError> {
     let mut known = Known { reader, size: head.size, heads: BTreeMap::new(), beyond: None };
     let (mut projected, positions) = Projected::read(folder, &mut known)?;
     let (least, greatest) = positions.span();
@@ -222,6 +239,7 @@ pub fn load(folder: &Path, reader: &Reader, head: &Head) -> Result<Loaded, ReadE
         reader.each_lent(least + 1, |recorded| {
             if recorded.seq <= greatest {
                 projected.catch_up_with(recorded, &positions);
+                tell(watch, recorded.seq, head.size);
             }
             Ok::<bool, ReadError>(recorded.seq < greatest)
         })?;

@@ -83,6 +83,11 @@ impl Keys {
         self.signing.clone()
     }
 
+    /// The public key.
+    pub fn verifying(&self) -> ed25519_dalek::VerifyingKey {
+        self.signing.verifying_key()
+    }
+
     /// The public key, hexadecimal.
     pub fn public_hex(&self) -> String {
         hex(self.signing.verifying_key().as_bytes())

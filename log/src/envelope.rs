@@ -1,5 +1,7 @@
 //! What stands around every payload: who, when, where in which stream, and why.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
@@ -70,9 +72,9 @@ pub struct Recorded {
     pub stream: String,
     /// Its place in the stream, from 1.
     pub version: u64,
-    /// Its label.
-    pub kind: String,
-    /// Its schema number.
+    /// Its label: that of the event as it is read; as stored where it is none or several.
+    pub kind: Cow<'static, str>,
+    /// Its schema number, likewise.
     pub schema: u16,
     /// Who caused it.
     pub actor: String,
@@ -95,6 +97,9 @@ pub struct Recorded {
 pub enum Body {
     /// A kind that this build knows.
     Known(Event),
+    /// One of an earlier kind that became several events, or none (`event::upcast`). Folds take them one by one, as
+    /// [`Recorded::each`] gives them.
+    Raised(Vec<Event>),
     /// A kind or schema that it does not know: kept, and skipped by folds.
     Unknown(Vec<u8>),
     /// Erased: only the digest is left.
@@ -102,11 +107,40 @@ pub enum Body {
 }
 
 impl Recorded {
-    /// The event, when this build knows its kind and it is not erased.
+    /// The event, when it is one that this build knows and it is not erased.
     pub fn event(&self) -> Option<&Event> {
         match &self.body {
             Body::Known(event) => Some(event),
-            Body::Unknown(_) | Body::Erased => None,
+            Body::Raised(_) | Body::Unknown(_) | Body::Erased => None,
+        }
+    }
+
+    /// Everything that it says: mostly one event; several or none where it was raised to that.
+    pub fn events(&self) -> &[Event] {
+        match &self.body {
+            Body::Known(event) => std::slice::from_ref(event),
+            Body::Raised(events) => events,
+            Body::Unknown(_) | Body::Erased => &[],
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn events_mut(&mut self) -> &mut [Event] {
+        match &mut self.body {
+            Body::Known(event) => std::slice::from_mut(event),
+            Body::Raised(events) => events,
+            Body::Unknown(_) | Body::Erased => &mut [],
+        }
+    }
+
+    /// Calls `fold` as often as a fold is to see it: once; or once for each event that it was raised to, all with its number,
+    /// its id and its place in the stream. Whoever feeds folds goes this way.
+    pub fn each(&self, mut fold: impl FnMut(&Self)) {
+        let Body::Raised(events) = &self.body else { return fold(self) };
+        for event in events {
+            let (kind, schema, body) = (Cow::Borrowed(event.label()), event.schema(), Body::Known(event.clone()));
+            let (stream, actor) = (self.stream.clone(), self.actor.clone());
+            fold(&Self { stream, kind, schema, actor, body, ..*self });
         }
     }
 }

@@ -83,6 +83,17 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
+    /// The note in a text that holds one, with the lines of a note: a message that was copied out of a chat has words before it,
+    /// blanks around it, or quotation marks in front. Whether it is one, and whose, [`Self::verified`] says.
+    pub fn found_in(text: &str) -> Option<String> {
+        let bare = |line: &'_ str| line.trim_matches(|c: char| c.is_whitespace() || c == '>' || c == '`').to_owned();
+        let mut lines =
+            text.lines().map(bare).filter(|line| !line.is_empty()).skip_while(|line| !line.starts_with(ORIGIN));
+        let [origin, size, root, head] = [lines.next()?, lines.next()?, lines.next()?, lines.next()?];
+        let signatures: String = lines.take_while(|line| line.starts_with(SIGNED)).map(|line| line + "\n").collect();
+        (!signatures.is_empty()).then(|| format!("{origin}\n{size}\n{root}\n{head}\n\n{signatures}"))
+    }
+
     fn origin(&self) -> String {
         format!("{ORIGIN}{}", self.log_id)
     }
@@ -173,6 +184,27 @@ mod tests {
         let both = format!("{note}{}\n", second.lines().last().unwrap());
         assert_eq!(Checkpoint::verified(&both, &key(1).verifying_key()), Ok(checkpoint()));
         assert_eq!(Checkpoint::verified(&both, &key(2).verifying_key()), Ok(checkpoint()));
+    }
+
+    #[test]
+    fn a_note_is_found_in_what_was_copied_out_of_a_chat() {
+        let note = checkpoint().signed(&key(1));
+        let found = |text: &str| Checkpoint::found_in(text);
+        for copied in [
+            note.clone(),
+            format!("Checkpoint of today:\n\n{note}"),
+            note.trim_end().to_owned(),
+            note.replace('\n', "\r\n"),
+            format!("> {}\n\nkeep it", note.trim_end().replace('\n', "\n> ")),
+            format!("```\n{note}```\n"),
+            format!("Anna, [22.11.26 07:05]\n  {}", note.replace('\n', "\n  ")),
+            note.replace("\n\n", "\n"),
+        ] {
+            assert_eq!(found(&copied).as_deref(), Some(note.as_str()), "{copied}");
+        }
+        for cut in ["", "metnos/", "a\nb\nc\nd\ne", note.split_once("\n\n").unwrap().0] {
+            assert_eq!(found(cut), None, "{cut}");
+        }
     }
 
     /// The bytes of a note, pinned: others keep them.

@@ -12,6 +12,7 @@ pub(crate) mod presented;
 pub mod projection;
 pub mod replay;
 pub mod rules;
+pub mod view;
 pub mod views;
 
 pub use presented::visible;

@@ -13,7 +13,8 @@ pub trait Projection: Default + Serialize + DeserializeOwned {
     /// A new number means that old checkpoints are rebuilt.
     const VERSION: u32;
 
-    /// Takes one event in.
+    /// Takes one event in. One that was stored in an earlier schema comes as it is read today; where it became several, each
+    /// comes by itself with the same `seq`, and none where it became none: whoever feeds folds calls `Recorded::each`.
     fn evolve(&mut self, recorded: &Recorded);
 
     /// The whole state as canonical JSON.
@@ -43,7 +44,7 @@ pub(crate) fn recorded(seq: u64, time: i64, event: metnos_log::Event) -> Recorde
         time: Micros(time),
         stream: String::new(),
         version: seq,
-        kind: event.label().to_owned(),
+        kind: event.label().into(),
         schema: event.schema(),
         actor: crate::machines::actors::HOST.to_owned(),
         turn: None,

@@ -12,6 +12,8 @@
 mod about;
 #[path = "household/acts.rs"]
 mod acts;
+#[path = "household/anchors.rs"]
+mod anchors;
 #[path = "household/append_kills.rs"]
 mod append_kills;
 #[path = "household/audit.rs"]
@@ -36,6 +38,8 @@ mod dialogs;
 mod erasing;
 #[path = "household/formats.rs"]
 mod formats;
+#[path = "household/found.rs"]
+mod found;
 #[path = "household/guests.rs"]
 mod guests;
 #[path = "household/home.rs"]

@@ -365,7 +365,7 @@ impl History {
         self.push("instance", stand_in);
         let turn = self.turn.filter(|_| in_turn);
         if let Some(recorded) = self.recorded.last_mut() {
-            kind.clone_into(&mut recorded.kind);
+            recorded.kind = kind.to_owned().into();
             (recorded.body, recorded.turn) = (Body::Unknown(Vec::new()), turn);
         }
         self
@@ -456,7 +456,7 @@ impl History {
             time: Micros(self.clock),
             stream: stream.to_owned(),
             version: self.versions[stream],
-            kind: event.label().to_owned(),
+            kind: event.label().into(),
             schema: event.schema(),
             actor: self.actor.clone(),
             turn,

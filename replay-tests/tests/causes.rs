@@ -22,16 +22,16 @@ fn before<'h>(history: &'h [Recorded], recorded: &Recorded) -> Option<&'h Record
         Link::Event(id) => earlier().find(|event| event.id == id),
         Link::Opening(turn) => earlier().find(|event| event.turn == Some(turn)),
         Link::Before(stream, kinds) => {
-            earlier().rev().find(|event| event.stream == stream && kinds.contains(&event.kind.as_str()))
+            earlier().rev().find(|event| event.stream == stream && kinds.contains(&&*event.kind))
         }
     })
 }
 
 fn chain(history: &[Recorded], from: &Recorded) -> Vec<String> {
-    let mut kinds = vec![from.kind.clone()];
+    let mut kinds = vec![from.kind.to_string()];
     let mut at = from;
     while let Some(earlier) = before(history, at) {
-        kinds.push(earlier.kind.clone());
+        kinds.push(earlier.kind.to_string());
         at = earlier;
     }
     kinds

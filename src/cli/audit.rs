@@ -9,7 +9,7 @@ use metnos_projections::views::audit::{Kind, verify};
 use serde_json::json;
 
 use super::output::by;
-use super::{Context, Failure, actor, audit_correct, console, output};
+use super::{Context, Failure, actor, audit_correct, console, output, progress};
 use crate::export::audit;
 use crate::export::audit_file::{FileError, Fresh};
 use crate::export::audit_lines::{self, Format};
@@ -155,7 +155,7 @@ impl Export {
 }
 
 /// What a day or a time means: its first microsecond, and the first one behind it.
-fn bounds(text: &str, zone: &str) -> Result<(i64, i64), Failure> {
+pub(super) fn bounds(text: &str, zone: &str) -> Result<(i64, i64), Failure> {
     let read = || {
         // A day alone; a time without a zone would be read as one.
         if text.len() > "2026-11-21".len() {
@@ -172,18 +172,23 @@ fn bounds(text: &str, zone: &str) -> Result<(i64, i64), Failure> {
 fn lines(context: &Context, instance: &Instance, export: &Export) -> Result<u8, Failure> {
     let (format, selection) = (export.format()?, export.selection(instance)?);
     // At `--at`, the log as it was; what is appended while this runs is no part of it.
-    let as_of = (&instance.log, &instance.keys, instance.projected().position);
+    let folding = progress::folding(context);
+    let watch = |done, of| folding.say(done, of);
     let Some(out) = &export.out else {
         let is_json = format != Format::Csv;
-        audit_lines::export(as_of, format, &selection, &mut |text: &str| {
+        let mut put = |text: &str| {
+            folding.end();
             output::exported(text, is_json);
             Ok::<(), Failure>(())
-        })?;
+        };
+        audit_lines::export_by_index(instance, format, &selection, (&watch, &mut put))?;
         return Ok(0);
     };
     let path = console::path(out);
     let mut file = Fresh::create(&path)?;
-    let count = audit_lines::export(as_of, format, &selection, &mut |text: &str| Ok::<(), Failure>(file.put(text)?))?;
+    let mut put = |text: &str| Ok::<(), Failure>(file.put(text)?);
+    let count = audit_lines::export_by_index(instance, format, &selection, (&watch, &mut put))?;
+    folding.end();
     file.finish()?;
     actor::done(context, instance, "audit.written", &json!({ "count": count, "file": path }));
     Ok(0)

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Failure, output};
 use crate::sandbox::Level;
+use crate::views::state::{self as views, Condition, State};
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let instance = context.instance()?;
@@ -38,6 +39,16 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         None,
     ));
     findings.push((true, say("doctor.log", json!({ "events": instance.log.head().size })), None));
+    for State { name, condition } in views::all(&instance)? {
+        findings.push(match condition {
+            Condition::UpTo(position) => {
+                let values = json!({ "name": name, "position": position, "events": instance.log.head().size });
+                (true, say("doctor.view", values), None)
+            }
+            Condition::Absent => (true, say("doctor.view_absent", json!({ "name": name })), None),
+            Condition::Unusable => (false, say("doctor.view_unusable", json!({ "name": name })), None),
+        });
+    }
     for (name, reason) in crate::loader::check::quarantined(&instance) {
         let hint = format!("metnos executor show {name}");
         findings.push((false, say("notice.quarantined", json!({ "name": name, "reason": reason })), Some(hint)));

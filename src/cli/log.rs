@@ -2,10 +2,13 @@
 
 mod archive;
 mod erase;
+mod expire;
+mod grep;
+mod held;
 mod keep;
 mod salvage;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -39,8 +42,13 @@ pub(super) enum Log {
         /// Its number.
         seq: u64,
     },
+    Grep(grep::Grep),
     /// Check every stored byte against the chain.
-    Verify,
+    Verify {
+        /// Also against a signed note that was kept elsewhere: a file, or - for what is pasted here.
+        #[arg(long, value_name = "FILE")]
+        anchor: Option<PathBuf>,
+    },
     /// The whole history as JSON lines, readable without this home; input of replay check --history.
     Export,
     /// Print a signed note of what the log is now.
@@ -66,6 +74,7 @@ pub(super) enum Log {
     Compact,
     /// Take what someone wrote or what came back out of the record, for ever.
     Erase(erase::Erase),
+    Expire(expire::Expire),
 }
 
 impl Log {
@@ -81,7 +90,9 @@ pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {
     match command {
         Log::Restore { folder } => keep::from_backup(context, folder),
         Log::Salvage(command) => salvage::run(context, command),
+        Log::Grep(command) => grep::run(context, command),
         Log::Erase(command) => erase::run(context, command),
+        Log::Expire(command) => expire::run(context, command),
         Log::Anchor { file } => keep::anchor(context, file),
         Log::Checkpoint => keep::checkpoint(context, &unfolded()?),
         Log::Backup { folder } => keep::backup(context, &unfolded()?, folder.as_ref()),
@@ -91,7 +102,7 @@ pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {
         Log::Status => status(context, &unfolded()?),
         Log::Tail { count, follow } => tail(context, &unfolded()?, *count, *follow),
         Log::Show { seq } => show(context, &unfolded()?, *seq),
-        Log::Verify => verify(context, &unfolded()?),
+        Log::Verify { anchor } => verify(context, &unfolded()?, anchor.as_deref()),
     }
 }
 
@@ -149,6 +160,10 @@ fn tail(context: &Context, instance: &Instance, count: u64, follow: bool) -> Res
 fn line(recorded: &Recorded, instance: &Instance) -> String {
     let what = match &recorded.body {
         Body::Known(event) => gist(&event.to_json()),
+        Body::Raised(events) => {
+            let said = events.iter().map(|event| format!("{}: {}", event.label(), gist(&event.to_json())));
+            said.collect::<Vec<_>>().join("; ")
+        }
         Body::Unknown(_) => "(of a kind that this program does not know)".to_owned(),
         Body::Erased => "(erased)".to_owned(),
     };
@@ -174,9 +189,7 @@ fn export(instance: &Instance) -> Result<u8, Failure> {
     let reader = instance.log.reader();
     reader.each(1, |recorded| {
         let mut recorded = reader.rehydrated(recorded)?;
-        if let Body::Known(event) = &mut recorded.body {
-            event.kept().into_iter().for_each(metnos_log::Kept::settle_inline);
-        }
+        recorded.events_mut().iter_mut().flat_map(metnos_log::Event::kept).for_each(metnos_log::Kept::settle_inline);
         output::result_json(&as_json(&recorded));
         Ok::<bool, Failure>(true)
     })?;
@@ -201,45 +214,48 @@ fn show(context: &Context, instance: &Instance, seq: u64) -> Result<u8, Failure>
     Ok(0)
 }
 
-fn verify(context: &Context, instance: &Instance) -> Result<u8, Failure> {
+fn verify(context: &Context, instance: &Instance, anchor: Option<&Path>) -> Result<u8, Failure> {
+    let anchor = anchor.map(|from| held::read(instance, from)).transpose()?;
     let line = progress::line(context);
     let verified = instance.log.reader().verify(|done, of| line.say(&shown(context, instance, done, of)));
     drop(line);
-    match verified {
-        Ok(verified) => {
-            if context.global.json {
-                output::result_json(&json!({
-                    "ok": true, "events": verified.head.size, "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
-                    "blobs": verified.blobs, "erased": verified.erased, "segments": verified.segments, "archived": verified.archived, "checkpoints": verified.checkpoints,
-                    "unknown": verified.unknown.iter().map(|(seq, kind)| json!({ "seq": seq, "kind": kind })).collect::<Vec<_>>(),
-                }));
-            } else {
-                let values = json!({
-                    "events": verified.head.size, "blobs": verified.blobs, "erased": verified.erased,
-                    "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
-                    "segments": verified.segments, "archived": verified.archived, "checkpoints": verified.checkpoints,
-                });
-                output::result(&context.text(instance, "log.verified", &values));
-                for (seq, kind) in &verified.unknown {
-                    let values = json!({ "seq": seq, "kind": kind });
-                    output::result(&context.text(instance, "log.unknown", &values));
-                }
-            }
-            Ok(0)
+    let verified = match verified {
+        Ok(verified) => verified,
+        Err(damage) if context.global.json => {
+            output::result_json(
+                &json!({ "ok": false, "seq": damage.seq(), "table": damage.table(), "error": damage.to_string() }),
+            );
+            return Ok(1);
         }
         Err(damage) => {
-            if context.global.json {
-                output::result_json(
-                    &json!({ "ok": false, "seq": damage.seq(), "table": damage.table(), "error": damage.to_string() }),
-                );
-                return Ok(1);
-            }
             let (message, hint) = match &damage {
                 Damage::Archive { .. } => ("error.log_damaged", "next.archive_back"),
                 damage if damage.is_unerased() => ("error.log_unerased", "next.compact_erases"),
                 _ => ("error.log_damaged", "next.salvage"),
             };
-            Err(Failure::refused((message, json!({ "reason": damage.to_string() })), by(hint)))
+            return Err(Failure::refused((message, json!({ "reason": damage.to_string() })), by(hint)));
         }
+    };
+    let mut values = json!({
+        "events": verified.head.size, "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
+        "blobs": verified.blobs, "erased": verified.erased, "segments": verified.segments, "archived": verified.archived,
+        "checkpoints": verified.checkpoints,
+    });
+    if context.global.json {
+        let unknown = verified.unknown.iter().map(|(seq, kind)| json!({ "seq": seq, "kind": kind }));
+        values["unknown"] = unknown.collect();
+        let anchor = anchor.map(|checkpoint| held::as_json(instance, &checkpoint)).transpose()?;
+        let is_good = anchor.as_ref().is_none_or(|anchor| anchor["holds"] == true);
+        values["ok"] = is_good.into();
+        if let Some(anchor) = anchor {
+            values["anchor"] = anchor;
+        }
+        output::result_json(&values);
+        return Ok(u8::from(!is_good));
     }
+    output::result(&context.text(instance, "log.verified", &values));
+    for (seq, kind) in &verified.unknown {
+        output::result(&context.text(instance, "log.unknown", &json!({ "seq": seq, "kind": kind })));
+    }
+    anchor.map_or(Ok(0), |checkpoint| held::said(context, instance, &checkpoint))
 }

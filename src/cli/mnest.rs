@@ -262,7 +262,7 @@ fn recompute(context: &Context, instance: &Instance, law: &Recompute, now: Micro
     let other = Law { lambda: law.lambda, reinforcement: law.reinforcement, ..Law::default() };
     let mut mnestome = Mnestome::under(other);
     instance.log.reader().each(1, |recorded| {
-        mnestome.evolve(&recorded);
+        recorded.each(|recorded| mnestome.evolve(recorded));
         Ok::<bool, Failure>(true)
     })?;
     shown(context, instance, &mnestome.top(None, law.most, now));

@@ -368,8 +368,9 @@ impl Context {
     /// The daemon's instance as this command has it, or one that is opened for it.
     fn opened(&self, flags: &Flags) -> Result<Instance, Failure> {
         let Some(served) = &self.served else {
-            return self
-                .patiently(|patience| Instance::open(self.global.home.as_deref(), flags, &self.variables, patience));
+            let (home, folding) = (self.global.home.as_deref(), progress::folding(self));
+            let watch = |done, of| folding.say(done, of);
+            return self.patiently(|patience| Instance::open_watched(home, flags, &self.variables, (patience, &watch)));
         };
         let instance = served.instance.for_command(flags, &self.variables, console::current().process())?;
         instance.catch_up()?;

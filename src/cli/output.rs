@@ -113,7 +113,7 @@ impl Failure {
     }
 
     /// An error with its causes.
-    fn of(error: &dyn Error, hint: Option<Said>) -> Self {
+    pub(super) fn of(error: &dyn Error, hint: Option<Said>) -> Self {
         Self { code: 2, message: causes(error).into(), hint, is_served: false }
     }
 

@@ -4,11 +4,14 @@
 //! It keeps nothing and says nothing where no terminal is: whoever makes one decides that. What an executor calls its
 //! progress is shown without orders to the terminal.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use metnos_projections::messages::Messages;
 use metnos_projections::visible;
+use serde_json::json;
 
 use super::console::{self, Console, Stream};
 use super::{Context, fit, output};
@@ -112,6 +115,35 @@ impl Line {
         if let Some(line) = &self.0 {
             line.say(text.to_owned());
         }
+    }
+}
+
+/// The line of what is made of the log, said with how far it is: none before there is something to say, so that the usual
+/// few events cost nothing.
+pub(super) struct Folding<'c> {
+    context: &'c Context,
+    line: RefCell<Option<Line>>,
+}
+
+/// Such a line for a command.
+pub(super) fn folding(context: &Context) -> Folding<'_> {
+    Folding { context, line: RefCell::new(None) }
+}
+
+impl Folding<'_> {
+    /// So many events of so many are taken in.
+    pub(super) fn say(&self, done: u64, of: u64) {
+        let mut line = self.line.borrow_mut();
+        let line = line.get_or_insert_with(|| self::line(self.context));
+        if line.0.is_some() {
+            let values = json!({ "done": done, "of": of });
+            line.say(&Messages::embedded().say(self.context.spoken(), "log.folding", values));
+        }
+    }
+
+    /// Takes the line away; it comes again with the next thing to say.
+    pub(super) fn end(&self) {
+        self.line.take();
     }
 }
 

@@ -10,8 +10,9 @@ use metnos_projections::replay::{Checker, Difference, Report};
 use serde_json::{Value, json};
 
 use super::output::by;
-use super::{Context, Failure, output};
+use super::{Context, Failure, output, progress};
 use crate::projector::Projected;
+use crate::views::state as views;
 
 pub(super) use timeline::{shown, told};
 
@@ -48,15 +49,21 @@ pub(super) fn run(context: &Context, command: &Replay) -> Result<u8, Failure> {
 
 fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
     let instance = context.instance()?;
+    // An erasure that broke off has left files that hold more than the log.
+    if context.global.at.is_none() {
+        crate::erasure::resume(&instance)?;
+    }
     // What is appended meanwhile belongs to neither side of the comparison.
     let live = instance.projected();
     let reader = instance.log.reader();
     let mut checker = Checker::new(&instance.rules, strict);
     let mut rebuilt = Projected::default();
+    let folding = progress::folding(context);
     reader.each(1, |recorded| {
         if recorded.seq > live.position {
             return Ok::<bool, Failure>(false);
         }
+        crate::projector::tell(&|done, of| folding.say(done, of), recorded.seq, live.position);
         rebuilt.evolve(&recorded);
         checker.take(&reader.rehydrated(recorded)?);
         Ok(true)
@@ -70,6 +77,13 @@ fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
         equal &= same;
         lines.push(json!({ "projection": name, "digest": computed, "live": live, "equal": same }));
     }
+    // The files of larger views, as far as they were made.
+    for views::Compared { name, computed, live } in views::compare(&instance, &|done, of| folding.say(done, of))? {
+        let same = computed == live;
+        equal &= same;
+        lines.push(json!({ "projection": name, "digest": computed, "live": live, "equal": same }));
+    }
+    folding.end();
     Ok(finish(context, &report, equal, &lines))
 }
 

@@ -1,8 +1,11 @@
-//! `metnos turn`: past turns, listed and shown.
+//! `metnos turn`: past turns, listed, searched and shown.
+
+mod search;
 
 use clap::Subcommand;
 use metnos_log::{Event, Recorded, TurnId};
 use metnos_projections::machines::turn::stream;
+use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
 use super::output::by;
@@ -17,6 +20,7 @@ pub(super) enum Turn {
         #[arg(long, default_value_t = 20)]
         last: usize,
     },
+    Search(search::Search),
     /// One turn as a record.
     Show {
         /// Its id, or «last».
@@ -26,10 +30,15 @@ pub(super) enum Turn {
 }
 
 pub(super) fn run(context: &Context, command: &Turn) -> Result<u8, Failure> {
-    let instance = context.instance()?;
     match command {
-        Turn::List { last } => list(context, &instance, *last),
+        Turn::Search(command) => search::run(context, command),
+        Turn::List { last } => {
+            let instance = context.instance()?;
+            let turns = instance.turns();
+            shown(context, &instance, turns.iter().skip(turns.len().saturating_sub(*last)))
+        }
         Turn::Show { id } => {
+            let instance = context.instance()?;
             let (id, events) = events(&instance, id)?;
             let record = record(id, &events);
             if context.global.json {
@@ -59,12 +68,15 @@ pub(super) fn events(instance: &crate::instance::Instance, name: &str) -> Result
     Ok((id, events))
 }
 
-fn list(context: &Context, instance: &crate::instance::Instance, last: usize) -> Result<u8, Failure> {
+/// Turns as a table, or as JSON lines.
+fn shown<'t>(
+    context: &Context,
+    instance: &crate::instance::Instance,
+    turns: impl Iterator<Item = (TurnId, Summary<'t>)>,
+) -> Result<u8, Failure> {
     let reader = instance.log.reader();
-    let turns = instance.turns();
-    let skipped = turns.len().saturating_sub(last);
     let mut rows = Vec::new();
-    for (id, turn) in turns.iter().skip(skipped) {
+    for (id, turn) in turns {
         let first = reader.event(turn.first_seq)?;
         let text = match first.as_ref().and_then(Recorded::event) {
             Some(Event::TurnOpened(opened)) => opened.text.clone(),

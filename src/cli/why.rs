@@ -295,7 +295,7 @@ fn before(instance: &Instance, recorded: &Recorded) -> Result<Option<Recorded>, 
             Link::Before(stream, kinds) => {
                 let events = reader.stream(&stream)?;
                 let earlier =
-                    events.iter().rev().find(|event| event.seq < recorded.seq && kinds.contains(&event.kind.as_str()));
+                    events.iter().rev().find(|event| event.seq < recorded.seq && kinds.contains(&&*event.kind));
                 earlier.map(|event| event.seq)
             }
         };

@@ -2,6 +2,7 @@
 
 pub mod credentials;
 pub mod dirs;
+pub mod keeping;
 pub mod llm;
 pub mod settings;
 pub mod variables;

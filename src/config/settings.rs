@@ -9,6 +9,7 @@ use metnos_projections::messages::Language;
 use serde::{Deserialize, Serialize};
 
 use super::Variables;
+use super::keeping::{self, AnchorFile, Retention, RetentionFile};
 use super::llm::{self, Llm, Runtime};
 use crate::located::Located;
 
@@ -112,6 +113,10 @@ struct File {
     runtime: Runtime,
     #[serde(default)]
     telegram: TelegramFile,
+    #[serde(default)]
+    retention: RetentionFile,
+    #[serde(default)]
+    anchor: AnchorFile,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -181,6 +186,10 @@ pub struct Settings {
     pub llm: Llm,
     /// How Telegram is reached.
     pub telegram: Telegram,
+    /// How long what may expire is kept.
+    pub retention: Retention,
+    /// Whether the newest checkpoint goes to the owner's chat each day.
+    pub is_anchored: bool,
     sources: BTreeMap<&'static str, Source>,
 }
 
@@ -193,6 +202,9 @@ pub const KEYS: &[(&str, &str)] = &[
     ("log_level", "error, warn, info, debug or trace"),
     ("network.allow", "hosts that pages may be fetched from; * is any"),
     ("http.listen", "where metnos serve shows /health and /metrics: an address of this machine, or off"),
+    ("retention.observations", "days that long results of executors are kept, or never: they are kept for ever"),
+    ("retention.models", "days that long requests and answers of models are kept, or never: they are kept for ever"),
+    ("anchor.daily", "chat or off: whether the newest signed checkpoint goes to your chat each day at 07:05"),
     ("telegram.base_url", "where Telegram's bots are served"),
     ("telegram.poll_seconds", "how long Telegram holds a request for news"),
     ("telegram.default_chat", "the chat whose first message makes it the host's while nobody is paired, or none"),
@@ -224,6 +236,10 @@ impl Settings {
         let engine = pick("engine", flags.engine.clone(), variables.engine.clone(), file.engine, "auto");
         let log_level = pick("log_level", None, variables.log_level.clone(), file.log_level, "warn");
         let http = pick("http.listen", None, variables.http_listen.clone(), file.http.listen, HTTP_LISTEN);
+        let (observations, models) = file.retention.texts();
+        let observations = pick("retention.observations", None, None, observations, keeping::OBSERVATIONS);
+        let models = pick("retention.models", None, None, models, keeping::NEVER);
+        let anchor = pick("anchor.daily", None, None, file.anchor.daily, keeping::ANCHOR);
         let TelegramFile { base_url, poll_seconds, default_chat, progress_seconds } = file.telegram;
         let progress = variables.telegram_progress_seconds.clone();
         let telegram = [
@@ -243,6 +259,8 @@ impl Settings {
             http_listen: http_listen(&http).map_err(|error| error.from(&sources))?,
             llm: Llm::of(file.runtime)?,
             telegram: self::telegram(&telegram).map_err(|error| error.from(&sources))?,
+            retention: retention(&observations, &models).map_err(|error| error.from(&sources))?,
+            is_anchored: keeping::anchor(&anchor).map_err(|error| error.from(&sources))?,
             network_allow: file.network.allow.unwrap_or_else(|| vec!["*".to_owned()]),
             sources,
         };
@@ -273,15 +291,36 @@ impl Settings {
         Ok(())
     }
 
+    /// What is kept how long, and whether the log is anchored: name, value, and whether that is the default.
+    pub fn kept(&self) -> Vec<(&'static str, String, bool)> {
+        let usual = [
+            ("retention.observations", keeping::OBSERVATIONS),
+            ("retention.models", keeping::NEVER),
+            ("anchor.daily", keeping::ANCHOR),
+        ];
+        usual.map(|(key, usual)| (key, self.value(key), self.value(key) == usual)).to_vec()
+    }
+
     /// Every setting as text, with where it came from.
     pub fn listed(&self) -> Vec<(String, String, Source)> {
-        let value = |key: &str| match key {
+        let source = |key: &str| self.sources.get(key).copied().unwrap_or(Source::Default);
+        let known = KEYS.iter().map(|(key, _)| ((*key).to_owned(), self.value(key), source(key)));
+        // What is not configured of models is none: there is nothing to show.
+        let of_models = self.llm.listed().iter().map(|(key, value)| (key.clone(), value.clone(), Source::File));
+        known.chain(of_models).collect()
+    }
+
+    fn value(&self, key: &str) -> String {
+        match key {
             "language" => self.language.unwrap_or_default().code().to_owned(),
             "zone" => self.zone.clone(),
             "autonomy" => self.autonomy.clone(),
             "engine" => self.engine.clone(),
             "log_level" => self.log_level.clone(),
             "http.listen" => self.http_listen.map_or_else(|| "off".to_owned(), |address| address.to_string()),
+            "retention.observations" => keeping::said(self.retention.observations),
+            "retention.models" => keeping::said(self.retention.models),
+            "anchor.daily" => if self.is_anchored { keeping::ANCHOR } else { "off" }.to_owned(),
             "telegram.base_url" => self.telegram.base_url.clone(),
             "telegram.poll_seconds" => self.telegram.poll_s.to_string(),
             "telegram.progress_seconds" => self.telegram.progress_s.to_string(),
@@ -289,13 +328,15 @@ impl Settings {
                 self.telegram.default_chat.map_or_else(|| "none".to_owned(), |chat| chat.to_string())
             }
             _ => self.network_allow.join(", "),
-        };
-        let source = |key: &str| self.sources.get(key).copied().unwrap_or(Source::Default);
-        let known = KEYS.iter().map(|(key, _)| ((*key).to_owned(), value(key), source(key)));
-        // What is not configured of models is none: there is nothing to show.
-        let of_models = self.llm.listed().iter().map(|(key, value)| (key.clone(), value.clone(), Source::File));
-        known.chain(of_models).collect()
+        }
     }
+}
+
+fn retention(observations: &str, models: &str) -> Result<Retention, ConfigError> {
+    Ok(Retention {
+        observations: keeping::days("retention.observations", observations)?,
+        models: keeping::days("retention.models", models)?,
+    })
 }
 
 /// The address that is meant; only this machine may reach it.
@@ -440,6 +481,19 @@ mod tests {
     }
 
     #[test]
+    fn days_may_be_written_as_a_number_or_in_quotes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metnos.toml");
+        let resolved = || Settings::resolve(&path, &Flags::default(), &Variables::default()).unwrap();
+        assert_eq!(resolved().retention, Retention { observations: Some(90), models: None });
+        std::fs::write(&path, "[retention]\nobservations = 7\nmodels = \"30\"\n[anchor]\ndaily = \"off\"\n").unwrap();
+        assert_eq!(resolved().retention, Retention { observations: Some(7), models: Some(30) });
+        assert!(!resolved().is_anchored);
+        set(&path, "retention.observations", "never").unwrap();
+        assert_eq!(resolved().retention, Retention { observations: None, models: Some(30) });
+    }
+
+    #[test]
     fn setting_keeps_comments_and_refuses_nonsense() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("metnos.toml");
@@ -456,6 +510,7 @@ mod tests {
         assert!(
             set(&path, "telegram.poll_seconds", "51").is_err() && set(&path, "telegram.default_chat", "me").is_err()
         );
+        assert!(set(&path, "retention.observations", "0").is_err() && set(&path, "anchor.daily", "maybe").is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
 }

@@ -35,7 +35,7 @@ pub struct Variables {
     pub telegram_progress_seconds: Option<String>,
     /// `METNOS_PAUSE_AT`: `point:milliseconds`, honoured by debug builds only; see `faults`.
     pub pause_at: Option<String>,
-    /// `METNOS_KILL_AT`: `append:NUMBER:before` or `:after`, honoured by debug builds only; see `faults`.
+    /// `METNOS_KILL_AT`: `append:NUMBER:before` or `:after`, or `view:NUMBER`, honoured by debug builds only; see `faults`.
     pub kill_at: Option<String>,
     /// `METNOS_CLOCK`: a file that holds the time, honoured by debug builds only; see `clock`.
     pub clock: Option<PathBuf>,

@@ -11,9 +11,12 @@ use metnos_log::{Log, Reader, Recorded, chain};
 use metnos_projections::views::audit::proof::{Chosen, FORMAT, Head, PURPOSE, Rows, Seal, written};
 use metnos_projections::views::audit::selection::Selection;
 use metnos_projections::views::audit::spans::Spans;
-use metnos_projections::views::audit::{Audit, cloud_events, csv};
+use metnos_projections::views::audit::{Audit, Line, cloud_events, csv};
 
+use crate::instance::Instance;
+use crate::projector::Watch;
 use crate::signing::{Keys, hex};
+use crate::views::{self, ViewError};
 
 /// How lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,15 +62,52 @@ pub fn export<E: From<ReadError>>(
             Format::Otel => spans.take(&reader.rehydrated(recorded)?, log.id(), selection).map(|text| text + "\n"),
             Format::Jsonl | Format::Csv | Format::CloudEvents | Format::Proof { .. } => {
                 let line = audit.take(&recorded).filter(|line| selection.takes(line));
-                line.map(|line| match format {
-                    Format::Csv => csv::row(&line),
-                    Format::CloudEvents => cloud_events::event(log.id(), &line) + "\n",
-                    Format::Jsonl | Format::Otel | Format::Proof { .. } => line.text() + "\n",
-                })
+                line.map(|line| written_as(format, log.id(), &line))
             }
         };
         lines += u64::from(text.is_some());
         text.map_or(Ok(()), |text| put(&text))
+    })?;
+    Ok(lines)
+}
+
+fn written_as(format: Format, log: &str, line: &Line) -> String {
+    match format {
+        Format::Csv => csv::row(line),
+        Format::CloudEvents => cloud_events::event(log, line) + "\n",
+        Format::Jsonl | Format::Otel | Format::Proof { .. } => line.text() + "\n",
+    }
+}
+
+/// The same by the index, which knows where the lines of a choice are; nobody is asked for it where every event is read
+/// anyway: for all lines, for a proof, and for spans, of which not all are lines.
+pub fn export_by_index<E: From<ReadError> + From<ViewError>>(
+    instance: &Instance,
+    format: Format,
+    selection: &Selection,
+    (watch, put): (Watch<'_>, Put<'_, E>),
+) -> Result<u64, E> {
+    let size = instance.projected().position;
+    let is_whole = selection.is_everything() || matches!(format, Format::Otel | Format::Proof { .. });
+    let chosen = if is_whole { Ok(None) } else { views::audit::chosen(instance, selection, size, watch) };
+    let chosen = chosen.unwrap_or_else(|error| {
+        tracing::warn!(error = &error as &dyn std::error::Error, "the audit is read from the log itself");
+        None
+    });
+    let Some(chosen) = chosen else {
+        return export((&instance.log, &instance.keys, size), format, selection, put);
+    };
+    if format == Format::Csv {
+        put(&csv::header())?;
+    }
+    let mut lines = 0;
+    views::audit::each(instance, &chosen, |line| {
+        // The line itself says whether it is wanted, whatever the index holds.
+        if !selection.takes(line) {
+            return Ok(());
+        }
+        lines += 1;
+        put(&written_as(format, instance.log.id(), line))
     })?;
     Ok(lines)
 }

@@ -103,7 +103,7 @@ fn needed(reader: &Reader, id: TurnId, opened: &TurnOpened, turn: &[Recorded]) -
         let of_home = ["configuration_changed", "instance_created", "key_admitted", "cage_downgrade_accepted"];
         recorded.stream.starts_with("executor/")
             || recorded.stream.starts_with("actor/")
-            || of_home.contains(&recorded.kind.as_str())
+            || of_home.contains(&&*recorded.kind)
             || Some(&recorded.stream) == schedule.as_ref()
             || causes.contains(&recorded.id)
     };
@@ -116,9 +116,7 @@ fn needed(reader: &Reader, id: TurnId, opened: &TurnOpened, turn: &[Recorded]) -
         }
         if is_own || recorded.turn.is_none() && is_before(&recorded) {
             let mut recorded = reader.rehydrated(recorded)?;
-            if let Body::Known(event) = &mut recorded.body {
-                event.kept().into_iter().for_each(Kept::settle_inline);
-            }
+            recorded.events_mut().iter_mut().flat_map(Event::kept).for_each(Kept::settle_inline);
             events.push(recorded);
         }
         Ok(true)
@@ -173,13 +171,13 @@ fn decide_again(rules: &Rules, id: TurnId, events: &mut [Recorded]) -> Result<()
     let mut known: Option<(u64, _)> = None;
     for recorded in events {
         if recorded.turn != Some(id) {
-            catalog.evolve(recorded);
+            recorded.each(|recorded| catalog.evolve(recorded));
             continue;
         }
         let Some(event) = recorded.event().cloned() else { continue };
         let otherwise = |what: String| CaseError::Otherwise { seq: recorded.seq, what };
         if expected.is_empty() {
-            let command = Command::recorded(&event).ok_or_else(|| otherwise(recorded.kind.clone()))?;
+            let command = Command::recorded(&event).ok_or_else(|| otherwise(recorded.kind.to_string()))?;
             if known.as_ref().is_none_or(|(generation, _)| *generation != catalog.generation) {
                 known = Some((catalog.generation, tools(&catalog)));
             }
@@ -189,7 +187,7 @@ fn decide_again(rules: &Rules, id: TurnId, events: &mut [Recorded]) -> Result<()
             expected = decided.map_err(|error| otherwise(error.to_string()))?.into();
         }
         let computed = expected.pop_front().filter(|computed| computed.label() == event.label());
-        let computed = computed.ok_or_else(|| otherwise(recorded.kind.clone()))?;
+        let computed = computed.ok_or_else(|| otherwise(recorded.kind.to_string()))?;
         turn.apply(id, recorded.time, &computed);
         recorded.body = Body::Known(computed);
     }
@@ -245,7 +243,7 @@ fn finished(
         text.push('\n');
         // What is written is what is read: the check is made of that.
         let Ok(read) = history::read_line(&line) else {
-            return Err(CaseError::Otherwise { seq: recorded.seq, what: recorded.kind.clone() });
+            return Err(CaseError::Otherwise { seq: recorded.seq, what: recorded.kind.to_string() });
         };
         projected.evolve(&read);
         checker.take(&read);

@@ -13,7 +13,7 @@ use metnos_projections::replay;
 use metnos_projections::rules::simple::Tools;
 
 use crate::moments;
-use crate::projector::{self, Projected};
+use crate::projector::{self, Projected, Watch};
 
 /// The projections of one instance, or of one moment of it.
 #[derive(Default)]
@@ -49,11 +49,12 @@ impl Folds {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Folds what was appended since the last time.
-    pub(super) fn catch_up(&self, log: &Log) -> Result<(), ReadError> {
+    /// Folds what was appended since the last time; `watch` is told how far it is, where that is more than a few events.
+    pub(super) fn catch_up(&self, log: &Log, watch: Watch<'_>) -> Result<(), ReadError> {
         let mut state = self.write();
         let State { projected, tools, .. } = &mut *state;
-        if log.head().size == projected.position {
+        let size = log.head().size;
+        if size == projected.position {
             return Ok(());
         }
         let generation = projected.catalog.generation;
@@ -61,6 +62,7 @@ impl Folds {
         reader.each_lent(projected.position + 1, |recorded| {
             projected.evolve(recorded);
             moments::keep_if_due(&self.folder, &reader, projected)?;
+            projector::tell(watch, recorded.seq, size);
             Ok::<bool, ReadError>(true)
         })?;
         if projected.catalog.generation != generation {

@@ -1,4 +1,4 @@
-//! What the program does by itself at night: a table of jobs, each a schedule of its own with history and pause.
+//! What the program does by itself, mostly at night: a table of jobs, each a schedule of its own with history and pause.
 //!
 //! A job is run again the next night whatever became of it, so it must do no harm twice.
 
@@ -15,6 +15,7 @@ use metnos_projections::messages::Language;
 use metnos_projections::rules::cadence::{self, Cadence, CadenceError, Zone};
 
 use super::change;
+use crate::anchoring;
 use crate::expiry;
 use crate::instance::{Instance, InstanceError, now};
 use crate::projector::Projected;
@@ -37,6 +38,7 @@ pub fn jobs() -> &'static [Job] {
         Job { name: "checkpoints", cadence: "daily@03:00", run: checkpoints },
         Job { name: "expiry", cadence: "daily@03:30", run: expire },
         Job { name: "ager-mnests", cadence: "daily@04:00", run: age_mnests },
+        Job { name: "checkpoint-anchor", cadence: "daily@07:05", run: anchor },
     ];
     JOBS
 }
@@ -54,7 +56,15 @@ fn checkpoints(instance: &Instance, _now: Micros) -> Result<(), String> {
 
 /// Takes out what the record keeps for a while only.
 fn expire(instance: &Instance, now: Micros) -> Result<(), String> {
+    // By the settings as they are tonight, not as they were when the daemon began.
+    let instance = &instance.as_set_now().map_err(|error| error.to_string())?;
     expiry::expire(instance, now).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Tells the owner's chat what the log is by now.
+fn anchor(instance: &Instance, _now: Micros) -> Result<(), String> {
+    let instance = &instance.as_set_now().map_err(|error| error.to_string())?;
+    anchoring::tell(instance).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Takes the state of each month that has ended and has none: the first night of a month does, and the first after a while

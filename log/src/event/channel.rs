@@ -91,7 +91,7 @@ pub struct MessageQueued {
     pub channel: String,
     /// Where to.
     pub address: String,
-    /// What for: `answer`, `question`, `consent`, `notice`, `stranger`.
+    /// What for: `answer`, `question`, `consent`, `notice`, `stranger`, `anchor`.
     pub purpose: String,
     /// The text, without markup.
     pub text: Kept,

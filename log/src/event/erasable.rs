@@ -3,6 +3,19 @@
 //! The rest (keys, signatures, versions, counts, outcomes) holds no such text, and the record cannot do without it.
 
 use super::Event;
+use crate::envelope::{Body, Recorded};
+
+impl Recorded {
+    /// Whether its payload holds what a person may want to be gone, whatever it is read as.
+    pub fn is_erasable(&self) -> bool {
+        match &self.body {
+            Body::Known(event) => Event::is_erasable(event.label()),
+            // What became nothing, the record can do without.
+            Body::Raised(events) => events.is_empty() || events.iter().any(|event| Event::is_erasable(event.label())),
+            Body::Unknown(_) | Body::Erased => Event::is_erasable(&self.kind),
+        }
+    }
+}
 
 impl Event {
     /// Whether payloads of this kind hold what a person may want to be gone.
@@ -59,6 +72,7 @@ impl Event {
                 | "erased"
                 | "epoch_opened"
                 | "checkpoint_anchored"
+                | "backup_made"
                 | "credential_set"
                 | "credential_removed"
                 | "executor_signed"

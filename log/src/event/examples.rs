@@ -20,8 +20,8 @@ use super::executor::{
     VersionPromoted,
 };
 use super::instance::{
-    CageDowngradeAccepted, CheckpointAnchored, ConfigurationChanged, CredentialRemoved, CredentialSet, EpochOpened,
-    Erased, InstanceCreated, KeyAdmitted, StateSnapshotTaken,
+    BackupMade, CageDowngradeAccepted, CheckpointAnchored, ConfigurationChanged, CredentialRemoved, CredentialSet,
+    EpochOpened, Erased, InstanceCreated, KeyAdmitted, StateSnapshotTaken,
 };
 use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, PassingObserved, WishObserved};
 use super::turn::{
@@ -172,6 +172,7 @@ fn instance() -> Vec<Event> {
         }
         .into(),
         CheckpointAnchored { size: 300, head: "0c".repeat(32), place: text("telegram 42") }.into(),
+        BackupMade { size: 300, head: "0c".repeat(32), folder: text("/media/disk/metnos") }.into(),
         CredentialSet { name: text("weather"), keyed_hash: text("00112233") }.into(),
         CredentialRemoved { name: text("weather") }.into(),
         PassingObserved {

@@ -117,6 +117,17 @@ pub struct EpochOpened {
     pub lost_blobs: Vec<BlobHash>,
 }
 
+/// A copy of the log was made outside of the home for the first time: what is erased here is there still.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BackupMade {
+    /// How many events it held then.
+    pub size: u64,
+    /// The chain's head there, hexadecimal.
+    pub head: String,
+    /// The folder.
+    pub folder: String,
+}
+
 /// A checkpoint was told to someone outside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckpointAnchored {

@@ -1,7 +1,7 @@
 //! The vocabulary of events: one label a fact, in the past tense, with a schema number and a payload.
 //!
 //! A label and a schema that once landed stay readable for ever. New optional fields with a default keep the schema;
-//! anything else is a new schema with an upcaster. What a payload means is said at its type.
+//! anything else is a new schema with an upcaster ([`UPCASTERS`]). What a payload means is said at its type.
 
 pub mod actor;
 pub mod audit;
@@ -15,10 +15,14 @@ pub mod executor;
 pub mod instance;
 pub mod mnestome;
 pub mod model;
+pub mod retention;
 pub mod schedule;
 #[cfg(test)]
 mod tests;
 pub mod turn;
+pub mod upcast;
+#[cfg(test)]
+mod upcast_tests;
 
 use std::io::Cursor;
 
@@ -60,6 +64,17 @@ pub enum DecodeError {
         /// What the decoder met.
         #[source]
         source: serde_json::Error,
+    },
+    /// A payload of an earlier kind that cannot be raised to those of today.
+    #[error("the payload of a {label} v{schema} event cannot be raised: {source}")]
+    Raise {
+        /// The kind.
+        label: String,
+        /// Its schema number.
+        schema: u16,
+        /// What is wrong.
+        #[source]
+        source: Box<upcast::UpcastError>,
     },
 }
 
@@ -140,7 +155,7 @@ macro_rules! events {
                 bytes
             }
 
-            /// Reads a stored payload; `Ok(None)` for a kind or a schema that this build does not know.
+            /// Reads a stored payload of a kind that is declared here; `Ok(None)` for any other. [`upcast::read`] takes those too.
             pub fn decode(label: &str, schema: u16, bytes: &[u8]) -> Result<Option<Self>, DecodeError> {
                 match (label, schema) {
                     $(($label, $schema) => strict(label, schema, bytes).map(|payload| Some(Self::$variant(payload))),)+
@@ -202,6 +217,8 @@ events! {
     "epoch_opened" v 1 => EpochOpened(instance::EpochOpened);
     /// A checkpoint was told to someone outside. Written once it is there.
     "checkpoint_anchored" v 1 => CheckpointAnchored(instance::CheckpointAnchored);
+    /// A folder outside of the home holds a copy of the log. Written by the first backup to it.
+    "backup_made" v 1 => BackupMade(instance::BackupMade);
     /// A credential was stored; its value is not here.
     "credential_set" v 1 => CredentialSet(instance::CredentialSet);
     /// A credential was removed.
@@ -369,3 +386,6 @@ events! {
     /// A line of the audit was corrected. Written by the owner, of a line that there is; becomes a line itself.
     "rectified" v 1 => Rectified(audit::Rectified) keeps note;
 }
+
+/// What raises kinds that are not declared above any more. A kind that leaves the list above comes here, its pinned line stays.
+pub const UPCASTERS: &[upcast::Upcaster] = &[];

@@ -11,9 +11,9 @@ use super::runs::Run;
 use super::verify::Damage;
 use crate::codec::Frame;
 use crate::envelope::{Body, Recorded};
-use crate::event::Event;
+use crate::event::{Event, upcast};
 use crate::kept::BlobHash;
-use crate::segment::{Frames, Segment};
+use crate::segment::Segment;
 
 /// A digest of a tombstone.
 type Mark = [u8; 16];
@@ -26,9 +26,9 @@ fn mark(tombstone: &[u8]) -> Mark {
 /// An event that says what was taken out, or that the log goes on from a copy.
 pub(super) type Record = (u64, i64, Event);
 
-/// Whether events of a kind are records.
-pub(super) fn is_record(kind: &str) -> bool {
-    matches!(kind, "erased" | "epoch_opened")
+/// Whether an event is a record.
+pub(super) fn is_record(event: &Event) -> bool {
+    matches!(event, Event::Erased(_) | Event::EpochOpened(_))
 }
 
 /// What is gone by the records, taken in their order.
@@ -208,11 +208,10 @@ impl Remains {
 
     /// What an event names.
     pub(super) fn take(&mut self, mut recorded: Recorded) {
-        match &mut recorded.body {
-            Body::Known(event) => self.names(recorded.seq, event.blobs()),
-            Body::Unknown(_) => self.unknown(recorded.seq),
-            // What names nothing any more.
-            Body::Erased => {}
+        let blobs: Vec<BlobHash> = recorded.events_mut().iter_mut().flat_map(Event::blobs).collect();
+        self.names(recorded.seq, blobs);
+        if matches!(recorded.body, Body::Unknown(_)) {
+            self.unknown(recorded.seq);
         }
     }
 
@@ -248,7 +247,7 @@ impl Reader {
         }
         // What was appended since this began may account for it.
         self.each(total + 1, |recorded| {
-            if let Some(event) = recorded.event().filter(|_| is_record(&recorded.kind)) {
+            for event in recorded.events().iter().filter(|event| is_record(event)) {
                 erasures.take_late(&(recorded.seq, recorded.time.0, event.clone()));
             }
             remains.take(recorded);
@@ -290,7 +289,7 @@ impl Reader {
     pub(super) fn erasures(&self) -> Result<Erasures, ReadError> {
         let mut erasures = Erasures::default();
         for recorded in self.stream("instance")? {
-            if let Some(event) = recorded.event().filter(|_| is_record(&recorded.kind)) {
+            for event in recorded.events().iter().filter(|event| is_record(event)) {
                 erasures.take(&(recorded.seq, recorded.time.0, event.clone()));
             }
         }
@@ -316,22 +315,23 @@ impl Reader {
     }
 }
 
-/// The records among events from `first` on.
-pub(super) fn records_in(first: u64, frames: &Frames) -> Vec<Record> {
+/// The records in a stored segment. What is damaged says nothing; whoever takes the segment finds that.
+pub(super) fn records_of(value: &[u8]) -> Vec<Record> {
+    let Ok(segment) = Segment::parse(value) else { return Vec::new() };
+    // It says in clear what it holds. Records never get another label.
+    if !["erased", "epoch_opened"].iter().any(|label| segment.header.kinds.contains(*label)) {
+        return Vec::new();
+    }
+    let Ok(frames) = segment.frames() else { return Vec::new() };
     let read = |(seq, bytes): (u64, &[u8])| {
         let frame = Frame::parse(bytes).ok()?;
         let header = frame.header().ok()?;
-        let event = Event::decode(header.4, header.5, frame.payload().filter(|_| is_record(header.4))?).ok()??;
-        Some((seq, header.1, event))
+        let events = match upcast::read(header.4, header.5, frame.payload()?).ok()? {
+            Body::Known(event) => vec![event],
+            Body::Raised(events) => events,
+            Body::Unknown(_) | Body::Erased => Vec::new(),
+        };
+        Some(events.into_iter().filter(is_record).map(move |event| (seq, header.1, event)))
     };
-    (first..).zip(frames.iter()).filter_map(read).collect()
-}
-
-/// The records in a stored segment, which says in clear whether it holds any.
-pub(super) fn records_of(value: &[u8]) -> Vec<Record> {
-    let Ok(segment) = Segment::parse(value) else { return Vec::new() };
-    if !segment.header.kinds.iter().any(|kind| is_record(kind)) {
-        return Vec::new();
-    }
-    segment.frames().map_or_else(|_| Vec::new(), |frames| records_in(segment.header.first, &frames))
+    (segment.header.first..).zip(frames.iter()).filter_map(read).flatten().collect()
 }

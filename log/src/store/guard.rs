@@ -20,7 +20,7 @@ pub fn is_guarded() -> bool {
 
 /// Does the work; what its panic said is the error. What the work left half done must not be used again: the log is closed
 /// after it, and a writer stops.
-pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     let before = GUARDED.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));
     GUARDED.set(before);

@@ -60,7 +60,7 @@ pub use backup::{BackedUp, BackupError, Summary as BackupSummary, summary as bac
 pub use commits::Side;
 #[cfg(debug_assertions)]
 pub use commits::watch_commits;
-pub use guard::is_guarded;
+pub use guard::{guarded, is_guarded};
 pub use open::{LogKeys, OpenError};
 pub use raw::{Raw, Stored, StoredBody};
 pub use reader::{ReadError, Reader};

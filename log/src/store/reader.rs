@@ -15,7 +15,7 @@ use super::runs::{self, Run, Unpacked};
 use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, SEGMENTS, STREAMS, TAIL};
 use crate::chain::{self, Chain};
 use crate::codec::{Frame, FrameError};
-use crate::envelope::{Body, Header, Recorded};
+use crate::envelope::{Header, Recorded};
 use crate::event::Event;
 use crate::id::EventId;
 use crate::kept::BlobHash;
@@ -389,9 +389,7 @@ impl Reader {
 
     /// [`Self::rehydrate`] for a recorded event.
     pub fn rehydrated(&self, mut recorded: Recorded) -> Result<Recorded, ReadError> {
-        if let Body::Known(event) = &mut recorded.body {
-            self.rehydrate(event)?;
-        }
+        recorded.events_mut().iter_mut().try_for_each(|event| self.rehydrate(event))?;
         Ok(recorded)
     }
 }

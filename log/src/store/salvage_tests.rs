@@ -212,11 +212,48 @@ fn kinds_that_are_not_known_are_kept_and_of_two_events_the_one_that_the_log_went
     assert_eq!((salvaged.copied, salvaged.again, salvaged.lost.len()), (head.size + 1, 0, 0));
     let after = events(&log);
     assert_eq!(after[..before.len()], before);
-    assert_eq!(
-        (after[before.len()].kind.as_str(), &after[before.len()].body),
-        ("kettle_boiled", &Body::Unknown(payload))
-    );
+    assert_eq!((&*after[before.len()].kind, &after[before.len()].body), ("kettle_boiled", &Body::Unknown(payload)));
     assert_ne!(log.reader().head_at(head.size).unwrap(), chain::GENESIS);
+}
+
+/// The upcasters are those of `event/upcast_tests.rs`.
+#[test]
+fn earlier_kinds_are_raised_as_they_are_read_and_damage_where_they_cannot_be() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut bytes, before, head) = damaged_later(place.path());
+    let payload = |names: serde_json::Value| rmp_serde::to_vec_named(&serde_json::json!({ "names": names })).unwrap();
+    let said = [serde_json::json!(["a", "b"]), serde_json::json!([]), serde_json::json!(["c"])].map(payload);
+    for (place, payload) in (1_u8..).zip(&said) {
+        let stream = format!("old/{place}");
+        let header = Header(EventId([80 + place; 16]), 7, &stream, 1, "credentials_removed", 1, "owner", None, None, 0);
+        bytes.extend(codec::frame(head.size + u64::from(place), &header, &[9; 16], payload).0);
+    }
+    let (found, log, _place) = salvaged(&bytes).unwrap();
+    assert_eq!((found.copied, found.lost.len()), (head.size + 3, 0));
+    let verified = log.reader().verify(|_, _| {}).unwrap();
+    assert_eq!(verified.unknown, []);
+    let (all, first) = (events(&log), before.len());
+    let mut seen = Vec::new();
+    for recorded in &all[first..first + 3] {
+        recorded.each(|one| seen.push((one.seq - head.size, one.kind.to_string(), one.event().unwrap().to_json())));
+    }
+    let name = |seq, name: &str| (seq, "credential_removed".to_owned(), serde_json::json!({ "name": name }));
+    assert_eq!(seen, [name(1, "a"), name(1, "b"), name(3, "c")]);
+    for (seq, payload) in (head.size + 1..).zip(&said) {
+        assert!(stored(&log, seq).ends_with(payload), "stored bytes are never rewritten");
+    }
+    assert_eq!(all[first + 2].event(), log.reader().event(head.size + 3).unwrap().unwrap().event());
+
+    let broken = payload(serde_json::json!(7));
+    let header = Header(EventId([90; 16]), 7, "old/9", 1, "credentials_removed", 1, "owner", None, None, 0);
+    let (frame, _) = codec::frame(head.size + 4, &header, &[9; 16], &broken);
+    let kept = codec::Frame::parse(&frame).unwrap().recorded(head.size + 4).unwrap();
+    assert_eq!((&*kept.kind, kept.schema, kept.body), ("credentials_removed", 1, Body::Unknown(broken)));
+    bytes.extend(frame);
+    // The new log is verified before it is given.
+    let damage = salvaged(&bytes).map(|(salvaged, ..)| salvaged).unwrap_err().to_string();
+    let place = format!("event {} (table tail)", head.size + 4);
+    assert!(damage.contains(&place) && damage.contains("its names are no list"), "{damage}");
 }
 
 #[test]

@@ -17,7 +17,8 @@ use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, META, SEGMENTS, STREAM
 use super::{Head, blobs};
 use crate::chain::Chain;
 use crate::codec::{Frame, FrameError};
-use crate::event::Event;
+use crate::envelope::Body;
+use crate::event::{Event, upcast};
 use crate::kept::BlobHash;
 use crate::note::{Checkpoint, NoteError};
 use crate::segment::{Frames, Sealing, Segment, SegmentError, SegmentHeader};
@@ -505,20 +506,21 @@ fn check_events(
                     checked.erased += 1;
                     checked.remains.erased(seq, frame.tombstone().unwrap_or_default());
                 }
-                Some(payload) => match Event::decode(header.4, header.5, payload)? {
-                    None => {
-                        checked.unknown.push((seq, header.4.to_owned()));
-                        checked.remains.unknown(seq);
-                    }
-                    Some(mut event) => {
-                        let blobs = event.blobs();
-                        named.extend(blobs.iter().map(|hash| (seq, *hash)));
-                        checked.remains.names(seq, blobs);
-                        if is_record(header.4) {
-                            checked.records.push((seq, header.1, event));
+                Some(payload) => {
+                    let mut known = match upcast::read(header.4, header.5, payload)? {
+                        Body::Known(event) => vec![event],
+                        Body::Raised(events) => events,
+                        Body::Unknown(_) | Body::Erased => {
+                            checked.unknown.push((seq, header.4.to_owned()));
+                            checked.remains.unknown(seq);
+                            Vec::new()
                         }
-                    }
-                },
+                    };
+                    let blobs: Vec<BlobHash> = known.iter_mut().flat_map(Event::blobs).collect();
+                    named.extend(blobs.iter().map(|hash| (seq, *hash)));
+                    checked.remains.names(seq, blobs);
+                    checked.records.extend(known.into_iter().filter(is_record).map(|event| (seq, header.1, event)));
+                }
             }
             indexes.expect(seq, &header);
             checked.leaves.push(leaf);

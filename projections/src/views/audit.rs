@@ -7,6 +7,7 @@
 pub mod cloud_events;
 pub mod csv;
 pub mod genai;
+pub mod index;
 pub mod lines;
 pub mod proof;
 pub mod selection;
@@ -127,7 +128,7 @@ impl<T> Source<T> {
     fn of(recorded: &Recorded, is_withheld: bool, what: impl FnOnce(&Event) -> Option<T>) -> Self {
         let missing = match &recorded.body {
             _ if is_withheld => Some(Missing::Withheld),
-            Body::Known(_) => None,
+            Body::Known(_) | Body::Raised(_) => None,
             Body::Unknown(_) => Some(Missing::Unknown),
             Body::Erased => Some(Missing::Erased),
         };
@@ -177,8 +178,15 @@ impl Audit {
 
     /// The same of an event whose payload may be withheld from the line.
     pub fn take_shown(&mut self, recorded: &Recorded, is_withheld: bool) -> Option<Line> {
+        // Of several that one was raised to, the last that completes a line.
+        let mut line = None;
+        recorded.each(|recorded| line = self.take_one(recorded, is_withheld).or(line.take()));
+        line
+    }
+
+    fn take_one(&mut self, recorded: &Recorded, is_withheld: bool) -> Option<Line> {
         // By the label, which an erased event keeps.
-        match (recorded.kind.as_str(), recorded.turn) {
+        match (&*recorded.kind, recorded.turn) {
             ("rectified", _) => Some(lines::correction(&Source::of(recorded, is_withheld, rectified))),
             (kind, Some(turn)) => self.take_of_turn(recorded, is_withheld, (kind, &turn.to_string())),
             (_, None) => None,
@@ -224,7 +232,7 @@ pub fn quotes_others(recorded: &Recorded) -> bool {
 
 /// Whether a line ends with this event.
 pub fn ends_line(recorded: &Recorded) -> bool {
-    match recorded.kind.as_str() {
+    match &*recorded.kind {
         "rectified" => true,
         "invocation_finished" | "invocation_in_doubt" | "turn_closed" => recorded.turn.is_some(),
         _ => false,

@@ -290,9 +290,11 @@ mod tests {
 
     impl World {
         fn take(&mut self, recorded: &Recorded) {
-            self.catalog.evolve(recorded);
-            self.configuration.evolve(recorded);
-            self.actors.evolve(recorded);
+            recorded.each(|recorded| {
+                self.catalog.evolve(recorded);
+                self.configuration.evolve(recorded);
+                self.actors.evolve(recorded);
+            });
         }
 
         fn standing(&self) -> Standing<'_> {

@@ -36,14 +36,18 @@ fn below(key: &'static str, values: Value, detail: impl Into<String>) -> Told {
 /// How an event is told, whatever is left of it.
 pub fn told(recorded: &Recorded) -> Told {
     match &recorded.body {
-        Body::Known(event) => {
-            let found = of_turn(event).or_else(|| of_step(event)).or_else(|| of_changes(event));
-            let found = found.or_else(|| of_model(event)).or_else(|| of_dialog(event));
-            found.or_else(|| around(event)).unwrap_or_else(|| plain("other", json!({ "label": event.label() })))
-        }
+        Body::Known(event) => of(event),
+        // Of several the first stands for all; `log show` has them whole.
+        Body::Raised(events) => events.first().map_or_else(|| plain("other", json!({ "label": recorded.kind })), of),
         Body::Unknown(_) => plain("unknown", json!({ "label": recorded.kind })),
         Body::Erased => plain("erased", json!({ "label": recorded.kind })),
     }
+}
+
+fn of(event: &Event) -> Told {
+    let found = of_turn(event).or_else(|| of_step(event)).or_else(|| of_changes(event));
+    let found = found.or_else(|| of_model(event)).or_else(|| of_dialog(event));
+    found.or_else(|| around(event)).unwrap_or_else(|| plain("other", json!({ "label": event.label() })))
 }
 
 /// One line of a text, cut.

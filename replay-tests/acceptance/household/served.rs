@@ -39,6 +39,12 @@ const LOOKING: &[&[&str]] = &[
     &["log", "tail", "-n", "7"],
     &["log", "show", "3"],
     &["log", "show", "99999"],
+    &["log", "grep", "notes.txt"],
+    &["--json", "log", "grep", "-i", "NOTES", "--limit", "3"],
+    &["log", "grep", "no such text"],
+    &["turn", "search", "notes", "file"],
+    &["--json", "turn", "search", "Nötes"],
+    &["turn", "search", "no", "such", "words"],
     &["log", "verify"],
     &["--json", "log", "verify"],
     &["log", "export"],
@@ -68,6 +74,10 @@ fn what_looks_says_the_same_bytes() {
         let Ran { code, out, err } = home.run(args);
         (code, out, err)
     };
+    // What is made when it is first asked for is compared and told of from then on.
+    for made in [["turn", "search", "notes"].as_slice(), &["audit", "export", "--kind", "turns"]] {
+        assert_eq!(home.run(made).code, 0);
+    }
     let alone: Vec<_> = LOOKING.iter().map(|args| run(args)).collect();
     let daemon = Daemon::serve(&home);
     assert!(home.run(["status"]).out.contains(&format!("process {} since", daemon.pid())));

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::client::Key;
 use super::{Bot, CHANNEL, Pause, TelegramError, keys};
+use crate::anchoring;
 use crate::channel::outbox;
 use crate::instance::{InstanceError, now, random};
 
@@ -160,10 +161,13 @@ impl Bot {
         };
         let time = Instant::now();
         crate::faults::reach("send_to_receipt");
+        let mut arrived = None;
         let outcome = match sent {
             Ok(receipt) => {
                 pace.sent(&message.address, time);
                 let pieces = u32::try_from(count).unwrap_or(u32::MAX);
+                let is_last = u64::from(message.piece) + 1 == count as u64;
+                arrived = is_last.then(|| anchoring::arrived(&self.instance, message.id, &queued)).flatten();
                 let sent = MessageSent { message: message.id, piece: message.piece, pieces, receipt };
                 outbox::draft(&self.instance, CHANNEL, fresh(), sent)
             }
@@ -184,7 +188,7 @@ impl Bot {
                 return Ok(());
             }
         };
-        self.record(outcome)
+        outbox::record(&self.instance, [outcome].into_iter().chain(arrived).collect())
     }
 
     /// Puts the intent to send a piece on record; `false` where the message is not to be sent any more.

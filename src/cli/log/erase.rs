@@ -140,7 +140,7 @@ pub(super) fn agreed(
 fn told(context: &Context, instance: &Instance, selected: &Selected, report: &Report) {
     let values = json!({
         "payloads": report.rewritten.payloads, "blobs": report.rewritten.blobs, "turns": selected.turns.len(),
-        "backups": report.backups, "left": report.left, "head": crate::signing::hex(&instance.log.head().head),
+        "backups": report.backups, "left": report.left, "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
     });
     if context.global.json {
         output::result_json(&values);

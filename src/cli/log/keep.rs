@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use metnos_log::event::instance::{CheckpointAnchored, EpochOpened};
+use metnos_log::note::Checkpoint;
 use metnos_log::store::{BackupError, Damage, Head, RewriteError, restore};
 use metnos_log::{Draft, EventId};
 use serde_json::json;
@@ -64,8 +65,10 @@ pub(super) fn checkpoint(context: &Context, instance: &Instance) -> Result<u8, F
 /// Writes the note where it stays when the log does not, and records that it is there.
 pub(super) fn anchor(context: &Context, to: &Path) -> Result<u8, Failure> {
     let instance = context.instance()?;
-    let head = instance.log.head();
     let note = instance.log.checkpoint().map_err(|error| Failure::internal(error.to_string()))?;
+    // What the note says: the log may have gone on since.
+    let head = Checkpoint::verified(&note, &instance.keys.verifying())
+        .map_err(|error| Failure::internal(error.to_string()))?;
     let path = console::path(to);
     let unwritten = |error: std::io::Error| {
         Failure::refused(
@@ -98,6 +101,7 @@ pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&Pat
     let backed_up =
         instance.alone(|| instance.log.backup(&folder, |done, of| line.say(&shown(context, instance, done, of))))?;
     drop(line);
+    crate::erasure::remember_backup(instance, &folder, (backed_up.summary.events, &backed_up.summary.head))?;
     let summary = &backed_up.summary;
     let values = json!({
         "folder": folder, "events": summary.events, "blobs": summary.blobs, "head": summary.head,

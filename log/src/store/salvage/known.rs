@@ -7,7 +7,8 @@ use super::scan::Pieces;
 use super::{Seqs, plain_segments};
 use crate::chain;
 use crate::codec::{self, Frame};
-use crate::event::Event;
+use crate::envelope::{Body, Header};
+use crate::event::{Event, upcast};
 use crate::id::EventId;
 use crate::kept::BlobHash;
 use crate::note::Checkpoint;
@@ -120,16 +121,17 @@ impl<'b> Known<'b> {
             return;
         };
         let Ok(header) = frame.header() else { return };
-        match Event::decode(header.4, header.5, payload) {
-            Ok(Some(mut event)) => {
-                self.wanted.extend(event.blobs());
-                if let Event::InstanceCreated(created) = &event {
-                    self.public_key = Some(created.public_key.clone());
-                    self.id = Some(created.log_id.clone());
-                }
-            }
+        let events = events_of(&header, payload);
+        if events.is_empty() {
             // Of a kind that is not known: whatever could be a name.
-            Ok(None) | Err(_) => self.wanted.extend(names_in(payload)),
+            self.wanted.extend(names_in(payload));
+        }
+        for mut event in events {
+            self.wanted.extend(event.blobs());
+            if let Event::InstanceCreated(created) = &event {
+                self.public_key = Some(created.public_key.clone());
+                self.id = Some(created.log_id.clone());
+            }
         }
     }
 
@@ -139,10 +141,8 @@ impl<'b> Known<'b> {
         let mut note = |seq: u64, bytes: &[u8]| {
             let Ok(frame) = Frame::parse(bytes) else { return };
             let (Ok(header), Some(payload)) = (frame.header(), frame.payload()) else { return };
-            if matches!(header.4, "erased" | "epoch_opened")
-                && let Ok(Some(event)) = Event::decode(header.4, header.5, payload)
-            {
-                records.push((seq, header.1, event));
+            if matches!(header.4, "erased" | "epoch_opened") {
+                records.extend(events_of(&header, payload).into_iter().map(|event| (seq, header.1, event)));
             }
         };
         for value in self.segments.values().flatten() {
@@ -230,6 +230,15 @@ fn stamped(time: i64, event: Event) -> Event {
             erased.into()
         }
         other => other,
+    }
+}
+
+/// What a payload says, raised where it is of an earlier kind; nothing where it cannot be read.
+fn events_of(header: &Header<'_>, payload: &[u8]) -> Vec<Event> {
+    match upcast::read(header.4, header.5, payload) {
+        Ok(Body::Known(event)) => vec![event],
+        Ok(Body::Raised(events)) => events,
+        Ok(Body::Unknown(_) | Body::Erased) | Err(_) => Vec::new(),
     }
 }
 

@@ -333,7 +333,7 @@ impl Schedules {
     /// slot is over.
     fn erased(&mut self, recorded: &Recorded) {
         let Some(id) = recorded.stream.strip_prefix("schedule/") else { return };
-        match recorded.kind.as_str() {
+        match &*recorded.kind {
             "schedule_created" => {
                 if let Ok(number) = id.parse::<u32>() {
                     self.numbered = self.numbered.max(number);

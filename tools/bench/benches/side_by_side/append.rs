@@ -2,15 +2,23 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metnos_log::Draft;
 
 use crate::bursts::{Figure, Rival, micros_each, take_turns, timed};
 use crate::history;
 use crate::sqlite::{Layout, Row, Store};
+use crate::storage;
 use crate::table::Table;
 
 /// Events a commit, and commits a burst.
 const SIZES: [(u32, u32); 4] = [(1, 10), (8, 8), (64, 4), (512, 2)];
 const ROUNDS: usize = 15;
+const SLOW_ROUNDS: usize = 9;
+/// What a sync of a household's disk takes: an SSD of a consumer's price empties its cache in some milliseconds.
+const SLOW_SYNC: Duration = Duration::from_millis(3);
 
 /// The figures of one size of commit.
 pub(crate) struct Size {
@@ -52,7 +60,8 @@ pub(crate) fn table(sizes: &[Size]) -> Table {
     ];
     let mut table = Table::new(
         &heading,
-        "median µs a commit; the log also redacts, hashes, chains and keeps three indexes; SQLite: WAL, synchronous = FULL",
+        "median µs a commit, drafts in memory to bytes on disk; the log also redacts, hashes and chains; SQLite: WAL, \
+         synchronous = FULL",
     );
     for size in sizes {
         let mut cells = vec![size.events.to_string(), format!("{:.0}", size.file_us)];
@@ -77,27 +86,10 @@ fn size(events: u32, commits: u32) -> Size {
     let mut rows = Store::open(folders[0].path(), Layout::Rows);
     let mut indexed = Store::open(folders[1].path(), Layout::Indexed);
     let mut rivals: Vec<Rival<'_>> = vec![
-        Box::new(|| {
-            let batches: Vec<Vec<u8>> =
-                batches(events, commits).iter().map(|batch| vec![b'x'; batch.iter().map(Row::bytes).sum()]).collect();
-            timed(|| {
-                for batch in &batches {
-                    file.write_all(batch).and_then(|()| file.sync_data()).expect("the disk takes bytes");
-                }
-            })
-        }),
-        Box::new(|| {
-            let batches: Vec<_> = (0..commits).map(|_| history::drafts(events)).collect();
-            timed(|| batches.into_iter().for_each(|batch| history::append(&log, batch)))
-        }),
-        Box::new(|| {
-            let batches = batches(events, commits);
-            timed(|| batches.iter().for_each(|batch| rows.append(batch)))
-        }),
-        Box::new(|| {
-            let batches = batches(events, commits);
-            timed(|| batches.iter().for_each(|batch| indexed.append(batch)))
-        }),
+        Box::new(|| burst(events, commits, |drafts| raw(&mut file, &drafts, Duration::ZERO))),
+        Box::new(|| burst(events, commits, |drafts| history::append(&log, drafts))),
+        Box::new(|| burst(events, commits, |drafts| rows.append(&drafts.iter().map(Row::of).collect::<Vec<_>>()))),
+        Box::new(|| burst(events, commits, |drafts| indexed.append(&drafts.iter().map(Row::of).collect::<Vec<_>>()))),
     ];
     let figures = take_turns(ROUNDS, &mut rivals);
     let measured = |figure: &Figure| Measured { us: micros_each(figure.median, commits), by_file: figure.ratio };
@@ -113,7 +105,60 @@ fn size(events: u32, commits: u32) -> Size {
     }
 }
 
-fn batches(events: u32, commits: u32) -> Vec<Vec<Row>> {
-    let batch = || history::drafts(events).iter().map(Row::of).collect();
-    (0..commits).map(|_| batch()).collect()
+/// One burst: whoever it is gets drafts, and is done when they are on disk.
+fn burst(events: u32, commits: u32, append: impl FnMut(Vec<Draft>)) -> Duration {
+    let batches: Vec<_> = (0..commits).map(|_| history::drafts(events)).collect();
+    timed(|| batches.into_iter().for_each(append))
+}
+
+/// The rows one behind the other, and one fdatasync.
+fn raw(file: &mut File, drafts: &[Draft], sync_takes: Duration) {
+    let mut bytes = Vec::new();
+    for draft in drafts {
+        Row::of(draft).write(&mut bytes);
+    }
+    file.write_all(&bytes).expect("the disk takes bytes");
+    storage::synced(sync_takes, || file.sync_data()).expect("the disk takes bytes");
+}
+
+/// The figures of one size of commit on a slow disk.
+pub(crate) struct OnSlowDisk {
+    pub(crate) events: u32,
+    file_us: f64,
+    pub(crate) log: Measured,
+}
+
+pub(crate) fn run_on_slow_disk() -> Table {
+    slow_table(&measure_on_slow_disk())
+}
+
+pub(crate) fn slow_table(sizes: &[OnSlowDisk]) -> Table {
+    let note = format!(
+        "median µs a commit where every sync takes {} ms at least, as it does on a household's disk; a virtual one says so \
+         before it is true",
+        SLOW_SYNC.as_millis()
+    );
+    let mut table = Table::new(&["events a commit", "file + fdatasync", "the log", "× file"], &note);
+    for OnSlowDisk { events, file_us, log: Measured { us, by_file } } in sizes {
+        let figures = [format!("{file_us:.0}"), format!("{us:.0}"), format!("{by_file:.2}")];
+        table.row([events.to_string()].into_iter().chain(figures).collect());
+    }
+    table
+}
+
+pub(crate) fn measure_on_slow_disk() -> Vec<OnSlowDisk> {
+    let size = |(events, commits)| {
+        let folder = history::folder();
+        let log = storage::log(folder.path(), Arc::default(), SLOW_SYNC);
+        let mut file = File::create(folder.path().join("raw")).expect("a new file");
+        let mut rivals: Vec<Rival<'_>> = vec![
+            Box::new(|| burst(events, commits, |drafts| raw(&mut file, &drafts, SLOW_SYNC))),
+            Box::new(|| burst(events, commits, |drafts| history::append(&log, drafts))),
+        ];
+        let figures = take_turns(SLOW_ROUNDS, &mut rivals);
+        let [file, log] = figures.as_slice() else { unreachable!("one figure a rival") };
+        let log = Measured { us: micros_each(log.median, commits), by_file: log.ratio };
+        OnSlowDisk { events, file_us: micros_each(file.median, commits), log }
+    };
+    SIZES.into_iter().map(size).collect()
 }

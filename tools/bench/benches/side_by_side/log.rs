@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::append::{self, Size};
+use crate::append::{self, OnSlowDisk, Size};
 use crate::goals::{self, Goal};
 use crate::group::{self, Group};
 use crate::million::{self, LARGE, Million, SMALL};
@@ -13,7 +13,7 @@ use crate::table::Table;
 use crate::written::{self, Written};
 
 /// The sections that this one is made of.
-pub(crate) const PARTS: [&str; 6] = ["append", "written", "group", "steps", "replay", "million"];
+pub(crate) const PARTS: [&str; 7] = ["append", "slow_disk", "written", "group", "steps", "replay", "million"];
 /// How much more memory ten times the events may take and still be called flat.
 const FLAT: f64 = 1.2;
 const KIB: f64 = 1024.0;
@@ -21,6 +21,7 @@ const KIB: f64 = 1024.0;
 /// What all sections found.
 struct Found {
     append: Vec<Size>,
+    slow_disk: Vec<OnSlowDisk>,
     written: Vec<Written>,
     group: Vec<Group>,
     steps: Steps,
@@ -32,6 +33,8 @@ struct Found {
 pub(crate) fn run(mut print: impl FnMut(&str, &Table)) -> std::io::Result<PathBuf> {
     let append = append::measure();
     print("append", &append::table(&append));
+    let slow_disk = append::measure_on_slow_disk();
+    print("slow_disk", &append::slow_table(&slow_disk));
     let written = written::measure();
     print("written", &written::table(&written));
     let group = group::measure();
@@ -42,7 +45,7 @@ pub(crate) fn run(mut print: impl FnMut(&str, &Table)) -> std::io::Result<PathBu
     print("replay", &replay::table(&replay));
     let million = million::measure();
     print("million", &million::table(&million));
-    let found = Found { append, written, group, steps, replay, million };
+    let found = Found { append, slow_disk, written, group, steps, replay, million };
     print("goals", &goals::table(&found.goals()));
     found.draw()
 }
@@ -55,7 +58,11 @@ impl Found {
             goals.push(Goal::at_most(format!("syncs a commit, {events} at once"), "", most, *syncs));
         }
         for Size { events, log, .. } in &self.append {
-            let what = format!("append p50 × raw write and fdatasync, {events} at once");
+            let what = format!("append p50 × raw write and fdatasync, {events} at once, this disk");
+            goals.push(Goal::at_most(what, "", 1.25, log.by_file));
+        }
+        for OnSlowDisk { events, log, .. } in &self.slow_disk {
+            let what = format!("append p50 × raw write and fdatasync, {events} at once, slow disk");
             goals.push(Goal::at_most(what, "", 1.25, log.by_file));
         }
         for Size { events, log_by_indexed, log_by_rows, .. } in &self.append {

@@ -23,6 +23,7 @@ mod replay;
 mod schedules;
 mod sqlite;
 mod steps;
+mod storage;
 mod table;
 mod turn;
 mod written;
@@ -36,6 +37,7 @@ type Section = (&'static str, fn() -> table::Table);
 
 const SECTIONS: &[Section] = &[
     ("append", append::run),
+    ("slow_disk", append::run_on_slow_disk),
     ("written", written::run),
     ("group", group::run),
     ("steps", steps::run),

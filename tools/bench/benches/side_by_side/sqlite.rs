@@ -40,6 +40,16 @@ impl Row {
         16 + 8 + self.stream.len() + 8 + self.kind.len() + self.payload.len()
     }
 
+    /// The bytes that a raw file would hold.
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.id);
+        bytes.extend(self.time.to_le_bytes());
+        bytes.extend(self.stream.as_bytes());
+        bytes.extend(self.version.to_le_bytes());
+        bytes.extend(self.kind.as_bytes());
+        bytes.extend(&self.payload);
+    }
+
     pub(crate) fn payload_bytes(&self) -> usize {
         self.payload.len()
     }

@@ -3,16 +3,12 @@
 //! The log is counted where it asks its storage; SQLite has no such place, so what the process writes is read from the
 //! kernel's count while nobody else here writes.
 
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use metnos_log::Log;
-use redb::StorageBackend;
-use redb::backends::FileBackend;
+use std::time::Duration;
 
 use crate::history;
 use crate::sqlite::{Layout, Row, Store};
+use crate::storage::{self, Counts};
 use crate::table::Table;
 
 /// Events a commit, and commits that are counted.
@@ -66,10 +62,8 @@ pub(crate) fn measure() -> Vec<Written> {
 
 fn written(events: u32, commits: u32) -> Written {
     let folder = history::folder();
-    let file = std::fs::File::options().read(true).write(true).create_new(true).open(folder.path().join(history::FILE));
     let counts = Arc::new(Counts::default());
-    let storage = FileBackend::new(file.expect("a new file")).expect("nobody else has it");
-    let log = Log::open_on(Counted { storage, counts: Arc::clone(&counts) }, history::keys()).expect("a new log");
+    let log = storage::log(folder.path(), Arc::clone(&counts), Duration::ZERO);
     let mut sqlite = Store::open(folder.path(), Layout::Indexed);
     for _ in 0..BEFORE_COMMITS {
         let drafts = history::drafts(BEFORE);
@@ -106,52 +100,4 @@ fn written_by_process() -> u64 {
     let text = std::fs::read_to_string("/proc/self/io").expect("the kernel counts");
     let count = text.lines().find_map(|line| line.strip_prefix("wchar: "));
     count.and_then(|count| count.parse().ok()).expect("it says what was written")
-}
-
-/// What a storage was asked for.
-#[derive(Debug, Default)]
-struct Counts {
-    syncs: AtomicU64,
-    bytes: AtomicU64,
-}
-
-impl Counts {
-    fn now(&self) -> (u64, u64) {
-        (self.syncs.load(Ordering::SeqCst), self.bytes.load(Ordering::SeqCst))
-    }
-}
-
-/// A file that counts.
-#[derive(Debug)]
-struct Counted {
-    storage: FileBackend,
-    counts: Arc<Counts>,
-}
-
-impl StorageBackend for Counted {
-    fn len(&self) -> io::Result<u64> {
-        self.storage.len()
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.storage.read(offset, out)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.storage.set_len(len)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.counts.syncs.fetch_add(1, Ordering::SeqCst);
-        self.storage.sync_data()
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.counts.bytes.fetch_add(data.len() as u64, Ordering::SeqCst);
-        self.storage.write(offset, data)
-    }
-
-    fn close(&self) -> io::Result<()> {
-        self.storage.close()
-    }
 }

@@ -1,0 +1,165 @@
+//! Whether a file holds a text, whatever it is written as: plainly, as JSON in any number of layers, or packed.
+//!
+//! Packed parts are found by how a frame of zstd begins, at any place: the log's file with its free pages, segments, archives,
+//! backups, blobs and packed exports are looked into alike, whatever is around them. What is encrypted stays closed.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use memchr::memmem::{Finder, find_iter};
+
+/// How a frame of zstd begins.
+const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// How deep JSON is looked for in JSON: a payload's text in an audit line in a model's request in its event.
+const LAYERS: usize = 4;
+/// What is read at once.
+const PART_BYTES: usize = 1 << 20;
+
+/// A text in all the ways in which it may be written.
+pub struct Sought {
+    finders: Vec<Finder<'static>>,
+    longest: usize,
+}
+
+impl Sought {
+    /// The text, and what it looks like in JSON.
+    pub fn of(text: &str) -> Self {
+        let mut forms = BTreeSet::from([text.to_owned()]);
+        let (mut kept, mut ascii) = (text.to_owned(), text.to_owned());
+        for _ in 0..LAYERS {
+            (kept, ascii) = (escaped(&kept), in_ascii(&escaped(&ascii)));
+            forms.extend([kept.clone(), ascii.clone()]);
+        }
+        let longest = forms.iter().map(String::len).max().unwrap_or(1);
+        let finders = forms.into_iter().map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
+        Self { finders, longest }
+    }
+
+    /// Whether it stands in these bytes as they are.
+    fn is_in(&self, bytes: &[u8]) -> bool {
+        self.finders.iter().any(|finder| finder.find(bytes).is_some())
+    }
+
+    /// Whether it stands in a file, in a packed part of it, or in something packed of that.
+    pub fn is_in_file(&self, path: &Path) -> io::Result<bool> {
+        let mut frames = Vec::new();
+        if self.is_in_stream(File::open(path)?, |at| frames.push(at))? {
+            return Ok(true);
+        }
+        for at in frames {
+            let mut file = BufReader::new(File::open(path)?);
+            file.seek(SeekFrom::Start(at))?;
+            // Four bytes that look like a beginning and are none hold nothing more than what was looked at.
+            let Ok(frame) = zstd::Decoder::with_buffer(file) else { continue };
+            if self.is_in_stream(UntilBroken(frame.single_frame()), |_| {})? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_in_stream(&self, mut from: impl Read, mut frame: impl FnMut(u64)) -> io::Result<bool> {
+        let overlap = self.longest.max(FRAME.len()) - 1;
+        let mut buffer = vec![0; PART_BYTES.max(4 * overlap)];
+        let (mut kept, mut place, mut last) = (0, 0_u64, None);
+        loop {
+            let read = from.read(&mut buffer[kept..])?;
+            if read == 0 {
+                return Ok(false);
+            }
+            let filled = kept + read;
+            if self.is_in(&buffer[..filled]) {
+                return Ok(true);
+            }
+            for at in find_iter(&buffer[..filled], &FRAME).map(|at| place + at as u64) {
+                if last.is_none_or(|last| last < at) {
+                    frame(at);
+                    last = Some(at);
+                }
+            }
+            // What may be the beginning of it is looked at again with what follows.
+            kept = filled.min(overlap);
+            place += (filled - kept) as u64;
+            buffer.copy_within(filled - kept..filled, 0);
+        }
+    }
+}
+
+/// A packed part up to where it is one.
+struct UntilBroken<R>(R);
+
+impl<R: Read> Read for UntilBroken<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        Ok(self.0.read(into).unwrap_or(0))
+    }
+}
+
+/// As it stands between the quotation marks of a JSON text.
+fn escaped(text: &str) -> String {
+    let quoted = serde_json::to_string(text).expect("a text is JSON");
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// The same with every other character by its number, as some programs write it.
+fn in_ascii(text: &str) -> String {
+    let mut units = [0; 2];
+    let mut written = String::new();
+    for character in text.chars() {
+        if character.is_ascii() {
+            written.push(character);
+        } else {
+            let units = character.encode_utf16(&mut units);
+            written.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], text: &str, expected: bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(Sought::of(text).is_in_file(&path).unwrap(), expected, "{text}");
+    }
+
+    #[test]
+    fn it_is_found_however_it_is_written() {
+        let text = "the \"code\" è 4711";
+        let plain = [b"xx".as_slice(), text.as_bytes(), b"yy"].concat();
+        check(&plain, text, true);
+        check(b"the \"code\"", text, false);
+        check(&[], text, false);
+        let mut json = text.to_owned();
+        for _ in 0..LAYERS {
+            json = serde_json::to_string(&json).unwrap();
+            check(json.as_bytes(), text, true);
+        }
+        check(br#"{"a":"the \"code\" \u00e8 4711"}"#, text, true);
+        check(br#""{\"a\":\"the \\\"code\\\" \\u00e8 4711\"}""#, text, true);
+    }
+
+    /// Wherever it lies, cut by whatever is read at once, packed behind bytes that mean nothing.
+    #[test]
+    fn it_is_found_wherever_it_lies() {
+        let text = "the combination is 4711";
+        let packed =
+            zstd::encode_all([vec![b'x'; 3_000_000], text.as_bytes().to_vec()].concat().as_slice(), 3).unwrap();
+        let noise: Vec<u8> = (0..PART_BYTES).map(|at| u8::try_from(at * 31 % 251).unwrap()).collect();
+        for before in [0, 1, PART_BYTES - 30, PART_BYTES - 5, PART_BYTES - 2, PART_BYTES] {
+            let around = |middle: &[u8]| [&noise[..before], middle, b"after"].concat();
+            check(&around(text.as_bytes()), text, true);
+            check(&around(&packed), text, true);
+            check(&around(&packed), "another combination", false);
+            check(&around(&packed[..packed.len() / 4]), text, false);
+            check(&around(&[FRAME.as_slice(), b"no frame"].concat()), text, false);
+            check(&around(&[FRAME.as_slice(), &FRAME, &packed].concat()), text, true);
+        }
+    }
+}
