@@ -23,6 +23,8 @@ mod files;
 mod guard;
 mod handle;
 mod index;
+#[cfg(test)]
+mod large_tests;
 mod noted;
 mod open;
 mod prepare;
