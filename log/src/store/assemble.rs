@@ -4,14 +4,15 @@ use std::collections::HashMap;
 
 use redb::{Database, WriteTransaction};
 
+use super::index::Rows;
 use super::open;
-use super::tables::{BLOBS, BY_ID, BY_STREAM, SEGMENTS, STREAMS, TAIL};
+use super::tables::{BLOBS, SEGMENTS, TAIL};
 use super::{batch, noted, reader::ReadError};
 use crate::chain::Chain;
 use crate::codec::{Frame, FrameError};
 use crate::kept::BlobHash;
 use crate::note::Checkpoint;
-use crate::segment::{Segment, SegmentError};
+use crate::segment::{Frames, Segment, SegmentError};
 
 /// Events of one transaction.
 const EVENTS_MAX: u64 = 50_000;
@@ -65,6 +66,8 @@ pub(super) struct Assembly<'d> {
     pub(super) chain: Chain,
     /// Number of each stream.
     streams: HashMap<String, u64>,
+    /// The greatest id in the indexes.
+    greatest: Option<[u8; 16]>,
     transaction: Option<(WriteTransaction, u64)>,
     /// What the chain must be at a size.
     signed: Option<Checkpoint>,
@@ -80,6 +83,7 @@ impl<'d> Assembly<'d> {
             database,
             chain: Chain::default(),
             streams: HashMap::new(),
+            greatest: None,
             transaction: None,
             signed: None,
             is_signed: false,
@@ -136,9 +140,10 @@ impl<'d> Assembly<'d> {
         if chain.head != segment.header.head_after {
             return Err(damaged(SegmentError::Header("head after it")));
         }
-        for (seq, frame) in (first..).zip(frames.iter()) {
-            self.index(seq, frame)?;
-        }
+        let rows = self.rows(first, &frames)?;
+        let greatest = self.greatest;
+        let stored = rows.store(self.transaction(0)?, greatest);
+        self.greatest = stored.map_err(|error| AssemblyError::Store(Box::new(error)))?;
         self.transaction(frames.len() as u64)?.open_table(SEGMENTS)?.insert(first, value)?;
         self.chain = chain;
         Ok(())
@@ -157,22 +162,20 @@ impl<'d> Assembly<'d> {
         Ok(())
     }
 
-    /// The rows that a sealed event has in the indexes.
-    fn index(&mut self, seq: u64, bytes: &[u8]) -> Result<(), AssemblyError> {
-        let damaged = |source| AssemblyError::Event { seq, source };
-        let header = Frame::parse(bytes).and_then(|frame| frame.header()).map_err(damaged)?;
-        let known = self.streams.get(header.2).copied();
-        let number = known.unwrap_or(seq);
-        let transaction = self.transaction(0)?;
-        if known.is_none() {
-            transaction.open_table(STREAMS)?.insert(header.2, number)?;
+    /// The rows that sealed events have in the indexes.
+    fn rows(&mut self, first: u64, frames: &Frames) -> Result<Rows, AssemblyError> {
+        let mut rows = Rows::default();
+        for (seq, bytes) in (first..).zip(frames.iter()) {
+            let header = Frame::parse(bytes).and_then(|frame| frame.header());
+            let header = header.map_err(|source| AssemblyError::Event { seq, source })?;
+            let number = self.streams.get(header.2).copied().unwrap_or_else(|| {
+                rows.open(header.2, seq);
+                self.streams.insert(header.2.to_owned(), seq);
+                seq
+            });
+            rows.take(seq, header.0.0, (number, header.3));
         }
-        transaction.open_table(BY_STREAM)?.insert((number, header.3), seq)?;
-        transaction.open_table(BY_ID)?.insert(header.0.0, seq)?;
-        if known.is_none() {
-            self.streams.insert(header.2.to_owned(), number);
-        }
-        Ok(())
+        Ok(rows)
     }
 
     /// Takes a blob as it is stored.

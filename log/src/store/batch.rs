@@ -9,21 +9,24 @@ use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::archives::{self, Archives};
 use super::blobs;
+use super::index;
 use super::prepare::Prepared;
-use super::runs::{Run, Unpacked};
+use super::runs::Run;
 use super::seal::Unsealed;
-use super::tables::{BLOBS, BY_ID, BY_STREAM, META, META_HEAD, META_RANGE, SEGMENTS, STREAMS, TAIL};
+use super::tables::{BLOBS, BY_ID, ID_RUNS, META, META_HEAD, META_RANGE, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 use super::tail::{self, Place, Tail};
 use super::writer::{AppendError, Appended};
 use super::{Expect, Request};
 use crate::chain::Chain;
 use crate::codec::{self, Frame};
-use crate::id::EventId;
 use crate::kept::BlobHash;
 use crate::segment::{Frames, Segment};
 
 /// The longest stream, kind or actor name, so that a header's length fits its field.
 const NAME_BYTES_MAX: usize = 1024;
+
+/// The number of an event, and whether it says the same; or the first event that could not be looked at, and why.
+type There = Result<Option<(u64, bool)>, (u64, String)>;
 
 /// One transaction's events, until they are stored at its end.
 pub(super) struct Batch<'t> {
@@ -87,13 +90,12 @@ impl<'t> Batch<'t> {
         }
         let mut there = Vec::new();
         for event in &request.events {
-            let Some(seq) = self.seq_of(event.id, tail)? else { continue };
-            match self.same(seq, event)? {
-                Ok(true) => {}
-                Ok(false) => return Ok(Some(Err(AppendError::IdTaken { id: event.id, seq }))),
-                Err(what) => return Ok(Some(Err(AppendError::Away { id: event.id, seq, what }))),
+            match self.there(event, tail)? {
+                Ok(None) => {}
+                Ok(Some((seq, true))) => there.push((event.id, seq)),
+                Ok(Some((seq, false))) => return Ok(Some(Err(AppendError::IdTaken { id: event.id, seq }))),
+                Err((seq, what)) => return Ok(Some(Err(AppendError::Away { id: event.id, seq, what }))),
             }
-            there.push((event.id, seq));
         }
         match there.first() {
             Some(&(_, seq)) if there.len() == request.events.len() => {
@@ -112,41 +114,59 @@ impl<'t> Batch<'t> {
         Ok((found != expected).then(conflict))
     }
 
-    fn seq_of(&self, id: EventId, tail: &Tail) -> Result<Option<u64>, redb::Error> {
-        if tail.is_above_all(id.0) {
-            return Ok(None);
-        }
-        match tail.seq_of(id.0) {
-            Some(seq) => Ok(Some(seq)),
-            None => Ok(self.transaction.open_table(BY_ID)?.get(id.0)?.map(|seq| seq.value())),
-        }
-    }
-
-    /// Whether the stored event says the same as the draft. The place in the stream and the salt are the writer's own; of
-    /// one that was erased only its header is left to be compared. The inner error names an archive file that is away.
-    fn same(&self, seq: u64, event: &Prepared) -> Result<Result<bool, String>, redb::Error> {
+    /// Under which number the log has an event of this id, and whether it says the same as the draft. The place in the stream
+    /// and the salt are the writer's own; of one that was erased only its header is left to be compared. The inner error names
+    /// an archive file that is away.
+    fn there(&self, event: &Prepared, tail: &Tail) -> Result<There, redb::Error> {
         let same = |bytes: &[u8]| {
             let Ok(frame) = Frame::parse(bytes) else { return false };
             let Ok(header) = frame.header() else { return false };
             header == event.header(header.3) && frame.payload().is_none_or(|payload| payload == event.payload())
         };
-        if let Some(index) = seq.checked_sub(self.fresh_first) {
-            return Ok(Ok(usize::try_from(index).ok().and_then(|index| self.fresh.get(index)).is_some_and(same)));
+        if tail.is_above_all(event.id.0) {
+            return Ok(Ok(None));
         }
-        if let Some(row) = self.transaction.open_table(TAIL)?.get(seq)? {
-            return Ok(Ok(same(row.value())));
+        if let Some(seq) = tail.seq_of(event.id.0) {
+            let fresh = seq.checked_sub(self.fresh_first).map(|index| usize::try_from(index).unwrap_or(usize::MAX));
+            let is_same = match fresh {
+                Some(index) => self.fresh.get(index).is_some_and(same),
+                None => self.transaction.open_table(TAIL)?.get(seq)?.is_some_and(|row| same(row.value())),
+            };
+            return Ok(Ok(Some((seq, is_same))));
         }
+        let (by_id, id_runs) = (self.transaction.open_table(BY_ID)?, self.transaction.open_table(ID_RUNS)?);
+        let Some((first, last)) = index::places_of_id(&by_id, &id_runs, event.id.0)? else { return Ok(Ok(None)) };
+        let mut seq = first;
+        while seq <= last {
+            let (from, frames) = match self.sealed(seq)? {
+                Ok(found) => found,
+                Err(what) => return Ok(Err((seq, what))),
+            };
+            let skipped = usize::try_from(seq - from).unwrap_or(usize::MAX);
+            let is_it = |bytes: &&[u8]| index::has_id(bytes, event.id);
+            if let Some((at, bytes)) = (from..).zip(frames.iter()).skip(skipped).find(|(_, bytes)| is_it(bytes)) {
+                return Ok(Ok(Some((at, same(bytes)))));
+            }
+            seq = from + frames.len().max(skipped + 1) as u64;
+        }
+        Ok(Ok(None))
+    }
+
+    /// The sealed frames around an event, with the number of the first. The inner error says why there are none.
+    fn sealed(&self, seq: u64) -> Result<Result<(u64, Frames), String>, redb::Error> {
         let segments = self.transaction.open_table(SEGMENTS)?;
-        let Some((first, value)) = segments.range(..=seq)?.next_back().transpose()? else {
-            let listed = archives::listed_in(&self.transaction.open_table(META)?)
-                .map_err(|error| redb::Error::Corrupted(error.to_string()))?;
-            let run = self.archives.run(&listed, seq).and_then(|run| run.map(Run::unpack).transpose());
-            let is_same = |run: Option<Unpacked>| run.is_some_and(|run| run.frame(seq).is_some_and(same));
-            return Ok(run.map(is_same).map_err(|error| error.to_string()));
-        };
-        let frames = Segment::parse(value.value()).and_then(|segment| segment.frames());
-        let Ok(frames) = frames else { return Ok(Ok(false)) };
-        Ok(Ok(usize::try_from(seq - first.value()).ok().and_then(|index| frames.get(index)).is_some_and(same)))
+        if let Some((first, value)) = segments.range(..=seq)?.next_back().transpose()? {
+            let frames = Segment::parse(value.value()).and_then(|segment| segment.frames());
+            return Ok(frames.map(|frames| (first.value(), frames)).map_err(|error| error.to_string()));
+        }
+        let listed = archives::listed_in(&self.transaction.open_table(META)?)
+            .map_err(|error| redb::Error::Corrupted(error.to_string()))?;
+        let run = self.archives.run(&listed, seq).and_then(|run| run.map(Run::unpack).transpose());
+        Ok(match run {
+            Ok(Some(run)) => Ok((run.first, run.frames)),
+            Ok(None) => Err("no archive holds it".to_owned()),
+            Err(error) => Err(error.to_string()),
+        })
     }
 
     /// Where a stream stands, earlier events of this batch counted.
@@ -161,7 +181,7 @@ impl<'t> Batch<'t> {
         let number = self.streams.insert(streams).get(stream)?.map(|number| number.value());
         match number {
             None => Ok(Place::default()),
-            Some(number) => tail::stored_place(&self.transaction.open_table(BY_STREAM)?, number),
+            Some(number) => tail::stored_place(&self.transaction.open_table(STREAM_RUNS)?, number),
         }
     }
 

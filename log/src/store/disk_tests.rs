@@ -169,17 +169,27 @@ fn damage_beyond_the_first_chunk_is_named() {
         transaction.commit().unwrap();
     };
     let found = || log.reader().verify(|_, _| {}).unwrap_err();
-    // A row of a stream that began with the first event, the row of an id, a row that belongs to no event, then an event.
-    let place = (1, 100);
-    let stored = log.database().begin_read().unwrap().open_table(tables::BY_STREAM).unwrap();
-    let seq = stored.get(place).unwrap().unwrap().value();
-    change(&|transaction| drop(transaction.open_table(tables::BY_STREAM).unwrap().remove(place).unwrap()));
-    assert!(matches!(found(), Damage::Index { table: "by_stream", seq: at, .. } if at == seq), "{}", found());
-    change(&|transaction| drop(transaction.open_table(tables::BY_STREAM).unwrap().insert(place, seq).unwrap()));
-    let id = log.reader().event(seq).unwrap().unwrap().id.0;
-    change(&|transaction| drop(transaction.open_table(tables::BY_ID).unwrap().remove(id).unwrap()));
-    assert!(matches!(found(), Damage::Index { table: "by_id", seq: at, .. } if at == seq), "{}", found());
-    change(&|transaction| drop(transaction.open_table(tables::BY_ID).unwrap().insert(id, seq).unwrap()));
+    // A row of a stream that began with the first event, a run of ids, a row that belongs to no event, then an event.
+    let stored = log.database().begin_read().unwrap();
+    let (place, run) =
+        stored.open_table(tables::STREAM_RUNS).unwrap().range((1, 9)..).unwrap().next().unwrap().unwrap();
+    let (place, run) = (place.value(), run.value().to_vec());
+    let seq = index::read_run(&run).unwrap()[0];
+    change(&|transaction| drop(transaction.open_table(tables::STREAM_RUNS).unwrap().remove(place).unwrap()));
+    assert!(matches!(found(), Damage::Index { table: "stream_runs", seq: at, .. } if at == seq), "{}", found());
+    change(&|transaction| {
+        drop(transaction.open_table(tables::STREAM_RUNS).unwrap().insert(place, run.as_slice()).unwrap());
+    });
+    let id_runs = stored.open_table(tables::ID_RUNS).unwrap();
+    let (least, run) = id_runs.iter().unwrap().nth(1).unwrap().unwrap();
+    let (least, run) = (least.value(), run.value());
+    change(&|transaction| drop(transaction.open_table(tables::ID_RUNS).unwrap().remove(least).unwrap()));
+    assert!(matches!(found(), Damage::Index { table: "id_runs", seq: at, .. } if at == run.1), "{}", found());
+    for other in [(run.0, run.1 - 1, run.2), (run.0, run.1, run.2 + 1), ([0xff; 16], run.1, run.2)] {
+        change(&|transaction| drop(transaction.open_table(tables::ID_RUNS).unwrap().insert(least, other).unwrap()));
+        assert!(matches!(found(), Damage::Index { table: "id_runs", .. }), "{}", found());
+    }
+    change(&|transaction| drop(transaction.open_table(tables::ID_RUNS).unwrap().insert(least, run).unwrap()));
     change(&|transaction| drop(transaction.open_table(tables::STREAMS).unwrap().insert("stray", 7).unwrap()));
     assert!(matches!(found(), Damage::Index { table: "streams", seq: 0, .. }), "{}", found());
     change(&|transaction| drop(transaction.open_table(tables::STREAMS).unwrap().remove("stray").unwrap()));

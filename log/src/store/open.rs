@@ -14,11 +14,11 @@ use super::guard::guarded;
 use super::handle::Handle;
 use super::noted::Tally;
 use super::tables::{
-    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, EARLIER_FORMATS, FORMAT, META, META_ARCHIVES, META_CHECKPOINTS, META_FORMAT,
-    META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS, STREAMS, TAIL,
+    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, EARLIER_FORMATS, FORMAT, ID_RUNS, META, META_ARCHIVES, META_CHECKPOINTS,
+    META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS, STREAM_RUNS, STREAMS, TAIL,
 };
 use super::tail::Tail;
-use super::{Head, Log, create, files, rewrite, writer};
+use super::{Head, Log, create, files, index, rewrite, writer};
 use crate::chain::{Chain, Range};
 use crate::codec::Frame;
 use crate::redact::Redactor;
@@ -233,8 +233,8 @@ pub(super) fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String
     log_id(database)
 }
 
-/// From here on there may be segments, which a program of format 1 would not look for; and what is not sealed has no rows in
-/// the indexes, and the checkpoints are counted, which one of format 2 would not know.
+/// Brings an older file up. There the tail has rows in the indexes as well, each event of a stream has one of its own, and
+/// the checkpoints are not counted. That each id has a row of its own may stay: a newer file may have them too.
 fn bring_up(database: &Database, found: u64) -> Result<(), Fault> {
     let transaction = database.begin_write()?;
     {
@@ -255,6 +255,14 @@ fn bring_up(database: &Database, found: u64) -> Result<(), Fault> {
         for name in opened {
             streams.remove(name.as_str())?;
         }
+        transaction.open_table(ID_RUNS)?;
+        transaction.open_table(STREAM_RUNS)?;
+        let mut places = Vec::new();
+        for row in by_stream.iter()? {
+            let (place, seq) = row?;
+            places.push((place.value(), seq.value()));
+        }
+        index::store_places(&transaction, &places)?;
         let tally = Tally::of(&transaction.open_table(CHECKPOINTS)?)?;
         let mut meta = transaction.open_table(META)?;
         if meta.insert(META_CHECKPOINTS, tally.to_bytes().as_slice())?.is_some() {
@@ -263,6 +271,7 @@ fn bring_up(database: &Database, found: u64) -> Result<(), Fault> {
         }
         meta.insert(META_FORMAT, FORMAT.to_le_bytes().as_slice())?;
     }
+    transaction.delete_table(BY_STREAM)?;
     transaction.commit()?;
     Ok(())
 }
@@ -274,7 +283,8 @@ pub(super) fn create_tables(database: &Database, log_id: &[u8; 16]) -> Result<()
         transaction.open_table(TAIL)?;
         transaction.open_table(SEGMENTS)?;
         transaction.open_table(STREAMS)?;
-        transaction.open_table(BY_STREAM)?;
+        transaction.open_table(STREAM_RUNS)?;
+        transaction.open_table(ID_RUNS)?;
         transaction.open_table(BY_ID)?;
         transaction.open_table(BLOBS)?;
         transaction.open_table(CHECKPOINTS)?;

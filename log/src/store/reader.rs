@@ -10,9 +10,10 @@ use super::archives::{ArchiveFault, Archives};
 use super::blobs::{self, BlobError};
 use super::guard::{Store, guarded};
 use super::handle::Handle;
+use super::index;
 use super::open;
 use super::runs::{self, Run, Unpacked};
-use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, SEGMENTS, STREAMS, TAIL};
+use super::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 use crate::chain::{self, Chain};
 use crate::codec::{Frame, FrameError};
 use crate::envelope::{Header, Recorded};
@@ -95,7 +96,7 @@ macro_rules! from_redb {
     };
 }
 
-from_redb!(redb::StorageError, redb::TableError, redb::TransactionError);
+from_redb!(redb::Error, redb::StorageError, redb::TableError, redb::TransactionError);
 
 /// Rows of `blobs` that one transaction reads.
 const BLOBS_AT_ONCE: usize = 256;
@@ -291,8 +292,17 @@ impl Reader {
     pub fn seq_of(&self, id: EventId) -> Result<Option<u64>, ReadError> {
         unharmed(|| {
             let transaction = self.database().begin_read()?;
-            if let Some(seq) = transaction.open_table(BY_ID)?.get(id.0)? {
-                return Ok(Some(seq.value()));
+            let (by_id, id_runs) = (transaction.open_table(BY_ID)?, transaction.open_table(ID_RUNS)?);
+            if let Some((mut seq, last)) = index::places_of_id(&by_id, &id_runs, id.0)? {
+                while seq <= last {
+                    let run = runs::fetch(&transaction, &self.archives, seq)?.ok_or(ReadError::Missing { seq })?;
+                    let run = run.unpack()?;
+                    let found = (run.first..).zip(run.frames.iter()).find(|(_, frame)| index::has_id(frame, id));
+                    if let Some((seq, _)) = found {
+                        return Ok(Some(seq));
+                    }
+                    seq = run.first + run.frames.len() as u64;
+                }
             }
             // What is not sealed has no row in the indexes.
             let is_it = |header: &Header<'_>| header.0 == id;
@@ -310,8 +320,12 @@ impl Reader {
         let mut run: Option<Unpacked> = None;
         let mut events = Vec::new();
         if let Some(number) = transaction.open_table(STREAMS)?.get(name)?.map(|number| number.value()) {
-            for row in transaction.open_table(BY_STREAM)?.range((number, 0)..=(number, u64::MAX))? {
-                let seq = row?.1.value();
+            let mut seqs = Vec::new();
+            for row in transaction.open_table(STREAM_RUNS)?.range((number, 0)..=(number, u64::MAX))? {
+                let (place, run) = row?;
+                seqs.extend(index::read_run(run.value()).ok_or_else(|| index::unreadable(place.value()))?);
+            }
+            for seq in seqs {
                 // Neighbours in a stream mostly lie in the same run.
                 let fetch =
                     || runs::fetch(&transaction, &self.archives, seq)?.ok_or(ReadError::Missing { seq })?.unpack();

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::archives::ArchiveFault;
 use super::files;
 use super::prepare::Prepared;
-use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, META, SEGMENTS, STREAMS, TAIL};
+use super::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 use super::verify::Damage;
 use crate::codec::{self, Frame, FrameError};
 use crate::envelope::Draft;
@@ -278,7 +278,7 @@ fn copy_indexes(from: &ReadTransaction, to: &WriteTransaction) -> Result<(), Rew
             })+
         };
     }
-    copy!(STREAMS, BY_STREAM, BY_ID, CHECKPOINTS, META);
+    copy!(STREAMS, STREAM_RUNS, ID_RUNS, BY_ID, CHECKPOINTS, META);
     Ok(())
 }
 

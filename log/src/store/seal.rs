@@ -6,6 +6,7 @@
 
 use redb::{ReadableTable, WriteTransaction};
 
+use super::index::Rows;
 use super::tables::{SEGMENTS, TAIL};
 use super::tail::{Entry, Tail};
 use crate::chain;
@@ -81,24 +82,26 @@ impl Unsealed<'_> {
         if planned.is_empty() {
             return Ok(None);
         }
-        let rows: Vec<_> = planned.iter().map(|planned| known.rows(&planned.entries)).collect();
+        let rows = known.rows(planned.iter().flat_map(|planned| &planned.entries));
+        let greatest = known.sealed_newest();
         let (kinds, head) = (known.kinds(), known.head());
         let pack = || packed(&planned, kinds, head);
         // Compressing and writing the rows are the most of it, and neither waits for the other.
-        let made = std::thread::scope(|scope| {
+        let (made, greatest) = std::thread::scope(|scope| {
             let beside = std::thread::Builder::new().name("log-sealer".to_owned()).spawn_scoped(scope, pack);
-            self.store_rows(before, known.sealed(), rows)?;
+            let greatest = self.store_rows((before, known.sealed()), rows, greatest)?;
             let made = beside.map_or_else(
                 |_| pack(),
                 |beside| beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             );
-            Ok::<Made, redb::Error>(made)
+            Ok::<_, redb::Error>((made, greatest))
         })?;
         let mut segments = self.transaction.open_table(SEGMENTS)?;
         for (first, value) in made.values {
             segments.insert(first, value.as_slice())?;
         }
         known.sealed_as(made.head, made.shrunk);
+        known.named_up_to(greatest);
         Ok(Some(before))
     }
 
@@ -119,13 +122,18 @@ impl Unsealed<'_> {
         Ok(planned)
     }
 
-    /// The rows in the indexes of what is sealed now, up to `last`; its own rows go.
-    fn store_rows(&self, before: u64, last: u64, rows: Vec<super::tail::Rows>) -> Result<(), redb::Error> {
+    /// The rows in the indexes of what is sealed now, from behind `before` to `last`; its own rows go.
+    fn store_rows(
+        &self,
+        (before, last): (u64, u64),
+        rows: Rows,
+        greatest: Option<[u8; 16]>,
+    ) -> Result<Option<[u8; 16]>, redb::Error> {
         if before + 1 < self.fresh_first {
             let gone = before + 1..=last.min(self.fresh_first - 1);
             self.transaction.open_table(TAIL)?.retain_in(gone, |_, _| false)?;
         }
-        rows.into_iter().try_for_each(|rows| rows.store(self.transaction))
+        rows.store(self.transaction, greatest)
     }
 
     /// The frames of so many events from a number on.

@@ -2,6 +2,8 @@
 
 use redb::TableDefinition;
 
+use super::index::IdRun;
+
 /// The format of the file; a higher number is refused. Any two formats differ in two bits, so that one bit that is flipped
 /// makes none of them of another: there is no format 3.
 pub const FORMAT: u64 = 4;
@@ -14,9 +16,13 @@ pub(super) const TAIL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("t
 pub(super) const SEGMENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("segments");
 /// Stream name → stream number.
 pub(super) const STREAMS: TableDefinition<'_, &str, u64> = TableDefinition::new("streams");
-/// (stream number, version) → seq.
+/// (stream number, version) → the seqs of the events of that stream from there on.
+pub(super) const STREAM_RUNS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("stream_runs");
+/// (stream number, version) → seq, in formats 1 and 2.
 pub(super) const BY_STREAM: TableDefinition<'_, (u64, u64), u64> = TableDefinition::new("by_stream");
-/// Event id → seq.
+/// Least id of a run → its greatest id, and the first and the last event that they are ids of.
+pub(super) const ID_RUNS: TableDefinition<'_, [u8; 16], IdRun> = TableDefinition::new("id_runs");
+/// Event id → seq, of ids that are in no run.
 pub(super) const BY_ID: TableDefinition<'_, [u8; 16], u64> = TableDefinition::new("by_id");
 /// Blob hash → zstd bytes.
 pub(super) const BLOBS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("blobs");

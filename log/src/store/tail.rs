@@ -3,10 +3,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
+use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable};
 
+use super::index::{self, Rows};
 use super::seal;
-use super::tables::{BY_ID, BY_STREAM, SEGMENTS, STREAMS, TAIL};
+use super::tables::{BY_ID, ID_RUNS, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 use crate::chain::{self, Chain};
 use crate::codec::Frame;
 use crate::envelope::Header;
@@ -53,6 +54,8 @@ pub(super) struct Tail {
     streams: HashMap<String, Place>,
     /// The greatest id in the log: ids mostly rise, and what is above it need not be looked up.
     newest: Option<[u8; 16]>,
+    /// The greatest id of a sealed event.
+    sealed_newest: Option<[u8; 16]>,
     /// How long the value of a segment may be, longest first.
     classes: [usize; 3],
     /// What frames shrank to the last time, in thousandths.
@@ -61,42 +64,12 @@ pub(super) struct Tail {
     is_sound: bool,
 }
 
-/// The rows that sealed events have in the indexes.
-#[derive(Default)]
-pub(super) struct Rows {
-    ids: Vec<([u8; 16], u64)>,
-    places: Vec<((u64, u64), u64)>,
-    opened: Vec<(String, u64)>,
-}
-
-impl Rows {
-    /// Stores them. In the order of their keys, so that neighbours are written in passing.
-    pub(super) fn store(mut self, transaction: &WriteTransaction) -> Result<(), redb::Error> {
-        self.ids.sort_unstable();
-        self.places.sort_unstable();
-        self.opened.sort_unstable();
-        let mut by_id = transaction.open_table(BY_ID)?;
-        for (id, seq) in self.ids {
-            by_id.insert(id, seq)?;
-        }
-        let mut by_stream = transaction.open_table(BY_STREAM)?;
-        for (place, seq) in self.places {
-            by_stream.insert(place, seq)?;
-        }
-        let mut streams = transaction.open_table(STREAMS)?;
-        for (name, number) in self.opened {
-            streams.insert(name.as_str(), number)?;
-        }
-        Ok(())
-    }
-}
-
 impl Tail {
     /// Looks at the stored tail. One that is damaged is not sealed; what is wrong with it is for verification to say.
     pub(super) fn load(database: &Database, chain: &Chain) -> Result<Self, redb::Error> {
         let transaction = database.begin_read()?;
         let (sealed, head, is_sound) = sealed_end(&transaction)?;
-        let newest = transaction.open_table(BY_ID)?.last()?.map(|(id, _)| id.value());
+        let newest = index::greatest_id(&transaction.open_table(BY_ID)?, &transaction.open_table(ID_RUNS)?)?;
         let mut tail = Self {
             sealed,
             head,
@@ -105,11 +78,12 @@ impl Tail {
             kinds: Vec::new(),
             streams: HashMap::new(),
             newest,
+            sealed_newest: newest,
             classes: seal::classes(),
             shrinks_to: SHRINKS_TO,
             is_sound,
         };
-        let (streams, by_stream) = (transaction.open_table(STREAMS)?, transaction.open_table(BY_STREAM)?);
+        let (streams, stream_runs) = (transaction.open_table(STREAMS)?, transaction.open_table(STREAM_RUNS)?);
         let mut reached = head;
         let mut expected = sealed + 1;
         for row in transaction.open_table(TAIL)?.range(sealed + 1..)? {
@@ -127,7 +101,7 @@ impl Tail {
             reached = chain::advance(&reached, &leaf);
             let place = match (tail.place(header.2), streams.get(header.2)?) {
                 (Some(place), _) => place,
-                (None, Some(number)) => stored_place(&by_stream, number.value())?,
+                (None, Some(number)) => stored_place(&stream_runs, number.value())?,
                 (None, None) => Place::default(),
             };
             tail.push(seq, &header, place, leaf, bytes.len());
@@ -210,17 +184,17 @@ impl Tail {
     }
 
     /// The rows that events which were taken out have in the indexes.
-    pub(super) fn rows(&mut self, taken: &[Entry]) -> Rows {
-        let first = taken.first().map_or(0, |entry| entry.seq);
-        let opened = self.streams.iter().filter_map(|(name, place)| {
-            let number = place.number.filter(|number| (first..=self.sealed).contains(number))?;
-            Some((name.clone(), number))
-        });
-        let rows = Rows {
-            ids: taken.iter().map(|entry| (entry.id, entry.seq)).collect(),
-            places: taken.iter().map(|entry| ((entry.stream, entry.version), entry.seq)).collect(),
-            opened: opened.collect(),
-        };
+    pub(super) fn rows<'e>(&mut self, taken: impl Iterator<Item = &'e Entry> + Clone) -> Rows {
+        let first = taken.clone().next().map_or(0, |entry| entry.seq);
+        let mut rows = Rows::default();
+        for entry in taken {
+            rows.take(entry.seq, entry.id, (entry.stream, entry.version));
+        }
+        for (name, place) in &self.streams {
+            if let Some(number) = place.number.filter(|number| (first..=self.sealed).contains(number)) {
+                rows.open(name, number);
+            }
+        }
         self.streams.retain(|_, place| place.last > self.sealed);
         rows
     }
@@ -235,6 +209,16 @@ impl Tail {
         self.head
     }
 
+    /// The greatest id of a sealed event.
+    pub(super) fn sealed_newest(&self) -> Option<[u8; 16]> {
+        self.sealed_newest
+    }
+
+    /// Learns the greatest id of a sealed event.
+    pub(super) fn named_up_to(&mut self, greatest: Option<[u8; 16]>) {
+        self.sealed_newest = greatest;
+    }
+
     /// Learns what the last segment came to: the head behind it, and what its frames shrank to.
     pub(super) fn sealed_as(&mut self, head: [u8; 32], (packed, unpacked): (usize, usize)) {
         self.head = head;
@@ -243,9 +227,11 @@ impl Tail {
 }
 
 /// Where a stream of that number stands, as the indexes say.
-pub(super) fn stored_place(by_stream: &impl ReadableTable<(u64, u64), u64>, number: u64) -> Result<Place, redb::Error> {
-    let last = by_stream.range((number, 0)..=(number, u64::MAX))?.next_back().transpose()?;
-    Ok(Place { number: Some(number), version: last.map_or(0, |(key, _)| key.value().1), last: 0 })
+pub(super) fn stored_place(
+    stream_runs: &impl ReadableTable<(u64, u64), &'static [u8]>,
+    number: u64,
+) -> Result<Place, redb::Error> {
+    Ok(Place { number: Some(number), version: index::last_version(stream_runs, number)?, last: 0 })
 }
 
 /// The last sealed event, the head there, and whether its segment is sound.

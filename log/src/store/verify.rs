@@ -8,12 +8,12 @@ use redb::{ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetada
 use super::archives::{self, Span};
 use super::erasures::{Erasures, Record, Remains, is_record};
 use super::guard::guarded;
-use super::index::Indexes;
+use super::index::{self, Found, Indexes};
 use super::noted::Tally;
 use super::open::{self, Fault};
 use super::reader::{ReadError, Reader};
 use super::runs::{Run, Unpacked};
-use super::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, META, SEGMENTS, STREAMS, TAIL};
+use super::tables::{BLOBS, CHECKPOINTS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 use super::{Head, blobs};
 use crate::chain::Chain;
 use crate::codec::{Frame, FrameError};
@@ -212,13 +212,13 @@ struct Checked {
     remains: Remains,
     /// What these events say of others that were erased.
     records: Vec<Record>,
-    /// Streams that these events opened.
-    streams: u64,
+    /// Their rows in the indexes, where they are sealed.
+    found: Found,
 }
 
 /// How many rows there are.
 struct Counted {
-    rows: [u64; 4],
+    rows: [u64; 3],
     segments: u64,
     /// The last sealed event.
     sealed: u64,
@@ -231,7 +231,9 @@ struct Course {
     total: u64,
     chain: Chain,
     verified: Verified,
-    streams: u64,
+    /// The last sealed event, all before it sealed too; and the rows of these events in the indexes.
+    sealed: u64,
+    found: Found,
     missing: Vec<(u64, BlobHash)>,
     remains: Remains,
     erasures: Erasures,
@@ -258,7 +260,8 @@ impl Reader {
             total,
             chain: Chain::default(),
             verified: Verified::default(),
-            streams: 0,
+            sealed: 0,
+            found: Found::default(),
             missing: Vec::new(),
             remains: Remains::default(),
             erasures: Erasures::default(),
@@ -273,7 +276,7 @@ impl Reader {
                 Ok::<bool, Damage>(true)
             },
         )?;
-        let Course { chain, mut verified, streams, missing, remains, erasures, notes, .. } = course;
+        let Course { chain, mut verified, sealed, found, missing, remains, erasures, notes, .. } = course;
         if let Some(size) = notes.into_keys().next() {
             return Err(Damage::Checkpoint { size, what: "the log does not go on so far".to_owned() });
         }
@@ -281,7 +284,7 @@ impl Reader {
             return Err(Damage::End { seq: total, what: "the head or the range differs" });
         }
         let own = (listed == self.archived()?).then_some(verified.segments - verified.archived);
-        self.verify_counts(total, streams, own)?;
+        self.verify_counts(total, (sealed, &found), own)?;
         self.verify_tally()?;
         self.verify_name()?;
         verified.blobs = self.verify_blobs()?;
@@ -343,7 +346,7 @@ impl Reader {
         // The events before a damaged one have rows too, and theirs would be the first damage. Those that are not sealed have
         // none.
         if unpacked.header.is_some() {
-            checked.streams = indexes.verify(&transaction)?;
+            checked.found = indexes.verify(&transaction)?;
         }
         taken?;
         if let Some(header) = unpacked.header {
@@ -357,11 +360,14 @@ impl Reader {
     }
 
     /// As every event has its rows, equal counts mean that there are no others.
-    fn verify_counts(&self, total: u64, opened: u64, segments: Option<u64>) -> Result<(), Damage> {
+    fn verify_counts(&self, total: u64, (sealed, found): (u64, &Found), segments: Option<u64>) -> Result<(), Damage> {
         let count = || -> Result<Counted, Fault> {
             let transaction = self.database().begin_read()?;
-            let by_stream = transaction.open_table(BY_STREAM)?.len()?;
-            let by_id = transaction.open_table(BY_ID)?.len()?;
+            let mut placed = 0;
+            for row in transaction.open_table(STREAM_RUNS)?.iter()? {
+                let (place, run) = row?;
+                placed += index::read_run(run.value()).ok_or_else(|| index::unreadable(place.value()))?.len() as u64;
+            }
             let tail = transaction.open_table(TAIL)?.len()?;
             let table = transaction.open_table(SEGMENTS)?;
             let sealed = match table.last()? {
@@ -370,14 +376,16 @@ impl Reader {
             };
             let streams = transaction.open_table(STREAMS)?.len()?;
             let size = open::chain_in(&transaction)?.range.size();
-            Ok(Counted { rows: [tail, by_stream, by_id, streams], segments: table.len()?, sealed, size })
+            Ok(Counted { rows: [tail, placed, streams], segments: table.len()?, sealed, size })
         };
-        let Counted { rows: [tail, by_stream, by_id, streams], segments: stored, sealed, size } = count()?;
+        let transaction = self.database().begin_read().map_err(|error| Damage::File(error.to_string()))?;
+        let is_whole = open::chain_in(&transaction)?.range.size() == total;
+        found.verify(&transaction, sealed, is_whole)?;
+        let Counted { rows: [tail, placed, streams], segments: stored, sealed, size } = count()?;
         // Events that were appended meanwhile have their rows as well.
-        let rows =
-            [("tail", tail, size - sealed.min(size)), ("by_stream", by_stream, sealed), ("by_id", by_id, sealed)];
+        let rows = [("tail", tail, size - sealed.min(size)), ("stream_runs", placed, sealed)];
         let unchanged = size == total;
-        let when_unchanged = [("streams", streams, opened), ("segments", stored, segments.unwrap_or(stored))];
+        let when_unchanged = [("streams", streams, found.streams), ("segments", stored, segments.unwrap_or(stored))];
         for (table, rows, wanted) in rows.into_iter().chain(when_unchanged.into_iter().filter(|_| unchanged)) {
             if rows != wanted {
                 return Err(Damage::Index { table, seq: 0, what: "it has rows that belong to no event" });
@@ -443,13 +451,18 @@ impl Reader {
 impl Course {
     /// Chains the next run.
     fn take(&mut self, checked: Checked) -> Result<(), Damage> {
-        let Checked { first, mut leaves, header, is_archived, erased, unknown, missing, remains, records, streams } =
+        let Checked { first, mut leaves, header, is_archived, erased, unknown, missing, remains, records, found } =
             checked;
         self.verified.archived += u64::from(is_archived);
         // What was appended since it began is looked at the next time.
         leaves.truncate(usize::try_from(self.total - self.chain.range.size()).unwrap_or(usize::MAX));
         if let Some(header) = &header {
             self.verified.segments += 1;
+            // What was seen before it was sealed had no rows then.
+            if header.first == first && first == self.sealed + 1 {
+                self.sealed = header.last;
+                self.found.join(found);
+            }
             if header.first == first && header.head_before != self.chain.head {
                 let what = "the head before it is not that of the events before it".to_owned();
                 return Err(Damage::Segment { first, what });
@@ -466,7 +479,6 @@ impl Course {
         }
         self.verified.erased += erased;
         self.verified.unknown.extend(unknown);
-        self.streams += streams;
         self.missing.extend(missing);
         self.remains.join(remains);
         records.iter().filter(|(seq, ..)| *seq <= self.total).for_each(|record| self.erasures.take(record));

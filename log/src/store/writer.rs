@@ -68,12 +68,12 @@ pub enum AppendError {
         /// Where it stands.
         seq: u64,
     },
-    /// An id that the log has; what it stands for lies in an archive file that cannot be read.
-    #[error("event {id} is in the log already, as seq {seq}, and cannot be compared: {what}")]
+    /// An id that the log may have: the events among which it would be lie in an archive file that cannot be read.
+    #[error("event {id} may be in the log already, as seq {seq} or later, and cannot be compared: {what}")]
     Away {
         /// The id.
         id: EventId,
-        /// Where it stands.
+        /// The first event that it may be.
         seq: u64,
         /// Which file, and what is wrong with it.
         what: String,

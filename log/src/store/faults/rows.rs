@@ -2,7 +2,7 @@
 
 use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, TableHandle, Value, WriteTransaction};
 
-use crate::store::tables::{BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, META, SEGMENTS, STREAMS, TAIL};
+use crate::store::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 
 /// Key and value.
 pub(super) type Row = (Vec<u8>, Vec<u8>);
@@ -57,7 +57,8 @@ pub(super) fn tables(database: &Database) -> Vec<Box<dyn Rows>> {
             vec![$(Box::new(Table { name: $definition.name(), definition: $definition }) as Box<dyn Rows>),+]
         };
     }
-    let tables: Vec<Box<dyn Rows>> = all!(TAIL, SEGMENTS, STREAMS, BY_STREAM, BY_ID, BLOBS, CHECKPOINTS, META);
+    let tables: Vec<Box<dyn Rows>> =
+        all!(TAIL, SEGMENTS, STREAMS, STREAM_RUNS, ID_RUNS, BY_ID, BLOBS, CHECKPOINTS, META);
     let transaction = database.begin_read().unwrap();
     let mut there: Vec<String> = transaction.list_tables().unwrap().map(|table| table.name().to_owned()).collect();
     let mut known: Vec<String> = tables.iter().map(|table| table.name().to_owned()).collect();
