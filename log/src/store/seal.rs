@@ -60,13 +60,13 @@ struct Planned {
     frames: Frames,
 }
 
-/// Segments as they are stored.
+/// Segments as they are stored, of one plan.
 struct Made {
     /// First event and value of each.
     values: Vec<(u64, Vec<u8>)>,
     /// The chain's head behind the last.
     head: [u8; 32],
-    /// Bytes of the last planned run, packed and unpacked.
+    /// Their bytes, packed and unpacked.
     shrunk: (usize, usize),
 }
 
@@ -83,24 +83,37 @@ impl Unsealed<'_> {
             return Ok(None);
         }
         let rows = known.rows(planned.iter().flat_map(|planned| &planned.entries));
-        let greatest = known.sealed_newest();
-        let (kinds, head) = (known.kinds(), known.head());
-        let pack = || packed(&planned, kinds, head);
-        // Compressing and writing the rows are the most of it, and neither waits for the other.
+        let (kinds, greatest) = (known.kinds(), known.sealed_newest());
+        let mut head = known.head();
+        let mut from = Vec::with_capacity(planned.len());
+        for planned in &planned {
+            from.push((planned, head));
+            head = head_after(head, &planned.entries);
+        }
+        let pack = |planned: &[(&Planned, [u8; 32])]| -> Vec<Made> {
+            planned.iter().map(|(planned, head)| planned.packed(kinds, *head)).collect()
+        };
+        // Compressing is the most of it, and then come the rows of the indexes: half of it is done beside.
+        let (there, here) = from.split_at(from.len().div_ceil(2));
         let (made, greatest) = std::thread::scope(|scope| {
-            let beside = std::thread::Builder::new().name("log-sealer".to_owned()).spawn_scoped(scope, pack);
+            let beside = std::thread::Builder::new().name("log-sealer".to_owned()).spawn_scoped(scope, || pack(there));
             let greatest = self.store_rows((before, known.sealed()), rows, greatest)?;
-            let made = beside.map_or_else(
-                |_| pack(),
+            let here = pack(here);
+            let there = beside.map_or_else(
+                |_| pack(there),
                 |beside| beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             );
-            Ok::<_, redb::Error>((made, greatest))
+            Ok::<_, redb::Error>((there.into_iter().chain(here), greatest))
         })?;
         let mut segments = self.transaction.open_table(SEGMENTS)?;
-        for (first, value) in made.values {
-            segments.insert(first, value.as_slice())?;
+        let mut shrunk = (0, 0);
+        for made in made {
+            shrunk = made.shrunk;
+            for (first, value) in made.values {
+                segments.insert(first, value.as_slice())?;
+            }
         }
-        known.sealed_as(made.head, made.shrunk);
+        known.sealed_as(head, shrunk);
         known.named_up_to(greatest);
         Ok(Some(before))
     }
@@ -153,15 +166,19 @@ impl Unsealed<'_> {
     }
 }
 
-/// The segments of what was planned, behind a head.
-fn packed(planned: &[Planned], kinds: &[String], head: [u8; 32]) -> Made {
-    let mut made = Made { values: Vec::new(), head, shrunk: (0, 0) };
-    for Planned { class, entries, frames } in planned {
-        let frames: Vec<&[u8]> = frames.iter().collect();
-        made.shrunk = (0, 0);
-        made.add(*class, (entries, &frames), kinds);
+impl Planned {
+    /// Its segments, behind a head of the chain.
+    fn packed(&self, kinds: &[String], head: [u8; 32]) -> Made {
+        let mut made = Made { values: Vec::new(), head, shrunk: (0, 0) };
+        let frames: Vec<&[u8]> = self.frames.iter().collect();
+        made.add(self.class, (&self.entries, &frames), kinds);
+        made
     }
-    made
+}
+
+/// The chain's head behind these events, where it is `head` before them.
+fn head_after(head: [u8; 32], entries: &[Entry]) -> [u8; 32] {
+    entries.iter().fold(head, |head, entry| chain::advance(&head, &entry.leaf))
 }
 
 impl Made {
@@ -181,7 +198,7 @@ impl Made {
         }
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
         let before = self.head;
-        self.head = entries.iter().fold(before, |head, entry| chain::advance(&head, &entry.leaf));
+        self.head = head_after(before, entries);
         let header = sealing.header((first.seq, last.seq), [before, self.head]);
         self.values.push((first.seq, segment::seal(&header, (&packed, unpacked))));
         self.shrunk = (self.shrunk.0 + packed.len(), self.shrunk.1 + unpacked as usize);
