@@ -8,6 +8,8 @@ mod again;
 mod changes;
 mod thinking;
 
+pub(crate) use thinking::{HISTORY_CHARACTERS, shortened};
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

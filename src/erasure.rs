@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 use metnos_log::envelope::Body;
 use metnos_log::event::instance::{BackupMade, Erased};
 use metnos_log::store::{BackupError, Erasure, ReadError, RewriteError, Rewritten};
-use metnos_log::{Append, BlobHash, Draft, Event, EventId, Expect, Micros, Recorded, TurnId};
+use metnos_log::{Append, BlobHash, Draft, Event, EventId, Expect, Kept, Micros, Recorded, TurnId};
 use serde_json::Value;
 
+use crate::engine::{HISTORY_CHARACTERS, shortened};
 use crate::export::audit::ExportError;
 use crate::instance::{Instance, InstanceError, now, random};
 use crate::snapshots::{self, SnapshotError};
@@ -152,8 +153,14 @@ struct Search<'s> {
     selected: Selected,
     /// What the selected events and turns are called, so that what was said because of them is found.
     names: BTreeSet<String>,
-    /// What was said in the turns, to be looked for in what later turns quote.
+    /// How what was said in the turns begins, to be looked for in what later turns quote: they quote no more than that.
     quotes: BTreeSet<String>,
+    /// The sentences of turns that go, until they have ended.
+    asked: BTreeMap<TurnId, String>,
+    /// Sentences and answers as later turns quote them, however short they are.
+    pairs: BTreeSet<(String, String)>,
+    /// The turns that do.
+    quoting: BTreeSet<TurnId>,
     /// The blobs that hold the text.
     holding: BTreeSet<BlobHash>,
     /// The blobs that events name which stay.
@@ -164,16 +171,24 @@ impl<'s> Search<'s> {
     fn new(selector: &'s Selector, holding: BTreeSet<BlobHash>) -> Self {
         let names = if let Selector::Turn(id) = selector { [id.to_string()].into() } else { BTreeSet::new() };
         let (selected, quotes, kept) = (Selected::default(), BTreeSet::new(), BTreeSet::new());
-        Self { selector, selected, names, quotes, holding, kept }
+        let (asked, pairs, quoting) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { selector, selected, names, quotes, asked, pairs, quoting, holding, kept }
     }
 
     fn take(&mut self, mut recorded: Recorded) {
         if matches!(recorded.body, Body::Erased | Body::Unknown(_)) {
             return;
         }
-        let json: Value = recorded.events().iter().map(Event::to_json).collect();
         let blobs: Vec<BlobHash> = recorded.events_mut().iter_mut().flat_map(Event::blobs).collect();
+        // Long texts are looked into like short ones: as blobs they are JSON, in which a quotation mark is written otherwise.
+        recorded.events_mut().iter_mut().flat_map(Event::kept).for_each(Kept::settle_inline);
+        let json: Value = recorded.events().iter().map(Event::to_json).collect();
         let is_meant = blobs.iter().any(|blob| self.holding.contains(blob)) || self.is_meant(&recorded, &json);
+        if let Some(Event::TurnOpened(opened)) = recorded.event()
+            && opened.history.iter().any(|pair| self.pairs.contains(pair))
+        {
+            self.quoting.extend(recorded.turn);
+        }
         // What only quotes goes by itself: its turn is another one.
         let goes = is_meant || self.is_quoting(&recorded, &json);
         if is_meant {
@@ -198,10 +213,14 @@ impl<'s> Search<'s> {
         }
         if let Some(Event::TurnOpened(opened)) = recorded.event() {
             self.selected.texts.insert(opened.text.clone());
+            self.asked.extend(recorded.turn.map(|turn| (turn, opened.text.clone())));
             self.quote(&opened.text);
         }
         if let Some(Event::TurnClosed(closed)) = recorded.event() {
-            self.quote(closed.message.get().unwrap_or_default());
+            let told = closed.message.get().unwrap_or_default();
+            let asked = recorded.turn.and_then(|turn| self.asked.remove(&turn));
+            self.pairs.extend(asked.map(|asked| (shortened(&asked), shortened(told))));
+            self.quote(told);
         }
     }
 
@@ -215,7 +234,7 @@ impl<'s> Search<'s> {
     fn quote(&mut self, text: &str) {
         // Short answers are everybody's.
         if text.len() >= 16 {
-            self.quotes.insert(text.to_owned());
+            self.quotes.insert(text.chars().take(HISTORY_CHARACTERS).collect());
         }
     }
 
@@ -233,7 +252,9 @@ impl<'s> Search<'s> {
 
     /// Whether it holds what was said in what is selected: what a model was asked, and what a request was understood by.
     fn is_quoting(&self, recorded: &Recorded, json: &Value) -> bool {
-        (recorded.kind.starts_with("model_") || recorded.kind == "turn_opened") && self.quotes_any(json)
+        let is_reminded = recorded.turn.is_some_and(|turn| self.quoting.contains(&turn))
+            && matches!(&*recorded.kind, "model_asked" | "turn_opened");
+        is_reminded || (recorded.kind.starts_with("model_") || recorded.kind == "turn_opened") && self.quotes_any(json)
     }
 
     /// Whether something outside of turns was written because of what is selected, or led to it.
@@ -412,28 +433,39 @@ fn follow(instance: &Instance) -> Result<usize, ErasureError> {
     instance.save_projections(0).map_err(refused(&projections))?;
     snapshots::write_all(instance)?;
     let mut backups = 0;
-    for folder in folders(&instance.dirs.data.join("backups"))? {
-        instance.log.backup(&folder, |_, _| {})?;
-        backups += 1;
+    let kept = instance.dirs.data.join("backups");
+    // The folder may be a backup itself. Whatever else lies there is not of this log, and not Metnos' to change: it holds up
+    // neither this nor what comes after it.
+    let own = if kept.join("backup.json").is_file() { vec![kept.clone()] } else { Vec::new() };
+    for folder in own.into_iter().chain(folders(&kept)?) {
+        match instance.log.backup(&folder, |_, _| {}) {
+            Ok(_) => backups += 1,
+            Err(BackupError::Foreign { .. } | BackupError::OtherLog { .. } | BackupError::NoBackup { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     let marker = instance.dirs.data.join(MARKER);
     fs::remove_file(&marker).map_err(refused(&marker))?;
     Ok(backups)
 }
 
-/// Does what a command that broke off left to be done.
-pub fn resume(instance: &Instance) -> Result<(), ErasureError> {
-    let is_pending = || instance.dirs.data.join(MARKER).exists();
-    if !is_pending() {
-        return Ok(());
+/// Whether a command broke off, and left something to be done.
+pub fn is_pending(instance: &Instance) -> bool {
+    instance.dirs.data.join(MARKER).exists()
+}
+
+/// Does what a command that broke off left to be done; says whether there was any.
+pub fn resume(instance: &Instance) -> Result<bool, ErasureError> {
+    if !is_pending(instance) {
+        return Ok(false);
     }
     instance.alone(|| {
         // Another command of this process may just have been at it, and be done by now.
-        if is_pending() {
+        if is_pending(instance) {
             instance.log.erase_archived()?;
             follow(instance)?;
         }
-        Ok(())
+        Ok(true)
     })
 }
 

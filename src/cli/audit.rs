@@ -143,10 +143,14 @@ impl Export {
         let bounds = |text: &Option<String>| text.as_ref().map(|text| bounds(text, zone)).transpose();
         let turn = self.turn.as_ref().map(|turn| super::turn::events(instance, turn)).transpose()?;
         let kind = |kind: &String| Kind::parse(kind).ok_or_else(|| no_kind(kind));
+        let (since, before) = (bounds(&self.since)?.map(|(first, _)| first), bounds(&self.until)?.map(|(_, end)| end));
+        if since.zip(before).is_some_and(|(since, before)| since >= before) {
+            return Err(Failure::usage(by("error.span_backwards"), by("next.span_order")));
+        }
         Ok(Selection {
             kind: self.kind.as_ref().map(kind).transpose()?,
-            since: bounds(&self.since)?.map(|(first, _)| first),
-            before: bounds(&self.until)?.map(|(_, end)| end),
+            since,
+            before,
             actor: self.actor.as_ref().map(|who| actor::known(instance, who)).transpose()?,
             executor: self.executor.clone(),
             turn: turn.map(|(id, _)| id.to_string()),
@@ -181,7 +185,12 @@ fn lines(context: &Context, instance: &Instance, export: &Export) -> Result<u8, 
             output::exported(text, is_json);
             Ok::<(), Failure>(())
         };
-        audit_lines::export_by_index(instance, format, &selection, (&watch, &mut put))?;
+        let count = audit_lines::export_by_index(instance, format, &selection, (&watch, &mut put))?;
+        if count == 0 {
+            // Where nothing comes out, a mistyped choice would look like nothing that happened.
+            folding.end();
+            output::aside(&context.text(instance, "audit.nothing_chosen", &json!({})));
+        }
         return Ok(0);
     };
     let path = console::path(out);

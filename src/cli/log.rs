@@ -230,6 +230,9 @@ fn verify(context: &Context, instance: &Instance, anchor: Option<&Path>) -> Resu
         Err(damage) => {
             let (message, hint) = match &damage {
                 Damage::Archive { .. } => ("error.log_damaged", "next.archive_back"),
+                damage if damage.is_unerased() && crate::erasure::is_pending(instance) => {
+                    ("error.log_unerased", "notice.erasure_pending")
+                }
                 damage if damage.is_unerased() => ("error.log_unerased", "next.compact_erases"),
                 _ => ("error.log_damaged", "next.salvage"),
             };
@@ -254,6 +257,9 @@ fn verify(context: &Context, instance: &Instance, anchor: Option<&Path>) -> Resu
         return Ok(u8::from(!is_good));
     }
     output::result(&context.text(instance, "log.verified", &values));
+    if crate::erasure::is_pending(instance) {
+        output::result(&context.text(instance, "notice.erasure_pending", &json!({})));
+    }
     for (seq, kind) in &verified.unknown {
         output::result(&context.text(instance, "log.unknown", &json!({ "seq": seq, "kind": kind })));
     }

@@ -412,7 +412,11 @@ impl Context {
         self.refuse_past()?;
         let instance = self.opened(flags)?;
         instance.refuse_full_disk()?;
-        crate::erasure::resume(&instance)?;
+        if let Err(error) = crate::erasure::resume(&instance) {
+            // Nobody's question waits until a file that cannot be written is mended; the marker stays, and so does this line.
+            self.say(&self.text(&instance, "notice.erasure_pending", &serde_json::json!({})));
+            self.say(&error.to_string());
+        }
         if let Some(known) = instance.beyond() {
             let values = serde_json::json!({ "known": known, "events": instance.log.head().size });
             self.say(&self.text(&instance, "notice.log_shorter", &values));

@@ -30,6 +30,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         },
         "folders": { "config": instance.dirs.config, "data": instance.dirs.data, "workspace": instance.dirs.workspace },
         "autonomy": instance.settings.autonomy,
+        "erasure_pending": crate::erasure::is_pending(&instance),
         "telegram": telegram(&instance),
         "daemon": about.map(|about| json!({ "pid": about.pid, "since": about.since, "socket": about.socket, "http": about.http })),
     });
@@ -53,6 +54,9 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     output::result(&context.text(&instance, key, &telegram));
     for (name, reason) in quarantined {
         output::result(&context.text(&instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
+    }
+    if crate::erasure::is_pending(&instance) {
+        output::result(&context.text(&instance, "notice.erasure_pending", &json!({})));
     }
     inbox::show(context, &instance)?;
     Ok(0)

@@ -16,7 +16,7 @@ use crate::llm::{Asked, Failure};
 /// How many exchanges a model is reminded of, how old they may be, and how much of each.
 const HISTORY_MAX: usize = 4;
 const HISTORY_US: i64 = 30 * 60 * 1_000_000;
-const HISTORY_CHARACTERS: usize = 600;
+pub(crate) const HISTORY_CHARACTERS: usize = 600;
 
 /// The model that may plan a turn, as its binding says.
 pub(super) fn proposer(instance: &Instance) -> Option<Proposer> {
@@ -60,7 +60,7 @@ pub(super) fn history(instance: &Instance, request: &Request) -> Vec<(String, St
 }
 
 /// The beginning of what was said.
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(HISTORY_CHARACTERS) {
         Some((at, _)) => format!("{} …", &text[..at]),
         None => text.to_owned(),

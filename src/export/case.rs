@@ -99,10 +99,12 @@ fn needed(reader: &Reader, id: TurnId, opened: &TurnOpened, turn: &[Recorded]) -
     let last = turn.last().map_or(0, |recorded| recorded.seq);
     let causes: Vec<_> = turn.iter().filter_map(|recorded| recorded.cause).collect();
     let schedule = opened.address.as_deref().filter(|_| opened.channel == "schedule").map(schedules::stream);
+    // Of the people of the home nobody but who asked: this goes to others.
+    let asked = turn.first().map(|first| format!("actor/{}", first.actor));
     let is_before = |recorded: &Recorded| {
         let of_home = ["configuration_changed", "instance_created", "key_admitted", "cage_downgrade_accepted"];
         recorded.stream.starts_with("executor/")
-            || recorded.stream.starts_with("actor/")
+            || Some(&recorded.stream) == asked.as_ref()
             || of_home.contains(&&*recorded.kind)
             || Some(&recorded.stream) == schedule.as_ref()
             || causes.contains(&recorded.id)

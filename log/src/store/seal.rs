@@ -122,10 +122,10 @@ impl Unsealed<'_> {
     fn planned(&self, known: &mut Tail) -> Result<Vec<Planned>, redb::Error> {
         let all = known.classes();
         let least = all[all.len() - 1];
-        let brings_a_segment = known.shrunk(self.fresh.bytes()) >= least as u64;
+        let brings_a_segment = known.shrunk_to(self.fresh.bytes() as u64) >= least as u64;
         let classes = if brings_a_segment { &all[..] } else { &all[..1] };
         let mut planned = Vec::new();
-        while let Some(class) = classes.iter().copied().find(|class| known.packed() >= *class as u64)
+        while let Some(class) = classes.iter().copied().find(|class| known.fills(*class))
             && planned.len() < SEGMENTS_MAX
         {
             let first = known.sealed() + 1;
@@ -191,9 +191,12 @@ impl Made {
         let (packed, unpacked) = segment::pack(frames.iter().copied());
         let length = packed.len() + sealing.overhead();
         if length > class && entries.len() > 1 {
+            // What did not fit is let go of before: events that shrink less than those before them can make hundreds.
             let fitting = (entries.len() * class / length * AIM / 100).clamp(1, entries.len() - 1);
-            self.add(class, (&entries[..fitting], &frames[..fitting]), kinds);
-            self.add(class, (&entries[fitting..], &frames[fitting..]), kinds);
+            drop(packed);
+            for (entries, frames) in entries.chunks(fitting).zip(frames.chunks(fitting)) {
+                self.add(class, (entries, frames), kinds);
+            }
             return;
         }
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };

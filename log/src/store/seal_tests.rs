@@ -170,6 +170,33 @@ fn a_cut_that_was_guessed_badly_is_not_too_long() {
     assert!(lengths(&log).iter().all(|length| *length <= 66_000), "{:?}", lengths(&log));
 }
 
+/// Frames that shrink to nothing do not make a segment that is long to unpack, nor a tail that is long to pack once frames
+/// come that do not shrink.
+#[test]
+fn what_shrinks_to_nothing_is_sealed_all_the_same() {
+    let log = memory();
+    let blank = |number: u64| {
+        let event = CredentialRemoved { name: "a".repeat(12_000) }.into();
+        Draft { event, ..numbered(number, 1) }
+    };
+    let mut drafts: Vec<Draft> = Vec::new();
+    for first in (0..600).step_by(20) {
+        let more: Vec<Draft> = (first..first + 20).map(blank).collect();
+        log.append(Append { events: more.clone(), expect: Expect::Any }).unwrap();
+        drafts.extend(more);
+    }
+    drafts.extend(append(&log, 600..1100, |_| 3000));
+    let verified = log.reader().verify(|_, _| {}).unwrap();
+    assert!(verified.segments > 6, "{}", verified.segments);
+    let table = log.database().begin_read().unwrap().open_table(tables::SEGMENTS).unwrap();
+    for row in table.iter().unwrap() {
+        let row = row.unwrap();
+        let frames = Segment::parse(row.1.value()).unwrap().frames().unwrap();
+        assert!(frames.bytes() <= 1 << 20, "{} bytes from event {} on", frames.bytes(), row.0.value());
+    }
+    reads_back(&log, &drafts);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

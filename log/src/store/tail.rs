@@ -16,6 +16,9 @@ use crate::segment::Segment;
 /// What frames shrink to before anything was measured, in thousandths.
 const SHRINKS_TO: u64 = 350;
 
+/// How long the frames of one segment may be together, unless a single one is longer: who reads one event unpacks them all.
+const UNPACKED_BYTES_MAX: u64 = 1 << 20;
+
 /// Where a stream stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
@@ -155,22 +158,22 @@ impl Tail {
         self.entries.push_back(Entry { seq, leaf, bytes, time, kind, id: id.0, stream: number, version });
     }
 
-    /// What its frames are expected to shrink to, in bytes; nothing where they must not be sealed.
-    pub(super) fn packed(&self) -> u64 {
-        if self.is_sound { self.bytes * self.shrinks_to / 1000 } else { 0 }
+    /// Whether there is enough for a segment of so many bytes, or for one that is as long as it may be unpacked.
+    pub(super) fn fills(&self, value_bytes: usize) -> bool {
+        self.is_sound && (self.shrunk_to(self.bytes) >= value_bytes as u64 || self.bytes >= UNPACKED_BYTES_MAX)
     }
 
     /// What so many bytes of frames are expected to shrink to.
-    pub(super) fn shrunk(&self, bytes: usize) -> u64 {
-        bytes as u64 * self.shrinks_to / 1000
+    pub(super) fn shrunk_to(&self, bytes: u64) -> u64 {
+        bytes * self.shrinks_to / 1000
     }
 
     /// How many of the oldest events are expected to shrink to so many bytes.
     pub(super) fn filling(&self, value_bytes: usize) -> usize {
-        let mut packed = 0;
+        let mut bytes = 0;
         let fits = |entry: &&Entry| {
-            packed += u64::from(entry.bytes) * self.shrinks_to;
-            packed < value_bytes as u64 * 1000
+            bytes += u64::from(entry.bytes);
+            self.shrunk_to(bytes) < value_bytes as u64 && bytes < UNPACKED_BYTES_MAX
         };
         self.entries.iter().take_while(fits).count().max(1)
     }

@@ -13,14 +13,34 @@ use crate::projection::Projection;
 
 /// All turns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
 pub struct Turns {
     rows: BTreeMap<TurnId, Row>,
+    /// Which turn began with which event: their ids sort by the clock, which may go back.
+    #[serde(skip)]
+    order: BTreeMap<u64, TurnId>,
     /// Those that have not ended.
     open: BTreeSet<TurnId>,
     /// The questions that are waited for.
     waiting: BTreeMap<TurnId, Waits>,
     /// The words of all rows, in the order in which they came.
     words: Vec<String>,
+}
+
+/// [`Turns`] as they are written.
+#[derive(Deserialize)]
+struct Stored {
+    rows: BTreeMap<TurnId, Row>,
+    open: BTreeSet<TurnId>,
+    waiting: BTreeMap<TurnId, Waits>,
+    words: Vec<String>,
+}
+
+impl From<Stored> for Turns {
+    fn from(Stored { rows, open, waiting, words }: Stored) -> Self {
+        let order = rows.iter().map(|(id, row)| (row.first_seq, *id)).collect();
+        Self { rows, order, open, waiting, words }
+    }
 }
 
 /// How a turn ended of which that was erased.
@@ -132,25 +152,30 @@ impl Turns {
         self.rows.get(&id).map(|row| self.summary(id, row))
     }
 
-    /// All of them, oldest first: ids sort by time.
+    /// All of them, oldest first: in the order in which they began in the log.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (TurnId, Summary<'_>)> {
-        self.rows.iter().map(|(id, row)| (*id, self.summary(*id, row)))
+        self.since(0)
     }
 
-    /// Those after one of them, oldest first.
+    /// Those that began after one of them, oldest first; all, where it is not known.
     pub fn after(&self, id: TurnId) -> impl DoubleEndedIterator<Item = (TurnId, Summary<'_>)> {
-        let later = (std::ops::Bound::Excluded(id), std::ops::Bound::Unbounded);
-        self.rows.range(later).map(|(id, row)| (*id, self.summary(*id, row)))
+        self.since(self.rows.get(&id).map_or(0, |row| row.first_seq + 1))
+    }
+
+    fn since(&self, seq: u64) -> impl DoubleEndedIterator<Item = (TurnId, Summary<'_>)> {
+        self.order.range(seq..).filter_map(|(_, id)| Some((*id, self.get(*id)?)))
     }
 
     /// The newest.
     pub fn last(&self) -> Option<TurnId> {
-        self.rows.keys().next_back().copied()
+        self.order.values().next_back().copied()
     }
 
     /// Those that have not ended, oldest first.
     pub fn open(&self) -> impl DoubleEndedIterator<Item = (TurnId, Summary<'_>)> {
-        self.open.iter().filter_map(|id| Some((*id, self.get(*id)?)))
+        let mut open: Vec<_> = self.open.iter().filter_map(|id| Some((*id, self.get(*id)?))).collect();
+        open.sort_by_key(|(_, turn)| turn.first_seq);
+        open.into_iter()
     }
 
     fn summary(&self, id: TurnId, row: &Row) -> Summary<'_> {
@@ -194,6 +219,7 @@ impl Projection for Turns {
         let mut row = self.rows.get(&id).copied().unwrap_or_default();
         if row.first_seq == 0 {
             row.first_seq = recorded.seq;
+            self.order.insert(recorded.seq, id);
             row.opened_at = recorded.time.0;
             row.actor = if recorded.actor == HOST { 0 } else { self.kept(&recorded.actor) };
             self.open.insert(id);
@@ -291,5 +317,23 @@ mod tests {
         turns.evolve(&Recorded { turn: Some(first), body: metnos_log::envelope::Body::Erased, ..erased });
         assert_eq!((turns.get(first).unwrap().final_kind, turns.open().count()), (Some(ERASED), 0));
         assert_eq!(Turns::restore(&turns.snapshot()), Some(turns));
+    }
+
+    /// A clock that went back gives the newest turn the least id.
+    #[test]
+    fn turns_are_in_the_order_of_the_log() {
+        let mut turns = Turns::default();
+        let [later, earlier] = [9, 3].map(|byte| TurnId([byte; 16]));
+        for (seq, turn) in (1..).zip([later, earlier]) {
+            turns.evolve(&Recorded {
+                turn: Some(turn),
+                ..recorded(seq, 90 - 10 * i64::try_from(seq).unwrap(), closed_event())
+            });
+        }
+        for turns in [Turns::restore(&turns.snapshot()).unwrap(), turns] {
+            assert_eq!(turns.last(), Some(earlier));
+            assert!(turns.iter().map(|(id, _)| id).eq([later, earlier]));
+            assert!(turns.after(later).map(|(id, _)| id).eq([earlier]) && turns.after(earlier).next().is_none());
+        }
     }
 }

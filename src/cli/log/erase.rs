@@ -70,11 +70,24 @@ impl From<ErasureError> for Failure {
 pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     context.refuse_past()?;
     let instance = context.instance()?;
+    // One that broke off is gone on with first: the log may not hold its text any more where other files still do.
+    let line = progress::line(context);
+    let has_ended = erasure::resume(&instance)?;
+    drop(line);
+    if has_ended && !context.global.json {
+        output::result(&context.text(&instance, "log.erasure_ended", &json!({})));
+    }
     let selector = selector(&instance, &command.what)?;
     let line = progress::line(context);
     line.say(&context.text(&instance, "log.searching", &json!({})));
     let selected = erasure::select(&instance, &selector)?;
     drop(line);
+    if selected.seqs.is_empty() && has_ended {
+        if context.global.json {
+            output::result_json(&json!({ "ended": true }));
+        }
+        return Ok(0);
+    }
     if selected.seqs.is_empty() {
         return Err(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
     }

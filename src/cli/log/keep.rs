@@ -96,7 +96,14 @@ pub(super) fn anchor(context: &Context, to: &Path) -> Result<u8, Failure> {
 
 /// Copies what is new to a folder of plain files.
 pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&PathBuf>) -> Result<u8, Failure> {
-    let folder = folder.map_or_else(|| instance.dirs.data.join("backups/own"), |folder| console::path(folder));
+    let own = instance.dirs.data.join("backups");
+    let folder = folder.map_or_else(|| own.join("own"), |folder| console::path(folder));
+    // Erasure follows into the backups of the home, and nowhere else in it.
+    let is_in = |home: &PathBuf| folder.starts_with(home);
+    let dirs = &instance.dirs;
+    if [&dirs.config, &dirs.data, &dirs.workspace].into_iter().any(is_in) && folder.parent() != Some(&own) {
+        return Err(Failure::usage(by("error.backup_in_home"), ("next.backup_in_home", json!({ "folder": own }))));
+    }
     let line = progress::line(context);
     let backed_up =
         instance.alone(|| instance.log.backup(&folder, |done, of| line.say(&shown(context, instance, done, of))))?;

@@ -152,6 +152,10 @@ pub fn salvage(from: &Path, to: &Path, keys: LogKeys, by: &By) -> Result<Salvage
 
 /// The file's bytes, while no other process writes to it.
 fn read(path: &Path) -> Result<Vec<u8>, SalvageError> {
+    // A pipe would be waited for, and a device never ends.
+    if !fs::metadata(path).map_err(refused(path))?.is_file() {
+        return Err(refused(path)(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")));
+    }
     let file = File::open(path).map_err(refused(path))?;
     match file.try_lock_shared() {
         Ok(()) => {}
@@ -172,7 +176,7 @@ fn archives(from: &Path) -> Result<Vec<Vec<u8>>, SalvageError> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry.map_err(refused(&folder))?.path();
-        if path.extension().is_some_and(|extension| extension == "seg") {
+        if path.extension().is_some_and(|extension| extension == "seg") && path.is_file() {
             files.push(fs::read(&path).map_err(refused(&path))?);
         }
     }
