@@ -46,15 +46,14 @@ fn a_log_of_format_1_is_read_and_gone_on_with() {
     assert_eq!(home.run(["--json", "replay", "check"]).json()["ok"], true);
 }
 
-#[test]
-fn a_log_of_format_2_is_read_and_gone_on_with() {
-    let home = home_of("format-2");
+/// What a recorded log must say of itself, and that it is gone on with.
+fn is_gone_on_with(format: &str, counts: [u64; 6], [head, root]: [&str; 2]) {
+    let home = home_of(format);
     let verified = home.run(["--json", "log", "verify"]).json();
-    let counts =
+    let found =
         ["events", "blobs", "segments", "archived", "checkpoints", "erased"].map(|name| verified[name].as_u64());
-    assert_eq!(counts, [447, 173, 2, 1, 14, 2].map(Some), "{verified}");
-    assert_eq!(verified["head"], "babac47ba80611d9e4bd9159566ba928dfc9a3b125b7bc60908b881cee222543");
-    assert_eq!(verified["range_root"], "0770bcbfd0fd01eadef55425da69829f5018375bdf325c89e3710e334494c39b");
+    assert_eq!(found, counts.map(Some), "{verified}");
+    assert_eq!([&verified["head"], &verified["range_root"]], [head, root]);
     let turns = home.run(["turn", "list"]);
     assert!(turns.out.contains("what time is it in Rome"), "{}", turns.out);
     let checked = home.run(["--json", "replay", "check"]).json();
@@ -62,4 +61,22 @@ fn a_log_of_format_2_is_read_and_gone_on_with() {
     assert_eq!(home.run(["ask", "what time is it in Tokyo"]).code, 0);
     assert_eq!(home.run(["--json", "log", "status"]).json()["format"], 4);
     assert_eq!(home.run(["--json", "log", "verify"]).json()["ok"], true);
+}
+
+#[test]
+fn a_log_of_format_2_is_read_and_gone_on_with() {
+    let ends = [
+        "babac47ba80611d9e4bd9159566ba928dfc9a3b125b7bc60908b881cee222543",
+        "0770bcbfd0fd01eadef55425da69829f5018375bdf325c89e3710e334494c39b",
+    ];
+    is_gone_on_with("format-2", [447, 173, 2, 1, 14, 2], ends);
+}
+
+#[test]
+fn a_log_of_format_4_is_read_and_gone_on_with() {
+    let ends = [
+        "23d9e1e176098294c0903231fd1198305ce6d9fafa7d13a55ba21b9fe62d5436",
+        "2ea378bb6cf7d39766b640ffd6da544d614f175e0e5fc3e5b480ba2fae7e7262",
+    ];
+    is_gone_on_with("format-4", [547, 171, 3, 1, 3, 9], ends);
 }
