@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::home::Home;
+use crate::models;
 
 const SECRET: &str = "the combination is 4711";
 
@@ -116,9 +117,73 @@ fn an_erasure_that_broke_off_is_gone_on_with() {
         std::fs::write(path, bytes).unwrap();
     }
     std::fs::write(home.metnos().join("data/erasure.pending"), "").unwrap();
+    assert!(home.run(["status"]).out.contains("An erasure broke off"));
     assert_eq!(home.ask("what time is it in Tokyo").code, 0);
     assert_eq!(holding(&home.metnos(), SECRET), Vec::<PathBuf>::new());
     assert!(!home.metnos().join("data/erasure.pending").exists());
+    assert!(!home.run(["status"]).out.contains("broke off"));
+    // The same command again ends it too, though the log itself has nothing of it any more.
+    std::fs::write(home.metnos().join("workspace/.audit/x.jsonl"), SECRET).unwrap();
+    std::fs::write(home.metnos().join("data/erasure.pending"), "").unwrap();
+    let again = home.run(["--yes", "log", "erase", "--text", SECRET]);
+    assert_eq!((again.code, again.out.contains("is finished now")), (0, true), "{}{}", again.out, again.err);
+    assert_eq!(holding(&home.metnos(), SECRET), Vec::<PathBuf>::new());
+    assert_eq!(home.run(["--yes", "log", "erase", "--text", SECRET]).code, 1);
+}
+
+/// What lies beside the backups and is none of this log's stays as it is, and holds nothing up.
+#[test]
+fn other_folders_beside_the_backups_hold_nothing_up() {
+    let (home, _) = told();
+    let backups = home.metnos().join("data/backups");
+    std::fs::create_dir_all(backups.join("a-notes")).unwrap();
+    std::fs::write(backups.join("a-notes/list"), "bread").unwrap();
+    let erased = home.run(["--yes", "log", "erase", "--text", SECRET]);
+    assert_eq!(erased.code, 0, "{}", erased.err);
+    assert_eq!(holding(&home.metnos(), SECRET), Vec::<PathBuf>::new());
+    assert_eq!(std::fs::read(backups.join("a-notes/list")).unwrap(), b"bread");
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    for inside in ["workspace/bk", "data/log/archive", "data/projections/bk", "data/backups/own/deeper", "data/backups"]
+    {
+        let refused = home.run(["log", "backup", home.metnos().join(inside).to_str().unwrap()]);
+        assert_eq!(refused.code, 2, "{inside}: {}{}", refused.out, refused.err);
+        assert!(refused.err.contains("data/backups"), "{}", refused.err);
+    }
+}
+
+/// A model is reminded of what was said before: short words whole, and the beginning of long ones.
+#[test]
+fn what_later_turns_were_reminded_of_goes_too() {
+    let home = Home::new();
+    let Some(packages) = models::packages() else { return };
+    let long = format!("The vault of the house opens with 8842-XK, {}", "and then the door is open, ".repeat(30));
+    let told = [
+        ("tell me how the vault of my house is opened", long.as_str()),
+        ("and the pin", "6631-ZZ"),
+        ("how are we today my dear house friend", "All is well today."),
+    ];
+    for (sentence, said) in told {
+        let model = models::Model::start(&packages, &home, &[models::words(said)]);
+        models::bind(&home, &model.url);
+        let ran = home.ask(sentence);
+        assert_eq!(ran.code, 0, "{sentence}: {}", ran.err);
+    }
+    std::fs::remove_file(home.metnos().join("script.json")).unwrap();
+    let turns = home.run(["--json", "turn", "list"]).out;
+    let turns: Vec<serde_json::Value> = turns.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let id_of = |sentence: &str| {
+        let turn = turns.iter().find(|turn| turn["user_query"] == sentence).unwrap();
+        turn["turn_id"].as_str().unwrap().to_owned()
+    };
+    assert!(home.run(["log", "grep", "8842-XK"]).out.lines().count() > 2, "later turns quote it");
+    for ((sentence, _), secret) in told.iter().zip(["8842-XK", "6631-ZZ"]) {
+        assert!(!holding(&home.metnos(), secret).is_empty());
+        assert_eq!(home.run(["--yes", "log", "erase", "--turn", &id_of(sentence)]).code, 0);
+        let left = home.run(["log", "grep", secret]);
+        assert_eq!(holding(&home.metnos(), secret), Vec::<PathBuf>::new(), "{secret}: {}", left.out);
+    }
+    assert_eq!(home.run(["--json", "log", "verify"]).json()["ok"], true);
+    assert_eq!(home.run(["--json", "replay", "check"]).json()["ok"], true);
 }
 
 #[test]
