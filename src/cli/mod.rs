@@ -415,7 +415,7 @@ impl Context {
         if let Err(error) = crate::erasure::resume(&instance) {
             // Nobody's question waits until a file that cannot be written is mended; the marker stays, and so does this line.
             self.say(&self.text(&instance, "notice.erasure_pending", &serde_json::json!({})));
-            self.say(&error.to_string());
+            self.say(&output::causes(&error));
         }
         if let Some(known) = instance.beyond() {
             let values = serde_json::json!({ "known": known, "events": instance.log.head().size });

@@ -256,7 +256,8 @@ impl Log {
     fn prepared(&self, drafts: Vec<Draft>) -> Vec<Prepared> {
         let redactor = self.redactor.read().expect("no holder of this lock panics");
         let name = |bytes: &[u8]| self.keyed_blob_hash(bytes);
-        prepare::all(drafts, |draft, salt| Prepared::of(draft, salt, &redactor, name))
+        let salts = prepare::salts(drafts.len());
+        drafts.into_iter().zip(salts).map(|(draft, salt)| Prepared::of(draft, salt, &redactor, name)).collect()
     }
 
     /// The name of a payload part: keyed, since the plain hash of a short text could be guessed.

@@ -77,14 +77,8 @@ impl Prepared {
     }
 }
 
-/// Prepares all of them, each with a salt of its own.
-pub(super) fn all(drafts: Vec<Draft>, prepare: impl Fn(Draft, [u8; 16]) -> Prepared) -> Vec<Prepared> {
-    let salts = salts(drafts.len());
-    drafts.into_iter().zip(salts).map(|(draft, salt)| prepare(draft, salt)).collect()
-}
-
 /// Fresh random bytes. Random, not derived: an erased payload must not be guessable from what is left.
-fn salts(count: usize) -> Vec<[u8; 16]> {
+pub(super) fn salts(count: usize) -> Vec<[u8; 16]> {
     let mut salts = vec![[0; 16]; count];
     getrandom::fill(salts.as_flattened_mut()).expect("the system gives random bytes");
     salts

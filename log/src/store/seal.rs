@@ -113,8 +113,7 @@ impl Unsealed<'_> {
                 segments.insert(first, value.as_slice())?;
             }
         }
-        known.sealed_as(head, shrunk);
-        known.named_up_to(greatest);
+        known.sealed_as(head, greatest, shrunk);
         Ok(Some(before))
     }
 

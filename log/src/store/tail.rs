@@ -217,13 +217,10 @@ impl Tail {
         self.sealed_newest
     }
 
-    /// Learns the greatest id of a sealed event.
-    pub(super) fn named_up_to(&mut self, greatest: Option<[u8; 16]>) {
+    /// Learns what came of those that were taken out: the head behind them, the greatest id up to them, and what the frames of
+    /// the last segment shrank to.
+    pub(super) fn sealed_as(&mut self, head: [u8; 32], greatest: Option<[u8; 16]>, (packed, unpacked): (usize, usize)) {
         self.sealed_newest = greatest;
-    }
-
-    /// Learns what the last segment came to: the head behind it, and what its frames shrank to.
-    pub(super) fn sealed_as(&mut self, head: [u8; 32], (packed, unpacked): (usize, usize)) {
         self.head = head;
         self.shrinks_to = (packed as u64 * 1000 / (unpacked as u64).max(1)).max(1);
     }

@@ -72,6 +72,9 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     let instance = context.instance()?;
     // One that broke off is gone on with first: the log may not hold its text any more where other files still do.
     let line = progress::line(context);
+    if erasure::is_pending(&instance) {
+        line.say(&context.text(&instance, "log.erasing", &json!({})));
+    }
     let has_ended = erasure::resume(&instance)?;
     drop(line);
     if has_ended && !context.global.json {
