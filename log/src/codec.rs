@@ -191,7 +191,7 @@ pub fn erased_as(seq: u64, header: &Header<'_>, digest: &[u8; 32], tombstone: &[
 pub fn frame(seq: u64, header: &Header<'_>, salt: &[u8; 16], payload: &[u8]) -> (Vec<u8>, [u8; 32]) {
     let mut bytes = Vec::with_capacity(PREFIX_BYTES + HEADER_BYTES_USUAL + SALT_BYTES + payload.len());
     let digest = chain::payload_digest(salt, payload);
-    let leaf = frame_into(&mut bytes, seq, header, Salted { salt, payload, digest: &digest });
+    let leaf = frame_onto(&mut bytes, seq, header, Salted { salt, payload, digest: &digest });
     (bytes, leaf)
 }
 
@@ -206,18 +206,18 @@ pub struct Salted<'a> {
     pub digest: &'a [u8; DIGEST_BYTES],
 }
 
-/// [`frame`] into a buffer that is used again; what it held is gone. Returns the leaf.
-pub fn frame_into(bytes: &mut Vec<u8>, seq: u64, header: &Header<'_>, salted: Salted<'_>) -> [u8; 32] {
+/// [`frame`] behind what a buffer holds. Returns the leaf.
+pub fn frame_onto(bytes: &mut Vec<u8>, seq: u64, header: &Header<'_>, salted: Salted<'_>) -> [u8; 32] {
     let Salted { salt, payload, digest } = salted;
-    bytes.clear();
+    let start = bytes.len();
     bytes.extend([0; PREFIX_BYTES]);
     rmp_serde::encode::write(bytes, header).expect("a header is a plain tuple");
-    let header = &bytes[PREFIX_BYTES..];
+    let (prefix, header) = bytes[start..].split_at_mut(PREFIX_BYTES);
     let length = u16::try_from(header.len()).expect("stream, kind and actor are bounded by the writer");
     let leaf = chain::leaf(seq, header, digest);
-    bytes[..2].copy_from_slice(&[FRAME_FORMAT, LIVE]);
-    bytes[2..10].copy_from_slice(&leaf[..8]);
-    bytes[10..PREFIX_BYTES].copy_from_slice(&length.to_be_bytes());
+    prefix[..2].copy_from_slice(&[FRAME_FORMAT, LIVE]);
+    prefix[2..10].copy_from_slice(&leaf[..8]);
+    prefix[10..].copy_from_slice(&length.to_be_bytes());
     bytes.extend_from_slice(salt);
     bytes.extend_from_slice(payload);
     leaf

@@ -34,6 +34,13 @@ const FORMS: &[(&str, &str)] = &[
     ),
 ];
 
+/// How the form of a token begins that has no letters to look for, and the fewest digits that it asks for before the colon.
+const TOKEN_DIGITS: &str = r"\b[0-9]{8,10}:";
+const TOKEN_DIGITS_MIN: usize = 8;
+
+/// How the form of an address begins: nothing in it is a letter to look for, and what follows is telling enough.
+const URL_SCHEME: &str = r"\b[a-z][a-z0-9+.-]*";
+
 /// The length below which a stored credential is not searched for: it would hit ordinary words.
 const KNOWN_CHARS_MIN: usize = 6;
 
@@ -53,16 +60,31 @@ fn forms() -> &'static [Form] {
     })
 }
 
-/// One expression that finds something wherever any of the forms does, and sometimes where none does.
+/// Whether some bytes may hold a secret of a known form. Quick; sees something wherever a form does in any text that lies in
+/// them, and sometimes where none does.
+fn may_hold_a_form(bytes: &[u8]) -> bool {
+    let is_after_digits = |colon: usize| {
+        let before = colon.checked_sub(TOKEN_DIGITS_MIN).map(|start| &bytes[start..colon]);
+        before.is_some_and(|before| before.iter().all(u8::is_ascii_digit))
+    };
+    memchr::memchr_iter(b':', bytes).any(is_after_digits) || quick_forms().is_match(bytes)
+}
+
+/// One expression for all forms but tokens that begin with digits.
 ///
-/// Borders of words are left out of it: what stands before a text among encoded bytes (its length, say) can look like a
-/// letter, and would hide a secret. Without them an expression has no look at what lies around a match, so that a match in
-/// a text is also a match in any bytes that hold the text.
-fn any_form() -> &'static bytes::Regex {
+/// Each form in it begins with fixed letters, which are looked for many bytes at once. Borders of words are left out:
+/// what stands before a text among encoded bytes (its length, say) can look like a letter, and would hide a secret. Without
+/// them an expression has no look at what lies around a match, so that a match in a text is also one in any bytes that hold
+/// the text.
+fn quick_forms() -> &'static bytes::Regex {
     static COMPILED: OnceLock<bytes::Regex> = OnceLock::new();
     COMPILED.get_or_init(|| {
-        let without_borders = |(_, pattern): &(&str, &str)| format!("(?:{})", pattern.replace(r"\b", ""));
-        let patterns: Vec<String> = FORMS.iter().map(without_borders).collect();
+        let begins_with_digits = |pattern: &str| pattern.starts_with(TOKEN_DIGITS);
+        let patterns: Vec<String> = FORMS
+            .iter()
+            .filter(|(_, pattern)| !begins_with_digits(pattern))
+            .map(|(_, pattern)| format!("(?:{})", pattern.replacen(URL_SCHEME, "", 1).replace(r"\b", "")))
+            .collect();
         bytes::Regex::new(&patterns.join("|")).expect("the patterns are compiled by a test")
     })
 }
@@ -111,7 +133,7 @@ impl Redactor {
     fn suspects(&self, bytes: &[u8]) -> bool {
         // The known values are searched for one by one: a joint automaton would be one more copy of them in memory.
         self.known.iter().any(|(_, secret)| memmem::find(bytes, secret.expose_secret().as_bytes()).is_some())
-            || any_form().is_match(bytes)
+            || may_hold_a_form(bytes)
     }
 
     /// The text without its secrets; `None` when it holds none.
@@ -155,22 +177,23 @@ impl Redactor {
         format!("<redacted:{name}:{}>", self.keyed_hash(secret))
     }
 
-    /// Takes secrets out of an event and encodes it: the payload as it is stored. `detach` moves long texts out before
+    /// Takes secrets out of an event and encodes it into `payload`, as it is stored. `detach` moves long texts out before
     /// they are encoded, and is handed only texts without secrets. Says whether anything was taken out.
-    pub fn payload(&self, event: &mut Event, mut detach: impl FnMut(&mut Event)) -> (Vec<u8>, bool) {
+    pub fn encode(&self, event: &mut Event, payload: &mut Vec<u8>, mut detach: impl FnMut(&mut Event)) -> bool {
         let suspects = |kept: &mut Kept| kept.long().is_some_and(|text| self.suspects(text.as_bytes()));
         if !event.kept().into_iter().any(suspects) {
             detach(event);
-            let payload = event.encode();
-            if !self.suspects(&payload) {
-                return (payload, false);
+            event.encode_into(payload);
+            if !self.suspects(payload) {
+                return false;
             }
         }
         let redacted = self.redact_event(event.clone());
         let changed = redacted != *event;
         *event = redacted;
         detach(event);
-        (event.encode(), changed)
+        event.encode_into(payload);
+        changed
     }
 
     /// The event without secrets, in its kept fields and in every other text of its payload.
@@ -280,7 +303,7 @@ mod tests {
             by: "owner".to_owned(),
         };
         let mut event = Event::from(changed);
-        redactor.payload(&mut event, |_| {});
+        redactor.encode(&mut event, &mut Vec::new(), |_| {});
         let Event::LifeCycleChanged(changed) = event else { panic!("another kind") };
         assert!(!changed.reason.contains("hunter2") && !changed.reason.contains("AKIA"), "{}", changed.reason);
     }
@@ -307,7 +330,8 @@ mod tests {
     #[test]
     fn an_event_loses_its_secrets_wherever_they_are() {
         let mut event = Event::from(CredentialRemoved { name: "AKIAABCDEFGHIJKLMNOP".to_owned() });
-        let (payload, _) = redactor().payload(&mut event, |_| {});
+        let mut payload = Vec::new();
+        redactor().encode(&mut event, &mut payload, |_| {});
         assert_eq!(payload, event.encode());
         let Event::CredentialRemoved(payload) = event else { panic!("another kind") };
         assert!(payload.name.starts_with("<redacted:aws_key:"));
@@ -319,7 +343,7 @@ mod tests {
         let name = format!("AKIAABCDEFGHIJKLMNOP{}", " .".repeat(23)) + "x";
         let mut event = Event::from(CredentialRemoved { name });
         assert!(event.encode().windows(5).any(|bytes| bytes == b"CAKIA"), "{:?}", event.encode());
-        redactor().payload(&mut event, |_| {});
+        redactor().encode(&mut event, &mut Vec::new(), |_| {});
         let Event::CredentialRemoved(payload) = event else { panic!("another kind") };
         assert!(payload.name.starts_with("<redacted:aws_key:"), "{}", payload.name);
     }
@@ -384,7 +408,8 @@ mod tests {
                     counts: std::collections::BTreeMap::from([(one, 1)]),
                 });
                 let thorough = redactor().redact_event(event.clone());
-                let (payload, _) = redactor().payload(&mut event, |_| {});
+                let mut payload = Vec::new();
+        redactor().encode(&mut event, &mut payload, |_| {});
                 prop_assert_eq!(&event, &thorough);
                 prop_assert_eq!(payload, thorough.encode());
             }
@@ -400,7 +425,7 @@ mod tests {
                     counts: std::collections::BTreeMap::new(),
                 });
                 let mut moved = Vec::new();
-                redactor().payload(&mut event, |event| {
+                redactor().encode(&mut event, &mut Vec::new(), |event| {
                     for kept in event.kept() {
                         moved.extend(kept.detach(|_| crate::kept::BlobHash([0; 32])).map(|(_, text)| text));
                     }

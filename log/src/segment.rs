@@ -4,14 +4,18 @@
 //! verification looks at.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::codec::{Frame, FrameError};
 
 /// The format byte of a segment.
 pub const SEGMENT_FORMAT: u8 = 1;
 
-/// zstd level: the fastest. Higher ones gain little here and take twice the time.
-const LEVEL: i32 = 1;
+/// zstd level: one of the fast ones, whose literals are stored as they are. Frames are mostly repetitions of each other: level 1
+/// makes them shorter by three in a hundred, and takes a third more of the time to pack and half more to unpack.
+const LEVEL: i32 = -1;
+/// The length before each frame.
+const LENGTH_BYTES: usize = size_of::<u32>();
 /// Where the parts of fixed size end and the kinds begin.
 const FIXED_BYTES: usize = 144;
 const DIGEST_AT: usize = 112;
@@ -99,31 +103,55 @@ impl SegmentHeader {
     }
 }
 
-/// Frames one after the other, in memory.
+/// Frames one behind the other, each with its length before it: in memory as a segment packs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frames {
-    bytes: Vec<u8>,
+    plain: Vec<u8>,
+    /// Where each ends.
     ends: Vec<u32>,
 }
 
 impl Frames {
-    /// Takes unpacked frames apart, each with its length before it; `None` where the lengths do not fit.
-    pub(crate) fn of_plain(plain: &[u8]) -> Option<Self> {
-        let mut frames = Self { bytes: Vec::with_capacity(plain.len()), ends: Vec::new() };
-        let mut rest = plain;
+    /// Takes unpacked frames apart; `None` where the lengths do not fit.
+    pub(crate) fn of_plain(plain: Vec<u8>) -> Option<Self> {
+        let mut ends = Vec::new();
+        let mut rest = plain.as_slice();
         while !rest.is_empty() {
-            let (length, after) = rest.split_first_chunk::<4>()?;
-            let (frame, after) = after.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-            frames.push(frame);
-            rest = after;
+            let (length, after) = rest.split_first_chunk::<LENGTH_BYTES>()?;
+            (_, rest) = after.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+            ends.push(u32::try_from(plain.len() - rest.len()).ok()?);
         }
-        Some(frames)
+        Some(Self { plain, ends })
+    }
+
+    /// Those of a slice.
+    pub fn of<F: AsRef<[u8]>>(frames: &[F]) -> Self {
+        let mut made = Self::default();
+        for frame in frames {
+            made.push(frame.as_ref());
+        }
+        made
     }
 
     /// Adds one more.
     pub fn push(&mut self, frame: &[u8]) {
-        self.bytes.extend_from_slice(frame);
-        self.ends.push(u32::try_from(self.bytes.len()).expect("runs of frames stay far below 4 GiB"));
+        self.write(|plain| plain.extend_from_slice(frame));
+    }
+
+    /// Adds one more, which `write` puts behind what the buffer holds.
+    pub(crate) fn write<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let start = self.plain.len();
+        self.plain.extend([0; LENGTH_BYTES]);
+        let written = write(&mut self.plain);
+        let length = u32::try_from(self.plain.len() - start - LENGTH_BYTES).expect("frames are far below 4 GiB");
+        self.plain[start..start + LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
+        self.ends.push(u32::try_from(self.plain.len()).expect("runs of frames stay far below 4 GiB"));
+        written
+    }
+
+    /// Makes room for so many more bytes.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.plain.reserve(bytes);
     }
 
     /// Adds those of another run.
@@ -138,7 +166,7 @@ impl Frames {
 
     /// How many bytes they have together.
     pub fn bytes(&self) -> usize {
-        self.bytes.len()
+        self.plain.len() - LENGTH_BYTES * self.len()
     }
 
     /// Whether there is none.
@@ -149,13 +177,25 @@ impl Frames {
     /// The bytes of one.
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)? as usize;
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        Some(&self.bytes[start..end])
+        Some(&self.plain[self.end(index) + LENGTH_BYTES..end])
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).filter_map(|index| self.get(index))
+    }
+
+    /// Some of them, as they are packed.
+    ///
+    /// # Panics
+    /// Where there are fewer.
+    pub fn plain(&self, run: Range<usize>) -> &[u8] {
+        &self.plain[self.end(run.start)..self.end(run.end)]
+    }
+
+    /// Where the first so many end.
+    fn end(&self, count: usize) -> usize {
+        count.checked_sub(1).map_or(0, |last| self.ends[last] as usize)
     }
 }
 
@@ -198,25 +238,47 @@ impl Sealing {
     }
 }
 
-/// Frames compressed, each with its length before it; with their length unpacked.
-pub fn pack<'f>(frames: impl Iterator<Item = &'f [u8]>) -> (Vec<u8>, u32) {
-    let mut plain = Vec::new();
-    for frame in frames {
-        plain.extend(u32::try_from(frame.len()).expect("frames are far below 4 GiB").to_be_bytes());
-        plain.extend_from_slice(frame);
+/// Compresses runs of frames; one after the other in the same memory.
+pub struct Packer(zstd::bulk::Compressor<'static>);
+
+impl Packer {
+    /// One that has its memory.
+    pub fn new() -> Self {
+        Self(zstd::bulk::Compressor::new(LEVEL).expect("a level that zstd knows"))
     }
-    let packed = zstd::bulk::compress(&plain, LEVEL).expect("compressing in memory does not fail");
-    (packed, u32::try_from(plain.len()).expect("runs of frames stay far below 4 GiB"))
+
+    /// Frames as [`Frames::plain`] gives them, compressed.
+    pub fn pack(&mut self, plain: &[u8]) -> Packed {
+        let bytes = self.0.compress(plain).expect("compressing in memory does not fail");
+        Packed { bytes, unpacked: u32::try_from(plain.len()).expect("runs of frames stay far below 4 GiB") }
+    }
 }
 
-/// The stored value: header, digest, packed frames.
-pub fn seal(header: &SegmentHeader, (packed, unpacked): (&[u8], u32)) -> Vec<u8> {
-    let length = u32::try_from(packed.len()).expect("runs of frames stay far below 4 GiB");
-    let mut bytes = header.write(length, unpacked);
-    bytes.extend_from_slice(packed);
-    let digest = digest(&bytes);
-    bytes[DIGEST_AT..FIXED_BYTES].copy_from_slice(&digest);
-    bytes
+impl Default for Packer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Compressed frames.
+#[derive(Debug)]
+pub struct Packed {
+    /// What is stored of them.
+    pub bytes: Vec<u8>,
+    /// How long they were.
+    pub unpacked: u32,
+}
+
+impl Packed {
+    /// The stored value: header, digest, packed frames.
+    pub fn seal(&self, header: &SegmentHeader) -> Vec<u8> {
+        let length = u32::try_from(self.bytes.len()).expect("runs of frames stay far below 4 GiB");
+        let mut bytes = header.write(length, self.unpacked);
+        bytes.extend_from_slice(&self.bytes);
+        let digest = digest(&bytes);
+        bytes[DIGEST_AT..FIXED_BYTES].copy_from_slice(&digest);
+        bytes
+    }
 }
 
 fn digest(bytes: &[u8]) -> [u8; 32] {
@@ -224,6 +286,15 @@ fn digest(bytes: &[u8]) -> [u8; 32] {
     hasher.update(&bytes[..DIGEST_AT]);
     hasher.update(&bytes[FIXED_BYTES..]);
     *hasher.finalize().as_bytes()
+}
+
+/// Unpacks segments, one after the other in the same memory.
+pub struct Unpacker(zstd::bulk::Decompressor<'static>);
+
+impl Default for Unpacker {
+    fn default() -> Self {
+        Self(zstd::bulk::Decompressor::new().expect("no dictionary that could be refused"))
+    }
 }
 
 /// A stored segment, its digest compared.
@@ -268,12 +339,18 @@ impl<'a> Segment<'a> {
 
     /// The frames, unpacked.
     pub fn frames(&self) -> Result<Frames, SegmentError> {
+        self.frames_by(&mut Unpacker::default())
+    }
+
+    /// The same for who unpacks many.
+    pub fn frames_by(&self, unpacker: &mut Unpacker) -> Result<Frames, SegmentError> {
         if self.unpacked > BYTES_MAX {
             return Err(SegmentError::Short);
         }
-        let plain = zstd::bulk::decompress(self.packed, self.unpacked as usize).map_err(SegmentError::Packed)?;
-        let frames = Frames::of_plain(&plain).ok_or(SegmentError::Short)?;
-        if frames.len() as u64 != self.header.count() || plain.len() != self.unpacked as usize {
+        let plain = unpacker.0.decompress(self.packed, self.unpacked as usize).map_err(SegmentError::Packed)?;
+        let is_whole = plain.len() == self.unpacked as usize;
+        let frames = Frames::of_plain(plain).ok_or(SegmentError::Short)?;
+        if frames.len() as u64 != self.header.count() || !is_whole {
             return Err(SegmentError::Header("count"));
         }
         Ok(frames)
@@ -313,8 +390,8 @@ mod tests {
             sealing.take(frame).unwrap();
         }
         let header = sealing.header((5, 8), [[2; 32], [3; 32]]);
-        let (packed, unpacked) = pack(frames.iter().map(Vec::as_slice));
-        (seal(&header, (&packed, unpacked)), frames)
+        let packed = Packer::new().pack(Frames::of(&frames).plain(0..4));
+        (packed.seal(&header), frames)
     }
 
     #[test]

@@ -148,11 +148,17 @@ macro_rules! events {
             /// The payload as stored: a MessagePack map with named fields.
             pub fn encode(&self) -> Vec<u8> {
                 let mut bytes = Vec::with_capacity(PAYLOAD_BYTES_USUAL);
+                self.encode_into(&mut bytes);
+                bytes
+            }
+
+            /// [`Self::encode`] into a buffer that is used again; what it held is gone.
+            pub fn encode_into(&self, bytes: &mut Vec<u8>) {
+                bytes.clear();
                 match self {
-                    $(Self::$variant(payload) => rmp_serde::encode::write_named(&mut bytes, payload),)+
+                    $(Self::$variant(payload) => rmp_serde::encode::write_named(bytes, payload),)+
                 }
                 .expect("payloads are plain structs with text keys, which MessagePack always takes");
-                bytes
             }
 
             /// Reads a stored payload of a kind that is declared here; `Ok(None)` for any other. [`upcast::read`] takes those too.

@@ -164,7 +164,7 @@ impl<'d> Assembly<'d> {
 
     /// The rows that sealed events have in the indexes.
     fn rows(&mut self, first: u64, frames: &Frames) -> Result<Rows, AssemblyError> {
-        let mut rows = Rows::default();
+        let mut rows = Rows::with_capacity(frames.len());
         for (seq, bytes) in (first..).zip(frames.iter()) {
             let header = Frame::parse(bytes).and_then(|frame| frame.header());
             let header = header.map_err(|source| AssemblyError::Event { seq, source })?;

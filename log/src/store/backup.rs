@@ -23,7 +23,7 @@ use super::verify::Damage;
 use crate::chain;
 use crate::codec::Frame;
 use crate::note::NoteError;
-use crate::segment::{self, Frames, Sealing, Segment};
+use crate::segment::{Frames, Packer, Sealing, Segment};
 
 /// The number of this layout.
 const FORMAT: u32 = 1;
@@ -416,8 +416,7 @@ fn tail_segment(first: u64, before: [u8; 32], frames: &Frames) -> Result<(Vec<u8
         sealing.take(bytes).map_err(damaged)?;
     }
     let header = sealing.header((first, first + frames.len() as u64 - 1), [before, head]);
-    let (packed, unpacked) = segment::pack(frames.iter());
-    Ok((segment::seal(&header, (&packed, unpacked)), head))
+    Ok((Packer::new().pack(frames.plain(0..frames.len())).seal(&header), head))
 }
 
 /// What a backup says of itself; `None` where there is none.

@@ -185,6 +185,7 @@ fn a_damaged_backup_is_not_restored() {
     let place = Place::new();
     let log = place.log();
     fill(&log, 0..3000);
+    fill(&log, 3000..3010);
     place.back_up(&log);
     for (path, bytes) in files(&place.path("backup")) {
         let step = (bytes.len() / 12).max(1);

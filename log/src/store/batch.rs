@@ -25,6 +25,9 @@ use crate::segment::{Frames, Segment};
 /// The longest stream, kind or actor name, so that a header's length fits its field.
 const NAME_BYTES_MAX: usize = 1024;
 
+/// What most frames have beside their payload.
+const BESIDE_PAYLOAD_USUAL: usize = 192;
+
 /// The number of an event, and whether it says the same; or the first event that could not be looked at, and why.
 type There = Result<Option<(u64, bool)>, (u64, String)>;
 
@@ -35,7 +38,6 @@ pub(super) struct Batch<'t> {
     archives: &'t Archives,
     /// The numbers of streams, once one was looked up: most streams that are not in the tail are new.
     streams: Option<Table<'t, &'static str, u64>>,
-    frame: Vec<u8>,
     /// Number of the first event of this transaction.
     fresh_first: u64,
     /// The events of this transaction. They become rows of the tail at the end, unless they are sealed at once.
@@ -45,14 +47,7 @@ pub(super) struct Batch<'t> {
 impl<'t> Batch<'t> {
     /// Begins, behind the first `size` events.
     pub(super) fn open(transaction: &'t WriteTransaction, archives: &'t Archives, size: u64) -> Self {
-        Self {
-            transaction,
-            archives,
-            streams: None,
-            frame: Vec::new(),
-            fresh_first: size + 1,
-            fresh: Frames::default(),
-        }
+        Self { transaction, archives, streams: None, fresh_first: size + 1, fresh: Frames::default() }
     }
 
     /// Appends one request, or refuses it whole; only a failing store is an outer error.
@@ -66,8 +61,14 @@ impl<'t> Batch<'t> {
             return Ok(answer);
         }
         let first = chain.range.size() + 1;
-        for event in &request.events {
-            self.insert(event, chain, tail)?;
+        self.fresh.reserve(request.events.iter().map(|event| event.payload().len() + BESIDE_PAYLOAD_USUAL).sum());
+        // Neighbours are mostly of one stream.
+        for events in request.events.chunk_by(|one, two| one.stream == two.stream) {
+            let mut place = self.place(&events[0].stream, tail)?;
+            for event in events {
+                place = self.insert(event, place, chain, tail)?;
+            }
+            tail.stands(&events[0].stream, place);
         }
         Ok(Ok(Appended::At { first, last: chain.range.size() }))
     }
@@ -209,13 +210,20 @@ impl<'t> Batch<'t> {
         Ok(sealed)
     }
 
-    fn insert(&mut self, event: &Prepared, chain: &mut Chain, tail: &mut Tail) -> Result<(), redb::Error> {
+    /// Takes one event in behind its stream's place; returns the stream's place behind it.
+    fn insert(
+        &mut self,
+        event: &Prepared,
+        place: Place,
+        chain: &mut Chain,
+        tail: &mut Tail,
+    ) -> Result<Place, redb::Error> {
         let seq = chain.range.size() + 1;
-        let place = self.place(&event.stream, tail)?;
         let header = event.header(place.version + 1);
-        let leaf = codec::frame_into(&mut self.frame, seq, &header, event.salted());
-        self.fresh.push(&self.frame);
-        tail.push(seq, &header, place, leaf, self.frame.len());
+        let bytes_before = self.fresh.bytes();
+        let leaf = self.fresh.write(|bytes| codec::frame_onto(bytes, seq, &header, event.salted()));
+        chain.push(leaf);
+        let place = tail.push(seq, &header, place, chain.head, self.fresh.bytes() - bytes_before);
         if !event.blobs.is_empty() {
             let mut blobs = self.transaction.open_table(BLOBS)?;
             for (hash, bytes) in &event.blobs {
@@ -224,8 +232,7 @@ impl<'t> Batch<'t> {
                 }
             }
         }
-        chain.push(leaf);
-        Ok(())
+        Ok(place)
     }
 }
 

@@ -54,10 +54,13 @@ impl Place {
     fn new() -> (Self, Log) {
         let place = Self(tempfile::tempdir().unwrap());
         let log = place.log();
-        for first in (0..EVENTS).step_by(500) {
-            let text = |number: u16| format!("{number} bread, milk, {}", u32::from(number) * 77_777);
-            let said = |number| said(number, &if number == EVENTS - 1 { long("x") } else { text(number) });
-            let events = (first..first + 500).map(said).collect();
+        let text = |number: u16| format!("{number} bread, milk, {}", u32::from(number) * 77_777);
+        let said = |number| said(number, &if number == EVENTS - 1 { long("x") } else { text(number) });
+        let numbers: Vec<u16> = (0..EVENTS).collect();
+        // The last are too few to be sealed.
+        let (many, few) = numbers.split_at(numbers.len() - 20);
+        for numbers in many.chunks(500).chain([few]) {
+            let events = numbers.iter().copied().map(said).collect();
             log.append(Append { events, expect: Expect::Any }).unwrap();
         }
         log.archive(Before::Seq(2000), |_, _| {}).unwrap();

@@ -23,7 +23,6 @@ const RUN_EVENTS_MAX: usize = 1024;
 pub(super) type IdRun = ([u8; 16], u64, u64);
 
 /// The rows of events that are sealed together.
-#[derive(Default)]
 pub(super) struct Rows {
     ids: Vec<([u8; 16], u64)>,
     places: Vec<((u64, u64), u64)>,
@@ -31,6 +30,11 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    /// Those of so many events.
+    pub(super) fn with_capacity(events: usize) -> Self {
+        Self { ids: Vec::with_capacity(events), places: Vec::with_capacity(events), opened: Vec::new() }
+    }
+
     /// Takes one event in: its id, the number of its stream and its version.
     pub(super) fn take(&mut self, seq: u64, id: [u8; 16], place: (u64, u64)) {
         self.ids.push((id, seq));

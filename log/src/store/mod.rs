@@ -180,8 +180,8 @@ impl Log {
     /// Hands events to the writer and returns at once. Redaction, the moving out of large fields and encoding happen here, on
     /// the caller's thread, so that no secret crosses into the writer.
     pub fn submit(&self, append: Append) -> Pending {
-        let Append { events, expect } = append;
-        let events = self.prepared(events);
+        let Append { events: mut drafts, expect } = append;
+        let events = self.prepared(&mut drafts);
         let (acknowledge, pending) = oneshot::channel();
         if let Some(requests) = &self.requests {
             match requests.try_send(Message::Append(Request { events, expect, acknowledge })) {
@@ -189,6 +189,8 @@ impl Log {
                 Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
             }
         }
+        // Only now: the writer is at it meanwhile.
+        drop(drafts);
         Pending(pending)
     }
 
@@ -227,7 +229,7 @@ impl Log {
     /// in no byte of the log's file, and the chain is what it was.
     pub fn erase(&self, erasure: Erasure) -> Result<Rewritten, RewriteError> {
         let Erasure { seqs, blobs, record } = erasure;
-        let record = self.prepared(vec![record]);
+        let record = self.prepared(&mut [record]);
         let left_out = rewrite::LeftOut::of((seqs, blobs), &record[0])?;
         self.rewrite(left_out, record)
     }
@@ -235,7 +237,7 @@ impl Log {
     /// Takes blobs out and appends the event that says so, in one commit. The events that name them stay. Their bytes may stay
     /// in free pages until the log is compacted: this gives room back, and hides nothing. Must not be called on an async worker.
     pub fn drop_blobs(&self, blobs: BTreeSet<BlobHash>, record: Draft) -> Result<Appended, AppendError> {
-        let events = self.prepared(vec![record]);
+        let events = self.prepared(&mut [record]);
         let (acknowledge, pending) = oneshot::channel();
         if let Some(requests) = &self.requests {
             let message = Message::Drop(blobs, Request { events, expect: Expect::Any, acknowledge });
@@ -253,11 +255,13 @@ impl Log {
         rewritten.blocking_recv().unwrap_or(Err(RewriteError::Stopped))
     }
 
-    fn prepared(&self, drafts: Vec<Draft>) -> Vec<Prepared> {
+    fn prepared(&self, drafts: &mut [Draft]) -> Vec<Prepared> {
         let redactor = self.redactor.read().expect("no holder of this lock panics");
         let name = |bytes: &[u8]| self.keyed_blob_hash(bytes);
         let salts = prepare::salts(drafts.len());
-        drafts.into_iter().zip(salts).map(|(draft, salt)| Prepared::of(draft, salt, &redactor, name)).collect()
+        let mut buffer = Vec::new();
+        let one = |(draft, salt)| Prepared::of(draft, salt, &mut buffer, &redactor, name);
+        drafts.iter_mut().zip(salts).map(one).collect()
     }
 
     /// The name of a payload part: keyed, since the plain hash of a short text could be guessed.

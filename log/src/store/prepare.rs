@@ -19,39 +19,45 @@ pub(super) struct Prepared {
     kind: &'static str,
     schema: u16,
     flags: u32,
-    payload: Vec<u8>,
+    payload: Box<[u8]>,
     salt: [u8; 16],
     digest: [u8; 32],
     pub(super) blobs: Vec<(BlobHash, Vec<u8>)>,
 }
 
 impl Prepared {
-    /// Takes secrets out, moves long texts into blobs under the names that `name` gives, encodes.
-    /// Salted and hashed here too: the writer is one thread, and those who call it are many.
-    pub(super) fn of(draft: Draft, salt: [u8; 16], redactor: &Redactor, name: impl Fn(&[u8]) -> BlobHash) -> Self {
-        let Draft { id, time, stream, actor, turn, cause, mut event, mut blobs } = draft;
-        let (payload, redacted) = redactor.payload(&mut event, |event| {
+    /// Takes secrets out, moves long texts into blobs under the names that `name` gives, encodes; `buffer` is memory that is
+    /// used again. Salted and hashed here too: the writer is one thread, and those who call it are many. What the draft still
+    /// holds afterwards is of no use.
+    pub(super) fn of(
+        draft: &mut Draft,
+        salt: [u8; 16],
+        buffer: &mut Vec<u8>,
+        redactor: &Redactor,
+        name: impl Fn(&[u8]) -> BlobHash,
+    ) -> Self {
+        let Draft { id, time, stream, actor, turn, cause, event, blobs } = draft;
+        let redacted = redactor.encode(event, buffer, |event| {
             for kept in event.kept() {
                 if let Some((hash, text)) = kept.detach(&name) {
                     blobs.push((hash, text.into_bytes()));
                 }
             }
         });
-        let flags = if redacted { REDACTED } else { 0 };
         Self {
-            id,
-            time,
-            stream,
-            actor,
-            turn,
-            cause,
+            id: *id,
+            time: *time,
+            stream: std::mem::take(stream),
+            actor: std::mem::take(actor),
+            turn: *turn,
+            cause: *cause,
             kind: event.label(),
             schema: event.schema(),
-            flags,
-            digest: chain::payload_digest(&salt, &payload),
+            flags: if redacted { REDACTED } else { 0 },
+            digest: chain::payload_digest(&salt, buffer),
             salt,
-            payload,
-            blobs,
+            payload: buffer.as_slice().into(),
+            blobs: std::mem::take(blobs),
         }
     }
 
@@ -77,9 +83,11 @@ impl Prepared {
     }
 }
 
-/// Fresh random bytes. Random, not derived: an erased payload must not be guessable from what is left.
+/// Fresh salts. From random bytes that are kept nowhere: an erased payload must not be guessable from what is left.
 pub(super) fn salts(count: usize) -> Vec<[u8; 16]> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).expect("the system gives random bytes");
     let mut salts = vec![[0; 16]; count];
-    getrandom::fill(salts.as_flattened_mut()).expect("the system gives random bytes");
+    blake3::Hasher::new_keyed(&seed).finalize_xof().fill(salts.as_flattened_mut());
     salts
 }

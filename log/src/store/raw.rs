@@ -183,10 +183,13 @@ mod tests {
     fn sealed_and_recent_events_have_the_leaves_of_the_chain() {
         let log = super::super::tests::memory();
         let text = |number: u64| blake3::hash(&number.to_le_bytes()).to_hex().repeat(20);
-        for first in (0..3_000_u64).step_by(500) {
-            let drafts = (first..first + 500).map(|number| {
-                let id = EventId(u128::from(number).to_be_bytes());
-                let event = CredentialRemoved { name: text(number) }.into();
+        let numbers: Vec<u64> = (0..3_000).collect();
+        // The last are too few to be sealed.
+        let (many, few) = numbers.split_at(numbers.len() - 5);
+        for numbers in many.chunks(500).chain([few]) {
+            let drafts = numbers.iter().map(|number| {
+                let id = EventId(u128::from(*number).to_be_bytes());
+                let event = CredentialRemoved { name: text(*number) }.into();
                 Draft { id, event, ..super::super::tests::draft(1, "s") }
             });
             log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();

@@ -21,7 +21,7 @@ use crate::event::Event;
 use crate::id::EventId;
 use crate::kept::BlobHash;
 use crate::note::Checkpoint;
-use crate::segment::{Segment, SegmentError};
+use crate::segment::{Segment, SegmentError, Unpacker};
 
 /// Why the log cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -213,7 +213,7 @@ impl Reader {
             if next > last {
                 return Ok(());
             }
-            let decode = |run: Run| run.unpack()?.events();
+            let decode = |run: Run, unpacker: &mut Unpacker| run.unpack_by(unpacker)?.events();
             self.runs((next, last), decode, |events| {
                 next = events.last().map_or(next, |event| event.seq + 1);
                 goes_on = each(events)?;
@@ -230,8 +230,8 @@ impl Reader {
         last: u64,
         mut each: impl FnMut(u64, [u8; 32]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let leaves = |run: Run| -> Result<(u64, Vec<[u8; 32]>), ReadError> {
-            let run = run.unpack()?;
+        let leaves = |run: Run, unpacker: &mut Unpacker| -> Result<(u64, Vec<[u8; 32]>), ReadError> {
+            let run = run.unpack_by(unpacker)?;
             let table = run.table();
             let leaf = |(seq, bytes): (u64, &[u8])| {
                 let leaf = Frame::parse(bytes).and_then(|frame| frame.verified(seq));

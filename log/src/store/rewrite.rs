@@ -21,7 +21,7 @@ use crate::codec::{self, Frame, FrameError};
 use crate::envelope::Draft;
 use crate::event::Event;
 use crate::kept::BlobHash;
-use crate::segment::{self, Segment, SegmentError};
+use crate::segment::{Frames, Packer, Segment, SegmentError};
 
 /// What stays in the place of a payload. Lies outside of the leaf, so it says nothing that must be proved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -201,20 +201,24 @@ impl LeftOut {
             return Ok(None);
         }
         let frames = segment.frames().map_err(damaged)?;
-        let mut left = Vec::with_capacity(frames.len());
+        let mut left = Frames::default();
         let (mut payloads, mut is_changed) = (0, false);
         for (seq, bytes) in (segment.header.first..).zip(frames.iter()) {
             let erased = self.frame(seq, bytes)?;
             is_changed |= erased.is_some();
-            let (kept, gone) = erased.unwrap_or_else(|| (bytes.to_vec(), 0));
-            payloads += gone;
-            left.push(kept);
+            match &erased {
+                Some((kept, gone)) => {
+                    payloads += gone;
+                    left.push(kept);
+                }
+                None => left.push(bytes),
+            }
         }
         if !is_changed {
             return Ok(None);
         }
-        let (packed, unpacked) = segment::pack(left.iter().map(Vec::as_slice));
-        Ok(Some((segment::seal(&segment.header, (&packed, unpacked)), payloads)))
+        let packed = Packer::new().pack(left.plain(0..left.len()));
+        Ok(Some((packed.seal(&segment.header), payloads)))
     }
 }
 

@@ -12,7 +12,7 @@ use super::reader::{ReadError, Reader, unharmed};
 use super::tables::{SEGMENTS, TAIL};
 use crate::codec::Frame;
 use crate::envelope::Recorded;
-use crate::segment::{Frames, Segment, SegmentHeader};
+use crate::segment::{Frames, Segment, SegmentHeader, Unpacker};
 
 /// The most rows of the tail in one run: few, so that they still lie in the processor's cache when they are taken.
 const TAIL_EVENTS: u64 = 256;
@@ -70,6 +70,11 @@ impl Run {
 
     /// Its frames; a segment's digest is compared.
     pub(super) fn unpack(self) -> Result<Unpacked, ReadError> {
+        self.unpack_by(&mut Unpacker::default())
+    }
+
+    /// The same for who unpacks many.
+    pub(super) fn unpack_by(self, unpacker: &mut Unpacker) -> Result<Unpacked, ReadError> {
         match self {
             Self::Tail { first, frames } => {
                 Ok(Unpacked { first, from: first, frames, header: None, is_archived: false })
@@ -80,7 +85,7 @@ impl Run {
                 if segment.header.first != first {
                     return Err(damaged(crate::segment::SegmentError::Header("first event")));
                 }
-                let frames = segment.frames().map_err(damaged)?;
+                let frames = segment.frames_by(unpacker).map_err(damaged)?;
                 Ok(Unpacked { first, from, frames, header: Some(segment.header), is_archived })
             }
         }
@@ -165,7 +170,7 @@ impl Reader {
     pub(super) fn runs<T: Send, D: Send, E: From<ReadError> + From<D>>(
         &self,
         (first, last): (u64, u64),
-        work: impl Fn(Run) -> Result<T, D> + Sync,
+        work: impl Fn(Run, &mut Unpacker) -> Result<T, D> + Sync,
         mut take: impl FnMut(&mut T) -> Result<bool, E>,
     ) -> Result<(), E> {
         let mut next = first;
@@ -179,8 +184,9 @@ impl Reader {
             Ok(Some(run))
         };
         if last.saturating_sub(first) < PARALLEL_EVENTS_MIN {
+            let mut unpacker = Unpacker::default();
             while let Some(run) = fetch()? {
-                if !take(&mut work(run)?)? {
+                if !take(&mut work(run, &mut unpacker)?)? {
                     return Ok(());
                 }
             }
@@ -232,7 +238,10 @@ enum Task<T> {
 }
 
 impl<T: Send> Worker<T> {
-    fn spawn<'scope, W: Fn(Run) -> T + Sync>(scope: &'scope std::thread::Scope<'scope, '_>, work: &'scope W) -> Self
+    fn spawn<'scope, W: Fn(Run, &mut Unpacker) -> T + Sync>(
+        scope: &'scope std::thread::Scope<'scope, '_>,
+        work: &'scope W,
+    ) -> Self
     where
         T: 'scope,
     {
@@ -240,11 +249,12 @@ impl<T: Send> Worker<T> {
         let (tasks, inbox) = channel::<Task<T>>();
         let (outbox, made) = channel();
         scope.spawn(move || {
+            let mut unpacker = Unpacker::default();
             for task in inbox {
                 match task {
                     Task::Drop(made) => drop(made),
                     Task::Run(run) => {
-                        if outbox.send(work(run)).is_err() {
+                        if outbox.send(work(run, &mut unpacker)).is_err() {
                             return;
                         }
                     }

@@ -4,19 +4,28 @@
 //! many events fill it is guessed from what the last ones shrank to; where they shrink less, what is too long for one
 //! segment becomes several.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use redb::{ReadableTable, WriteTransaction};
 
 use super::index::Rows;
 use super::tables::{SEGMENTS, TAIL};
 use super::tail::{Entry, Tail};
-use crate::chain;
-use crate::segment::{self, Frames, Sealing};
+use crate::segment::{Frames, Packer, Sealing};
 
-/// How long the value of a segment may be, longest first: a power of two less what a leaf page has beside it. A single event
-/// that is longer than the longest is a segment of its own.
-const CLASSES: [usize; 3] = [(64 << 10) - 64, (32 << 10) - 64, (16 << 10) - 64];
+/// What redb gives the longest segment. A single event that is longer is a segment of its own.
+const LONGEST: usize = 64 << 10;
+/// The least that it gives: a page.
+const SHORTEST: usize = 4 << 10;
+/// What of it a leaf page has beside the value.
+const BESIDE: usize = 64;
 /// What of it is aimed at, in hundredths: what frames shrink to differs by a few from run to run.
 const AIM: usize = 95;
+/// What of it must be filled by the last segment of a large commit, in hundredths; less becomes two shorter segments.
+const FILLED_MIN: usize = 70;
+/// Packed bytes that make a commit a large one.
+const LARGE: usize = 16 << 10;
 /// The most segments that one commit is to fill: a log of an older format has a long tail, and nobody should wait for all of
 /// it.
 const SEGMENTS_MAX: usize = 32;
@@ -35,13 +44,35 @@ pub(super) fn in_small_segments<T>(bytes: usize, open: impl FnOnce() -> T) -> T 
     opened
 }
 
-/// How long the segments may be of a log that is opened here.
-pub(super) fn classes() -> [usize; 3] {
-    #[cfg(test)]
-    if let Some(smaller) = SMALLER.get() {
-        return [smaller; 3];
+/// How long the values of segments are to be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lengths {
+    /// The longest that one may be.
+    longest: usize,
+    /// From here on a commit is sealed whole.
+    large: usize,
+}
+
+impl Lengths {
+    /// Those of a log that is opened here.
+    pub(super) fn of_a_log() -> Self {
+        #[cfg(test)]
+        if let Some(smaller) = SMALLER.get() {
+            return Self { longest: smaller, large: smaller };
+        }
+        Self { longest: LONGEST - BESIDE, large: LARGE }
     }
-    CLASSES
+
+    /// How long the first segment is to be of events that are expected to shrink to so many bytes and are all sealed; `None`
+    /// where one segment is to hold all of them.
+    fn first_of(self, expected: usize) -> Option<usize> {
+        if expected * 100 > self.longest * AIM {
+            return Some(self.longest);
+        }
+        let pages = (expected * 100 / AIM + BESIDE).next_power_of_two();
+        let is_filled = pages <= SHORTEST || expected * 100 >= pages * FILLED_MIN;
+        (!is_filled).then_some(pages / 2 - BESIDE)
+    }
 }
 
 /// Events in rows of the tail, and those of this transaction, which have none.
@@ -53,29 +84,31 @@ pub(super) struct Unsealed<'b> {
 }
 
 /// Events that go into one segment if they shrink as those before them did.
-struct Planned {
+struct Planned<'b> {
     /// How long the value may be.
-    class: usize,
+    longest: usize,
+    /// The chain's head before the first.
+    before: [u8; 32],
     entries: Vec<Entry>,
-    frames: Frames,
+    /// Frames among which theirs are, from this one on.
+    frames: (Cow<'b, Frames>, usize),
 }
 
 /// Segments as they are stored, of one plan.
+#[derive(Default)]
 struct Made {
     /// First event and value of each.
     values: Vec<(u64, Vec<u8>)>,
-    /// The chain's head behind the last.
-    head: [u8; 32],
     /// Their bytes, packed and unpacked.
     shrunk: (usize, usize),
 }
 
-impl Unsealed<'_> {
+impl<'b> Unsealed<'b> {
     /// Seals as much as is due; returns the event up to which everything was sealed before, if more is now. What of the
     /// fresh frames is sealed needs no row.
     ///
-    /// Small commits gather until they fill the longest class. One that brings enough for a segment by itself is sealed at
-    /// once as far as it fills any: written to the tail, its events would be written twice.
+    /// Small commits gather until they fill the longest segment. A large one is sealed at once, with what had gathered before
+    /// it: as rows, its events would be written unpacked, and once more when they are sealed.
     pub(super) fn seal(&self, known: &mut Tail) -> Result<Option<u64>, redb::Error> {
         let before = known.sealed();
         let planned = self.planned(known)?;
@@ -83,53 +116,32 @@ impl Unsealed<'_> {
             return Ok(None);
         }
         let rows = known.rows(planned.iter().flat_map(|planned| &planned.entries));
-        let (kinds, greatest) = (known.kinds(), known.sealed_newest());
-        let mut head = known.head();
-        let mut from = Vec::with_capacity(planned.len());
-        for planned in &planned {
-            from.push((planned, head));
-            head = head_after(head, &planned.entries);
-        }
-        let pack = |planned: &[(&Planned, [u8; 32])]| -> Vec<Made> {
-            planned.iter().map(|(planned, head)| planned.packed(kinds, *head)).collect()
-        };
-        // Compressing is the most of it, and then come the rows of the indexes: half of it is done beside.
-        let (there, here) = from.split_at(from.len().div_ceil(2));
-        let (made, greatest) = std::thread::scope(|scope| {
-            let beside = std::thread::Builder::new().name("log-sealer".to_owned()).spawn_scoped(scope, || pack(there));
-            let greatest = self.store_rows((before, known.sealed()), rows, greatest)?;
-            let here = pack(here);
-            let there = beside.map_or_else(
-                |_| pack(there),
-                |beside| beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            );
-            Ok::<_, redb::Error>((there.into_iter().chain(here), greatest))
-        })?;
+        let greatest = self.store_rows((before, known.sealed()), rows, known.sealed_newest())?;
+        let mut packer = Packer::new();
         let mut segments = self.transaction.open_table(SEGMENTS)?;
         let mut shrunk = (0, 0);
-        for made in made {
+        for planned in planned {
+            let made = planned.packed(known.kinds(), &mut packer);
             shrunk = made.shrunk;
             for (first, value) in made.values {
                 segments.insert(first, value.as_slice())?;
             }
         }
-        known.sealed_as(head, greatest, shrunk);
+        known.sealed_as(greatest, shrunk);
         Ok(Some(before))
     }
 
     /// Takes out of the tail what is due.
-    fn planned(&self, known: &mut Tail) -> Result<Vec<Planned>, redb::Error> {
-        let all = known.classes();
-        let least = all[all.len() - 1];
-        let brings_a_segment = known.shrunk_to(self.fresh.bytes() as u64) >= least as u64;
-        let classes = if brings_a_segment { &all[..] } else { &all[..1] };
+    fn planned(&self, known: &mut Tail) -> Result<Vec<Planned<'b>>, redb::Error> {
+        let Lengths { longest, large } = known.lengths();
+        let is_large = known.shrunk_to(self.fresh.bytes()) >= large;
         let mut planned = Vec::new();
-        while let Some(class) = classes.iter().copied().find(|class| known.fills(*class))
-            && planned.len() < SEGMENTS_MAX
-        {
-            let first = known.sealed() + 1;
-            let entries = known.take(known.filling(class * AIM / 100));
-            planned.push(Planned { class, frames: self.frames(first, entries.len())?, entries });
+        while (known.fills(longest) || is_large && known.can_be_sealed()) && planned.len() < SEGMENTS_MAX {
+            let (first, before) = (known.sealed() + 1, known.head());
+            let aim = if is_large { known.lengths().first_of(known.shrinks_to()) } else { Some(longest) };
+            let entries = known.take(known.filling(aim.map_or(longest, |length| length * AIM / 100)));
+            let longest = aim.unwrap_or(longest);
+            planned.push(Planned { longest, before, frames: self.frames(first, entries.len())?, entries });
         }
         Ok(planned)
     }
@@ -148,61 +160,55 @@ impl Unsealed<'_> {
         rows.store(self.transaction, greatest)
     }
 
-    /// The frames of so many events from a number on.
-    fn frames(&self, first: u64, count: usize) -> Result<Frames, redb::Error> {
+    /// Frames among which are so many from a number on, and the place of the first.
+    fn frames(&self, first: u64, count: usize) -> Result<(Cow<'b, Frames>, usize), redb::Error> {
+        let fresh = |seq: u64| usize::try_from(seq - self.fresh_first).expect("what is fresh is in memory");
+        if first >= self.fresh_first {
+            return Ok((Cow::Borrowed(self.fresh), fresh(first)));
+        }
         let end = first + count as u64;
         let mut frames = Frames::default();
-        if first < self.fresh_first {
-            for row in self.transaction.open_table(TAIL)?.range(first..end)? {
-                frames.push(row?.1.value());
-            }
+        for row in self.transaction.open_table(TAIL)?.range(first..end)? {
+            frames.push(row?.1.value());
         }
-        for seq in first.max(self.fresh_first)..end {
-            let fresh = usize::try_from(seq - self.fresh_first).ok().and_then(|index| self.fresh.get(index));
-            frames.push(fresh.expect("what is not in the table is of this transaction"));
+        for seq in self.fresh_first..end {
+            frames.push(self.fresh.get(fresh(seq)).expect("what is not in the table is of this transaction"));
         }
-        Ok(frames)
+        Ok((Cow::Owned(frames), 0))
     }
 }
 
-impl Planned {
-    /// Its segments, behind a head of the chain.
-    fn packed(&self, kinds: &[String], head: [u8; 32]) -> Made {
-        let mut made = Made { values: Vec::new(), head, shrunk: (0, 0) };
-        let frames: Vec<&[u8]> = self.frames.iter().collect();
-        made.add(self.class, (&self.entries, &frames), kinds);
+impl Planned<'_> {
+    /// Its segments.
+    fn packed(&self, kinds: &[String], packer: &mut Packer) -> Made {
+        let mut made = Made::default();
+        self.add(&mut made, 0..self.entries.len(), (kinds, packer));
         made
     }
-}
 
-/// The chain's head behind these events, where it is `head` before them.
-fn head_after(head: [u8; 32], entries: &[Entry]) -> [u8; 32] {
-    entries.iter().fold(head, |head, entry| chain::advance(&head, &entry.leaf))
-}
-
-impl Made {
-    /// One run of events as a segment; as several, where it is too long for one.
-    fn add(&mut self, class: usize, (entries, frames): (&[Entry], &[&[u8]]), kinds: &[String]) {
+    /// Some of its events as a segment; as several, where they are too long for one.
+    fn add(&self, made: &mut Made, run: Range<usize>, (kinds, by): (&[String], &mut Packer)) {
         let mut sealing = Sealing::default();
+        let entries = &self.entries[run.clone()];
         for entry in entries {
             sealing.take_in(entry.time, &kinds[entry.kind]);
         }
-        let (packed, unpacked) = segment::pack(frames.iter().copied());
-        let length = packed.len() + sealing.overhead();
-        if length > class && entries.len() > 1 {
+        let (frames, from) = &self.frames;
+        let packed = by.pack(frames.plain(from + run.start..from + run.end));
+        let length = packed.bytes.len() + sealing.overhead();
+        if length > self.longest && run.len() > 1 {
             // What did not fit is let go of before: events that shrink less than those before them can make hundreds.
-            let fitting = (entries.len() * class / length * AIM / 100).clamp(1, entries.len() - 1);
+            let fitting = (run.len() * self.longest / length * AIM / 100).clamp(1, run.len() - 1);
             drop(packed);
-            for (entries, frames) in entries.chunks(fitting).zip(frames.chunks(fitting)) {
-                self.add(class, (entries, frames), kinds);
+            for start in run.clone().step_by(fitting) {
+                self.add(made, start..run.end.min(start + fitting), (kinds, &mut *by));
             }
             return;
         }
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
-        let before = self.head;
-        self.head = head_after(before, entries);
-        let header = sealing.header((first.seq, last.seq), [before, self.head]);
-        self.values.push((first.seq, segment::seal(&header, (&packed, unpacked))));
-        self.shrunk = (self.shrunk.0 + packed.len(), self.shrunk.1 + unpacked as usize);
+        let before = run.start.checked_sub(1).map_or(self.before, |before| self.entries[before].head);
+        let header = sealing.header((first.seq, last.seq), [before, last.head]);
+        made.shrunk = (made.shrunk.0 + packed.bytes.len(), made.shrunk.1 + packed.unpacked as usize);
+        made.values.push((first.seq, packed.seal(&header)));
     }
 }

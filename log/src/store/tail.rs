@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable};
 
 use super::index::{self, Rows};
-use super::seal;
+use super::seal::Lengths;
 use super::tables::{BY_ID, ID_RUNS, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 use crate::chain::{self, Chain};
 use crate::codec::Frame;
@@ -14,10 +14,10 @@ use crate::envelope::Header;
 use crate::segment::Segment;
 
 /// What frames shrink to before anything was measured, in thousandths.
-const SHRINKS_TO: u64 = 350;
+const SHRINKS_TO: usize = 350;
 
 /// How long the frames of one segment may be together, unless a single one is longer: who reads one event unpacks them all.
-const UNPACKED_BYTES_MAX: u64 = 1 << 20;
+const UNPACKED_BYTES_MAX: usize = 1 << 20;
 
 /// Where a stream stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,8 @@ pub(super) struct Place {
 /// One event of the tail: what sealing and the indexes want of it.
 pub(super) struct Entry {
     pub(super) seq: u64,
-    pub(super) leaf: [u8; 32],
+    /// The chain's head after it.
+    pub(super) head: [u8; 32],
     bytes: u32,
     pub(super) time: i64,
     /// Its place in [`Tail::kinds`].
@@ -50,7 +51,7 @@ pub(super) struct Tail {
     /// The chain's head there.
     head: [u8; 32],
     entries: VecDeque<Entry>,
-    bytes: u64,
+    bytes: usize,
     /// Labels that were seen.
     kinds: Vec<String>,
     /// The streams that these events belong to.
@@ -59,10 +60,9 @@ pub(super) struct Tail {
     newest: Option<[u8; 16]>,
     /// The greatest id of a sealed event.
     sealed_newest: Option<[u8; 16]>,
-    /// How long the value of a segment may be, longest first.
-    classes: [usize; 3],
+    lengths: Lengths,
     /// What frames shrank to the last time, in thousandths.
-    shrinks_to: u64,
+    thousandths: usize,
     /// Whether the stored rows are those that were chained. Others are never sealed.
     is_sound: bool,
 }
@@ -82,8 +82,8 @@ impl Tail {
             streams: HashMap::new(),
             newest,
             sealed_newest: newest,
-            classes: seal::classes(),
-            shrinks_to: SHRINKS_TO,
+            lengths: Lengths::of_a_log(),
+            thousandths: SHRINKS_TO,
             is_sound,
         };
         let (streams, stream_runs) = (transaction.open_table(STREAMS)?, transaction.open_table(STREAM_RUNS)?);
@@ -107,15 +107,16 @@ impl Tail {
                 (None, Some(number)) => stored_place(&stream_runs, number.value())?,
                 (None, None) => Place::default(),
             };
-            tail.push(seq, &header, place, leaf, bytes.len());
+            let place = tail.push(seq, &header, place, reached, bytes.len());
+            tail.stands(header.2, place);
         }
         tail.is_sound &= reached == chain.head;
         Ok(tail)
     }
 
-    /// How long the value of a segment may be, longest first.
-    pub(super) fn classes(&self) -> [usize; 3] {
-        self.classes
+    /// How long the values of segments are to be.
+    pub(super) fn lengths(&self) -> Lengths {
+        self.lengths
     }
 
     /// The last sealed event.
@@ -138,15 +139,11 @@ impl Tail {
         self.newest < Some(id)
     }
 
-    /// Takes one more event in; `place` is where its stream stood.
-    pub(super) fn push(&mut self, seq: u64, header: &Header<'_>, place: Place, leaf: [u8; 32], bytes: usize) {
-        let Header(id, time, stream, version, kind, ..) = *header;
+    /// Takes one more event in; `place` is where its stream stood, `head` the chain's head after it. Returns where the stream
+    /// stands now, which [`Self::stands`] is to be told.
+    pub(super) fn push(&mut self, seq: u64, header: &Header<'_>, place: Place, head: [u8; 32], bytes: usize) -> Place {
+        let Header(id, time, _, version, kind, ..) = *header;
         let number = place.number.unwrap_or(seq);
-        let place = Place { number: Some(number), version, last: seq };
-        match self.streams.get_mut(stream) {
-            Some(known) => *known = place,
-            None => drop(self.streams.insert(stream.to_owned(), place)),
-        }
         let known = self.kinds.iter().position(|known| known == kind);
         let kind = known.unwrap_or_else(|| {
             self.kinds.push(kind.to_owned());
@@ -154,26 +151,45 @@ impl Tail {
         });
         let bytes = u32::try_from(bytes).expect("frames are far below 4 GiB");
         self.newest = self.newest.max(Some(id.0));
-        self.bytes += u64::from(bytes);
-        self.entries.push_back(Entry { seq, leaf, bytes, time, kind, id: id.0, stream: number, version });
+        self.bytes += bytes as usize;
+        self.entries.push_back(Entry { seq, head, bytes, time, kind, id: id.0, stream: number, version });
+        Place { number: Some(number), version, last: seq }
+    }
+
+    /// Learns where a stream stands behind its last event.
+    pub(super) fn stands(&mut self, stream: &str, place: Place) {
+        match self.streams.get_mut(stream) {
+            Some(known) => *known = place,
+            None => drop(self.streams.insert(stream.to_owned(), place)),
+        }
+    }
+
+    /// Whether there is anything to be sealed, and nothing that speaks against it.
+    pub(super) fn can_be_sealed(&self) -> bool {
+        self.is_sound && !self.entries.is_empty()
     }
 
     /// Whether there is enough for a segment of so many bytes, or for one that is as long as it may be unpacked.
     pub(super) fn fills(&self, value_bytes: usize) -> bool {
-        self.is_sound && (self.shrunk_to(self.bytes) >= value_bytes as u64 || self.bytes >= UNPACKED_BYTES_MAX)
+        self.can_be_sealed() && (self.shrinks_to() >= value_bytes || self.bytes >= UNPACKED_BYTES_MAX)
+    }
+
+    /// What all of it is expected to shrink to.
+    pub(super) fn shrinks_to(&self) -> usize {
+        self.shrunk_to(self.bytes)
     }
 
     /// What so many bytes of frames are expected to shrink to.
-    pub(super) fn shrunk_to(&self, bytes: u64) -> u64 {
-        bytes * self.shrinks_to / 1000
+    pub(super) fn shrunk_to(&self, bytes: usize) -> usize {
+        bytes * self.thousandths / 1000
     }
 
     /// How many of the oldest events are expected to shrink to so many bytes.
     pub(super) fn filling(&self, value_bytes: usize) -> usize {
         let mut bytes = 0;
         let fits = |entry: &&Entry| {
-            bytes += u64::from(entry.bytes);
-            self.shrunk_to(bytes) < value_bytes as u64 && bytes < UNPACKED_BYTES_MAX
+            bytes += entry.bytes as usize;
+            self.shrunk_to(bytes) < value_bytes && bytes < UNPACKED_BYTES_MAX
         };
         self.entries.iter().take_while(fits).count().max(1)
     }
@@ -181,15 +197,17 @@ impl Tail {
     /// Takes so many of the oldest events out: they are being sealed, and are the last that are.
     pub(super) fn take(&mut self, count: usize) -> Vec<Entry> {
         let taken: Vec<Entry> = self.entries.drain(..count).collect();
-        self.bytes -= taken.iter().map(|entry| u64::from(entry.bytes)).sum::<u64>();
-        self.sealed = taken.last().map_or(self.sealed, |entry| entry.seq);
+        self.bytes -= taken.iter().map(|entry| entry.bytes as usize).sum::<usize>();
+        if let Some(last) = taken.last() {
+            (self.sealed, self.head) = (last.seq, last.head);
+        }
         taken
     }
 
     /// The rows that events which were taken out have in the indexes.
     pub(super) fn rows<'e>(&mut self, taken: impl Iterator<Item = &'e Entry> + Clone) -> Rows {
         let first = taken.clone().next().map_or(0, |entry| entry.seq);
-        let mut rows = Rows::default();
+        let mut rows = Rows::with_capacity(taken.clone().count());
         for entry in taken {
             rows.take(entry.seq, entry.id, (entry.stream, entry.version));
         }
@@ -217,12 +235,11 @@ impl Tail {
         self.sealed_newest
     }
 
-    /// Learns what came of those that were taken out: the head behind them, the greatest id up to them, and what the frames of
-    /// the last segment shrank to.
-    pub(super) fn sealed_as(&mut self, head: [u8; 32], greatest: Option<[u8; 16]>, (packed, unpacked): (usize, usize)) {
+    /// Learns what came of those that were taken out: the greatest id up to them, and what the frames of the last segment
+    /// shrank to.
+    pub(super) fn sealed_as(&mut self, greatest: Option<[u8; 16]>, (packed, unpacked): (usize, usize)) {
         self.sealed_newest = greatest;
-        self.head = head;
-        self.shrinks_to = (packed as u64 * 1000 / (unpacked as u64).max(1)).max(1);
+        self.thousandths = (packed * 1000 / unpacked.max(1)).max(1);
     }
 }
 

@@ -21,7 +21,7 @@ use crate::envelope::Body;
 use crate::event::{Event, upcast};
 use crate::kept::BlobHash;
 use crate::note::{Checkpoint, NoteError};
-use crate::segment::{Frames, Sealing, Segment, SegmentError, SegmentHeader};
+use crate::segment::{Frames, Sealing, Segment, SegmentError, SegmentHeader, Unpacker};
 
 /// What a whole log amounts to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -269,7 +269,7 @@ impl Reader {
         };
         self.runs(
             (1, total),
-            |run| guarded(|| self.check_run(run)).unwrap_or_else(|what| Err(Damage::File(what))),
+            |run, unpacker| guarded(|| self.check_run(run, unpacker)).unwrap_or_else(|what| Err(Damage::File(what))),
             |checked| {
                 course.take(std::mem::take(checked))?;
                 progress(course.chain.range.size(), total);
@@ -336,8 +336,8 @@ impl Reader {
     }
 
     /// One run, with the index rows and blobs that belong to its events.
-    fn check_run(&self, run: Run) -> Result<Checked, Damage> {
-        let unpacked = run.unpack()?;
+    fn check_run(&self, run: Run, by: &mut Unpacker) -> Result<Checked, Damage> {
+        let unpacked = run.unpack_by(by)?;
         let transaction = self.database().begin_read().map_err(|error| Damage::File(error.to_string()))?;
         let mut checked = Checked { first: unpacked.from, ..Checked::default() };
         let mut indexes = Indexes::default();

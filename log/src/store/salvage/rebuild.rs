@@ -13,7 +13,7 @@ use crate::envelope::Header;
 use crate::event::Event;
 use crate::event::instance::EpochOpened;
 use crate::kept::BlobHash;
-use crate::segment::{self, Segment};
+use crate::segment::{Frames, Packer, Segment};
 use crate::store::assemble::Assembly;
 
 /// How far ahead one of several events with the same number is followed, to see whether the log went on from it.
@@ -127,8 +127,7 @@ impl<'k, 'd> Rebuild<'k, 'd> {
         if !is_changed {
             return Some(value.to_vec());
         }
-        let (packed, unpacked) = segment::pack(kept.iter().map(Vec::as_slice));
-        Some(segment::seal(&segment.header, (&packed, unpacked)))
+        Some(Packer::new().pack(Frames::of(&kept).plain(0..kept.len())).seal(&segment.header))
     }
 
     /// Every frame that is known for a number.
@@ -198,7 +197,7 @@ impl<'k, 'd> Rebuild<'k, 'd> {
     fn rest(&self, seqs: &[u64]) -> Vec<(u64, Vec<u8>)> {
         let mut ids = self.ids.clone();
         let mut rest = Vec::new();
-        let mut unpacked: Option<(u64, u64, segment::Frames)> = None;
+        let mut unpacked: Option<(u64, u64, Frames)> = None;
         for seq in seqs {
             if !unpacked.as_ref().is_some_and(|(first, last, _)| (*first..=*last).contains(seq)) {
                 unpacked = self.known.segments.get(seq).and_then(|values| values.first()).and_then(|value| {

@@ -67,10 +67,10 @@ pub(super) fn scan<'b>(bytes: &'b [u8], blob_key: &[u8; 32], key: &VerifyingKey)
         else {
             continue;
         };
-        if let Some(frames) = Frames::of_plain(&plain) {
+        let both = [*blake3::hash(&plain).as_bytes(), *blake3::keyed_hash(blob_key, &plain).as_bytes()];
+        if let Some(frames) = Frames::of_plain(plain) {
             pieces.loose.push(frames);
         }
-        let both = [*blake3::hash(&plain).as_bytes(), *blake3::keyed_hash(blob_key, &plain).as_bytes()];
         if names.insert(both[0]) {
             pieces.blobs.push((both, stored));
         }

@@ -4,7 +4,7 @@ use metnos_log::chain::Chain;
 use metnos_log::codec::{Frame, frame};
 use metnos_log::envelope::Header;
 use metnos_log::redact::Redactor;
-use metnos_log::segment::{self, Sealing};
+use metnos_log::segment::{Frames, Packer, Sealing};
 use metnos_log::{Draft, Event};
 
 use crate::bursts::{Rival, micros_each, take_turns, timed};
@@ -59,13 +59,18 @@ pub(crate) fn measure() -> Steps {
                 std::hint::black_box(chain);
             })
         }),
-        Box::new(|| timed(|| frames.chunks(SEALED).for_each(|frames| drop(std::hint::black_box(sealed(frames)))))),
+        Box::new(|| {
+            let frames = Frames::of(&frames.iter().map(|(frame, _)| frame).collect::<Vec<_>>());
+            timed(|| seal(&frames))
+        }),
         Box::new(|| timed(|| drafts.iter().for_each(|draft| drop(std::hint::black_box(draft.event.encode()))))),
         Box::new(|| {
             let mut events: Vec<Event> = drafts.iter().map(|draft| draft.event.clone()).collect();
             timed(|| {
+                let mut payload = Vec::new();
                 for event in &mut events {
-                    std::hint::black_box(redactor.payload(event, |_| {}));
+                    redactor.encode(event, &mut payload, |_| {});
+                    std::hint::black_box(&payload);
                 }
             })
         }),
@@ -104,14 +109,18 @@ pub(crate) fn measure() -> Steps {
     }
 }
 
-/// A segment of these frames, as the writer makes one.
-fn sealed(frames: &[(Vec<u8>, [u8; 32])]) -> Vec<u8> {
-    let mut sealing = Sealing::default();
-    for (frame, _) in frames {
-        sealing.take(frame).expect("a frame of ours");
+/// Makes segments of frames, as the writer does.
+fn seal(frames: &Frames) {
+    let mut packer = Packer::new();
+    for start in (0..frames.len()).step_by(SEALED) {
+        let run = start..frames.len().min(start + SEALED);
+        let mut sealing = Sealing::default();
+        for frame in frames.iter().skip(start).take(SEALED) {
+            sealing.take(frame).expect("a frame of ours");
+        }
+        let header = sealing.header((1, run.len() as u64), [[0; 32]; 2]);
+        std::hint::black_box(packer.pack(frames.plain(run)).seal(&header));
     }
-    let (packed, unpacked) = segment::pack(frames.iter().map(|(frame, _)| frame.as_slice()));
-    segment::seal(&sealing.header((1, frames.len() as u64), [[0; 32]; 2]), (&packed, unpacked))
 }
 
 fn header(draft: &Draft) -> Header<'_> {
