@@ -61,15 +61,14 @@ impl Found {
             let what = format!("append p50 × raw write and fdatasync, {events} at once, this disk");
             goals.push(Goal::at_most(what, "", 1.25, log.by_file));
         }
-        for OnSlowDisk { events, log, .. } in &self.slow_disk {
-            let what = format!("append p50 × raw write and fdatasync, {events} at once, slow disk");
+        for OnSlowDisk { sync_takes, events, log, .. } in &self.slow_disk {
+            let sync = append::millis(*sync_takes);
+            let what = format!("append p50 × raw write and fdatasync, {events} at once, a sync of {sync}");
             goals.push(Goal::at_most(what, "", 1.25, log.by_file));
         }
-        for Size { events, log_by_indexed, log_by_rows, .. } in &self.append {
+        for Size { events, log_by_indexed, .. } in &self.append {
             let what = format!("append p50 × SQLite WAL FULL, same indexes, {events} at once");
             goals.push(Goal::at_most(what, "", 1.0, *log_by_indexed));
-            let what = format!("append p50 × SQLite WAL FULL, rows alone, {events} at once");
-            goals.push(Goal::at_most(what, "", 1.0, *log_by_rows));
         }
         for Written { events, log, payload, .. } in &self.written {
             match events {
