@@ -26,13 +26,17 @@ const FORMS: &[(&str, &str)] = &[
     ("slack_token", r"\bxox[abprs]-[A-Za-z0-9-]{10,}"),
     ("telegram_token", r"\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b"),
     ("web_token", r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
-    ("bearer_token", r"(?i)\bbearer\s+([A-Za-z0-9._~+/-]{20,}=*)"),
+    ("bearer_token", r"(?i)\bbearer(?:\s|\\+[nrt])+([A-Za-z0-9._~+/-]{20,}=*)"),
     ("url_password", r"\b[a-z][a-z0-9+.-]*://[^\s/:@]+:([^\s/@]+)@"),
     (
         "password",
-        r#"(?i)\b(?:password|passwd|passphrase|api[_-]?key|secret[_-]?key|access[_-]?token)\\?["']?\s*[:=]\s*\\?["']?([^\s"'\\,;<>{}]{6,})"#,
+        r#"(?i)\b(?:password|passwd|passphrase|api[_-]?key|secret[_-]?key|access[_-]?token)\\*["']?(?:\s|\\+[nrt])*[:=](?:\s|\\+[nrt])*\\*["']?([^\s"'\\,;<>{}]{6,})"#,
     ),
 ];
+
+/// Where a word begins; and where one does in a text within JSON, in which a break of a line is an escape that ends in a letter.
+const BORDER: &str = r"\b";
+const BORDER_IN_JSON: &str = r"(?:\b|\\[bfnrt]|\\u[0-9A-Fa-f]{4})";
 
 /// How the form of a token begins that has no letters to look for, and the fewest digits that it asks for before the colon.
 const TOKEN_DIGITS: &str = r"\b[0-9]{8,10}:";
@@ -52,11 +56,17 @@ struct Form {
 fn forms() -> &'static [Form] {
     static COMPILED: OnceLock<Vec<Form>> = OnceLock::new();
     COMPILED.get_or_init(|| {
-        let compile = |(name, pattern): &(&'static str, &str)| Form {
-            name,
-            pattern: Regex::new(pattern).expect("the patterns are compiled by a test"),
+        let compile = |pattern: &str| Regex::new(pattern).expect("the patterns are compiled by a test");
+        let form = |(name, pattern): &(&'static str, &'static str)| {
+            // What stands before the secret is no part of it.
+            let is_whole = compile(pattern).captures_len() == 1;
+            let pattern = match pattern.strip_prefix(BORDER) {
+                Some(rest) if is_whole => compile(&format!("{BORDER_IN_JSON}({rest})")),
+                _ => compile(&pattern.replacen(BORDER, BORDER_IN_JSON, 1)),
+            };
+            Form { name, pattern }
         };
-        FORMS.iter().map(compile).collect()
+        FORMS.iter().map(form).collect()
     })
 }
 
@@ -358,6 +368,47 @@ mod tests {
             }
             assert!(!rest.replace("[^", "").contains('^'), "{name} is anchored");
         }
+    }
+
+    /// A form is one on whatever line of a text that lies in JSON.
+    #[test]
+    fn a_secret_is_found_on_whatever_line_of_a_text_within_json() {
+        let mut left = Vec::new();
+        for secret in [
+            "sk-proj-abcdefghijklmnopqrstuvwxyz0123",
+            "ghp_abcdefghijklmnopqrstuvwxyz0123456789AB",
+            "github_pat_abcdefghijklmnopqrstuvwxyz0123456789ABabcdefghijklmnopqr",
+            "AKIAABCDEFGHIJKLMNOP",
+            "AIzaabcdefghijklmnopqrstuvwxyz012345678",
+            "xoxb-abcdefghij0123",
+            "123456789:AAFabcdefghijklmnopqrstuvwxyz012345",
+            "eyJabcdefghijk.abcdefghijk.abcdefghijk",
+            "Bearer abcdefghijklmnopqrstuvwxyz",
+            "Bearer\tabcdefghijklmnopqrstuvwxyz",
+            "password: correcthorse",
+            "password = correcthorse",
+            "password:\tcorrecthorse",
+            "password\t= correcthorse",
+            "api_key=\"correcthorse\"",
+            "postgres://me:correcthorse@host.test/a",
+            "-----BEGIN PRIVATE KEY-----\nabcdefghijklmnop\n-----END PRIVATE KEY-----",
+        ] {
+            for before in ["", "the first line\n", "a\t", "a\r\n", "caffè\u{1}"] {
+                let text = format!("{before}{secret}\nlast");
+                let once = crate::canonical::to_string(&serde_json::json!({ "content": text }));
+                let twice = crate::canonical::to_string(&serde_json::json!({ "content": once }));
+                for (depth, text) in [text, once, twice].into_iter().enumerate() {
+                    let hidden = redactor().redact(&text);
+                    let core = secret.rsplit([' ', '\t', '=', '\n']).next().unwrap_or(secret).trim_matches('"');
+                    let core = if secret.starts_with("-----") { "abcdefghijklmnop" } else { core };
+                    let core = if secret.contains("://") { "correcthorse" } else { core };
+                    if hidden.as_deref().unwrap_or(&text).contains(core) {
+                        left.push(format!("depth {depth}: {text}"));
+                    }
+                }
+            }
+        }
+        assert!(left.is_empty(), "{} left:\n{}", left.len(), left.join("\n"));
     }
 
     mod properties {
