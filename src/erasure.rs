@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::engine::{HISTORY_CHARACTERS, shortened};
 use crate::export::audit::ExportError;
 use crate::instance::{Instance, InstanceError, now, random};
+use crate::signing::hex;
 use crate::snapshots::{self, SnapshotError};
 use search::Sought;
 
@@ -385,9 +386,9 @@ fn runs(seqs: &BTreeSet<u64>) -> Vec<(u64, u64)> {
     runs
 }
 
-/// Notes that a folder holds a copy that no erasure here reaches, once for each folder. Those of `data/backups` follow by
-/// themselves.
-pub fn remember_backup(instance: &Instance, folder: &Path, (size, head): (u64, &str)) -> Result<(), InstanceError> {
+/// Notes that a folder is going to hold a copy that no erasure here reaches, once for each folder, which is there already. Those of
+/// `data/backups` follow by themselves.
+pub fn remember_backup(instance: &Instance, folder: &Path) -> Result<(), InstanceError> {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     if folder.starts_with(instance.dirs.data.join("backups")) {
         return Ok(());
@@ -397,6 +398,7 @@ pub fn remember_backup(instance: &Instance, folder: &Path, (size, head): (u64, &
     if instance.log.reader().seq_of(id)?.is_some() {
         return Ok(());
     }
+    let head = instance.log.head();
     let draft = Draft {
         id,
         time: now(),
@@ -404,7 +406,7 @@ pub fn remember_backup(instance: &Instance, folder: &Path, (size, head): (u64, &
         actor: instance.actor.clone(),
         turn: None,
         cause: None,
-        event: BackupMade { size, head: head.to_owned(), folder }.into(),
+        event: BackupMade { size: head.size, head: hex(&head.head), folder }.into(),
         blobs: Vec::new(),
     };
     instance.log.append(Append { events: vec![draft], expect: Expect::Any })?;

@@ -117,10 +117,11 @@ pub struct EpochOpened {
     pub lost_blobs: Vec<BlobHash>,
 }
 
-/// A copy of the log was made outside of the home for the first time: what is erased here is there still.
+/// A copy of the log is begun in a folder outside of the home for the first time: what is erased here may be there still. It is
+/// written before anything is copied, so that one that broke off is known too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BackupMade {
-    /// How many events it held then.
+    /// How many events the log held then.
     pub size: u64,
     /// The chain's head there, hexadecimal.
     pub head: String,

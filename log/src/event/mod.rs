@@ -223,7 +223,7 @@ events! {
     "epoch_opened" v 1 => EpochOpened(instance::EpochOpened);
     /// A checkpoint was told to someone outside. Written once it is there.
     "checkpoint_anchored" v 1 => CheckpointAnchored(instance::CheckpointAnchored);
-    /// A folder outside of the home holds a copy of the log. Written by the first backup to it.
+    /// A folder outside of the home is going to hold a copy of the log. Written by the first backup to it, before it copies.
     "backup_made" v 1 => BackupMade(instance::BackupMade);
     /// A credential was stored; its value is not here.
     "credential_set" v 1 => CredentialSet(instance::CredentialSet);

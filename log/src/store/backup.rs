@@ -156,7 +156,27 @@ impl Log {
         if let Some(hash) = gone.blobs.first() {
             return Err(BackupError::Unerased { what: format!("blob {hash}") });
         }
+        self.prepare_backup(folder)?;
         Backup { reader: self.reader(), id: self.id(), folder, gone, bytes: 0 }.take(&note, progress)
+    }
+
+    /// Makes the folder of a backup; refuses one that is something else than the backup of this log. Nothing is copied, so that
+    /// whoever keeps a list of backups has the folder on it before it holds anything.
+    pub fn prepare_backup(&self, folder: &Path) -> Result<(), BackupError> {
+        files::make_folder(folder).map_err(refused(folder))?;
+        match summary(folder)? {
+            Some(found) if found.log_id == self.id() => Ok(()),
+            Some(found) => {
+                Err(BackupError::OtherLog { path: folder.to_owned(), found: found.log_id, own: self.id().to_owned() })
+            }
+            None => {
+                // One that broke off before it was whole is gone on with.
+                let own = |name: &str| [SEALED, TAIL, BLOB_FOLDER, SUMMARY].iter().any(|own| name.starts_with(own));
+                let mut entries = fs::read_dir(folder).map_err(refused(folder))?;
+                let stray = entries.any(|entry| entry.is_ok_and(|entry| !own(&entry.file_name().to_string_lossy())));
+                if stray { Err(BackupError::Foreign { path: folder.to_owned() }) } else { Ok(()) }
+            }
+        }
     }
 }
 
@@ -172,7 +192,6 @@ struct Backup<'b> {
 
 impl Backup<'_> {
     fn take(mut self, note: &str, mut progress: impl FnMut(u64, u64)) -> Result<BackedUp, BackupError> {
-        self.prepare()?;
         let of = self.reader.size()?;
         let (mut head, mut last, tail) = self.sealed(|done| progress(done, of))?;
         if tail.is_empty() {
@@ -201,25 +220,6 @@ impl Backup<'_> {
         self.sync_names()?;
         progress(last, last);
         Ok(BackedUp { summary, bytes_written: self.bytes })
-    }
-
-    /// Refuses a folder that is something else.
-    fn prepare(&self) -> Result<(), BackupError> {
-        let folder = self.folder;
-        files::make_folder(folder).map_err(refused(folder))?;
-        match summary(folder)? {
-            Some(found) if found.log_id == self.id => Ok(()),
-            Some(found) => {
-                Err(BackupError::OtherLog { path: folder.to_owned(), found: found.log_id, own: self.id.to_owned() })
-            }
-            None => {
-                // One that broke off before it was whole is gone on with.
-                let own = |name: &str| [SEALED, TAIL, BLOB_FOLDER, SUMMARY].iter().any(|own| name.starts_with(own));
-                let mut entries = fs::read_dir(folder).map_err(refused(folder))?;
-                let stray = entries.any(|entry| entry.is_ok_and(|entry| !own(&entry.file_name().to_string_lossy())));
-                if stray { Err(BackupError::Foreign { path: folder.to_owned() }) } else { Ok(()) }
-            }
-        }
     }
 
     /// Brings the file of sealed segments up to date; the head and the number at its end, and the frames behind it.

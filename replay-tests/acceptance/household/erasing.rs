@@ -131,6 +131,38 @@ fn an_erasure_that_broke_off_is_gone_on_with() {
     assert_eq!(home.run(["--yes", "log", "erase", "--text", SECRET]).code, 1);
 }
 
+/// A backup into a folder outside, killed at any of its commits: what it left there is named by the erasure that follows.
+#[test]
+fn a_copy_outside_that_broke_off_is_named() {
+    let home = Home::new();
+    home.file("safe.txt", SECRET);
+    assert_eq!(home.ask("read the file ~/safe.txt").code, 0);
+    let place = tempfile::tempdir().unwrap();
+    let mut kills = 0;
+    for step in 1..5 {
+        for side in ["before", "after"] {
+            let copy = place.path().join(format!("{step}-{side}"));
+            super::home::copy_tree(&home.metnos(), &copy.join("home"));
+            let outside = copy.join("outside");
+            let at = |words: &[&str], kill: Option<&str>| {
+                let mut command = home.command();
+                command.arg("--home").arg(copy.join("home")).args(words);
+                command.envs(kill.map(|kill| ("METNOS_KILL_AT", kill)));
+                crate::home::Ran::from(command.output().unwrap())
+            };
+            let words = ["log", "backup", outside.to_str().unwrap()];
+            kills += u64::from(at(&words, Some(&format!("append:{step}:{side}"))).code != 0);
+            let holds = outside.exists() && !holding(&outside, SECRET).is_empty();
+            let erased = at(&["--yes", "--json", "log", "erase", "--text", SECRET], None).json();
+            let named: Vec<&str> = erased["elsewhere"].as_array().unwrap().iter().filter_map(|at| at.as_str()).collect();
+            assert!(!holds || named == [outside.to_str().unwrap()], "{step} {side}: {erased}");
+            assert_eq!(at(&words, None).code, 0, "{step} {side}");
+            assert_eq!(holding(&outside, SECRET), Vec::<PathBuf>::new());
+        }
+    }
+    assert!(kills >= 2, "{kills}");
+}
+
 /// What lies beside the backups and is none of this log's stays as it is, and holds nothing up.
 #[test]
 fn other_folders_beside_the_backups_hold_nothing_up() {

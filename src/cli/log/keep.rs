@@ -104,11 +104,13 @@ pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&Pat
     if [&dirs.config, &dirs.data, &dirs.workspace].into_iter().any(is_in) && folder.parent() != Some(&own) {
         return Err(Failure::usage(by("error.backup_in_home"), ("next.backup_in_home", json!({ "folder": own }))));
     }
+    // A copy that breaks off is one too: an erasure names it from its first byte on.
+    instance.log.prepare_backup(&folder)?;
+    crate::erasure::remember_backup(instance, &folder)?;
     let line = progress::line(context);
     let backed_up =
         instance.alone(|| instance.log.backup(&folder, |done, of| line.say(&shown(context, instance, done, of))))?;
     drop(line);
-    crate::erasure::remember_backup(instance, &folder, (backed_up.summary.events, &backed_up.summary.head))?;
     let summary = &backed_up.summary;
     let values = json!({
         "folder": folder, "events": summary.events, "blobs": summary.blobs, "head": summary.head,
