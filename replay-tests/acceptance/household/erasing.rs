@@ -154,7 +154,8 @@ fn a_copy_outside_that_broke_off_is_named() {
             kills += u64::from(at(&words, Some(&format!("append:{step}:{side}"))).code != 0);
             let holds = outside.exists() && !holding(&outside, SECRET).is_empty();
             let erased = at(&["--yes", "--json", "log", "erase", "--text", SECRET], None).json();
-            let named: Vec<&str> = erased["elsewhere"].as_array().unwrap().iter().filter_map(|at| at.as_str()).collect();
+            let named: Vec<&str> =
+                erased["elsewhere"].as_array().unwrap().iter().filter_map(|at| at.as_str()).collect();
             assert!(!holds || named == [outside.to_str().unwrap()], "{step} {side}: {erased}");
             assert_eq!(at(&words, None).code, 0, "{step} {side}");
             assert_eq!(holding(&outside, SECRET), Vec::<PathBuf>::new());
