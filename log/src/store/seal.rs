@@ -26,8 +26,8 @@ const AIM: usize = 95;
 const FILLED_MIN: usize = 70;
 /// Packed bytes that make a commit a large one.
 const LARGE: usize = 16 << 10;
-/// The most segments that one commit is to fill: a log of an older format has a long tail, and nobody should wait for all of
-/// it.
+/// The most segments that one commit is to fill beside one for each of its events, by which the tail never grows without end:
+/// a log of an older format has a long tail, and nobody should wait for all of it.
 const SEGMENTS_MAX: usize = 32;
 
 #[cfg(test)]
@@ -136,7 +136,9 @@ impl<'b> Unsealed<'b> {
         let Lengths { longest, large } = known.lengths();
         let is_large = known.shrunk_to(self.fresh.bytes()) >= large;
         let mut planned = Vec::new();
-        while (known.fills(longest) || is_large && known.can_be_sealed()) && planned.len() < SEGMENTS_MAX {
+        while (known.fills(longest) || is_large && known.can_be_sealed())
+            && planned.len() < SEGMENTS_MAX + self.fresh.len()
+        {
             let (first, before) = (known.sealed() + 1, known.head());
             let aim = if is_large { known.lengths().first_of(known.shrinks_to()) } else { Some(longest) };
             let entries = known.take(known.filling(aim.map_or(longest, |length| length * AIM / 100)));

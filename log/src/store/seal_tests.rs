@@ -124,6 +124,17 @@ fn a_large_append_is_sealed_at_once() {
     reads_back(&log, &drafts);
 }
 
+/// Commits whose every event is a segment of its own leave no more rows each time.
+#[test]
+fn the_tail_does_not_grow_without_end() {
+    let log = memory();
+    let tail = || log.database().begin_read().unwrap().open_table(tables::TAIL).unwrap().len().unwrap();
+    for first in (0..480).step_by(48) {
+        append(&log, first..first + 48, |_| 90_000);
+    }
+    assert!(tail() < 100, "{}", tail());
+}
+
 /// Rows of the tail that are not what was chained are never sealed, so that what is wrong with them can still be seen.
 #[test]
 fn a_damaged_tail_is_not_sealed() {
