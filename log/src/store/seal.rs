@@ -26,8 +26,8 @@ const AIM: usize = 95;
 const FILLED_MIN: usize = 70;
 /// Packed bytes that make a commit a large one.
 const LARGE: usize = 16 << 10;
-/// The most segments that one commit is to fill beside one for each of its events, by which the tail never grows without end:
-/// a log of an older format has a long tail, and nobody should wait for all of it.
+/// The most segments that one commit is to fill, once it has sealed as many events as it brings: a log of an older format has
+/// a long tail, and nobody should wait for all of it.
 const SEGMENTS_MAX: usize = 32;
 
 #[cfg(test)]
@@ -135,15 +135,16 @@ impl<'b> Unsealed<'b> {
     fn planned(&self, known: &mut Tail) -> Result<Vec<Planned<'b>>, redb::Error> {
         let Lengths { longest, large } = known.lengths();
         let is_large = known.shrunk_to(self.fresh.bytes()) >= large;
-        let mut planned = Vec::new();
+        let (before, mut planned) = (known.sealed(), Vec::new());
+        let is_enough = |planned: usize, sealed: u64| planned >= SEGMENTS_MAX && sealed >= self.fresh.len() as u64;
         while (known.fills(longest) || is_large && known.can_be_sealed())
-            && planned.len() < SEGMENTS_MAX + self.fresh.len()
+            && !is_enough(planned.len(), known.sealed() - before)
         {
-            let (first, before) = (known.sealed() + 1, known.head());
+            let (first, head) = (known.sealed() + 1, known.head());
             let aim = if is_large { known.lengths().first_of(known.shrinks_to()) } else { Some(longest) };
             let entries = known.take(known.filling(aim.map_or(longest, |length| length * AIM / 100)));
             let longest = aim.unwrap_or(longest);
-            planned.push(Planned { longest, before, frames: self.frames(first, entries.len())?, entries });
+            planned.push(Planned { longest, before: head, frames: self.frames(first, entries.len())?, entries });
         }
         Ok(planned)
     }
