@@ -31,6 +31,7 @@ pub(crate) struct Size {
     pub(crate) rows: Measured,
     /// SQLite with the log's indexes.
     pub(crate) indexed: Measured,
+    pub(crate) log_by_rows: f64,
     pub(crate) log_by_indexed: f64,
 }
 
@@ -100,6 +101,7 @@ fn size(events: u32, commits: u32) -> Size {
         log: measured(log),
         rows: measured(rows),
         indexed: measured(indexed),
+        log_by_rows: log.beside(rows),
         log_by_indexed: log.beside(indexed),
     }
 }

@@ -66,9 +66,11 @@ impl Found {
             let what = format!("append p50 × raw write and fdatasync, {events} at once, a sync of {sync}");
             goals.push(Goal::at_most(what, "", 1.25, log.by_file));
         }
-        for Size { events, log_by_indexed, .. } in &self.append {
+        for Size { events, log_by_indexed, log_by_rows, .. } in &self.append {
             let what = format!("append p50 × SQLite WAL FULL, same indexes, {events} at once");
             goals.push(Goal::at_most(what, "", 1.0, *log_by_indexed));
+            let what = format!("append p50 × SQLite WAL FULL, rows alone, {events} at once");
+            goals.push(Goal::at_most(what, "", 1.0, *log_by_rows));
         }
         for Written { events, log, payload, .. } in &self.written {
             match events {
