@@ -4,7 +4,9 @@
 //! The log loses payloads and keeps its chain. Whatever is made of the log is made again; a marker says that this is still to
 //! be done, so that a command that broke off is gone on with by the next one.
 
+mod left;
 pub mod search;
+mod spelling;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,7 +24,8 @@ use crate::export::audit::ExportError;
 use crate::instance::{Instance, InstanceError, now, random};
 use crate::signing::hex;
 use crate::snapshots::{self, SnapshotError};
-use search::Sought;
+use left::Words;
+use spelling::Spelling;
 
 /// Shorter texts would be found everywhere.
 const TEXT_BYTES_MIN: usize = 4;
@@ -57,6 +60,12 @@ pub struct Selected {
     schedules: BTreeSet<String>,
     /// Lines that the chat remembers and that go with them.
     texts: BTreeSet<String>,
+    /// What was said and returned there, by which exports are known.
+    words: Words,
+    /// The text as it is written in events that stay, where only its spelling is another.
+    pub spellings: BTreeSet<String>,
+    /// Those events.
+    pub spelled: BTreeSet<u64>,
 }
 
 /// What came of it.
@@ -124,14 +133,19 @@ pub enum ErasureError {
     Short,
 }
 
-/// Finds what a selector comes to; changes nothing.
+/// Finds what a selector comes to; changes nothing, and waits for nothing: whether it can go now, [`refuse_open`] says.
 pub fn select(instance: &Instance, selector: &Selector) -> Result<Selected, ErasureError> {
     if matches!(selector, Selector::Text(text) if text.len() < TEXT_BYTES_MIN) {
         return Err(ErasureError::Short);
     }
     let reader = instance.log.reader();
-    let holding = if let Selector::Text(text) = selector { blobs_holding(instance, text)? } else { BTreeSet::new() };
-    let mut search = Search::new(selector, holding);
+    let spelling = if let Selector::Text(text) = selector { Some(Spelling::of(text)) } else { None };
+    let blobs = if let (Selector::Text(text), Some(spelling)) = (selector, &spelling) {
+        blobs_holding(instance, text, spelling)?
+    } else {
+        Blobs::default()
+    };
+    let mut search = Search::new(selector, blobs, spelling);
     reader.each(1, |recorded| {
         let recorded = reader.rehydrated(recorded)?;
         search.take(recorded);
@@ -144,7 +158,6 @@ pub fn select(instance: &Instance, selector: &Selector) -> Result<Selected, Eras
     {
         return Err(ErasureError::Bare { seq: *seq, kind: event.kind.into_owned() });
     }
-    refuse_open(instance, &selected)?;
     Ok(selected)
 }
 
@@ -163,17 +176,19 @@ struct Search<'s> {
     /// The turns that do.
     quoting: BTreeSet<TurnId>,
     /// The blobs that hold the text.
-    holding: BTreeSet<BlobHash>,
+    holding: Blobs,
+    /// The text in any spelling.
+    spelling: Option<Spelling>,
     /// The blobs that events name which stay.
     kept: BTreeSet<BlobHash>,
 }
 
 impl<'s> Search<'s> {
-    fn new(selector: &'s Selector, holding: BTreeSet<BlobHash>) -> Self {
+    fn new(selector: &'s Selector, holding: Blobs, spelling: Option<Spelling>) -> Self {
         let names = if let Selector::Turn(id) = selector { [id.to_string()].into() } else { BTreeSet::new() };
         let (selected, quotes, kept) = (Selected::default(), BTreeSet::new(), BTreeSet::new());
         let (asked, pairs, quoting) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { selector, selected, names, quotes, asked, pairs, quoting, holding, kept }
+        Self { selector, selected, names, quotes, asked, pairs, quoting, holding, spelling, kept }
     }
 
     fn take(&mut self, mut recorded: Recorded) {
@@ -184,7 +199,7 @@ impl<'s> Search<'s> {
         // Long texts are looked into like short ones: as blobs they are JSON, in which a quotation mark is written otherwise.
         recorded.events_mut().iter_mut().flat_map(Event::kept).for_each(Kept::settle_inline);
         let json: Value = recorded.events().iter().map(Event::to_json).collect();
-        let is_meant = blobs.iter().any(|blob| self.holding.contains(blob)) || self.is_meant(&recorded, &json);
+        let is_meant = blobs.iter().any(|blob| self.holding.exact.contains(blob)) || self.is_meant(&recorded, &json);
         if let Some(Event::TurnOpened(opened)) = recorded.event()
             && opened.history.iter().any(|pair| self.pairs.contains(pair))
         {
@@ -200,6 +215,9 @@ impl<'s> Search<'s> {
             self.selected.turns.extend(recorded.turn);
         }
         if !goes || !recorded.is_erasable() {
+            if recorded.is_erasable() {
+                self.look_for_spellings(recorded.seq, &json, &blobs);
+            }
             self.kept.extend(blobs);
             return;
         }
@@ -212,6 +230,7 @@ impl<'s> Search<'s> {
         if !is_meant {
             return;
         }
+        self.selected.words.take(&mut recorded);
         if let Some(Event::TurnOpened(opened)) = recorded.event() {
             self.selected.texts.insert(opened.text.clone());
             self.asked.extend(recorded.turn.map(|turn| (turn, opened.text.clone())));
@@ -222,6 +241,18 @@ impl<'s> Search<'s> {
             let asked = recorded.turn.and_then(|turn| self.asked.remove(&turn));
             self.pairs.extend(asked.map(|asked| (shortened(&asked), shortened(told))));
             self.quote(told);
+        }
+    }
+
+    /// Notes how the text is spelled in an event that stays.
+    fn look_for_spellings(&mut self, seq: u64, json: &Value, blobs: &[BlobHash]) {
+        let Some(spelling) = &self.spelling else { return };
+        let mut found = BTreeSet::new();
+        spelling.others_in(json, &mut found);
+        found.extend(blobs.iter().filter_map(|blob| self.holding.spelled.get(blob)).flatten().cloned());
+        if !found.is_empty() {
+            self.selected.spelled.insert(seq);
+            self.selected.spellings.append(&mut found);
         }
     }
 
@@ -269,14 +300,28 @@ impl<'s> Search<'s> {
     }
 }
 
-/// The blobs in which a text stands; copies of files are looked into as they were before they were encrypted.
-fn blobs_holding(instance: &Instance, text: &str) -> Result<BTreeSet<BlobHash>, ErasureError> {
+/// The blobs in which a text stands.
+#[derive(Default)]
+struct Blobs {
+    exact: BTreeSet<BlobHash>,
+    /// Those in which it is spelled otherwise.
+    spelled: BTreeMap<BlobHash, BTreeSet<String>>,
+}
+
+/// Looks into all blobs; into copies of files as they were before they were encrypted.
+fn blobs_holding(instance: &Instance, text: &str, spelling: &Spelling) -> Result<Blobs, ErasureError> {
     let finder = memchr::memmem::Finder::new(text);
-    let mut holding = BTreeSet::new();
+    let mut holding = Blobs::default();
     instance.log.reader().each_blob(|hash, bytes| {
-        let image = || instance.keys.unseal(&bytes).is_some_and(|plain| finder.find(&plain).is_some());
-        if finder.find(&bytes).is_some() || image() {
-            holding.insert(hash);
+        let image = instance.keys.unseal(&bytes);
+        let plain = image.as_deref().unwrap_or(&bytes);
+        if finder.find(&bytes).is_some() || finder.find(plain).is_some() {
+            holding.exact.insert(hash);
+        }
+        let mut found = BTreeSet::new();
+        spelling.others(plain, &mut found);
+        if !found.is_empty() {
+            holding.spelled.insert(hash, found);
         }
         Ok::<(), ErasureError>(())
     })?;
@@ -314,8 +359,8 @@ fn names_any(value: &Value, names: &BTreeSet<String>) -> bool {
     }
 }
 
-/// What goes on must be able to go on.
-fn refuse_open(instance: &Instance, selected: &Selected) -> Result<(), ErasureError> {
+/// Refuses what would reach into something that is not over: what goes on must be able to go on.
+pub fn refuse_open(instance: &Instance, selected: &Selected) -> Result<(), ErasureError> {
     let now = instance.projected();
     if let Some((turn, _)) = now.turns.open().find(|(id, _)| selected.turns.contains(id)) {
         return Err(ErasureError::Open { turn });
@@ -334,13 +379,19 @@ pub fn erase(
     selected: &Selected,
     reason: &str,
 ) -> Result<Report, ErasureError> {
+    refuse_open(instance, selected)?;
     instance.alone(|| {
         let marker = instance.dirs.data.join(MARKER);
         fs::write(&marker, "").map_err(refused(&marker))?;
         forget_lines(instance, selector, selected)?;
         let rewritten = instance.log.erase(erasure(instance, selector, selected, reason))?;
         let backups = follow(instance)?;
-        let left = if let Selector::Text(text) = selector { still_holding(instance, text)? } else { Vec::new() };
+        let left = match selector {
+            Selector::Text(text) => left::holding(&instance.dirs, text)?,
+            Selector::Turn(_) | Selector::Actor(_) | Selector::Event(_) => {
+                left::exports(&instance.dirs, &selected.turns, &selected.words)?
+            }
+        };
         Ok(Report { rewritten, left, backups, elsewhere: backups_elsewhere(instance)? })
     })
 }
@@ -481,26 +532,6 @@ fn forget_lines(instance: &Instance, selector: &Selector, selected: &Selected) -
     };
     let kept: String = lines.lines().filter(|line| !goes(line)).flat_map(|line| [line, "\n"]).collect();
     crate::signing::write_private(&path, kept.as_bytes()).map_err(refused(&path))
-}
-
-/// The files of the home that hold a text all the same, as [`Sought`] finds it.
-fn still_holding(instance: &Instance, text: &str) -> Result<Vec<PathBuf>, ErasureError> {
-    let (sought, mut left) = (Sought::of(text), Vec::new());
-    let dirs = &instance.dirs;
-    let mut waiting = vec![dirs.config.clone(), dirs.data.clone(), dirs.workspace.clone()];
-    while let Some(folder) = waiting.pop() {
-        for entry in fs::read_dir(&folder).map_err(refused(&folder))? {
-            let entry = entry.map_err(refused(&folder))?;
-            let (path, kind) = (entry.path(), entry.file_type().map_err(refused(&folder))?);
-            if kind.is_dir() {
-                waiting.push(path);
-            } else if kind.is_file() && sought.is_in_file(&path).map_err(refused(&path))? {
-                left.push(path);
-            }
-        }
-    }
-    left.sort();
-    Ok(left)
 }
 
 fn folders(folder: &Path) -> Result<Vec<PathBuf>, ErasureError> {

@@ -133,7 +133,7 @@ fn joined(words: &[String]) -> String {
 }
 
 /// A word as a shell takes it back.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |sign: char| sign.is_alphanumeric() || "-_=./:,+@%".contains(sign);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

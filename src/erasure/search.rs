@@ -8,7 +8,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use memchr::memmem::{Finder, find_iter};
+use aho_corasick::AhoCorasick;
+use memchr::memmem::find_iter;
 
 /// How a frame of zstd begins.
 const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -17,29 +18,39 @@ const LAYERS: usize = 4;
 /// What is read at once.
 const PART_BYTES: usize = 1 << 20;
 
-/// A text in all the ways in which it may be written.
+/// Texts in all the ways in which they may be written.
 pub struct Sought {
-    finders: Vec<Finder<'static>>,
+    forms: AhoCorasick,
     longest: usize,
 }
 
 impl Sought {
-    /// The text, and what it looks like in JSON.
+    /// The text, and what it looks like in JSON and in CSV.
     pub fn of(text: &str) -> Self {
-        let mut forms = BTreeSet::from([text.to_owned()]);
-        let (mut kept, mut ascii) = (text.to_owned(), text.to_owned());
-        for _ in 0..LAYERS {
-            (kept, ascii) = (escaped(&kept), in_ascii(&escaped(&ascii)));
-            forms.extend([kept.clone(), ascii.clone()]);
+        Self::of_any([text.to_owned()])
+    }
+
+    /// The same of several texts, any of which counts.
+    pub fn of_any(texts: impl IntoIterator<Item = String>) -> Self {
+        let mut forms = BTreeSet::new();
+        for text in texts {
+            let (mut kept, mut ascii) = (text.clone(), text.clone());
+            forms.insert(text);
+            for _ in 0..LAYERS {
+                (kept, ascii) = (escaped(&kept), in_ascii(&escaped(&ascii)));
+                forms.extend([kept.clone(), ascii.clone()]);
+            }
         }
+        let in_tables: Vec<String> = forms.iter().map(|form| form.replace('"', "\"\"")).collect();
+        forms.extend(in_tables);
         let longest = forms.iter().map(String::len).max().unwrap_or(1);
-        let finders = forms.into_iter().map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
-        Self { finders, longest }
+        let forms = AhoCorasick::new(forms).expect("texts of a log are far fewer than states");
+        Self { forms, longest }
     }
 
     /// Whether it stands in these bytes as they are.
     fn is_in(&self, bytes: &[u8]) -> bool {
-        self.finders.iter().any(|finder| finder.find(bytes).is_some())
+        self.forms.is_match(bytes)
     }
 
     /// Whether it stands in a file, in a packed part of it, or in something packed of that.
@@ -143,6 +154,9 @@ mod tests {
         }
         check(br#"{"a":"the \"code\" \u00e8 4711"}"#, text, true);
         check(br#""{\"a\":\"the \\\"code\\\" \\u00e8 4711\"}""#, text, true);
+        // A cell of a table, and JSON in one.
+        check("7,\"the \"\"code\"\" è 4711\"\r\n".as_bytes(), text, true);
+        check("7,\"{\"\"a\"\":\"\"the \\\"\"code\\\"\" è 4711\"\"}\"\r\n".as_bytes(), text, true);
     }
 
     /// Wherever it lies, cut by whatever is read at once, packed behind bytes that mean nothing.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::daemon::Daemon;
 use crate::home::Home;
 use crate::models;
 
@@ -162,6 +163,109 @@ fn a_copy_outside_that_broke_off_is_named() {
         }
     }
     assert!(kills >= 2, "{kills}");
+}
+
+/// What is looked for by its bytes passes over other capitals and normal forms: they are said, with the commands that erase them.
+#[test]
+fn other_spellings_that_stay_are_said() {
+    let home = Home::new();
+    let spellings = ["the Caffè 4711", "the CAFFÈ 4711", "the caffe\u{300} 4711"];
+    for (number, text) in spellings.iter().enumerate() {
+        home.file(format!("{number}.txt"), text);
+        assert_eq!(home.ask(&format!("read the file ~/{number}.txt")).code, 0);
+    }
+    let erase = |words: &[&str]| home.run(["log", "erase"].iter().chain(words));
+    let previewed = erase(&["--preview", "--text", spellings[0]]);
+    assert_eq!(previewed.code, 0, "{}", previewed.err);
+    let json = erase(&["--json", "--preview", "--text", spellings[0]]).json();
+    assert_eq!(json["spellings"], serde_json::json!([spellings[1], spellings[2]]), "{json}");
+    assert!(json["spelled"].as_u64() >= Some(2), "{json}");
+    let erased = erase(&["--yes", "--text", spellings[0]]);
+    for (ran, flag) in [(&previewed, "--preview "), (&erased, "")] {
+        for other in &spellings[1..] {
+            assert!(ran.out.contains(&format!("  metnos log erase {flag}--text '{other}'")), "{}", ran.out);
+        }
+    }
+    assert!(erased.out.contains("events spell it otherwise and stay."), "{}", erased.out);
+    // Another spelling alone is no «nothing».
+    let otherwise = erase(&["--yes", "--text", "the caffè 4711"]);
+    assert_eq!(otherwise.code, 1);
+    assert!(otherwise.err.contains("otherwise") && otherwise.err.contains(spellings[1]), "{}", otherwise.err);
+    for other in &spellings[1..] {
+        assert_eq!(erase(&["--yes", "--text", other]).code, 0);
+    }
+    let nothing = erase(&["--yes", "--text", spellings[0]]);
+    assert!(nothing.code == 1 && nothing.err.contains("nothing was found"), "{}", nothing.err);
+}
+
+/// A preview changes nothing: it is given where the erasure itself has to wait, and says for what.
+#[test]
+fn a_preview_waits_for_nothing() {
+    let home = Home::new();
+    let made = home.ask_approved("every morning at 8 tell me how many files are in ~/inbox");
+    assert_eq!(made.code, 0, "{} {}", made.out, made.err);
+    let daemon = Daemon::serve(&home);
+    std::fs::write(home.metnos().join("data/erasure.pending"), "").unwrap();
+    let size = || home.run(["--json", "log", "status"]).json()["events"].clone();
+    let before = size();
+    let preview = ["log", "erase", "--preview", "--text", "every morning at 8"];
+    let previewed = home.run(preview);
+    assert_eq!(previewed.code, 0, "{}", previewed.err);
+    assert!(previewed.out.contains("would go") && previewed.out.contains("still runs"), "{}", previewed.out);
+    assert!(previewed.out.contains("metnos schedule cancel"), "{}", previewed.out);
+    assert!(home.metnos().join("data/erasure.pending").exists(), "it goes on with nothing");
+    assert_eq!(size(), before);
+    let json = home.run(["--json"].iter().chain(&preview)).json();
+    assert!(json["payloads"].as_u64() > Some(0) && json["open_task"].is_string(), "{json}");
+    let refused = home.run(["--yes", "log", "erase", "--text", "every morning at 8"]);
+    assert_eq!(refused.code, 1, "{}", refused.out);
+    assert!(refused.err.contains("still runs"), "{}", refused.err);
+    daemon.stop();
+}
+
+/// Exports that someone made are theirs; those in the home that hold something of the turn are named.
+#[test]
+fn exports_that_hold_an_erased_turn_are_named() {
+    let (home, _) = told();
+    let turns = home.run(["--json", "turn", "list"]).out;
+    let turns: Vec<serde_json::Value> = turns.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let id_of = |words: &str| {
+        let turn = turns.iter().find(|turn| turn["user_query"].as_str().unwrap().contains(words)).unwrap();
+        turn["turn_id"].as_str().unwrap().to_owned()
+    };
+    let (safe, tokyo) = (id_of("safe.txt"), id_of("Tokyo"));
+    let place = home.metnos().join("workspace");
+    let export = |name: &str, words: &[&str]| {
+        let path = place.join(name);
+        let out = ["--out", path.to_str().unwrap()];
+        let ran = home.run(["audit", "export"].iter().chain(words).chain(&out));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        path
+    };
+    let mut named = vec![
+        export("all.jsonl", &["--since", "2020-01-01"]),
+        export("all.csv", &["--format", "csv"]),
+        export("proof.jsonl", &["--proof", "--turn", &safe]),
+    ];
+    export("other.jsonl", &["--turn", &tokyo]);
+    // One that is packed, and one beside the three folders.
+    let packed = zstd::encode_all(home.run(["log", "export"]).out.as_bytes(), 3).unwrap();
+    named.extend([place.join("history.zst"), home.metnos().join("history.zst")]);
+    for path in &named[3..] {
+        std::fs::write(path, &packed).unwrap();
+    }
+    named.sort();
+    let erased = home.run(["--yes", "--json", "log", "erase", "--turn", &safe]).json();
+    assert_eq!(erased["left"], serde_json::json!(named), "{erased}");
+    // One that was made since says nothing of it.
+    for path in &named {
+        std::fs::remove_file(path).unwrap();
+    }
+    export("since.jsonl", &["--since", "2020-01-01"]);
+    let long = home.run(["--yes", "log", "erase", "--turn", &id_of("long.txt")]);
+    assert!(long.out.contains("This file still holds it") && long.out.contains("since.jsonl"), "{}", long.out);
+    let event = home.run(["--json", "turn", "show", &tokyo]);
+    assert_eq!(event.code, 0, "{}", event.err);
 }
 
 /// What lies beside the backups and is none of this log's stays as it is, and holds nothing up.

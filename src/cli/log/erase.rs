@@ -5,7 +5,7 @@ use metnos_log::TurnId;
 use serde_json::{Value, json};
 
 use super::super::output::{Failure, by};
-use super::super::{Context, actor, output, progress, terminal};
+use super::super::{Context, actor, mistyped, output, progress, terminal};
 use crate::engine::{self, Person as _};
 use crate::erasure::{self, ErasureError, Report, Selected, Selector};
 use crate::instance::Instance;
@@ -35,7 +35,7 @@ struct What {
     /// What one event holds.
     #[arg(long, value_name = "SEQ")]
     event: Option<u64>,
-    /// Everything that holds this text.
+    /// Everything that holds just this text; where other capitals or normal forms of it stay, that is said.
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
 }
@@ -67,34 +67,32 @@ impl From<ErasureError> for Failure {
     }
 }
 
+/// So many other spellings are shown, each with its command.
+const SPELLINGS: usize = 5;
+
 pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     context.refuse_past()?;
     let instance = context.instance()?;
     // One that broke off is gone on with first: the log may not hold its text any more where other files still do.
-    let line = progress::line(context);
-    if erasure::is_pending(&instance) {
-        line.say(&context.text(&instance, "log.erasing", &json!({})));
-    }
-    let has_ended = erasure::resume(&instance)?;
-    drop(line);
-    if has_ended && !context.global.json {
-        output::result(&context.text(&instance, "log.erasure_ended", &json!({})));
-    }
+    let has_ended = !command.preview && resume(context, &instance)?;
     let selector = selector(&instance, &command.what)?;
     let line = progress::line(context);
     line.say(&context.text(&instance, "log.searching", &json!({})));
     let selected = erasure::select(&instance, &selector)?;
     drop(line);
+    let values = preview(&instance, &selected);
     if selected.seqs.is_empty() && has_ended {
         if context.global.json {
             output::result_json(&json!({ "ended": true }));
         }
         return Ok(0);
     }
+    if selected.seqs.is_empty() && !selected.spellings.is_empty() {
+        return Err(Failure::refused(("error.spelled_otherwise", values.clone()), ("next.spellings", values)));
+    }
     if selected.seqs.is_empty() {
         return Err(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
     }
-    let values = preview(&selected);
     if command.preview {
         if context.global.json {
             output::result_json(&values);
@@ -103,6 +101,7 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
         }
         return Ok(0);
     }
+    erasure::refuse_open(&instance, &selected)?;
     agreed(context, &instance, ("consent.erase", &values), "error.not_erased")?;
     let line = progress::line(context);
     line.say(&context.text(&instance, "log.erasing", &json!({})));
@@ -110,6 +109,20 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     drop(line);
     told(context, &instance, &selected, &report);
     Ok(0)
+}
+
+/// Goes on with what broke off; whether there was any.
+fn resume(context: &Context, instance: &Instance) -> Result<bool, Failure> {
+    let line = progress::line(context);
+    if erasure::is_pending(instance) {
+        line.say(&context.text(instance, "log.erasing", &json!({})));
+    }
+    let has_ended = erasure::resume(instance)?;
+    drop(line);
+    if has_ended && !context.global.json {
+        output::result(&context.text(instance, "log.erasure_ended", &json!({})));
+    }
+    Ok(has_ended)
 }
 
 fn selector(instance: &Instance, what: &What) -> Result<Selector, Failure> {
@@ -125,11 +138,28 @@ fn selector(instance: &Instance, what: &What) -> Result<Selector, Failure> {
     }
 }
 
-fn preview(selected: &Selected) -> Value {
-    json!({
+fn preview(instance: &Instance, selected: &Selected) -> Value {
+    let (turn, task) = match erasure::refuse_open(instance, selected) {
+        Err(ErasureError::Open { turn }) => (Some(turn), None),
+        Err(ErasureError::Runs { name }) => (None, Some(name)),
+        Ok(()) | Err(_) => (None, None),
+    };
+    let mut values = json!({
         "payloads": selected.seqs.len(), "blobs": selected.blobs.len(), "turns": selected.turns.len(),
-        "kinds": selected.kinds, "seqs": selected.seqs,
-    })
+        "kinds": selected.kinds, "seqs": selected.seqs, "open_turn": turn, "open_task": task,
+        "is_pending": erasure::is_pending(instance),
+    });
+    spelled(selected, &mut values);
+    values
+}
+
+/// How else the text is spelled in what stays.
+fn spelled(selected: &Selected, values: &mut Value) {
+    let shown: Vec<String> = selected.spellings.iter().take(SPELLINGS).map(|text| mistyped::quoted(text)).collect();
+    values["spelled"] = selected.spelled.len().into();
+    values["spellings"] = json!(selected.spellings);
+    values["more_spellings"] = (selected.spellings.len() - shown.len()).into();
+    values["spelling_words"] = json!(shown);
 }
 
 /// What is not done in passing is asked about, each time: by one text, and refused by another.
@@ -154,10 +184,11 @@ pub(super) fn agreed(
 }
 
 fn told(context: &Context, instance: &Instance, selected: &Selected, report: &Report) {
-    let values = json!({
+    let mut values = json!({
         "payloads": report.rewritten.payloads, "blobs": report.rewritten.blobs, "turns": selected.turns.len(),
         "backups": report.backups, "left": report.left, "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
     });
+    spelled(selected, &mut values);
     if context.global.json {
         output::result_json(&values);
     } else {
