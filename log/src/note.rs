@@ -22,6 +22,10 @@ use sha2::{Digest as _, Sha256};
 const ORIGIN: &str = "metnos/";
 /// What begins a line of a signature.
 const SIGNED: &str = "\u{2014} ";
+/// How long an origin is, a hash in base64, and a key's name with its signature.
+const ORIGIN_LETTERS: usize = 39;
+const HASH_LETTERS: usize = 44;
+const SIGNATURE_LETTERS: usize = 92;
 /// Ed25519, in the naming of keys.
 const ALGORITHM: u8 = 1;
 
@@ -83,15 +87,23 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
-    /// The note in a text that holds one, with the lines of a note: a message that was copied out of a chat has words before it,
-    /// blanks around it, or quotation marks in front. Whether it is one, and whose, [`Self::verified`] says.
+    /// The first of [`Self::all_in`].
     pub fn found_in(text: &str) -> Option<String> {
+        Self::all_in(text).into_iter().next()
+    }
+
+    /// The notes in a text that holds some, each with the lines of a note: a message that was copied out of a chat or a mail has
+    /// words before it, blanks around it, quotation marks in front, lines that were wrapped. Whether it is one, and whose,
+    /// [`Self::verified`] says.
+    pub fn all_in(text: &str) -> Vec<String> {
         let bare = |line: &'_ str| line.trim_matches(|c: char| c.is_whitespace() || c == '>' || c == '`').to_owned();
-        let mut lines =
-            text.lines().map(bare).filter(|line| !line.is_empty()).skip_while(|line| !line.starts_with(ORIGIN));
-        let [origin, size, root, head] = [lines.next()?, lines.next()?, lines.next()?, lines.next()?];
-        let signatures: String = lines.take_while(|line| line.starts_with(SIGNED)).map(|line| line + "\n").collect();
-        (!signatures.is_empty()).then(|| format!("{origin}\n{size}\n{root}\n{head}\n\n{signatures}"))
+        let lines: Vec<String> = text.lines().map(bare).collect();
+        let words: Vec<&str> = lines.iter().flat_map(|line| line.split_whitespace()).collect();
+        let is_origin = |at: &usize| {
+            let is_signer = at.checked_sub(1).is_some_and(|before| is_dash(words[before]));
+            !is_signer && begins(words[*at], ORIGIN)
+        };
+        (0..words.len()).filter(is_origin).filter_map(|at| unwrapped(&words[at..])).collect()
     }
 
     fn origin(&self) -> String {
@@ -123,6 +135,61 @@ impl Checkpoint {
             Err(NoteError::Malformed("it is written in another way"))
         }
     }
+}
+
+fn begins(word: &str, with: &str) -> bool {
+    word.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with))
+}
+
+/// What begins a signature, and what some programs make of it.
+fn is_dash(word: &str) -> bool {
+    matches!(word, "\u{2014}" | "\u{2013}" | "--" | "-")
+}
+
+/// The note that begins with these words, wherever its lines were wrapped.
+fn unwrapped(mut words: &[&str]) -> Option<String> {
+    let origin = joined(&mut words, ORIGIN_LETTERS);
+    let size = words.split_off_first().copied().filter(|size| size.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let root = joined(&mut words, HASH_LETTERS);
+    let head = words.split_off_first().copied().filter(|word| word.eq_ignore_ascii_case("head"))?;
+    let text = format!("{origin}\n{size}\n{root}\n{head} {}\n", joined(&mut words, HASH_LETTERS));
+    let mut signatures = String::new();
+    while let Some(signature) = signature(&mut words) {
+        signatures += &signature;
+    }
+    (!signatures.is_empty()).then(|| format!("{text}\n{signatures}"))
+}
+
+/// The line of a signature, where one begins.
+fn signature(words: &mut &[&str]) -> Option<String> {
+    let (_, mut rest) = words.split_first().filter(|(dash, _)| is_dash(dash))?;
+    let (name, encoded) = if rest.first().is_some_and(|name| begins(name, ORIGIN)) {
+        (joined(&mut rest, ORIGIN_LETTERS), joined(&mut rest, SIGNATURE_LETTERS))
+    } else {
+        // Of a key that is called otherwise: a dash between words is none.
+        let [name, encoded, ..] = rest else { return None };
+        STANDARD.decode(encoded).ok().filter(|bytes| bytes.len() > 32)?;
+        rest = &rest[2..];
+        ((*name).to_owned(), (*encoded).to_owned())
+    };
+    *words = rest;
+    (!encoded.is_empty()).then(|| format!("{SIGNED}{name} {encoded}\n"))
+}
+
+/// So many letters of the first words, or what there is of them before something else begins.
+fn joined(words: &mut &[&str], letters: usize) -> String {
+    let mut joined = String::new();
+    let goes_on = |joined: &str, word: &str| {
+        let begins_anew = !joined.is_empty() && begins(word, ORIGIN);
+        !begins_anew && !is_dash(word) && !word.eq_ignore_ascii_case("head")
+    };
+    while joined.len() < letters
+        && let Some(word) = words.first().filter(|word| goes_on(&joined, word))
+    {
+        joined += word;
+        *words = &words[1..];
+    }
+    joined
 }
 
 /// The signed text, with its last line's end, and the lines of signatures.
@@ -186,6 +253,21 @@ mod tests {
         assert_eq!(Checkpoint::verified(&both, &key(2).verifying_key()), Ok(checkpoint()));
     }
 
+    /// As a mail program breaks lines that are too long for it.
+    fn wrapped(note: &str, width: usize) -> String {
+        let letters = |line: &str| line.chars().collect::<Vec<_>>();
+        let lines = note.lines().map(|line| letters(line).chunks(width).map(String::from_iter).collect::<Vec<_>>());
+        lines.flatten().collect::<Vec<_>>().join("\n") + "\n"
+    }
+
+    #[test]
+    fn every_note_of_a_text_is_found() {
+        let (first, second) = (checkpoint().signed(&key(1)), checkpoint().signed(&key(2)));
+        let both = format!("{first}{}\n", second.lines().last().unwrap());
+        let text = format!("Monday\n{first}\nTuesday, two keys\n> {}\n{second}", both.replace('\n', "\n> "));
+        assert_eq!(Checkpoint::all_in(&text), [first, both, second]);
+    }
+
     #[test]
     fn a_note_is_found_in_what_was_copied_out_of_a_chat() {
         let note = checkpoint().signed(&key(1));
@@ -199,6 +281,12 @@ mod tests {
             format!("```\n{note}```\n"),
             format!("Anna, [22.11.26 07:05]\n  {}", note.replace('\n', "\n  ")),
             note.replace("\n\n", "\n"),
+            note.replace(' ', "\n"),
+            wrapped(&note, 40),
+            wrapped(&note, 25).replace('\n', "\n> "),
+            note.replace('\u{2014}', "--"),
+            format!("see metnos/ and metnos/0 1 2 for more\n{note}- the end"),
+            format!("metnos/ {note}"),
         ] {
             assert_eq!(found(&copied).as_deref(), Some(note.as_str()), "{copied}");
         }

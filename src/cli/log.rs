@@ -8,7 +8,7 @@ mod held;
 mod keep;
 mod salvage;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -45,9 +45,10 @@ pub(super) enum Log {
     Grep(grep::Grep),
     /// Check every stored byte against the chain.
     Verify {
-        /// Also against a signed note that was kept elsewhere: a file, or - for what is pasted here.
+        /// Also against signed notes that were kept elsewhere: a file with one or more, or - for what is pasted here; may be given
+        /// more than once.
         #[arg(long, value_name = "FILE")]
-        anchor: Option<PathBuf>,
+        anchor: Vec<PathBuf>,
     },
     /// The whole history as JSON lines, readable without this home; input of replay check --history.
     Export,
@@ -102,7 +103,7 @@ pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {
         Log::Status => status(context, &unfolded()?),
         Log::Tail { count, follow } => tail(context, &unfolded()?, *count, *follow),
         Log::Show { seq } => show(context, &unfolded()?, *seq),
-        Log::Verify { anchor } => verify(context, &unfolded()?, anchor.as_deref()),
+        Log::Verify { anchor } => verify(context, &unfolded()?, anchor),
     }
 }
 
@@ -214,8 +215,8 @@ fn show(context: &Context, instance: &Instance, seq: u64) -> Result<u8, Failure>
     Ok(0)
 }
 
-fn verify(context: &Context, instance: &Instance, anchor: Option<&Path>) -> Result<u8, Failure> {
-    let anchor = anchor.map(|from| held::read(instance, from)).transpose()?;
+fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result<u8, Failure> {
+    let anchors = held::read(instance, anchors)?;
     let line = progress::line(context);
     let verified = instance.log.reader().verify(|done, of| line.say(&shown(context, instance, done, of)));
     drop(line);
@@ -247,11 +248,12 @@ fn verify(context: &Context, instance: &Instance, anchor: Option<&Path>) -> Resu
     if context.global.json {
         let unknown = verified.unknown.iter().map(|(seq, kind)| json!({ "seq": seq, "kind": kind }));
         values["unknown"] = unknown.collect();
-        let anchor = anchor.map(|checkpoint| held::as_json(instance, &checkpoint)).transpose()?;
-        let is_good = anchor.as_ref().is_none_or(|anchor| anchor["holds"] == true);
+        let (anchors, is_good) = held::as_json(instance, &anchors)?;
         values["ok"] = is_good.into();
-        if let Some(anchor) = anchor {
-            values["anchor"] = anchor;
+        // The one that says the most: the first that does not hold.
+        if let Some(anchor) = anchors.iter().find(|anchor| anchor["holds"] == false).or(anchors.first()) {
+            values["anchor"] = anchor.clone();
+            values["anchors"] = anchors.into();
         }
         output::result_json(&values);
         return Ok(u8::from(!is_good));
@@ -263,5 +265,5 @@ fn verify(context: &Context, instance: &Instance, anchor: Option<&Path>) -> Resu
     for (seq, kind) in &verified.unknown {
         output::result(&context.text(instance, "log.unknown", &json!({ "seq": seq, "kind": kind })));
     }
-    anchor.map_or(Ok(0), |checkpoint| held::said(context, instance, &checkpoint))
+    held::said(context, instance, &anchors)
 }

@@ -141,6 +141,32 @@ fn a_log_that_was_changed_or_cut_is_told_from_the_one_that_was_anchored() {
     assert!(other.code == 1 && other.err.contains("was changed"), "{} {}", other.out, other.err);
     let json = home.run(["--json", "log", "verify", "--anchor", note.to_str().unwrap()]);
     assert_eq!((json.code, &json.json()["ok"], &json.json()["anchor"]["why"]), (1, &false.into(), &"changed".into()));
+    // Every note counts, in as many files as there are: the first that fails is named.
+    let newer = home.files().join("newer.txt");
+    assert_eq!(home.run(["log", "anchor", newer.to_str().unwrap()]).code, 0);
+    let (old, new) = (std::fs::read_to_string(&note).unwrap(), std::fs::read_to_string(&newer).unwrap());
+    let several = home.file("several.txt", format!("Monday\n{new}\nTuesday\n{old}"));
+    let in_one = verify(several.to_str().unwrap());
+    assert!(in_one.code == 1 && in_one.err.contains("several.txt (note 2 of 2)"), "{} {}", in_one.out, in_one.err);
+    let two = home.run(["log", "verify", "--anchor", newer.to_str().unwrap(), "--anchor", note.to_str().unwrap()]);
+    assert!(two.code == 1 && two.err.contains("note.txt"), "{} {}", two.out, two.err);
+    let json = home.run(["--json", "log", "verify", "--anchor", several.to_str().unwrap()]).json();
+    let holds: Vec<bool> = json["anchors"].as_array().unwrap().iter().map(|note| note["holds"] == true).collect();
+    assert_eq!((holds, &json["ok"]), (vec![true, false], &false.into()), "{json}");
+    let twice = home.file("twice.txt", format!("{new}\n{new}"));
+    let twice = verify(twice.to_str().unwrap());
+    assert!(twice.code == 0 && twice.out.contains("All 2 checkpoints hold"), "{} {}", twice.out, twice.err);
+    // What a mail program did to it: lines are put together again, letters cannot be.
+    let wrapped = home.file("wrapped.txt", format!("> {}", new.replace(' ', "\n> ").replace('\n', "\r\n")));
+    assert_eq!(verify(wrapped.to_str().unwrap()).code, 0);
+    let small = home.file("small.txt", new.to_lowercase());
+    let small = verify(small.to_str().unwrap());
+    assert!(small.code == 1 && small.err.contains("all of its letters are small"), "{}", small.err);
+    let capital = new.find(|sign: char| sign.is_ascii_uppercase()).unwrap();
+    let small = new[capital..=capital].to_lowercase();
+    let letters = home.file("letters.txt", format!("{}{small}{}", &new[..capital], &new[capital + 1..]));
+    let letters = verify(letters.to_str().unwrap());
+    assert!(letters.code == 1 && letters.err.contains("was changed on the way"), "{}", letters.err);
     // What is no note of this home.
     let text = std::fs::read_to_string(&note).unwrap();
     let changed = home.file("changed.txt", text.replace("head ", "head A"));
@@ -158,5 +184,6 @@ fn a_log_that_was_changed_or_cut_is_told_from_the_one_that_was_anchored() {
         assert!(refused.code == 1 && refused.err.contains(says), "{}: {}", refused.code, refused.err);
         assert!(refused.err.contains("hint:"), "{}", refused.err);
     }
-    assert_eq!(verify(theirs.to_str().unwrap()).code, 1);
+    let theirs = verify(theirs.to_str().unwrap());
+    assert!(theirs.code == 1 && theirs.err.contains("another key"), "{}", theirs.err);
 }
