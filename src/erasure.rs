@@ -24,6 +24,7 @@ use crate::export::audit::ExportError;
 use crate::instance::{Instance, InstanceError, now, random};
 use crate::signing::hex;
 use crate::snapshots::{self, SnapshotError};
+pub use left::Left;
 use left::Words;
 use spelling::Spelling;
 
@@ -73,8 +74,8 @@ pub struct Selected {
 pub struct Report {
     /// What the log lost.
     pub rewritten: Rewritten,
-    /// Files that still hold the text: what is not made of the log is not Metnos' to change.
-    pub left: Vec<PathBuf>,
+    /// Files that still hold it: what is not made of the log is not Metnos' to change.
+    pub left: Left,
     /// Backups that follow.
     pub backups: usize,
     /// Folders outside of the home with backups that do not.
@@ -230,7 +231,10 @@ impl<'s> Search<'s> {
         if !is_meant {
             return;
         }
-        self.selected.words.take(&mut recorded);
+        // A text is looked for by itself.
+        if self.spelling.is_none() {
+            self.selected.words.take(&mut recorded);
+        }
         if let Some(Event::TurnOpened(opened)) = recorded.event() {
             self.selected.texts.insert(opened.text.clone());
             self.asked.extend(recorded.turn.map(|turn| (turn, opened.text.clone())));
@@ -380,20 +384,21 @@ pub fn erase(
     reason: &str,
 ) -> Result<Report, ErasureError> {
     refuse_open(instance, selected)?;
-    instance.alone(|| {
+    let (rewritten, backups) = instance.alone(|| {
         let marker = instance.dirs.data.join(MARKER);
         fs::write(&marker, "").map_err(refused(&marker))?;
         forget_lines(instance, selector, selected)?;
         let rewritten = instance.log.erase(erasure(instance, selector, selected, reason))?;
-        let backups = follow(instance)?;
-        let left = match selector {
-            Selector::Text(text) => left::holding(&instance.dirs, text)?,
-            Selector::Turn(_) | Selector::Actor(_) | Selector::Event(_) => {
-                left::exports(&instance.dirs, &selected.turns, &selected.words)?
-            }
-        };
-        Ok(Report { rewritten, left, backups, elsewhere: backups_elsewhere(instance)? })
-    })
+        Ok::<_, ErasureError>((rewritten, follow(instance)?))
+    })?;
+    // A large home takes long to look through; nobody has to wait for that.
+    let left = match selector {
+        Selector::Text(text) => left::holding(&instance.dirs, text),
+        Selector::Turn(_) | Selector::Actor(_) | Selector::Event(_) => {
+            left::exports(&instance.dirs, &selected.turns, &selected.words)
+        }
+    };
+    Ok(Report { rewritten, left, backups, elsewhere: backups_elsewhere(instance)? })
 }
 
 fn erasure(instance: &Instance, selector: &Selector, selected: &Selected, reason: &str) -> Erasure {

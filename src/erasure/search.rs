@@ -10,6 +10,7 @@ use std::path::Path;
 
 use aho_corasick::AhoCorasick;
 use memchr::memmem::find_iter;
+use metnos_log::TurnId;
 
 /// How a frame of zstd begins.
 const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -18,10 +19,19 @@ const LAYERS: usize = 4;
 /// What is read at once.
 const PART_BYTES: usize = 1 << 20;
 
-/// Texts in all the ways in which they may be written.
+/// How long the name of a turn is.
+const NAME_BYTES: usize = 26;
+
+/// Texts in all the ways in which they may be written, or the names of turns.
 pub struct Sought {
-    forms: AhoCorasick,
+    forms: Forms,
     longest: usize,
+}
+
+enum Forms {
+    Texts(AhoCorasick),
+    /// As many as there are in years: they are read, instead of each being compared.
+    Turns(BTreeSet<TurnId>),
 }
 
 impl Sought {
@@ -45,12 +55,27 @@ impl Sought {
         forms.extend(in_tables);
         let longest = forms.iter().map(String::len).max().unwrap_or(1);
         let forms = AhoCorasick::new(forms).expect("texts of a log are far fewer than states");
-        Self { forms, longest }
+        Self { forms: Forms::Texts(forms), longest }
+    }
+
+    /// The names of turns, any of which counts.
+    pub fn of_turns(turns: BTreeSet<TurnId>) -> Self {
+        Self { forms: Forms::Turns(turns), longest: NAME_BYTES }
     }
 
     /// Whether it stands in these bytes as they are.
     fn is_in(&self, bytes: &[u8]) -> bool {
-        self.forms.is_match(bytes)
+        match &self.forms {
+            Forms::Texts(forms) => forms.is_match(bytes),
+            Forms::Turns(turns) => {
+                let words = bytes.split(|byte| !byte.is_ascii_alphanumeric());
+                // What is written before it, such as the end of an escaped sign, may be part of the same word.
+                words.flat_map(|word| word.windows(NAME_BYTES)).any(|name| {
+                    let name = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+                    name.is_some_and(|name: TurnId| turns.contains(&name))
+                })
+            }
+        }
     }
 
     /// Whether it stands in a file, in a packed part of it, or in something packed of that.
@@ -175,5 +200,17 @@ mod tests {
             check(&around(&[FRAME.as_slice(), b"no frame"].concat()), text, false);
             check(&around(&[FRAME.as_slice(), &FRAME, &packed].concat()), text, true);
         }
+    }
+
+    #[test]
+    fn turns_are_found_by_their_names() {
+        let (one, other) = (TurnId([7; 16]), TurnId([8; 16]));
+        let sought = Sought::of_turns([one].into());
+        for text in [format!("{{\"turn\":\"{one}\"}}"), format!("\"x\\n{one} y\""), one.to_string()] {
+            assert!(sought.is_in(text.as_bytes()), "{text}");
+            assert!(!sought.is_in(text.replace(&one.to_string(), &other.to_string()).as_bytes()), "{text}");
+        }
+        assert_eq!(one.to_string().len(), NAME_BYTES);
+        assert!(!sought.is_in(&one.to_string().as_bytes()[1..]));
     }
 }

@@ -1,9 +1,10 @@
 //! What someone wants to be gone is in no file of the home, and the record still holds together and goes on.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::daemon::Daemon;
-use crate::home::Home;
+use crate::home::{Home, User, is_root};
 use crate::models;
 
 const SECRET: &str = "the combination is 4711";
@@ -208,7 +209,7 @@ fn a_preview_waits_for_nothing() {
     std::fs::write(home.metnos().join("data/erasure.pending"), "").unwrap();
     let size = || home.run(["--json", "log", "status"]).json()["events"].clone();
     let before = size();
-    let preview = ["log", "erase", "--preview", "--text", "every morning at 8"];
+    let preview = ["log", "erase", "--preview", "--text", "how many files are in"];
     let previewed = home.run(preview);
     assert_eq!(previewed.code, 0, "{}", previewed.err);
     assert!(previewed.out.contains("would go") && previewed.out.contains("still runs"), "{}", previewed.out);
@@ -217,7 +218,7 @@ fn a_preview_waits_for_nothing() {
     assert_eq!(size(), before);
     let json = home.run(["--json"].iter().chain(&preview)).json();
     assert!(json["payloads"].as_u64() > Some(0) && json["open_task"].is_string(), "{json}");
-    let refused = home.run(["--yes", "log", "erase", "--text", "every morning at 8"]);
+    let refused = home.run(["--yes", "log", "erase", "--text", "how many files are in"]);
     assert_eq!(refused.code, 1, "{}", refused.out);
     assert!(refused.err.contains("still runs"), "{}", refused.err);
     daemon.stop();
@@ -266,6 +267,31 @@ fn exports_that_hold_an_erased_turn_are_named() {
     assert!(long.out.contains("This file still holds it") && long.out.contains("since.jsonl"), "{}", long.out);
     let event = home.run(["--json", "turn", "show", &tokyo]);
     assert_eq!(event.code, 0, "{}", event.err);
+}
+
+/// What cannot be looked into is said; it holds up nothing of an erasure that is done.
+#[test]
+fn a_folder_that_cannot_be_read_is_named() {
+    if !is_root() {
+        eprintln!("SKIPPED a_folder_that_cannot_be_read_is_named: only root gives a folder to others");
+        return;
+    }
+    let home = Home::of(User::Ordinary);
+    home.file("a.txt", "the combination is 4711\n");
+    assert_eq!(home.ask("read the file ~/a.txt").code, 0);
+    let (closed, open) = (home.metnos().join("workspace/closed"), home.metnos().join("workspace/open.txt"));
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::fs::write(&open, "the combination is 4711\n").unwrap();
+    std::os::unix::fs::symlink("/proc", home.metnos().join("workspace/others")).unwrap();
+    let erased = home.run(["--yes", "log", "erase", "--text", "the combination is 4711"]);
+    assert_eq!(erased.code, 0, "{} {}", erased.out, erased.err);
+    for (says, path) in [("still holds it", &open), ("could not be looked into", &closed)] {
+        let named = format!("  {}", path.display());
+        assert!(erased.out.contains(says) && erased.out.lines().any(|line| line == named), "{}", erased.out);
+    }
+    assert!(!home.metnos().join("data/erasure.pending").exists());
+    home.is_whole();
 }
 
 /// What lies beside the backups and is none of this log's stays as it is, and holds nothing up.
