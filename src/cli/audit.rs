@@ -8,7 +8,7 @@ use metnos_projections::views::audit::selection::Selection;
 use metnos_projections::views::audit::{Kind, verify};
 use serde_json::json;
 
-use super::output::by;
+use super::output::{by, remedy};
 use super::{Context, Failure, actor, audit_correct, console, output, progress};
 use crate::export::audit;
 use crate::export::audit_file::{FileError, Fresh};
@@ -211,7 +211,8 @@ impl From<FileError> for Failure {
             }
             FileError::Io { path, source } => {
                 let values = json!({ "file": path, "reason": source.to_string() });
-                Self::failed(("error.file_unwritten", values), by("next.other_file"))
+                let hint = remedy(&source, Some(&path), by("next.other_file"));
+                Self::failed(("error.file_unwritten", values), hint)
             }
         }
     }

@@ -239,9 +239,11 @@ impl Conversation {
             };
             match frame {
                 Frame::Out(bytes) => {
-                    if self.console.write(Stream::Out, &bytes).is_err() {
+                    match self.console.write(Stream::Out, &bytes) {
+                        Ok(()) => {}
                         // A reader that went away (`| head`) is no error; the daemon hears of it by the end of this.
-                        return Ok(Ended { code: 0, back });
+                        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Ended { code: 0, back }),
+                        Err(error) => console::leave(error),
                     }
                 }
                 Frame::Err(bytes) => {

@@ -5,7 +5,6 @@
 
 mod own;
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -101,26 +100,21 @@ pub(super) fn with<T>(console: Arc<dyn Console>, work: impl FnOnce() -> T) -> T 
     work()
 }
 
-/// The command has nobody left to speak to.
-struct Left;
+/// The command has nobody left to speak to, and why.
+struct Left(io::Error);
 
 /// Ends the command where it stands, as a process ends whose reader went away. Never called while a turn runs: that ends
 /// with its record.
-pub(super) fn leave() -> ! {
-    std::panic::resume_unwind(Box::new(Left))
+pub(super) fn leave(why: io::Error) -> ! {
+    std::panic::resume_unwind(Box::new(Left(why)))
 }
 
-/// Carries a command out; `None` when it left. Any other panic goes on.
-pub(super) fn until_left<T>(work: impl FnOnce() -> T) -> Option<T> {
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
-        Ok(done) => Some(done),
-        Err(payload) if is_left(&*payload) => None,
-        Err(payload) => std::panic::resume_unwind(payload),
-    }
-}
-
-fn is_left(payload: &(dyn Any + Send)) -> bool {
-    payload.is::<Left>()
+/// Carries a command out; the error at which it left. Any other panic goes on.
+pub(super) fn until_left<T>(work: impl FnOnce() -> T) -> Result<T, io::Error> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<Left>() {
+        Ok(left) => left.0,
+        Err(other) => std::panic::resume_unwind(other),
+    })
 }
 
 /// A path as the command's person means it.

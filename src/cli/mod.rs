@@ -251,7 +251,12 @@ pub fn main() -> ExitCode {
         let started = context.start(&cli.command);
         context.told(started.and_then(|()| context.somewhere(&cli.command)))
     });
-    ExitCode::from(carried.unwrap_or(0))
+    let code = carried.unwrap_or_else(|error| match error.kind() {
+        // A reader that went away (`| head`).
+        std::io::ErrorKind::BrokenPipe => 0,
+        _ => Failure::unwritten(&error).told_aside(context.spoken()),
+    });
+    ExitCode::from(code)
 }
 
 /// Where relative paths start.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::error::Error;
+use std::io;
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,7 +19,7 @@ use crate::instance::InstanceError;
 use crate::loader::InstallError;
 use crate::sandbox::SandboxError;
 use metnos_log::OpenError;
-use metnos_log::store::ReadError;
+use metnos_log::store::{ReadError, refusal};
 use metnos_projections::messages::{Language, Messages};
 use metnos_projections::visible;
 
@@ -117,9 +119,21 @@ impl Failure {
         Self { code: 2, message: causes(error).into(), hint, is_served: false }
     }
 
+    /// What was printed went nowhere.
+    pub(super) fn unwritten(error: &io::Error) -> Self {
+        let values = json!({ "reason": error.to_string() });
+        Self::failed(("error.output_unwritten", values), remedy(error, None, by("next.other_output")))
+    }
+
     /// What to do next, in one language.
     pub(super) fn next_step(&self, messages: &Messages, language: Language) -> Option<String> {
         self.hint.as_ref().map(|hint| hint.in_language(messages, language))
+    }
+
+    /// Prints it where nothing else can be printed; the exit code.
+    pub(super) fn told_aside(&self, language: Language) -> u8 {
+        self.print(false, language);
+        self.code
     }
 
     /// Prints it on stderr; with `json` also as an object on stdout.
@@ -143,7 +157,12 @@ impl From<InstanceError> for Failure {
             InstanceError::Log(OpenError::Busy { .. }) => "next.other_command",
             InstanceError::Log(OpenError::Newer { .. }) => "next.newer",
             InstanceError::Log(OpenError::Damaged { .. }) => "next.salvage",
-            InstanceError::Log(OpenError::Io { .. }) | InstanceError::Dirs(_) => "next.choose_home",
+            InstanceError::Log(OpenError::Io { path, .. }) => {
+                let hint = others(&error, path, "next.others_log")
+                    .unwrap_or_else(|| remedy(&error, Some(path), by("next.choose_home")));
+                return Self::of(&error, Some(hint));
+            }
+            InstanceError::Dirs(_) => "next.choose_home",
             InstanceError::Config(error) => return Self::of(error, Some(error.next_step())),
             InstanceError::Key(crate::signing::KeyError::Exposed { .. }) => "next.private_key",
             InstanceError::Key(_) => "next.restore_key",
@@ -152,7 +171,7 @@ impl From<InstanceError> for Failure {
             InstanceError::LogLost { .. } => "next.restore_log",
             InstanceError::DiskFull { .. } => "next.free_space",
             InstanceError::Read(ReadError::Archive { .. }) => "next.archive_back",
-            InstanceError::Read(_) => "next.verify_log",
+            InstanceError::Read(read) => return Self::of(&error, Some(remedy(read, None, by("next.verify_log")))),
             InstanceError::Append(_) => "next.after_reopening",
         };
         Self::of(&error, Some(by(hint)))
@@ -171,7 +190,7 @@ impl From<EngineError> for Failure {
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let hint = if matches!(error, ReadError::Archive { .. }) { "next.archive_back" } else { "next.verify_log" };
-        Self::of(&error, Some(by(hint)))
+        Self::of(&error, Some(remedy(&error, None, by(hint))))
     }
 }
 
@@ -211,7 +230,11 @@ impl From<SandboxError> for Failure {
 
 impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
-        Self::of(&error, None)
+        let hint = match &error {
+            ExportError::Read(_) => remedy(&error, None, by("next.verify_log")),
+            ExportError::Io { path, .. } => remedy(&error, Some(path), by("next.writable_folder")),
+        };
+        Self::of(&error, Some(hint))
     }
 }
 
@@ -220,6 +243,28 @@ impl From<InstallError> for Failure {
         let code = if matches!(error, InstallError::Instance(_) | InstallError::Sandbox(_)) { 2 } else { 1 };
         Self { code, ..Self::of(&error, Some(by("next.mend_executor"))) }
     }
+}
+
+/// What helps where the system refused for want of room or of rights; elsewhere, what usually does.
+pub(super) fn remedy(error: &(dyn Error + 'static), path: Option<&Path>, usual: Said) -> Said {
+    use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match refusal(error).map(io::Error::kind) {
+        Some(StorageFull | QuotaExceeded | FileTooLarge) => by("next.make_room"),
+        Some(PermissionDenied) => ("next.not_permitted", json!({ "path": path.map(seen) })).into(),
+        Some(ReadOnlyFilesystem) => by("next.read_only"),
+        _ => usual,
+    }
+}
+
+/// The same where what is refused belongs to somebody else.
+fn others(error: &(dyn Error + 'static), path: &Path, hint: &'static str) -> Option<Said> {
+    let is_refused = refusal(error).is_some_and(|said| said.kind() == io::ErrorKind::PermissionDenied);
+    is_refused.then(|| (hint, json!({ "path": seen(path) })).into())
+}
+
+/// As much of a path as can be looked at.
+fn seen(path: &Path) -> &Path {
+    path.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(path)
 }
 
 /// An error with what led to it, in one line.
@@ -307,7 +352,7 @@ fn write_line(text: &str) {
     write_bytes(&visible::text(text));
 }
 
-/// A reader that went away (`| head`) is no error of ours.
+/// A reader that went away (`| head`) is no error of ours; a disk that is full is.
 fn write_bytes(text: &str) {
     let console = console::current();
     let written = if text.ends_with('\n') {
@@ -315,8 +360,8 @@ fn write_bytes(text: &str) {
     } else {
         console.write(Stream::Out, format!("{text}\n").as_bytes())
     };
-    if written.is_err() {
-        console::leave();
+    if let Err(error) = written {
+        console::leave(error);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::output::by;
+use super::output::{by, remedy};
 use super::{Context, Failure, console, output};
 use crate::export::case::{self, Case, CaseError};
 
@@ -33,12 +33,16 @@ pub(super) fn run(context: &Context, command: &RecordTest) -> Result<u8, Failure
     }
     let unusable = |error: std::io::Error| {
         let values = json!({ "file": folder, "reason": error.to_string() });
-        Failure::failed(("error.file_unusable", values), by("next.writable_folder"))
+        Failure::failed(("error.file_unusable", values), remedy(&error, Some(&folder), by("next.writable_folder")))
     };
-    fs::create_dir_all(&folder).map_err(unusable)?;
-    for (name, text) in [("history.jsonl", &case.history), ("digests.txt", &case.digests), ("notes.md", &notes(&case))]
-    {
-        fs::write(folder.join(name), text).map_err(unusable)?;
+    // The last folder must be this command's own.
+    let above = folder.parent().map_or(Ok(()), fs::create_dir_all);
+    above.and_then(|()| fs::create_dir(&folder)).map_err(unusable)?;
+    let files = [("history.jsonl", &case.history), ("digests.txt", &case.digests), ("notes.md", &notes(&case))];
+    if let Err(error) = files.into_iter().try_for_each(|(name, text)| fs::write(folder.join(name), text)) {
+        // Half of it is of no use, and would be in the way of the next.
+        fs::remove_dir_all(&folder).ok();
+        return Err(unusable(error));
     }
     let values = json!({ "folder": folder, "events": case.events, "decidable": case.is_decidable, "turn": id });
     if context.global.json {

@@ -80,7 +80,7 @@ pub enum ArchiveError {
     Changed,
     /// The store failed.
     #[error("the log cannot be written: {0}")]
-    Store(Box<redb::Error>),
+    Store(#[source] Box<redb::Error>),
     /// The log does not lie in a file.
     #[error("this log is not in a file")]
     NoFile,

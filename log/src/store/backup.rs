@@ -104,6 +104,14 @@ pub enum BackupError {
         /// What is wrong.
         what: String,
     },
+    /// The file that says what the backup holds is damaged.
+    #[error("{path} is damaged: {what}")]
+    Summary {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
     /// Its checkpoint does not hold.
     #[error("the backup's checkpoint does not hold: {0}")]
     Note(#[from] NoteError),
@@ -119,6 +127,9 @@ pub enum BackupError {
         /// What.
         what: String,
     },
+    /// The new log cannot be written.
+    #[error("the log cannot be written: {0}")]
+    Unwritten(#[source] Box<redb::Error>),
     /// There is a log already.
     #[error("{path} is there already")]
     Occupied {
@@ -132,7 +143,11 @@ pub enum BackupError {
 
 impl From<AssemblyError> for BackupError {
     fn from(error: AssemblyError) -> Self {
-        Self::Damaged { what: error.to_string() }
+        match error {
+            // The store is that of the new log; a backup is plain files.
+            AssemblyError::Store(error) => Self::Unwritten(error),
+            error => Self::Damaged { what: error.to_string() },
+        }
     }
 }
 
@@ -427,11 +442,12 @@ pub fn summary(folder: &Path) -> Result<Option<Summary>, BackupError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(refused(&path)(error)),
     };
-    let no_backup = |what: String| BackupError::NoBackup { path: folder.to_owned(), what };
-    let summary: Summary = serde_json::from_slice(&text).map_err(|error| no_backup(error.to_string()))?;
+    let summary: Summary =
+        serde_json::from_slice(&text).map_err(|error| BackupError::Summary { path, what: error.to_string() })?;
     if summary.format == FORMAT {
         Ok(Some(summary))
     } else {
-        Err(no_backup(format!("it has layout {}; this program reads {FORMAT}", summary.format)))
+        let what = format!("it has layout {}; this program reads {FORMAT}", summary.format);
+        Err(BackupError::NoBackup { path: folder.to_owned(), what })
     }
 }

@@ -30,6 +30,7 @@ mod open;
 mod prepare;
 mod raw;
 mod reader;
+mod refusal;
 mod restore;
 mod rewrite;
 #[cfg(test)]
@@ -66,6 +67,7 @@ pub use guard::{guarded, is_guarded};
 pub use open::{LogKeys, OpenError};
 pub use raw::{Raw, Stored, StoredBody};
 pub use reader::{ReadError, Reader};
+pub use refusal::refusal;
 pub use restore::restore;
 pub use rewrite::{Erasure, RewriteError, Rewritten};
 pub use salvage::{By, SalvageError, Salvaged, salvage};

@@ -28,7 +28,7 @@ use crate::segment::{Segment, SegmentError, Unpacker};
 pub enum ReadError {
     /// The store failed.
     #[error("the log cannot be read: {0}")]
-    Store(Box<redb::Error>),
+    Store(#[source] Box<redb::Error>),
     /// The store stopped at a damaged page.
     #[error("the log cannot be read: {0}")]
     Page(String),

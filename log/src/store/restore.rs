@@ -62,7 +62,7 @@ fn assemble(
     drop(files::remove(fresh));
     let damaged = |what: &str| BackupError::Damaged { what: what.to_owned() };
     let id = u128::from_str_radix(&summary.log_id, 16).map_err(|_| damaged("its log has no name"))?.to_be_bytes();
-    let database = open::create(fresh).map_err(|error| BackupError::Damaged { what: error.to_string() })?;
+    let database = open::create(fresh).map_err(|error| BackupError::Unwritten(Box::new(error)))?;
     let mut assembly = Assembly::begin(&database, &id)?;
     assembly.expect(checkpoint.clone());
     let of = summary.events;

@@ -64,7 +64,7 @@ pub struct Rewritten {
 pub enum RewriteError {
     /// The store failed.
     #[error("the log cannot be copied: {0}")]
-    Store(Box<redb::Error>),
+    Store(#[source] Box<redb::Error>),
     /// The file system refused.
     #[error("{path} cannot be written")]
     Io {

@@ -1,10 +1,12 @@
 //! Damaged, foreign, newer and locked logs, and archives that are away: a plain answer, the exit code, and no byte of the file is
 //! another afterwards. What is sound is salvaged into a new home.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::daemon::Daemon;
 use super::erasing::holding;
-use super::home::{Home, Ran, User};
+use super::home::{Home, Ran, User, is_root};
 
 /// What must hold of every answer about a log that cannot be used.
 #[track_caller]
@@ -91,6 +93,79 @@ fn a_file_that_is_no_sound_log_is_said_to_be_so_and_stays() {
     plain(&home.run(["ask", "what time is it in Tokyo"]), 2, "missing or empty");
     assert_eq!(std::fs::metadata(&log).unwrap().len(), 0);
     std::fs::write(&log, sound).unwrap();
+    home.is_whole();
+}
+
+/// What the system refuses is no damage: the hint says what helps, and nothing half made is in the way of the next try.
+#[test]
+fn what_the_system_refuses_is_told_with_what_helps() {
+    let home = told();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for command in [["log", "export"].as_slice(), &["--json", "log", "status"], &["audit", "export", "--kind", "turns"]]
+    {
+        let ran: Ran = home.command().args(command).stdout(full.try_clone().unwrap()).output().unwrap().into();
+        plain(&ran, 2, "could not be written");
+        assert!(ran.err.contains("free some space"), "{command:?}: {}", ran.err);
+    }
+    let daemon = Daemon::serve(&home);
+    let ran: Ran = home.command().args(["log", "export"]).stdout(full).output().unwrap().into();
+    plain(&ran, 2, "free some space");
+    daemon.stop();
+    // A salvage that found nothing leaves nothing: the same folder can be named again.
+    let (nothing, to) = (home.file("nothing.redb", "milk, bread\n"), home.files().join("deep/new"));
+    for _ in 0..2 {
+        plain(&home.run(["log", "salvage", nothing.to_str().unwrap(), "--to", to.to_str().unwrap()]), 1, "log restore");
+        assert!(!home.files().join("deep").exists());
+    }
+    // What says what a backup holds can be written anew.
+    let backup = home.files().join("backup");
+    let copied = || home.run(["log", "backup", backup.to_str().unwrap()]);
+    assert_eq!(copied().code, 0);
+    let summary = backup.join("backup.json");
+    std::fs::write(&summary, "{\"format\":1,").unwrap();
+    let other = Home::empty(User::Current);
+    let keys = "config/keys";
+    super::home::copy_tree(&home.metnos().join(keys), &other.metnos().join(keys));
+    let restore = || other.run(["log", "restore", backup.to_str().unwrap()]);
+    for ran in [restore(), copied()] {
+        plain(&ran, 1, "backup.json is damaged");
+        assert!(ran.err.contains(&format!("remove {}", summary.display())), "{}", ran.err);
+    }
+    std::fs::remove_file(&summary).unwrap();
+    assert_eq!(copied().code, 0);
+    assert_eq!(restore().code, 0);
+}
+
+/// Nobody is sent to verify the log where something belongs to another user.
+#[test]
+fn a_missing_right_is_told_with_whose_it_is() {
+    if !is_root() {
+        eprintln!("SKIPPED a_missing_right_is_told_with_whose_it_is: only root gives a folder to others");
+        return;
+    }
+    let home = Home::of(User::Ordinary);
+    let closed = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(closed.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let below = |name: &str| closed.path().join(name).to_str().unwrap().to_owned();
+    let shows = format!("ls -ld {} shows whose", closed.path().display());
+    let (folder, file) = (below("backup"), below("file"));
+    for command in [
+        ["log", "backup", &folder].as_slice(),
+        &["log", "anchor", &file],
+        &["log", "verify", "--anchor", &file],
+        &["audit", "export", "--kind", "turns", "--out", &file],
+        &["record-test", "--out", &folder],
+    ] {
+        let ran = home.run(command);
+        assert!(ran.code > 0 && ran.err.contains("Permission denied") && ran.err.contains(&shows), "{}", ran.err);
+    }
+    let log = log_of(&home);
+    std::os::unix::fs::chown(&log, Some(0), Some(0)).unwrap();
+    std::fs::set_permissions(&log, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let ran = home.run(["log", "status"]);
+    plain(&ran, 2, "run metnos as that user");
+    assert!(ran.err.contains(&format!("ls -ld {}", log.display())), "{}", ran.err);
+    home.own(&home.metnos());
     home.is_whole();
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use metnos_log::store::{ArchiveError, Archived, Before};
 use serde_json::{Value, json};
 
-use super::super::output::{Failure, by};
+use super::super::output::{Failure, by, remedy};
 use super::super::{Context, moment, output, progress};
 use super::shown;
 use crate::instance::Instance;
@@ -21,9 +21,11 @@ pub(in crate::cli) struct Archive {
 impl From<ArchiveError> for Failure {
     fn from(error: ArchiveError) -> Self {
         let reason = json!({ "reason": output::causes(&error) });
+        let path = if let ArchiveError::Io { path, .. } = &error { Some(path.as_path()) } else { None };
+        let hint = remedy(&error, path, by("next.verify_log"));
         match error {
             ArchiveError::Read(error) => error.into(),
-            _ => Self::failed(("error.not_archived", reason), by("next.verify_log")),
+            _ => Self::failed(("error.not_archived", reason), hint),
         }
     }
 }

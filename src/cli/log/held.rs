@@ -7,7 +7,7 @@ use metnos_log::store::ReadError;
 use serde_json::{Value, json};
 
 use super::super::console::{Heard, Wanted};
-use super::super::output::{Failure, by};
+use super::super::output::{Failure, by, remedy};
 use super::super::{Context, console, output};
 use crate::anchoring::{Verdict, held};
 use crate::instance::Instance;
@@ -56,7 +56,8 @@ fn verified(instance: &Instance, note: &str, place: &Value) -> Result<Checkpoint
 fn text(from: &Path) -> Result<String, Failure> {
     let unreadable = |error: std::io::Error| {
         let values = json!({ "file": from, "reason": error.to_string() });
-        Failure::refused(("error.file_unusable", values), by("next.whole_note"))
+        let hint = remedy(&error, Some(&console::path(from)), by("next.there"));
+        Failure::refused(("error.file_unusable", values), hint)
     };
     let bytes = if from == Path::new("-") {
         match console::current().read(Wanted::All(TEXT_BYTES_MAX), None).map_err(unreadable)? {

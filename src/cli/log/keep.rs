@@ -1,5 +1,7 @@
 //! `metnos log checkpoint|anchor|backup|restore|compact`: what keeps the record beyond its file.
 
+use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use metnos_log::event::instance::{CheckpointAnchored, EpochOpened};
@@ -8,7 +10,7 @@ use metnos_log::store::{BackupError, Damage, Head, RewriteError, restore};
 use metnos_log::{Draft, EventId};
 use serde_json::json;
 
-use super::super::output::{Failure, by};
+use super::super::output::{Failure, by, remedy};
 use super::super::{Context, console, output, progress};
 use super::shown;
 use crate::config::Dirs;
@@ -33,8 +35,20 @@ impl From<BackupError> for Failure {
             BackupError::Note(_) => (("error.backup_key", reason), by("next.restore_keys")),
             BackupError::Damaged { .. } => (("error.backup_damaged", reason), by("next.other_backup")),
             BackupError::Unerased { .. } => (("error.backup_failed", reason), by("next.compact_erases")),
-            BackupError::Read(_) | BackupError::Open(_) | BackupError::Stopped | BackupError::Io { .. } => {
-                return Self::failed(("error.backup_failed", reason), by("next.verify_log"));
+            BackupError::Summary { path, .. } => {
+                let folder = path.parent().map(Path::to_owned);
+                (
+                    ("error.backup_failed", reason),
+                    ("next.summary_again", json!({ "file": path, "folder": folder })).into(),
+                )
+            }
+            BackupError::Io { path, source } => {
+                let usual =
+                    if source.kind() == io::ErrorKind::NotFound { "next.other_backup" } else { "next.writable_folder" };
+                return Self::failed(("error.backup_failed", reason), remedy(&error, Some(path), by(usual)));
+            }
+            BackupError::Read(_) | BackupError::Open(_) | BackupError::Unwritten(_) | BackupError::Stopped => {
+                return Self::failed(("error.backup_failed", reason), remedy(&error, None, by("next.verify_log")));
             }
         };
         Self::refused(message, hint)
@@ -46,7 +60,9 @@ impl From<RewriteError> for Failure {
         let is_away = matches!(&error, RewriteError::Archive { .. })
             || matches!(&error, RewriteError::Damaged(damage) if matches!(**damage, Damage::Archive { .. }));
         let hint = if is_away { "next.archive_back" } else { "next.verify_log" };
-        Self::failed(("error.not_rewritten", json!({ "reason": output::causes(&error) })), by(hint))
+        let path = if let RewriteError::Io { path, .. } = &error { Some(path.as_path()) } else { None };
+        let hint = remedy(&error, path, by(hint));
+        Self::failed(("error.not_rewritten", json!({ "reason": output::causes(&error) })), hint)
     }
 }
 
@@ -73,16 +89,15 @@ pub(super) fn anchor(context: &Context, to: &Path) -> Result<u8, Failure> {
     let unwritten = |error: std::io::Error| {
         Failure::refused(
             ("error.file_unusable", json!({ "file": path, "reason": error.to_string() })),
-            by("next.new_file"),
+            remedy(&error, Some(&path), by("next.new_file")),
         )
     };
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
-    file.and_then(|mut file| {
-        use std::io::Write as _;
-        file.write_all(note.as_bytes())?;
-        file.sync_all()
-    })
-    .map_err(unwritten)?;
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(unwritten)?;
+    if let Err(error) = file.write_all(note.as_bytes()).and_then(|()| file.sync_all()) {
+        // Half a note is none, and would be in the way of the next.
+        fs::remove_file(&path).ok();
+        return Err(unwritten(error));
+    }
     let anchored = CheckpointAnchored { size: head.size, head: hex(&head.head), place: path.display().to_string() };
     instance.record("instance", vec![anchored.into()])?;
     let values = json!({ "events": head.size, "file": path, "key": instance.keys.public_hex() });

@@ -12,7 +12,7 @@ use metnos_projections::machines::actors::HOST;
 use metnos_projections::messages::Messages;
 use serde_json::json;
 
-use super::super::output::{Failure, by};
+use super::super::output::{Failure, by, remedy};
 use super::super::{Context, console, output};
 use crate::config::Dirs;
 use crate::config::credentials::Credentials;
@@ -35,14 +35,19 @@ impl From<SalvageError> for Failure {
         match &error {
             SalvageError::Busy { .. } => Self::failed(("error.not_salvaged", reason), by("next.other_command")),
             SalvageError::Nothing { path } => {
-                Self::refused(("error.no_log_there", json!({ "file": path })), by("next.log_file"))
+                Self::refused(("error.no_log_there", json!({ "file": path })), by("next.nothing_to_salvage"))
             }
             SalvageError::OtherKey { .. } => Self::refused(("error.not_salvaged", reason), by("next.restore_keys")),
             SalvageError::Occupied { path } => {
                 Self::refused(("error.log_occupied", json!({ "file": path })), by("next.new_home"))
             }
-            SalvageError::Io { .. } | SalvageError::Written(_) | SalvageError::Open(_) => {
-                Self::failed(("error.not_salvaged", reason), by("next.new_home"))
+            SalvageError::Io { path, source } => {
+                let usual =
+                    if source.kind() == io::ErrorKind::InvalidInput { "next.log_file" } else { "next.new_home" };
+                Self::failed(("error.not_salvaged", reason), remedy(&error, Some(path), by(usual)))
+            }
+            SalvageError::Written(_) | SalvageError::Store(_) | SalvageError::Open(_) => {
+                Self::failed(("error.not_salvaged", reason), remedy(&error, None, by("next.new_home")))
             }
         }
     }
@@ -55,7 +60,7 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     let unusable = |path: &Path, error: &io::Error| {
         Failure::refused(
             ("error.file_unusable", json!({ "file": path, "reason": error.to_string() })),
-            by("next.log_file"),
+            remedy(error, Some(path), by("next.log_file")),
         )
     };
     fs::File::open(&from).map_err(|error| unusable(&from, &error))?;
@@ -74,18 +79,25 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     if log.exists() {
         return Err(SalvageError::Occupied { path: log }.into());
     }
+    let mut begun = Begun(Vec::new());
     if let Some(home) = &home {
         let config = home.join("config");
         if config.exists() {
             return Err(Failure::refused(("error.home_occupied", json!({ "folder": home })), by("next.new_home")));
         }
-        copy_private(&dirs.config, &config).map_err(|error| unusable(&config, &error))?;
         let folder = home.join("data/log");
+        begun.note([config.clone(), folder.clone()]);
+        copy_private(&dirs.config, &config).map_err(|error| unusable(&config, &error))?;
         private_folder(&folder).map_err(|error| unusable(&folder, &error))?;
     }
     let time = now();
     let record = By { id: EventId::new(time, random()), time, actor: HOST.to_owned() };
-    let salvaged = salvage(&from, &log, instance::log_keys(&keys, &credentials), &record)?;
+    let salvaged = salvage(&from, &log, instance::log_keys(&keys, &credentials), &record);
+    if matches!(salvaged, Ok(_) | Err(SalvageError::Occupied { .. })) {
+        // It is a home now, this command's or somebody else's.
+        begun.0.clear();
+    }
+    let salvaged = salvaged?;
     told(context, &salvaged, (&from, &log), home.as_deref());
     Ok(0)
 }
@@ -102,6 +114,28 @@ fn told(context: &Context, salvaged: &Salvaged, (from, log): (&Path, &Path), hom
         output::result_json(&values);
     } else {
         output::result(&Messages::embedded().say(context.spoken(), "log.salvaged", values));
+    }
+}
+
+/// Folders of a new home that has no log yet; dropped before it has, nothing is left of them, and the same name can be given again.
+struct Begun(Vec<PathBuf>);
+
+impl Begun {
+    /// Remembers which of these, and of those that they lie in, are not there yet.
+    fn note(&mut self, folders: [PathBuf; 2]) {
+        for folder in folders {
+            let absent = folder.ancestors().take_while(|folder| !folder.exists());
+            self.0.extend(absent.last().map(Path::to_owned));
+        }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            // What cannot be taken away is told of by the next try.
+            fs::remove_dir_all(folder).ok();
+        }
     }
 }
 

@@ -202,6 +202,7 @@ fn carried_out(daemon: &Daemon, request: &Request) -> u8 {
         output::aside("error: the command failed inside of the daemon, whose own messages say where");
         return 2;
     };
+    // What it could not say, its person's own process tells of, if that is there.
     code.unwrap_or(0)
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use metnos_projections::views::search::words;
 use serde_json::json;
 
-use super::super::output::{Failure, by};
+use super::super::output::{Failure, by, remedy};
 use super::super::{Context, progress};
 use super::shown;
 use crate::erasure;
@@ -27,7 +27,7 @@ impl From<ViewError> for Failure {
         match error {
             ViewError::Read(error) => error.into(),
             ViewError::Instance(error) => (*error).into(),
-            ViewError::File(error) => Self::of(&error, Some(by("next.view_unusable"))),
+            ViewError::File(error) => Self::of(&error, Some(remedy(&error, None, by("next.view_unusable")))),
         }
     }
 }

@@ -97,6 +97,9 @@ pub enum SalvageError {
     /// The new log cannot be written.
     #[error("the new log cannot be written: {0}")]
     Written(String),
+    /// The same, by its store.
+    #[error("the new log cannot be written: {0}")]
+    Store(#[source] Box<redb::Error>),
     /// The new log cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -104,7 +107,10 @@ pub enum SalvageError {
 
 impl From<AssemblyError> for SalvageError {
     fn from(error: AssemblyError) -> Self {
-        Self::Written(error.to_string())
+        match error {
+            AssemblyError::Store(error) => Self::Store(error),
+            error => Self::Written(error.to_string()),
+        }
     }
 }
 
@@ -186,7 +192,7 @@ fn archives(from: &Path) -> Result<Vec<Vec<u8>>, SalvageError> {
 /// Writes the new log beside its place and verifies it.
 fn make(known: &Known<'_>, bytes: &[u8], fresh: &Path, keys: LogKeys, by: &By) -> Result<Salvaged, SalvageError> {
     let id = known.log_id().unwrap_or(keys.fresh_id);
-    let database = open::create(fresh).map_err(|error| SalvageError::Written(error.to_string()))?;
+    let database = open::create(fresh).map_err(|error| SalvageError::Store(Box::new(error)))?;
     let mut salvaged = Rebuild::begin(&database, &id, known, bytes)?.written(by)?;
     drop(database);
     let log = Log::open_as_it_is(fresh, keys)?;
