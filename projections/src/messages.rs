@@ -149,4 +149,61 @@ mod tests {
             }
         }
     }
+
+    /// «1 events» was said wherever there was one of something, and «of 0 turns» where there was none.
+    #[test]
+    fn one_is_not_many() {
+        let messages = Messages::embedded();
+        let row = serde_json::json!({ "class": "other", "texts": 1, "days": 1 });
+        let lists = serde_json::json!({
+            "files": ["f"], "left": ["f"], "unread": ["f"], "elsewhere": ["f"], "runs": [[1, 1]], "lost_blobs": ["b"],
+            "classes": [row], "kinds": {}, "spelling_words": ["w"], "file": "f", "folder": "f", "path": "p", "reason": "r",
+            "names": ["n"], "head": "0123456789abcdef", "more_spellings": 0, "log": "l", "key": "k", "name": "n",
+        });
+        let many = regex::Regex::new(
+            r"(?x)\b1\ (signed\ |long\ |other\ |birth\ )?(events|turns|segments|blobs|payloads|lines|checkpoints|executors|tests|texts|
+            copies|days|backups|results|tokens|cases|active\ are)\b | (^|[^d]\ )1\ [a-z]+\ (are|were|have|spell)\b | first\ 1\b | notes?\ 1\ of\ 1\b |
+            \b1\ (eventi|turni|segmenti|contenuti|righe|punti|testi|giorni|aperti|attivi|cancellati|copie|esecutori|prove|lunghi|risultati|altri)\b |
+            (^|[^e]\ )1\ [a-z]+\ (sono|erano|vengono)\b | primi\ 1\b",
+        );
+        let (many, variable) = (many.unwrap(), regex::Regex::new(r"\b[a-z_]+\b").unwrap());
+        let sections = [
+            "log.",
+            "replay.",
+            "audit.",
+            "turns.",
+            "notice.log_",
+            "consent.erase",
+            "error.anchor",
+            "error.spelled",
+            "status.body",
+        ];
+        for language in Language::ALL {
+            let say = |key: &str, others: &serde_json::Value| {
+                let text = &messages.texts[&language][key];
+                let ones = variable.find_iter(text).map(|name| (name.as_str().to_owned(), 1.into()));
+                let mut values: serde_json::Map<String, Value> = ones.collect();
+                values.extend(
+                    lists
+                        .as_object()
+                        .into_iter()
+                        .chain(others.as_object())
+                        .flatten()
+                        .map(|(name, value)| (name.clone(), value.clone())),
+                );
+                let said = messages.say(language, key, values);
+                assert!(!said.starts_with('['), "{said}");
+                said
+            };
+            let counts = |key: &&str| sections.iter().any(|section| key.starts_with(section));
+            for key in messages.keys(language).into_iter().filter(counts) {
+                let said = say(key, &Value::Null);
+                assert!(!many.is_match(&said), "{key}: {said}");
+            }
+            for key in ["consent.erase", "log.would_erase", "log.erased"] {
+                let said = say(key, &serde_json::json!({ "turns": 0 }));
+                assert!(!said.contains('0'), "{key}: {said}");
+            }
+        }
+    }
 }

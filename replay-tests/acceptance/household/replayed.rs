@@ -191,7 +191,7 @@ fn what_cannot_be_compared_is_not_called_the_same() {
     let mut other = lines.clone();
     other[opened] = other[opened].replace(digest.as_str().unwrap(), "00");
     let ran = check(&other);
-    assert!(ran.code == 0 && ran.out.contains("1 turns could only be checked for their order"), "{}", ran.out);
+    assert!(ran.code == 0 && ran.out.contains("1 turn could only be checked for its order"), "{}", ran.out);
     // Other rules or not: an outcome before its intent is in no possible order.
     let at = |kind: &str| lines.iter().position(|line| line.contains(&format!("\"kind\":\"{kind}\""))).unwrap();
     other.swap(at("invocation_started"), at("invocation_finished"));
