@@ -15,11 +15,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::output::by;
-use super::{Context, Failure, output};
+use super::{Context, Failure, output, progress};
 use crate::instance::Instance;
+use crate::projector::Watch;
 
 /// How many changes are shown unasked.
 const SHOWN: usize = 3;
+/// After how many turns it is said how far back the search is.
+const SAY_EVERY: usize = 16;
 /// The longest chain of causes that is followed.
 const CHAIN_MAX: usize = 64;
 
@@ -73,11 +76,16 @@ pub(super) fn run(context: &Context, command: &Why) -> Result<u8, Failure> {
     if let Some(event) = event(&instance, name)? {
         return chain(context, &instance, event);
     }
-    if let Some(turn) = message(&instance, name)? {
+    let folding = progress::folding(context);
+    let message = message(&instance, name, &|done, of| folding.say(done, of))?;
+    drop(folding);
+    if let Some(turn) = message {
         return said(context, &instance, turn);
     }
     let path = absolute(&instance, &command.what);
-    let (found, is_more) = changes(&instance, &path, command.all)?;
+    let folding = progress::folding(context);
+    let (found, is_more) = changes(&instance, &path, command.all, &|done, of| folding.say(done, of))?;
+    drop(folding);
     if found.is_empty() {
         let values = json!({ "path": path });
         return Err(Failure::refused(("error.nothing_touched", values), by("next.why")));
@@ -108,7 +116,7 @@ fn event(instance: &Instance, name: &str) -> Result<Option<Recorded>, Failure> {
 }
 
 /// The turn that said something: by its id, the newest, or by the number that a chat gives to what it showed.
-fn message(instance: &Instance, name: &str) -> Result<Option<TurnId>, Failure> {
+fn message(instance: &Instance, name: &str, watch: Watch<'_>) -> Result<Option<TurnId>, Failure> {
     let turns = instance.turns();
     if name == "last" {
         let none = || Failure::refused(("error.no_turn", json!({ "id": name })), by("next.turns"));
@@ -138,16 +146,19 @@ fn message(instance: &Instance, name: &str) -> Result<Option<TurnId>, Failure> {
         match before(instance, &at)? {
             Some(earlier) => at = earlier,
             // What came over the channel leads nowhere further back, but to the turn that it began.
-            None => return begun_by(instance, update)?.map(Some).ok_or_else(missing),
+            None => return begun_by(instance, update, watch)?.map(Some).ok_or_else(missing),
         }
     }
     Err(missing())
 }
 
 /// The turn that an update began.
-fn begun_by(instance: &Instance, update: EventId) -> Result<Option<TurnId>, Failure> {
-    let reader = instance.log.reader();
-    for (id, turn) in instance.turns().iter().rev() {
+fn begun_by(instance: &Instance, update: EventId, watch: Watch<'_>) -> Result<Option<TurnId>, Failure> {
+    let (reader, size) = (instance.log.reader(), instance.log.head().size);
+    for (number, (id, turn)) in instance.turns().iter().rev().enumerate() {
+        if number.is_multiple_of(SAY_EVERY) {
+            watch(size.saturating_sub(turn.first_seq), size);
+        }
         if reader.event(turn.first_seq)?.is_some_and(|opened| opened.cause == Some(update)) {
             return Ok(Some(id));
         }
@@ -178,16 +189,21 @@ fn absolute(instance: &Instance, path: &Path) -> String {
         rest.extend(folder.file_name().map(OsStr::to_owned));
         above = folder.parent();
     }
-    plain.to_string_lossy().trim_end_matches('/').to_owned()
+    let path = plain.to_string_lossy();
+    let path = path.trim_end_matches('/');
+    if path.is_empty() { "/".to_owned() } else { path.to_owned() }
 }
 
 /// The changes that touched a path, newest first, and whether there are more than are shown.
-fn changes(instance: &Instance, path: &str, all: bool) -> Result<(Vec<Found>, bool), Failure> {
-    let reader = instance.log.reader();
+fn changes(instance: &Instance, path: &str, all: bool, watch: Watch<'_>) -> Result<(Vec<Found>, bool), Failure> {
+    let (reader, size) = (instance.log.reader(), instance.log.head().size);
     let mut trail = Trail::of(path);
     let mut found = Vec::new();
     let turns = instance.turns();
-    for (id, _) in turns.iter().rev().filter(|(_, turn)| turn.calls > 0) {
+    for (number, (id, turn)) in turns.iter().rev().filter(|(_, turn)| turn.calls > 0).enumerate() {
+        if number.is_multiple_of(SAY_EVERY) {
+            watch(size.saturating_sub(turn.first_seq), size);
+        }
         let events = rehydrated(&reader, &stream(id))?;
         for touch in trail.take(id, &events) {
             if !all && found.len() == SHOWN {

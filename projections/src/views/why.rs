@@ -64,7 +64,7 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// A trail that ends at a path: absolute, without a slash at its end.
+    /// A trail that ends at a path: absolute, without a slash at its end unless it is `/`.
     pub fn of(path: &str) -> Self {
         Self { names: BTreeSet::from([path.to_owned()]), reversed: BTreeMap::new() }
     }
@@ -461,6 +461,7 @@ mod tests {
     #[test]
     fn a_folder_is_touched_by_what_happens_in_it() {
         check("/h", &[op("write", "/h/x/y", None), op("mkdir", "/hh", None)], &[(1, "write", None)]);
+        check("/", &[op("write", "/h/x/y", None)], &[(1, "write", None)]);
         check("/h/x/y", &[op("mkdir", "/h/x", None), op("delete", "/h", Some("/t/1"))], &[(2, "delete", None)]);
     }
 }

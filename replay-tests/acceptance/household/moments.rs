@@ -107,6 +107,10 @@ fn a_file_leads_back_to_the_words_the_leave_and_the_signature() {
         assert!(told.contains("write \"hello\" to b.txt") && !told.contains("[why."), "{told}");
     }
     assert_eq!(home.run(["why", "never.txt"]).code, 1);
+    let all = home.run(["--json", "why", "/", "--all"]).json();
+    assert_eq!((all["path"].as_str(), all["changes"].as_array().map(Vec::len)), (Some("/"), Some(3)), "{all}");
+    let nothing = Home::new().run(["why", "/"]);
+    assert!(nothing.code == 1 && nothing.err.contains("touched /\n"), "{}", nothing.err);
     assert_eq!(home.run(["why", "999999"]).code, 1);
     let home_folder = home.files();
     assert_eq!(
