@@ -185,10 +185,11 @@ fn lines(context: &Context, instance: &Instance, export: &Export) -> Result<u8, 
             output::exported(text, is_json);
             Ok::<(), Failure>(())
         };
-        let count = audit_lines::export_by_index(instance, format, &selection, (&watch, &mut put))?;
-        if count == 0 {
+        let count = audit_lines::export_by_index(instance, format, &selection, (&watch, &mut put));
+        folding.end();
+        context.tell_views(instance);
+        if count? == 0 {
             // Where nothing comes out, a mistyped choice would look like nothing that happened.
-            folding.end();
             output::aside(&context.text(instance, "audit.nothing_chosen", &json!({})));
         }
         return Ok(0);
@@ -196,8 +197,10 @@ fn lines(context: &Context, instance: &Instance, export: &Export) -> Result<u8, 
     let path = console::path(out);
     let mut file = Fresh::create(&path)?;
     let mut put = |text: &str| Ok::<(), Failure>(file.put(text)?);
-    let count = audit_lines::export_by_index(instance, format, &selection, (&watch, &mut put))?;
+    let count = audit_lines::export_by_index(instance, format, &selection, (&watch, &mut put));
     folding.end();
+    context.tell_views(instance);
+    let count = count?;
     file.finish()?;
     actor::done(context, instance, "audit.written", &json!({ "count": count, "file": path }));
     Ok(0)

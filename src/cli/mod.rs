@@ -505,6 +505,13 @@ impl Context {
         }
     }
 
+    /// Tells of views whose files were damaged.
+    fn tell_views(&self, instance: &Instance) {
+        for name in instance.views.take_damaged() {
+            self.say(&self.text(instance, "notice.view_damaged", &serde_json::json!({ "name": name })));
+        }
+    }
+
     fn text(&self, instance: &Instance, key: &str, values: &serde_json::Value) -> String {
         instance.rules.messages.say(self.language(instance), key, values)
     }

@@ -84,6 +84,7 @@ fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
         lines.push(json!({ "projection": name, "digest": computed, "live": live, "equal": same }));
     }
     folding.end();
+    context.tell_views(&instance);
     Ok(finish(context, &report, equal, &lines))
 }
 

@@ -12,7 +12,7 @@ pub mod state;
 mod tests;
 pub mod turns;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -77,7 +77,8 @@ macro_rules! views {
         /// The files of all views.
         #[derive(Default)]
         pub struct Views {
-            $($field: Slot),+
+            $($field: Slot,)+
+            damaged: Mutex<BTreeSet<&'static str>>,
         }
 
         $(impl Held for $view {
@@ -129,6 +130,11 @@ impl<V: Held> Of for Kind<V> {
 }
 
 impl Views {
+    /// The views whose files were found to be damaged, each once: whoever takes them tells a person of it.
+    pub fn take_damaged(&self) -> BTreeSet<&'static str> {
+        std::mem::take(&mut *self.damaged.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Does something while no file of a view is open, and none is being made: what is taken away does not come back.
     pub fn while_closed<T>(&self, work: impl FnOnce() -> T) -> T {
         let slots = self.slots();
@@ -159,12 +165,18 @@ enum Judged {
     Not,
 }
 
+/// Remembers that a file is damaged. It is met more than once until another one takes its place.
+fn damaged<V: View>(instance: &Instance, error: &FileError) {
+    tracing::debug!(view = V::NAME, error = error as &dyn std::error::Error, "a view is damaged");
+    instance.views.damaged.lock().unwrap_or_else(PoisonError::into_inner).insert(V::NAME);
+}
+
 fn judged<V: View>(file: &File, instance: &Instance) -> Result<Judged, ViewError> {
     let place = match file.place() {
         Ok(Some(place)) => place,
         Ok(None) => return Ok(Judged::Not),
         Err(error) => {
-            tracing::warn!(view = V::NAME, error = &error as &dyn std::error::Error, "a view is made anew");
+            damaged::<V>(instance, &error);
             return Ok(Judged::Not);
         }
     };
@@ -193,7 +205,7 @@ fn ask<V: Held, T>(
 ) -> Result<T, ViewError> {
     match question(&current::<V>(instance, watch)?) {
         Err(error) => {
-            tracing::warn!(view = V::NAME, error = &error as &dyn std::error::Error, "a view is made anew");
+            damaged::<V>(instance, &error);
             discard::<V>(instance)?;
             Ok(question(&current::<V>(instance, watch)?)?)
         }
@@ -260,7 +272,7 @@ fn caught_up<V: Held>(instance: &Instance, slot: &Slot, watch: Watch<'_>) -> Res
     match catch_up::<V>(&file, place, (instance, &instance.log.head()), watch) {
         Ok(position) => Ok(Some(Served { file, position })),
         Err(ViewError::File(error)) => {
-            tracing::warn!(view = V::NAME, error = &error as &dyn std::error::Error, "a view is made anew");
+            damaged::<V>(instance, &error);
             *open = None;
             Ok(None)
         }
@@ -275,7 +287,7 @@ fn opened<V: Held>(instance: &Instance, open: &mut Option<Arc<File>>) -> Option<
         match File::open(&path, false) {
             Ok(file) => *open = Some(Arc::new(file)),
             Err(error) => {
-                tracing::warn!(view = V::NAME, error = &error as &dyn std::error::Error, "a view is made anew");
+                damaged::<V>(instance, &error);
             }
         }
     }

@@ -43,7 +43,10 @@ pub struct Compared {
 
 /// How each of them is. Every page of a file that is not in use is looked at; one that is damaged is taken away.
 pub fn all(instance: &Instance) -> Result<Vec<State>, ViewError> {
-    each(instance, &|instance, view| view.state(instance)).into_iter().collect()
+    let states = each(instance, &|instance, view| view.state(instance)).into_iter().collect();
+    // It is told by what is returned.
+    instance.views.take_damaged();
+    states
 }
 
 /// Compares each file that there is with one that is made anew. One that differs is taken away: the next one who asks gets
@@ -67,7 +70,7 @@ pub(super) fn of<V: Held>(instance: &Instance) -> Result<State, ViewError> {
         (None, true) => match File::open(&path, true) {
             Ok(file) => condition(&file)?,
             Err(error) => {
-                tracing::warn!(view = V::NAME, error = &error as &dyn std::error::Error, "a view is damaged");
+                tracing::debug!(view = V::NAME, error = &error as &dyn std::error::Error, "a view is damaged");
                 // Where it is too large to be looked at whenever it is opened, it would serve.
                 file::remove(&path)?;
                 Condition::Unusable
@@ -90,7 +93,7 @@ pub(super) fn compared<V: Held>(instance: &Instance, watch: Watch<'_>) -> Result
     let (live, place) = match file.digest() {
         Ok(found) => found,
         Err(error) => {
-            tracing::warn!(view = V::NAME, error = &error as &dyn std::error::Error, "a view is damaged");
+            tracing::debug!(view = V::NAME, error = &error as &dyn std::error::Error, "a view is damaged");
             (error.to_string(), file.place()?.unwrap_or_else(|| begin::<V>(instance)))
         }
     };

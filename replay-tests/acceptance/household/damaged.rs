@@ -136,6 +136,32 @@ fn what_the_system_refuses_is_told_with_what_helps() {
     assert_eq!(restore().code, 0);
 }
 
+/// What is made of the log is made again, and that is said once, to a person.
+#[test]
+fn a_damaged_index_is_told_once() {
+    let home = told();
+    let search = ["turn", "search", "tokyo"].as_slice();
+    let export = ["audit", "export", "--kind", "turns"].as_slice();
+    for (command, file, index) in
+        [(search, "search", "search over turns"), (export, "audit_index", "index of the audit")]
+    {
+        let before = home.run(command);
+        assert_eq!((before.code, before.err.as_str()), (0, ""), "{}", before.out);
+        let path = home.metnos().join(format!("data/projections/{file}.redb"));
+        for damage in [b"milk, bread".to_vec(), vec![0; 70_000]] {
+            std::fs::write(&path, damage).unwrap();
+            let ran = home.run(command);
+            assert_eq!((ran.code, &ran.out), (0, &before.out), "{}", ran.err);
+            assert!(
+                ran.err.lines().count() == 1 && ran.err.contains(index) && ran.err.contains("made anew"),
+                "{}",
+                ran.err
+            );
+            assert_eq!(home.run(command).err, "");
+        }
+    }
+}
+
 /// Nobody is sent to verify the log where something belongs to another user.
 #[test]
 fn a_missing_right_is_told_with_whose_it_is() {

@@ -46,8 +46,10 @@ pub(super) fn run(context: &Context, command: &Search) -> Result<u8, Failure> {
     let size = instance.projected().position;
     let folding = progress::folding(context);
     let most = usize::try_from(command.last).unwrap_or(usize::MAX);
-    let found = views::turns::find(&instance, &words, (most, size), &|done, of| folding.say(done, of))?;
+    let found = views::turns::find(&instance, &words, (most, size), &|done, of| folding.say(done, of));
     folding.end();
+    context.tell_views(&instance);
+    let found = found?;
     let reader = instance.log.reader();
     let mut ids = Vec::new();
     for seq in found.opened.iter().rev() {
