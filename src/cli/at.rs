@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context, at: &At) -> Result<u8, Failure> {
     if let Some(name) = &at.projection {
         known(name)?;
     }
-    let then = then(&instance, &at.moment)?;
+    let then = then(context, &instance, &at.moment)?;
     match &at.projection {
         None => list(context, &instance, &then),
         Some(name) if context.global.json => snapshot(&then, name),
@@ -67,10 +67,11 @@ pub(super) fn known(name: &str) -> Result<(), Failure> {
 }
 
 /// Folds the events up to a moment.
-pub(super) fn then(instance: &Instance, moment: &str) -> Result<Then, Failure> {
+pub(super) fn then(context: &Context, instance: &Instance, moment: &str) -> Result<Then, Failure> {
     let until = read(instance, moment)?;
     let reader = instance.log.reader();
     let (projected, head) = instance.at(until)?;
+    context.tell_clock(instance, until, projected.position)?;
     let written = reader.event(projected.position)?.map(|event| event.time.0);
     let until = match until {
         Until::Time(time) => time,

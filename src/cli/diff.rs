@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context, diff: &Diff) -> Result<u8, Failure> {
     if let Some(name) = wanted {
         at::known(name)?;
     }
-    let (before, after) = (at::then(&instance, &diff.before)?, at::then(&instance, &diff.after)?);
+    let (before, after) = (at::then(context, &instance, &diff.before)?, at::then(context, &instance, &diff.after)?);
     if before.projected.position > after.projected.position {
         let values = json!({ "before": before.projected.position, "after": after.projected.position });
         return Err(Failure::usage(("error.later_first", values), super::output::by("next.earlier_first")));

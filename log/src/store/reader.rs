@@ -168,6 +168,25 @@ impl Reader {
         self.run(first)?.map_or(Ok(Vec::new()), |run| run.unpack()?.events())
     }
 
+    /// How many events behind a number are not later than a time, and the last of them: some, where the clock was ahead for a
+    /// while. Of sealed history only what its headers leave open is looked into.
+    pub fn not_later_behind(&self, seq: u64, time: i64) -> Result<Option<(u64, u64)>, ReadError> {
+        let (mut next, mut count, mut last) = (seq + 1, 0, 0);
+        while let Some(run) = self.run(next)? {
+            next = run.last() + 1;
+            if let Run::Sealed { first, value, .. } = &run {
+                let segment = Segment::parse(value).map_err(|source| ReadError::Segment { first: *first, source })?;
+                if segment.header.least_time > time {
+                    continue;
+                }
+            }
+            for event in run.unpack()?.events()?.iter().filter(|event| event.seq > seq && event.time.0 <= time) {
+                (count, last) = (count + 1, event.seq);
+            }
+        }
+        Ok((count > 0).then_some((count, last)))
+    }
+
     /// Calls `each` with every event from `first` on, in order, until it says no more. What is appended meanwhile is seen
     /// too. Many events are decoded by two threads ahead of the caller.
     pub fn each<E: From<ReadError>>(

@@ -6,7 +6,7 @@ use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};
 use super::tests::{draft, memory};
 use super::*;
 use crate::event::instance::CredentialRemoved;
-use crate::id::EventId;
+use crate::id::{EventId, Micros};
 use crate::segment::Segment;
 use crate::{chain, codec};
 
@@ -235,5 +235,27 @@ fn sealed_frames_are_the_stored_bytes() {
         let parsed = codec::Frame::parse(frame).unwrap();
         parsed.verified(seq).unwrap();
         assert_eq!(parsed.payload(), Some(drafts[usize::try_from(seq).unwrap() - 1].event.encode().as_slice()));
+    }
+}
+
+/// In sealed history as in the tail, and whether a segment's header lets it be passed over or not.
+#[test]
+fn what_is_not_later_behind_a_number_is_found() {
+    let log = memory();
+    let time = |number: u64| Micros(i64::try_from(number).unwrap() + 5000 * i64::from((1000..1200).contains(&number)));
+    for first in (0..2000).step_by(100) {
+        let drafts =
+            (first..first + 100).map(|number| Draft { time: time(number), ..numbered(number, 1500) }).collect();
+        log.append(Append { events: drafts, expect: Expect::Any }).unwrap();
+    }
+    let reader = log.reader();
+    assert!(reader.verify(|_, _| {}).unwrap().segments > 3);
+    // The event of a number has the next one as its own.
+    for (seq, until) in
+        [(1000, 1500), (1000, 1999), (1000, 999), (1000, 5000), (0, 0), (1100, 6150), (2000, 9999), (1990, 1995)]
+    {
+        let behind = (seq..2000).filter(|number| time(*number).0 <= until);
+        let expected = behind.clone().next_back().map(|last| (behind.count() as u64, last + 1));
+        assert_eq!(reader.not_later_behind(seq, until).unwrap(), expected, "{seq} {until}");
     }
 }

@@ -84,6 +84,39 @@ fn what_changed_is_told_and_listed_place_by_place() {
     assert_eq!(home.run(["diff", "now", "3"]).code, 2);
 }
 
+/// Where the clock was ahead for a while, what is asked by a time ends there; that is said, with the event that ends the rest.
+#[test]
+fn a_clock_that_was_ahead_is_told() {
+    let home = Home::new();
+    let clock = home.file("clock", "2091-03-02T05:00:00Z");
+    let home = home.with("METNOS_CLOCK", clock.to_str().unwrap());
+    let mut ends = Vec::new();
+    for time in ["2091-03-02T05:00:00Z", "2091-03-04T05:00:00Z", "2091-03-02T06:00:00Z"] {
+        home.file("clock", time);
+        assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+        ends.push(events(&home));
+    }
+    let between = "2091-03-02T05:30:00Z";
+    let shown = home.run(["at", "2091-03-02T05:59:00Z"]);
+    assert_eq!((shown.code, shown.err.as_str()), (0, ""), "nothing was passed over");
+    for command in [
+        ["at", "2091-03-03"].as_slice(),
+        &["--at", "2091-03-03T12:00:00Z", "turn", "list"],
+        &["diff", "2", "2091-03-03"],
+    ] {
+        let shown = home.run(command);
+        let (ahead, last) = (format!("event {} was written", ends[0] + 1), format!("With {} as the moment", ends[2]));
+        assert!(
+            shown.code == 0 && shown.err.contains(&ahead) && shown.err.contains(&last),
+            "{command:?}: {}",
+            shown.err
+        );
+    }
+    let grep = home.run(["log", "grep", "Tokyo", "--at", "2091-03-03T12:00:00Z"]);
+    assert!(grep.err.contains("The clock was ahead"), "{}", grep.err);
+    assert_eq!(home.run(["--at", between, "turn", "list"]).err, "");
+}
+
 #[test]
 fn a_file_leads_back_to_the_words_the_leave_and_the_signature() {
     let home = lived_in();

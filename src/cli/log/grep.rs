@@ -81,7 +81,7 @@ pub(super) fn run(context: &Context, command: &Grep) -> Result<u8, Failure> {
     let reader = instance.log.reader();
     let end = instance.log.head().size;
     let most = command.limit.map_or(0, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let (mut count, mut newest) = (0_u64, VecDeque::new());
+    let (mut count, mut newest, mut position) = (0_u64, VecDeque::new(), first - 1);
     let folding = progress::folding(context);
     let show = |found: &Found| {
         folding.end();
@@ -96,6 +96,7 @@ pub(super) fn run(context: &Context, command: &Grep) -> Result<u8, Failure> {
         if is_later || recorded.seq > end {
             return Ok::<bool, Failure>(false);
         }
+        position = recorded.seq;
         if recorded.seq % SAY_EVERY == 0 {
             folding.say(recorded.seq, end);
         }
@@ -113,6 +114,9 @@ pub(super) fn run(context: &Context, command: &Grep) -> Result<u8, Failure> {
     })?;
     newest.iter().for_each(show);
     folding.end();
+    if let Some(until) = context.global.at {
+        context.tell_clock(&instance, until, position)?;
+    }
     if count == 0 {
         context.say(&context.text(&instance, "log.nothing_found", &json!({})));
     } else if most > 0 && count > newest.len() as u64 {
