@@ -3,12 +3,9 @@
 mod tables;
 
 use clap::Args;
-use jiff::civil::{Date, DateTime};
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan, Zoned};
 use serde_json::{Value, json};
 
-use super::output::by;
+use super::moment::Moment;
 use super::{Context, Failure, output};
 use crate::instance::Instance;
 use crate::projector::{Projected, Until};
@@ -17,9 +14,10 @@ use crate::signing::hex;
 /// How anything stood at a moment.
 #[derive(Args, Debug)]
 pub(super) struct At {
-    /// An event's number; a time with a zone, or one of your own: 2026-11-22, «2026-11-22 18:30» or now. A day means its end.
-    #[arg(value_name = "SEQ|TIME")]
-    moment: String,
+    /// The moment: an event's number, a day as 2026-11-22, a day and an hour as «2026-11-22 18:30», a time with its zone as
+    /// 2026-11-22T18:30:00+01:00, or now. Of a day its end is meant.
+    #[arg(value_name = "MOMENT")]
+    moment: Moment,
     /// What to show; without it, all that can be shown is listed.
     projection: Option<String>,
     /// Leave nothing out of long lists.
@@ -67,8 +65,8 @@ pub(super) fn known(name: &str) -> Result<(), Failure> {
 }
 
 /// Folds the events up to a moment.
-pub(super) fn then(context: &Context, instance: &Instance, moment: &str) -> Result<Then, Failure> {
-    let until = read(instance, moment)?;
+pub(super) fn then(context: &Context, instance: &Instance, moment: &Moment) -> Result<Then, Failure> {
+    let until = moment.until(instance)?;
     let reader = instance.log.reader();
     let (projected, head) = instance.at(until)?;
     context.tell_clock(instance, until, projected.position)?;
@@ -78,40 +76,6 @@ pub(super) fn then(context: &Context, instance: &Instance, moment: &str) -> Resu
         Until::Seq(_) => written.unwrap_or_default(),
     };
     Ok(Then { projected, head, written, until })
-}
-
-/// What a person means by a moment.
-fn read(instance: &Instance, text: &str) -> Result<Until, Failure> {
-    let size = instance.log.head().size;
-    if text == "now" {
-        return Ok(Until::Seq(size));
-    }
-    if let Ok(seq) = text.parse::<u64>() {
-        let missing =
-            || Failure::refused(("error.no_event", json!({ "seq": seq })), ("next.events", json!({ "last": size })));
-        return if seq > size { Err(missing()) } else { Ok(Until::Seq(seq)) };
-    }
-    let zone = TimeZone::get(&instance.settings.zone).unwrap_or(TimeZone::UTC);
-    let time = time(text, &zone);
-    time.map(Until::Time)
-        .ok_or_else(|| Failure::usage(("error.no_such_moment", json!({ "text": text })), by("next.moment")))
-}
-
-/// A time with a zone, a local day (its end), or a local day and hour, in µs.
-fn time(text: &str, zone: &TimeZone) -> Option<i64> {
-    if let Ok(time) = text.parse::<Timestamp>() {
-        return Some(time.as_microsecond());
-    }
-    if let Ok(zoned) = text.parse::<Zoned>() {
-        return Some(zoned.timestamp().as_microsecond());
-    }
-    let has_hour = text.contains(['T', 't', ' ']);
-    if !has_hour {
-        let next = text.parse::<Date>().ok()?.checked_add(1.day()).ok()?;
-        return Some(next.to_zoned(zone.clone()).ok()?.timestamp().as_microsecond() - 1);
-    }
-    let civil = text.parse::<DateTime>().or_else(|_| format!("{text}:00").parse::<DateTime>()).ok()?;
-    Some(civil.to_zoned(zone.clone()).ok()?.timestamp().as_microsecond())
 }
 
 /// Where in the history it is, for people.
@@ -158,41 +122,4 @@ fn snapshot(then: &Then, name: &str) {
     // The state stands in it as it is, byte for byte: whoever hashes it gets the digest.
     let open = said.strip_suffix('}').unwrap_or(&said);
     output::json_text(&format!("{open},\"state\":{state}}}"));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(text: &str, expected: Option<&str>) {
-        let zone = TimeZone::get("Europe/Rome").unwrap();
-        let found = time(text, &zone).map(|time| Timestamp::from_microsecond(time).unwrap().to_string());
-        assert_eq!(found.as_deref(), expected, "{text}");
-    }
-
-    #[test]
-    fn a_moment_is_read_in_the_owners_zone() {
-        check("2026-11-22", Some("2026-11-22T22:59:59.999999Z"));
-        check("2026-11-22 18", Some("2026-11-22T17:00:00Z"));
-        check("2026-11-22T18:30", Some("2026-11-22T17:30:00Z"));
-        check("2026-11-22 18:30:05", Some("2026-11-22T17:30:05Z"));
-        check("2026-11-22T18:30:00+01:00", Some("2026-11-22T17:30:00Z"));
-        check("2026-11-22T18:30:00Z", Some("2026-11-22T18:30:00Z"));
-        check("2026-11-22T18:30[America/New_York]", Some("2026-11-22T23:30:00Z"));
-    }
-
-    #[test]
-    fn a_day_of_another_length_ends_when_it_ends() {
-        check("2026-03-29", Some("2026-03-29T21:59:59.999999Z"));
-        check("2026-10-25", Some("2026-10-25T22:59:59.999999Z"));
-        check("2026-03-29 02:30", Some("2026-03-29T01:30:00Z"));
-    }
-
-    #[test]
-    fn what_is_no_moment_is_none() {
-        for text in ["soon", "", "2026-13-01", "2026-11-22 25", "yesterday", "-3", "9999-12-31", "2026-11-22T"] {
-            check(text, None);
-        }
-    }
 }

@@ -8,6 +8,7 @@ use metnos_projections::views::audit::selection::Selection;
 use metnos_projections::views::audit::{Kind, verify};
 use serde_json::json;
 
+use super::moment::Moment;
 use super::output::{by, remedy};
 use super::{Context, Failure, actor, audit_correct, console, output, progress};
 use crate::export::audit;
@@ -43,12 +44,13 @@ pub(super) enum Audit {
 /// Which lines, and how.
 #[derive(Args, Debug)]
 pub(super) struct Export {
-    /// Only what ended on this day or later, or at this time, as 2026-11-21 or 2026-11-21T18:00:00+01:00.
-    #[arg(long, value_name = "DAY|TIME")]
-    since: Option<String>,
-    /// Only what ended on this day or before it, or until this time.
-    #[arg(long, value_name = "DAY|TIME")]
-    until: Option<String>,
+    /// Only what ended from a moment on: an event's number, a day as 2026-11-22, a day and an hour as «2026-11-22 18:30», a time with its zone as
+    /// 2026-11-22T18:30:00+01:00, or now. Of a day its beginning is meant.
+    #[arg(long, value_name = "MOMENT")]
+    since: Option<Moment>,
+    /// Only what ended up to a moment, written alike. Of a day its end is meant.
+    #[arg(long, value_name = "MOMENT")]
+    until: Option<Moment>,
     /// Only this kind: executors, turns or corrections.
     #[arg(long)]
     kind: Option<String>,
@@ -121,8 +123,13 @@ fn files(context: &Context, instance: &Instance) -> Result<u8, Failure> {
 impl Export {
     fn is_plain(&self) -> bool {
         let Self { since, until, kind, actor, executor, turn, format, out, proof, quotes: _ } = self;
-        let texts = [since, until, kind, actor, executor, turn];
-        texts.iter().all(|text| text.is_none()) && format.is_none() && out.is_none() && !proof
+        let texts = [kind, actor, executor, turn];
+        texts.iter().all(|text| text.is_none())
+            && since.is_none()
+            && until.is_none()
+            && format.is_none()
+            && out.is_none()
+            && !proof
     }
 
     fn format(&self) -> Result<Format, Failure> {
@@ -139,8 +146,7 @@ impl Export {
     fn selection(&self, instance: &Instance) -> Result<Selection, Failure> {
         let no_kind =
             |kind: &str| Failure::usage(("error.no_audit_kind", json!({ "kind": kind })), by("next.audit_kinds"));
-        let zone = &instance.settings.zone;
-        let bounds = |text: &Option<String>| text.as_ref().map(|text| bounds(text, zone)).transpose();
+        let bounds = |moment: &Option<Moment>| moment.as_ref().map(|moment| moment.span(instance)).transpose();
         let turn = self.turn.as_ref().map(|turn| super::turn::events(instance, turn)).transpose()?;
         let kind = |kind: &String| Kind::parse(kind).ok_or_else(|| no_kind(kind));
         let (since, before) = (bounds(&self.since)?.map(|(first, _)| first), bounds(&self.until)?.map(|(_, end)| end));
@@ -156,21 +162,6 @@ impl Export {
             turn: turn.map(|(id, _)| id.to_string()),
         })
     }
-}
-
-/// What a day or a time means: its first microsecond, and the first one behind it.
-pub(super) fn bounds(text: &str, zone: &str) -> Result<(i64, i64), Failure> {
-    let read = || {
-        // A day alone; a time without a zone would be read as one.
-        if text.len() > "2026-11-21".len() {
-            let time = text.parse::<jiff::Timestamp>().ok()?.as_microsecond();
-            return Some((time, time.checked_add(1)?));
-        }
-        let (day, zone) = (text.parse::<jiff::civil::Date>().ok()?, jiff::tz::TimeZone::get(zone).ok()?);
-        let start = |day: jiff::civil::Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp().as_microsecond());
-        Some((start(day)?, start(day.tomorrow().ok()?)?))
-    };
-    read().ok_or_else(|| Failure::usage(("error.no_moment", json!({ "text": text })), by("next.moments")))
 }
 
 fn lines(context: &Context, instance: &Instance, export: &Export) -> Result<u8, Failure> {

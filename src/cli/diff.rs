@@ -6,6 +6,7 @@ use metnos_projections::views::structural;
 use serde_json::{Value, json};
 
 use super::at::{self, Then};
+use super::moment::Moment;
 use super::{Context, Failure, output};
 use crate::instance::Instance;
 use crate::projector::Projected;
@@ -16,12 +17,13 @@ const NAMES_MAX: usize = 12;
 /// What changed between two moments.
 #[derive(Args, Debug)]
 pub(super) struct Diff {
-    /// The earlier moment: an event's number or a time, as in metnos at.
-    #[arg(value_name = "SEQ|TIME")]
-    before: String,
-    /// The later one.
-    #[arg(value_name = "SEQ|TIME")]
-    after: String,
+    /// The earlier moment: an event's number, a day as 2026-11-22, a day and an hour as «2026-11-22 18:30», a time with its zone as
+    /// 2026-11-22T18:30:00+01:00, or now. Of a day its end is meant.
+    #[arg(value_name = "MOMENT")]
+    before: Moment,
+    /// The later one, written alike.
+    #[arg(value_name = "MOMENT")]
+    after: Moment,
     /// Only this.
     projection: Option<String>,
     /// Leave nothing out of long lists.

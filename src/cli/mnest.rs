@@ -129,7 +129,7 @@ pub(super) fn run(context: &Context, command: &Mnest) -> Result<u8, Failure> {
 
 /// The moment that weights are asked for.
 fn moment(context: &Context, instance: &Instance) -> Result<Micros, Failure> {
-    Ok(match context.global.at {
+    Ok(match context.until(instance)? {
         None => now(),
         Some(Until::Time(time)) => Micros(time),
         Some(Until::Seq(seq)) => instance.log.reader().event(seq)?.map_or_else(now, |recorded| recorded.time),

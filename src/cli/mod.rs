@@ -27,6 +27,7 @@ mod man;
 mod mistyped;
 mod mnest;
 mod model;
+mod moment;
 mod output;
 mod pair;
 mod plan;
@@ -62,6 +63,7 @@ use crate::instance::{Instance, InstanceError};
 use crate::loader::{self, check, seeds};
 use crate::projector::Until;
 use crate::sandbox::{CancelFlag, lock};
+use moment::Moment;
 use output::Failure;
 
 /// A household assistant whose every act is signed, caged, recorded and replayable.
@@ -89,21 +91,13 @@ struct Global {
     /// Take the host user's own consent as given, for scripts.
     #[arg(long, global = true)]
     yes: bool,
-    /// Show how things stood at this moment: an event's number, or a time like 2026-11-21T18:00:00+01:00.
-    #[arg(long, global = true, value_name = "SEQ|TIME", value_parser = moment)]
-    at: Option<Until>,
+    /// Show how things stood at a moment: an event's number, a day as 2026-11-22, a day and an hour as «2026-11-22 18:30», a time with its zone as
+    /// 2026-11-22T18:30:00+01:00, or now. Of a day its end is meant.
+    #[arg(long, global = true, value_name = "MOMENT")]
+    at: Option<Moment>,
     /// Answer in this language: en or it.
     #[arg(long, global = true, value_name = "LANG", value_parser = language)]
     lang: Option<Language>,
-}
-
-fn moment(text: &str) -> Result<Until, String> {
-    if let Ok(seq) = text.parse() {
-        return Ok(Until::Seq(seq));
-    }
-    let time =
-        text.parse::<jiff::Timestamp>().map_err(|_| "it is an event's number or a time with a zone".to_owned())?;
-    Ok(Until::Time(time.as_microsecond()))
 }
 
 fn language(text: &str) -> Result<Language, String> {
@@ -365,11 +359,16 @@ impl Context {
     /// Opens the instance as it is, or as it was at `--at`; creates it, without executors, if there is none.
     fn instance(&self) -> Result<Instance, Failure> {
         let mut instance = self.opened(&self.flags())?;
-        if let Some(until) = self.global.at {
+        if let Some(until) = self.until(&instance)? {
             instance.rewind(until)?;
             self.tell_clock(&instance, until, instance.projected().position)?;
         }
         Ok(instance)
+    }
+
+    /// The moment of `--at`.
+    fn until(&self, instance: &Instance) -> Result<Option<Until>, Failure> {
+        self.global.at.as_ref().map(|moment| moment.until(instance)).transpose()
     }
 
     /// The daemon's instance as this command has it, or one that is opened for it.
@@ -561,7 +560,7 @@ impl Context {
 
     /// What changes something does so now: there is no changing how things stood.
     fn refuse_past(&self) -> Result<(), Failure> {
-        match self.global.at {
+        match &self.global.at {
             None => Ok(()),
             Some(_) => Err(Failure::usage(output::by("error.past"), output::by("next.no_at"))),
         }

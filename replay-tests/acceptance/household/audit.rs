@@ -50,6 +50,8 @@ fn lines_are_chosen_by_time_kind_person_executor_and_turn() {
     assert_eq!(count(&["--until", "2026-03-10"]), ended("0", "2026-03-10T23:00"));
     let night = ["--since", "2026-03-11T00:30:00+01:00", "--until", NIGHT];
     assert_eq!(lines(&home, &night).iter().filter(|line| line["executor"] == "write_files").count(), 1);
+    // An hour without a zone is the owner's.
+    assert_eq!(count(&["--since", "2026-03-11 00:30", "--until", NIGHT]), lines(&home, &night).len());
     assert_eq!(count(&["--since", "2026-03-10T23:30:00.000001Z", "--until", "2026-03-11T06:00:00Z"]), 0);
 
     let turns = count(&["--kind", "turns"]);
@@ -65,7 +67,7 @@ fn lines_are_chosen_by_time_kind_person_executor_and_turn() {
 
     for (options, code) in [
         (&["--since", "yesterday"][..], 2),
-        (&["--since", "2026-03-10T10:00:00"], 2),
+        (&["--since", "2026-03-10T25:00:00"], 2),
         (&["--until", "2026-02-30"], 2),
         (&["--kind", "none"], 2),
         (&["--actor", "nobody"], 1),

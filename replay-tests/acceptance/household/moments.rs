@@ -84,6 +84,59 @@ fn what_changed_is_told_and_listed_place_by_place() {
     assert_eq!(home.run(["diff", "now", "3"]).code, 2);
 }
 
+/// Whatever takes a moment takes it in the same forms, and says so in the same words.
+#[test]
+fn a_moment_is_written_alike_everywhere() {
+    let home = Home::new();
+    let (last, beyond) = (events(&home).to_string(), (events(&home) + 1).to_string());
+    let commands: [(&[&str], &[&str]); 7] = [
+        (&["at"], &[]),
+        (&["--at"], &["turn", "list"]),
+        (&["diff", "0"], &[]),
+        (&["log", "grep", "executor", "--since"], &[]),
+        (&["audit", "export", "--since"], &[]),
+        (&["audit", "export", "--until"], &[]),
+        (&["--yes", "log", "archive", "--before"], &[]),
+    ];
+    let with = |(before, after): (&[&str], &[&str]), moment: &str| {
+        home.run(before.iter().copied().chain([moment]).chain(after.iter().copied()))
+    };
+    for command in commands {
+        let forms = ["2", &last, "2199-11-22", "2199-11-22 18", "2199-11-22 18:30", "2199-11-22T18:30:00+01:00", "now"];
+        for moment in forms {
+            let ran = with(command, moment);
+            assert!(ran.code < 2, "{command:?} {moment}: {} {}", ran.code, ran.err);
+        }
+        for moment in ["soon", "2199-13-01", ""] {
+            let ran = with(command, moment);
+            assert!(
+                ran.code == 2 && ran.err.contains("a day as 2026-11-22"),
+                "{command:?} {moment}: {} {}",
+                ran.code,
+                ran.err
+            );
+        }
+        let (before, after) = command;
+        let named =
+            before.iter().chain(after).filter(|word| !word.starts_with("--") && !["0", "executor"].contains(word));
+        let help = home.run(named.copied().chain(["--help"])).out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = "an event's number, a day as 2026-11-22, a day and an hour as «2026-11-22 18:30», a time with its zone as \
+                     2026-11-22T18:30:00+01:00, or now";
+        assert!(help.contains(words), "{command:?}: {help}");
+        let missing = with(command, &beyond);
+        if ["grep", "archive"].iter().any(|word| command.0.contains(word)) {
+            assert!(missing.code < 2 && !missing.err.contains("there is no event"), "{command:?}: {}", missing.err);
+            continue;
+        }
+        assert!(
+            missing.code == 1 && missing.err.contains("there is no event"),
+            "{command:?}: {} {}",
+            missing.code,
+            missing.err
+        );
+    }
+}
+
 /// Where the clock was ahead for a while, what is asked by a time ends there; that is said, with the event that ends the rest.
 #[test]
 fn a_clock_that_was_ahead_is_told() {

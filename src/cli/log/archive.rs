@@ -4,8 +4,9 @@ use clap::Args;
 use metnos_log::store::{ArchiveError, Archived, Before};
 use serde_json::{Value, json};
 
+use super::super::moment::Moment;
 use super::super::output::{Failure, by, remedy};
-use super::super::{Context, moment, output, progress};
+use super::super::{Context, output, progress};
 use super::shown;
 use crate::instance::Instance;
 use crate::projector::Until;
@@ -13,9 +14,10 @@ use crate::projector::Until;
 /// Move old history out of the log's file into files of data/log/archive, where it stays readable.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Archive {
-    /// What lies wholly before this: an event's number, or a time like 2026-11-21T18:00:00+01:00.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = moment)]
-    before: Until,
+    /// What lies wholly before a moment: an event's number, a day as 2026-11-22, a day and an hour as «2026-11-22 18:30», a time with its zone as
+    /// 2026-11-22T18:30:00+01:00, or now. Of a day its beginning is meant.
+    #[arg(long, value_name = "MOMENT")]
+    before: Moment,
 }
 
 impl From<ArchiveError> for Failure {
@@ -32,7 +34,7 @@ impl From<ArchiveError> for Failure {
 
 pub(super) fn run(context: &Context, instance: &Instance, command: &Archive) -> Result<u8, Failure> {
     context.refuse_past()?;
-    let before = match command.before {
+    let before = match command.before.since(instance)? {
         Until::Seq(seq) => Before::Seq(seq),
         Until::Time(time) => Before::Time(time),
     };

@@ -10,8 +10,9 @@ use metnos_log::{Event, Kept, Reader, Recorded, TurnId};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
+use super::super::moment::Moment;
 use super::super::output::{Failure, by};
-use super::super::{Context, audit, output, progress, turn};
+use super::super::{Context, output, progress, turn};
 use crate::instance::Instance;
 use crate::projector::Until;
 
@@ -43,9 +44,10 @@ pub(in crate::cli) struct Grep {
     /// Only in events of this kind; may be given more than once.
     #[arg(long, value_name = "KIND")]
     kind: Vec<String>,
-    /// Only in events of this day or later, or since this time, as 2026-11-21 or 2026-11-21T18:00:00+01:00.
-    #[arg(long, value_name = "DAY|TIME")]
-    since: Option<String>,
+    /// Only in events from a moment on: an event's number, a day as 2026-11-22, a day and an hour as «2026-11-22 18:30», a time with its zone as
+    /// 2026-11-22T18:30:00+01:00, or now. Of a day its beginning is meant.
+    #[arg(long, value_name = "MOMENT")]
+    since: Option<Moment>,
     /// Only in the events of this turn: its id, or «last».
     #[arg(long, value_name = "ID")]
     turn: Option<String>,
@@ -87,8 +89,9 @@ pub(super) fn run(context: &Context, command: &Grep) -> Result<u8, Failure> {
         folding.end();
         shown(context, &instance, found);
     };
+    let until = context.until(&instance)?;
     reader.each_lent(first, |recorded| {
-        let is_later = match context.global.at {
+        let is_later = match until {
             Some(Until::Seq(seq)) => recorded.seq > seq,
             Some(Until::Time(time)) => recorded.time.0 > time,
             None => false,
@@ -114,7 +117,8 @@ pub(super) fn run(context: &Context, command: &Grep) -> Result<u8, Failure> {
     })?;
     newest.iter().for_each(show);
     folding.end();
-    if let Some(until) = context.global.at {
+    // Where things were put back to it, it is told already.
+    if let Some(until) = until.filter(|_| command.turn.is_none()) {
         context.tell_clock(&instance, until, position)?;
     }
     if count == 0 {
@@ -142,11 +146,15 @@ impl Grep {
         if let Some(kind) = self.kind.iter().find(|kind| !is_known(kind)) {
             return Err(Failure::usage(("error.no_event_kind", json!({ "kind": kind })), by("next.event_kinds")));
         }
-        let zone = &instance.settings.zone;
-        let since = self.since.as_ref().map(|text| audit::bounds(text, zone)).transpose()?;
+        let since = self.since.as_ref().map(|moment| moment.since(instance)).transpose()?;
         let turn = self.turn.as_ref().map(|turn| turn::events(instance, turn)).transpose()?;
         let first = turn.as_ref().and_then(|(_, events)| events.first()).map_or(1, |opened| opened.seq);
-        let (since, turn) = (since.map(|(first, _)| first), turn.map(|(id, _)| id));
+        let turn = turn.map(|(id, _)| id);
+        let (first, since) = match since {
+            Some(Until::Seq(seq)) => (first.max(seq), None),
+            Some(Until::Time(time)) => (first, Some(time)),
+            None => (first, None),
+        };
         Ok((Wanted { regex, kinds: &self.kind, since, turn }, first))
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context, command: &Search) -> Result<u8, Failure> {
     let mut instance = context.instance()?;
     // What an erasure that broke off has left is not searched; gone on with, it folds all of the log.
     erasure::resume(&instance)?;
-    if let Some(until) = context.global.at {
+    if let Some(until) = context.until(&instance)? {
         instance.rewind(until)?;
     }
     let size = instance.projected().position;
