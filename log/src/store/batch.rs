@@ -3,7 +3,7 @@
 //! Requests are checked in order against what is committed and what came earlier in the same batch. A refused one has
 //! written nothing. When to commit is the writer's business.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use redb::{ReadableTable, Table, WriteTransaction};
 
@@ -19,6 +19,7 @@ use super::writer::{AppendError, Appended};
 use super::{Expect, Request};
 use crate::chain::Chain;
 use crate::codec::{self, Frame};
+use crate::id::EventId;
 use crate::kept::BlobHash;
 use crate::segment::{Frames, Segment};
 
@@ -28,8 +29,25 @@ const NAME_BYTES_MAX: usize = 1024;
 /// What most frames have beside their payload.
 const BESIDE_PAYLOAD_USUAL: usize = 192;
 
-/// The number of an event, and whether it says the same; or the first event that could not be looked at, and why.
-type There = Result<Option<(u64, bool)>, (u64, String)>;
+/// What was looked at, or the first event that could not be, and why.
+type Seen<T> = Result<T, (u64, String)>;
+
+/// The number of an event, and whether it says the same.
+type There = Seen<Option<(u64, bool)>>;
+
+/// What was looked at of the sealed events. Whoever appends again what is there asks for neighbours, and what is new mostly lies
+/// among the same ids as what came before it.
+#[derive(Default)]
+struct Looked {
+    /// The first and the last event of the run of ids that was looked through.
+    places: Option<(u64, u64)>,
+    /// The number of each of them.
+    seqs: HashMap<[u8; 16], u64>,
+    /// The first that could not be looked at, and why.
+    away: Option<(u64, String)>,
+    /// The frames that were unpacked last, with the number of the first.
+    frames: Option<(u64, Frames)>,
+}
 
 /// One transaction's events, until they are stored at its end.
 pub(super) struct Batch<'t> {
@@ -42,12 +60,14 @@ pub(super) struct Batch<'t> {
     fresh_first: u64,
     /// The events of this transaction. They become rows of the tail at the end, unless they are sealed at once.
     fresh: Frames,
+    looked: Looked,
 }
 
 impl<'t> Batch<'t> {
     /// Begins, behind the first `size` events.
     pub(super) fn open(transaction: &'t WriteTransaction, archives: &'t Archives, size: u64) -> Self {
-        Self { transaction, archives, streams: None, fresh_first: size + 1, fresh: Frames::default() }
+        let (fresh, looked) = (Frames::default(), Looked::default());
+        Self { transaction, archives, streams: None, fresh_first: size + 1, fresh, looked }
     }
 
     /// Appends one request, or refuses it whole; only a failing store is an outer error.
@@ -118,7 +138,7 @@ impl<'t> Batch<'t> {
     /// Under which number the log has an event of this id, and whether it says the same as the draft. The place in the stream
     /// and the salt are the writer's own; of one that was erased only its header is left to be compared. The inner error names
     /// an archive file that is away.
-    fn there(&self, event: &Prepared, tail: &Tail) -> Result<There, redb::Error> {
+    fn there(&mut self, event: &Prepared, tail: &Tail) -> Result<There, redb::Error> {
         let same = |bytes: &[u8]| {
             let Ok(frame) = Frame::parse(bytes) else { return false };
             let Ok(header) = frame.header() else { return false };
@@ -135,26 +155,75 @@ impl<'t> Batch<'t> {
             };
             return Ok(Ok(Some((seq, is_same))));
         }
-        let (by_id, id_runs) = (self.transaction.open_table(BY_ID)?, self.transaction.open_table(ID_RUNS)?);
-        let Some((first, last)) = index::places_of_id(&by_id, &id_runs, event.id.0)? else { return Ok(Ok(None)) };
-        let mut seq = first;
-        while seq <= last {
-            let (from, frames) = match self.sealed(seq)? {
-                Ok(found) => found,
-                Err(what) => return Ok(Err((seq, what))),
-            };
-            let skipped = usize::try_from(seq - from).unwrap_or(usize::MAX);
-            let is_it = |bytes: &&[u8]| index::has_id(bytes, event.id);
-            if let Some((at, bytes)) = (from..).zip(frames.iter()).skip(skipped).find(|(_, bytes)| is_it(bytes)) {
-                return Ok(Ok(Some((at, same(bytes)))));
-            }
-            seq = from + frames.len().max(skipped + 1) as u64;
-        }
-        Ok(Ok(None))
+        let places = {
+            let (by_id, id_runs) = (self.transaction.open_table(BY_ID)?, self.transaction.open_table(ID_RUNS)?);
+            index::places_of_id(&by_id, &id_runs, event.id.0)?
+        };
+        let Some(places) = places else { return Ok(Ok(None)) };
+        let seq = match self.seq_among(places, event.id)? {
+            Ok(Some(seq)) => seq,
+            Ok(None) => return Ok(Ok(None)),
+            Err(away) => return Ok(Err(away)),
+        };
+        Ok(self.sealed(seq)?.map(|(first, frames)| {
+            let bytes = usize::try_from(seq - first).ok().and_then(|index| frames.get(index));
+            Some((seq, bytes.is_some_and(same)))
+        }))
     }
 
-    /// The sealed frames around an event, with the number of the first. The inner error says why there are none.
-    fn sealed(&self, seq: u64) -> Result<Result<(u64, Frames), String>, redb::Error> {
+    /// Which of some sealed events has an id. The inner error names the first of them that cannot be looked at.
+    fn seq_among(&mut self, (first, last): (u64, u64), id: EventId) -> Result<Seen<Option<u64>>, redb::Error> {
+        if first == last {
+            return Ok(Ok(Some(first)));
+        }
+        if self.looked.places != Some((first, last)) {
+            self.look_through(first, last)?;
+        }
+        let Looked { seqs, away, .. } = &self.looked;
+        Ok(match (seqs.get(&id.0), away) {
+            (Some(seq), _) => Ok(Some(*seq)),
+            (None, Some(away)) => Err(away.clone()),
+            (None, None) => Ok(None),
+        })
+    }
+
+    /// Learns the ids of some sealed events.
+    fn look_through(&mut self, first: u64, last: u64) -> Result<(), redb::Error> {
+        let (mut seqs, mut away, mut next) = (HashMap::new(), None, first);
+        while next <= last {
+            match self.sealed(next)? {
+                Ok((from, frames)) => {
+                    let ids = (from..).zip(frames.iter()).filter(|(seq, _)| (next..=last).contains(seq));
+                    seqs.extend(ids.filter_map(|(seq, bytes)| Some((index::id_of(bytes)?.0, seq))));
+                    next = from + frames.len() as u64;
+                }
+                Err(refused) => {
+                    away = Some(refused);
+                    break;
+                }
+            }
+        }
+        self.looked = Looked { places: Some((first, last)), seqs, away, frames: self.looked.frames.take() };
+        Ok(())
+    }
+
+    /// The sealed frames around an event, with the number of the first. The inner error names the event and says why there are
+    /// none.
+    fn sealed(&mut self, seq: u64) -> Result<Seen<(u64, &Frames)>, redb::Error> {
+        let holds = |(first, frames): &(u64, Frames)| (*first..first + frames.len() as u64).contains(&seq);
+        let found = match self.looked.frames.take().filter(holds) {
+            Some(found) => found,
+            None => match self.unpacked(seq)?.map(|found| Some(found).filter(holds)) {
+                Ok(Some(found)) => found,
+                Ok(None) => return Ok(Err((seq, "the segment before it ends too early".to_owned()))),
+                Err(what) => return Ok(Err((seq, what))),
+            },
+        };
+        let (first, frames) = self.looked.frames.insert(found);
+        Ok(Ok((*first, frames)))
+    }
+
+    fn unpacked(&self, seq: u64) -> Result<Result<(u64, Frames), String>, redb::Error> {
         let segments = self.transaction.open_table(SEGMENTS)?;
         if let Some((first, value)) = segments.range(..=seq)?.next_back().transpose()? {
             let frames = Segment::parse(value.value()).and_then(|segment| segment.frames());

@@ -22,17 +22,28 @@ const RUN_EVENTS_MAX: usize = 1024;
 /// A run of ids as it is stored: the greatest of them, and the first and the last event that they are ids of.
 pub(super) type IdRun = ([u8; 16], u64, u64);
 
+/// An id and the number of its event.
+type Named = ([u8; 16], u64);
+
 /// The rows of events that are sealed together.
 pub(super) struct Rows {
-    ids: Vec<([u8; 16], u64)>,
+    ids: Vec<Named>,
     places: Vec<((u64, u64), u64)>,
     opened: Vec<(String, u64)>,
+    /// Events behind which a run of ids may end.
+    ends: Vec<u64>,
 }
 
 impl Rows {
     /// Those of so many events.
     pub(super) fn with_capacity(events: usize) -> Self {
-        Self { ids: Vec::with_capacity(events), places: Vec::with_capacity(events), opened: Vec::new() }
+        let (ids, places) = (Vec::with_capacity(events), Vec::with_capacity(events));
+        Self { ids, places, opened: Vec::new(), ends: Vec::new() }
+    }
+
+    /// Learns behind which events segments end, in order: whoever looks for an id unpacks all that its run speaks of.
+    pub(super) fn end_behind(&mut self, ends: impl Iterator<Item = u64>) {
+        self.ends.extend(ends);
     }
 
     /// Takes one event in: its id, the number of its stream and its version.
@@ -62,8 +73,7 @@ impl Rows {
                 by_id.insert(id, seq)?;
             }
         }
-        let is_near = |one: &([u8; 16], u64), two: &([u8; 16], u64)| millis(two.0) - millis(one.0) <= RUN_GAP_MS;
-        for run in run.chunk_by(is_near) {
+        for run in run.chunk_by(goes_on(run, &self.ends)) {
             let seqs = || run.iter().map(|(_, seq)| *seq);
             let (first, last) = (seqs().min().unwrap_or_default(), seqs().max().unwrap_or_default());
             transaction.open_table(ID_RUNS)?.insert(run[0].0, (run[run.len() - 1].0, first, last))?;
@@ -79,14 +89,33 @@ impl Rows {
     }
 }
 
+/// Whether a run of ids, sorted, goes on from one to the next; asked of each two neighbours in order. It ends where an hour lies
+/// between them, and with a segment, where all ids up to there are those of events of it or of earlier ones, and all others are not.
+fn goes_on<'r>(run: &[Named], ends: &'r [u64]) -> impl FnMut(&Named, &Named) -> bool + use<'r> {
+    let segment = |seq: u64| ends.partition_point(|end| *end < seq);
+    // The least event from each on, the last first.
+    let mut least: Vec<u64> = Vec::with_capacity(run.len());
+    least.extend(run.iter().rev().scan(u64::MAX, |least, (_, seq)| {
+        *least = (*seq).min(*least);
+        Some(*least)
+    }));
+    least.pop();
+    let mut greatest = 0;
+    move |one, two| {
+        greatest = one.1.max(greatest);
+        let least = least.pop().unwrap_or_default();
+        millis(two.0) - millis(one.0) <= RUN_GAP_MS && segment(least) <= segment(greatest)
+    }
+}
+
 /// The time that a ULID begins with.
 fn millis(id: [u8; 16]) -> u64 {
     id[..6].iter().fold(0, |millis, byte| millis << 8 | u64::from(*byte))
 }
 
-/// Whether a frame is that of an event of this id.
-pub(super) fn has_id(frame: &[u8], id: EventId) -> bool {
-    Frame::parse(frame).and_then(|frame| Ok(frame.header()?.0)).is_ok_and(|found| found == id)
+/// The id of the event that a frame is of; `None` where its header cannot be read.
+pub(super) fn id_of(frame: &[u8]) -> Option<EventId> {
+    Frame::parse(frame).and_then(|frame| Ok(frame.header()?.0)).ok()
 }
 
 /// Stores the events of streams, sorted by stream and version.

@@ -14,6 +14,8 @@ mod commits;
 mod create;
 #[cfg(test)]
 mod disk_tests;
+#[cfg(test)]
+mod edge_tests;
 mod erasures;
 #[cfg(test)]
 mod erasures_tests;

@@ -316,7 +316,7 @@ impl Reader {
                 while seq <= last {
                     let run = runs::fetch(&transaction, &self.archives, seq)?.ok_or(ReadError::Missing { seq })?;
                     let run = run.unpack()?;
-                    let found = (run.first..).zip(run.frames.iter()).find(|(_, frame)| index::has_id(frame, id));
+                    let found = (run.first..).zip(run.frames.iter()).find(|(_, frame)| index::id_of(frame) == Some(id));
                     if let Some((seq, _)) = found {
                         return Ok(Some(seq));
                     }

@@ -115,7 +115,8 @@ impl<'b> Unsealed<'b> {
         if planned.is_empty() {
             return Ok(None);
         }
-        let rows = known.rows(planned.iter().flat_map(|planned| &planned.entries));
+        let mut rows = known.rows(planned.iter().flat_map(|planned| &planned.entries));
+        rows.end_behind(planned.iter().filter_map(|planned| Some(planned.entries.last()?.seq)));
         let greatest = self.store_rows((before, known.sealed()), rows, known.sealed_newest())?;
         let mut packer = Packer::new();
         let mut segments = self.transaction.open_table(SEGMENTS)?;

@@ -1,0 +1,117 @@
+//! What lies at the edges: requests that are repeated, clocks that differ, readers beside a writer that seals, rows that say a
+//! wrong end.
+
+use std::time::{Duration, Instant};
+
+use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};
+
+use super::tables::{BY_ID, ID_RUNS, SEGMENTS};
+use super::tests::{draft, memory};
+use super::*;
+use crate::event::instance::CredentialRemoved;
+use crate::id::{EventId, Micros};
+
+/// Text that hardly shrinks.
+fn noise(number: u64, bytes: usize) -> String {
+    let mut text = vec![0; bytes];
+    blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(&mut text);
+    for byte in &mut text {
+        *byte = b' ' + *byte % 64;
+    }
+    String::from_utf8(text).unwrap()
+}
+
+/// An event whose id is of a millisecond.
+fn said(number: u64, millis: i64, text: String) -> Draft {
+    let mut random = [0; 10];
+    random[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+    let id = EventId::new(Micros(millis * 1000), random);
+    Draft { id, event: CredentialRemoved { name: text }.into(), ..draft(1, &format!("s/{}", number % 7)) }
+}
+
+fn append(log: &Log, events: &[Draft]) -> Result<Appended, AppendError> {
+    log.append(Append { events: events.to_vec(), expect: Expect::Any })
+}
+
+/// A request whose acknowledgement was lost comes again whole. To look each of its ids up among all of its events would take
+/// minutes for one that took moments.
+#[test]
+fn a_long_request_that_comes_again_is_found_in_about_the_time_that_it_took() {
+    for falls in [false, true] {
+        let log = memory();
+        let millis = |number: i64| if falls { 10_000 - number } else { number };
+        let drafts: Vec<Draft> =
+            (0..8000_u32).map(|number| said(number.into(), millis(number.into()), noise(number.into(), 90))).collect();
+        let began = Instant::now();
+        assert_eq!(append(&log, &drafts).unwrap(), Appended::At { first: 1, last: 8000 });
+        let first = began.elapsed();
+        // All of it is sealed, and lies behind a newer id.
+        append(&log, &[said(9000, 20_000, String::new())]).unwrap();
+        let began = Instant::now();
+        assert_eq!(append(&log, &drafts).unwrap(), Appended::AlreadyThere(1));
+        let again = began.elapsed();
+        assert!(again < first * 10, "{again:?} after {first:?}");
+        // What is wrong with it is said of the right event.
+        let mut other = drafts.clone();
+        other[6000].event = CredentialRemoved { name: "other".to_owned() }.into();
+        assert_eq!(append(&log, &other), Err(AppendError::IdTaken { id: other[6000].id, seq: 6001 }));
+        let more = [drafts[5000].clone(), said(9001, 30_000, String::new())];
+        assert_eq!(append(&log, &more), Err(AppendError::PartlyThere { id: drafts[5000].id }));
+        let mixed: Vec<Draft> = [7000, 10, 4000].map(|at: usize| drafts[at].clone()).to_vec();
+        assert_eq!(append(&log, &mixed).unwrap(), Appended::AlreadyThere(7001));
+        assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 8001);
+        for at in [0, 1, 4444, 7999] {
+            assert_eq!(log.reader().seq_of(drafts[at].id).unwrap(), Some(at as u64 + 1));
+        }
+    }
+}
+
+/// Whoever looks for an id unpacks what its run speaks of: where ids rise with their events, that is one segment, however many a
+/// commit fills.
+#[test]
+fn a_run_of_rising_ids_is_of_one_segment() {
+    let log = memory();
+    let drafts: Vec<Draft> = (0..4000_u32).map(|number| said(0, number.into(), noise(number.into(), 300))).collect();
+    append(&log, &drafts).unwrap();
+    let transaction = log.database().begin_read().unwrap();
+    let segments = transaction.open_table(SEGMENTS).unwrap();
+    let firsts: Vec<u64> = segments.iter().unwrap().map(|row| row.unwrap().0.value()).collect();
+    assert!(firsts.len() > 4, "{firsts:?}");
+    let segment = |seq: u64| firsts.partition_point(|first| *first <= seq);
+    let runs = transaction.open_table(ID_RUNS).unwrap();
+    // One that turned out too long for its plan is several segments.
+    let spans = runs.iter().unwrap().map(|row| row.unwrap().1.value()).map(|run| segment(run.2) - segment(run.1));
+    assert!(spans.max().unwrap() <= 2);
+    assert!(runs.len().unwrap() <= firsts.len() as u64);
+}
+
+/// Two machines append in turns, and the clock of one is an hour ahead. The ids of the other have a row each, all are found,
+/// nothing is taken twice, and none is looked for among all of the others.
+#[test]
+fn ids_of_clocks_that_differ_are_found() {
+    let log = memory();
+    let hour = 60 * 60 * 1000;
+    let (mut all, mut taken) = (Vec::new(), [Duration::ZERO; 2]);
+    for number in (0..6000_u32).step_by(500) {
+        for (which, ahead) in [(0, hour), (1, 0)] {
+            // As if there were an hour between two commits of the same machine.
+            let millis = |number: u32| ahead + i64::from(number / 500) * hour + i64::from(number % 500);
+            let of = |at: u32| said(u64::from(2 * at) + which as u64, millis(at), noise(at.into(), 300));
+            let drafts: Vec<Draft> = (number..number + 500).map(of).collect();
+            let began = Instant::now();
+            append(&log, &drafts).unwrap();
+            taken[which] += began.elapsed();
+            all.extend(drafts);
+        }
+    }
+    assert!(taken[1] < taken[0] * 5, "{taken:?}");
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 12_000);
+    let single = log.database().begin_read().unwrap().open_table(BY_ID).unwrap().len().unwrap();
+    assert!((3000..=6000).contains(&single), "{single}");
+    for (at, draft) in all.iter().enumerate().step_by(37) {
+        assert_eq!(log.reader().seq_of(draft.id).unwrap(), Some(at as u64 + 1));
+    }
+    for (at, drafts) in all.chunks(500).enumerate() {
+        assert_eq!(append(&log, drafts).unwrap(), Appended::AlreadyThere(500 * at as u64 + 1));
+    }
+}
