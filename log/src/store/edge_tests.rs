@@ -1,6 +1,7 @@
 //! What lies at the edges: requests that are repeated, clocks that differ, readers beside a writer that seals, rows that say a
 //! wrong end.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};
@@ -8,6 +9,7 @@ use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};
 use super::tables::{BY_ID, ID_RUNS, SEGMENTS};
 use super::tests::{draft, memory};
 use super::*;
+use crate::chain;
 use crate::event::instance::CredentialRemoved;
 use crate::id::{EventId, Micros};
 
@@ -114,4 +116,37 @@ fn ids_of_clocks_that_differ_are_found() {
     for (at, drafts) in all.chunks(500).enumerate() {
         assert_eq!(append(&log, drafts).unwrap(), Appended::AlreadyThere(500 * at as u64 + 1));
     }
+}
+
+/// The head after an event is the same whenever it is asked for: also while its row becomes part of a segment.
+#[test]
+fn a_head_is_that_of_its_event_while_others_are_sealed() {
+    let log = memory();
+    let mut seen: HashMap<u64, [u8; 32]> = HashMap::new();
+    std::thread::scope(|scope| {
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let log = &log;
+        let reader = scope.spawn(move || {
+            let mut seen = Vec::new();
+            while is_done.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                let size = log.head().size;
+                seen.extend([size, size.saturating_sub(3)].map(|seq| (seq, log.reader().head_at(seq).unwrap())));
+            }
+            seen
+        });
+        for number in 0..2500_u32 {
+            append(log, &[said(number.into(), number.into(), noise(number.into(), 4000))]).unwrap();
+        }
+        done.send(()).unwrap();
+        for (seq, head) in reader.join().unwrap() {
+            assert_eq!(*seen.entry(seq).or_insert(head), head, "two heads after event {seq}");
+        }
+    });
+    let mut head = chain::GENESIS;
+    let leaves = log.reader().each_leaf(1, 2500, |seq, leaf| {
+        head = chain::advance(&head, &leaf);
+        assert!(seen.get(&seq).is_none_or(|seen| *seen == head), "another head after event {seq}");
+        Ok::<(), ReadError>(())
+    });
+    leaves.unwrap();
 }

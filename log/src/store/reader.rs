@@ -269,33 +269,33 @@ impl Reader {
         })
     }
 
-    /// The chain's head after an event; that before the first for 0. Looks at one segment, or at the tail.
+    /// The chain's head after an event; that before the first for 0. Looks at one segment, or at the tail, in one transaction:
+    /// what is a row in one may be sealed before the next begins.
     pub fn head_at(&self, seq: u64) -> Result<[u8; 32], ReadError> {
         if seq == 0 {
             return Ok(chain::GENESIS);
         }
-        let sealed = self.run(seq)?.ok_or(ReadError::Missing { seq })?.unpack()?;
-        let (mut head, from) = match sealed.header {
-            Some(header) if header.last == seq => return Ok(header.head_after),
-            Some(header) => (header.head_before, header.first),
-            None => self.sealed_end()?,
-        };
-        self.each_leaf(from, seq, |_, leaf| {
-            head = chain::advance(&head, &leaf);
-            Ok::<(), ReadError>(())
-        })?;
-        Ok(head)
-    }
-
-    /// The head after the last sealed event, and the number of the first that is not sealed.
-    fn sealed_end(&self) -> Result<([u8; 32], u64), ReadError> {
         unharmed(|| {
             let transaction = self.database().begin_read()?;
-            let segments = transaction.open_table(SEGMENTS)?;
-            let Some((first, value)) = segments.last()? else { return Ok((chain::GENESIS, 1)) };
-            let damaged = |source| ReadError::Segment { first: first.value(), source };
-            let header = Segment::parse(value.value()).map_err(damaged)?.header;
-            Ok((header.head_after, header.last + 1))
+            let fetch =
+                |seq| runs::fetch(&transaction, &self.archives, seq)?.ok_or(ReadError::Missing { seq })?.unpack();
+            let mut run = fetch(seq)?;
+            let (mut head, mut next) = match &run.header {
+                Some(header) if header.last == seq => return Ok(header.head_after),
+                Some(header) => (header.head_before, header.first),
+                None => sealed_end(&transaction)?,
+            };
+            while next <= seq {
+                if !run.holds(next) {
+                    run = fetch(next)?;
+                }
+                let leaf = Frame::parse(run.frame(next).ok_or(ReadError::Missing { seq: next })?)
+                    .and_then(|frame| frame.verified(next))
+                    .map_err(|source| ReadError::Event { seq: next, table: run.table(), source })?;
+                head = chain::advance(&head, &leaf);
+                next += 1;
+            }
+            Ok(head)
         })
     }
 
@@ -378,7 +378,7 @@ impl Reader {
 
     /// Whether a blob is there; its bytes are not looked at.
     pub fn has_blob(&self, hash: BlobHash) -> Result<bool, ReadError> {
-        Ok(self.database().begin_read()?.open_table(BLOBS)?.get(hash.0)?.is_some())
+        unharmed(|| Ok(self.database().begin_read()?.open_table(BLOBS)?.get(hash.0)?.is_some()))
     }
 
     /// Calls `each` with every blob, its bytes compared with its name.
@@ -402,11 +402,13 @@ impl Reader {
     /// Some blobs as they are stored, by name, from behind one of them on.
     pub(super) fn blob_rows(&self, after: Option<[u8; 32]>) -> Result<Vec<BlobRow>, ReadError> {
         use std::ops::Bound::{Excluded, Unbounded};
-        let table = self.database().begin_read()?.open_table(BLOBS)?;
-        let from = after.map_or(Unbounded, Excluded);
-        let rows = table.range::<[u8; 32]>((from, Unbounded))?.take(BLOBS_AT_ONCE);
-        let copied = rows.map(|row| row.map(|(name, packed)| (name.value(), packed.value().to_vec())));
-        copied.map(|row| row.map_err(ReadError::from)).collect()
+        unharmed(|| {
+            let table = self.database().begin_read()?.open_table(BLOBS)?;
+            let from = after.map_or(Unbounded, Excluded);
+            let rows = table.range::<[u8; 32]>((from, Unbounded))?.take(BLOBS_AT_ONCE);
+            let copied = rows.map(|row| row.map(|(name, packed)| (name.value(), packed.value().to_vec())));
+            copied.map(|row| row.map_err(ReadError::from)).collect()
+        })
     }
 
     /// Fetches the blobs that an event's fields lie in.
@@ -425,6 +427,15 @@ impl Reader {
         recorded.events_mut().iter_mut().try_for_each(|event| self.rehydrate(event))?;
         Ok(recorded)
     }
+}
+
+/// The head after the last sealed event, and the number of the first that is not sealed.
+fn sealed_end(transaction: &ReadTransaction) -> Result<([u8; 32], u64), ReadError> {
+    let segments = transaction.open_table(SEGMENTS)?;
+    let Some((first, value)) = segments.last()? else { return Ok((chain::GENESIS, 1)) };
+    let damaged = |source| ReadError::Segment { first: first.value(), source };
+    let header = Segment::parse(value.value()).map_err(damaged)?.header;
+    Ok((header.head_after, header.last + 1))
 }
 
 /// The rows of the tail with such a header, in order; the bytes of every such header hold these. A row whose header cannot be
