@@ -260,6 +260,11 @@ impl Backup<'_> {
         }
         let mut tail = Frames::default();
         while let Some(run) = self.reader.run(next)? {
+            // Rows were sealed since they were read, in several segments of which this is not the first.
+            if matches!(run, Run::Sealed { first, .. } if first > end.1 + 1) && !tail.is_empty() {
+                (tail, next) = (Frames::default(), end.1 + 1);
+                continue;
+            }
             next = run.last().saturating_add(1);
             match run {
                 Run::Sealed { first, last, value, .. } => {
@@ -290,7 +295,7 @@ impl Backup<'_> {
         let tail = segments_file::open(&self.folder.join(TAIL))?.map(|mut tail| segments_file::places(&mut tail));
         // The file of the tail is written when all before it is on disk.
         let proven = match tail.transpose()?.as_deref() {
-            Some([tail, ..]) => tail.first - 1,
+            Some([tail, ..]) => tail.first.saturating_sub(1),
             Some([]) => summary(self.folder).ok().flatten().map_or(0, |summary| summary.events),
             None => 0,
         };

@@ -2,15 +2,16 @@
 //! wrong end.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
-use super::tables::{BY_ID, ID_RUNS, SEGMENTS};
-use super::tests::{draft, memory};
+use super::tables::{BY_ID, ID_RUNS, SEGMENTS, TAIL};
+use super::tests::{draft, events, keys, memory, open};
 use super::*;
 use crate::chain;
-use crate::event::instance::CredentialRemoved;
+use crate::event::instance::{CredentialRemoved, EpochOpened};
 use crate::id::{EventId, Micros};
 
 /// Text that hardly shrinks.
@@ -149,4 +150,53 @@ fn a_head_is_that_of_its_event_while_others_are_sealed() {
         Ok::<(), ReadError>(())
     });
     leaves.unwrap();
+}
+
+fn epoch(end: &Head) -> Draft {
+    let opened = EpochOpened {
+        reason: "restored".to_owned(),
+        size: end.size,
+        head_before: crate::hex(&end.head),
+        lost: Vec::new(),
+        again: None,
+        lost_blobs: Vec::new(),
+    };
+    Draft { id: EventId([255; 16]), event: opened.into(), ..draft(1, "instance") }
+}
+
+/// A log of events that shrink to nothing, and behind them a long tail of such that do not: what was expected to fill one segment
+/// fills many.
+fn with_long_tail(path: &Path) -> Log {
+    let log = open(path).unwrap();
+    let drafts: Vec<Draft> = (0..400_u32).map(|number| said(0, number.into(), "bread and milk ".repeat(300))).collect();
+    append(&log, &drafts).unwrap();
+    for number in (400..1000_u32).step_by(50) {
+        let of = |number: u32| said(0, number.into(), noise(number.into(), 1000));
+        append(&log, &(number..number + 50).map(of).collect::<Vec<_>>()).unwrap();
+    }
+    assert!(log.database().begin_read().unwrap().open_table(TAIL).unwrap().len().unwrap() > 500);
+    log
+}
+
+/// Rows that a backup has read are sealed before it has read the next ones: in several segments, of which it then meets the
+/// second or third.
+#[test]
+fn a_backup_beside_which_the_tail_is_sealed_misses_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("backup");
+    let log = with_long_tail(&place.path().join("events.redb"));
+    let mut is_sealed = false;
+    let backed_up = log.backup(&folder, |done, of| {
+        if !is_sealed && (600..of).contains(&done) {
+            is_sealed = true;
+            let drafts: Vec<Draft> =
+                (1000..1900_u32).map(|number| said(0, number.into(), noise(number.into(), 1000))).collect();
+            append(&log, &drafts).unwrap();
+        }
+    });
+    assert!(is_sealed && log.database().begin_read().unwrap().open_table(TAIL).unwrap().is_empty().unwrap());
+    assert_eq!(backed_up.unwrap().summary.events, 1900);
+    let restored = place.path().join("restored.redb");
+    assert_eq!(restore(&folder, &restored, keys(), epoch, |_, _| {}).unwrap().size, 1901);
+    assert_eq!(events(&open(&restored).unwrap())[..1900], events(&log));
 }
