@@ -19,7 +19,7 @@ const LENGTH_BYTES: usize = size_of::<u32>();
 /// Where the parts of fixed size end and the kinds begin.
 const FIXED_BYTES: usize = 144;
 const DIGEST_AT: usize = 112;
-/// The longest that the frames of one segment may be, unpacked.
+/// The longest that the frames of one segment may be, unpacked, each with its length before it.
 const BYTES_MAX: u32 = 1 << 30;
 
 /// Why a segment cannot be read.
@@ -76,7 +76,8 @@ pub struct SegmentHeader {
 impl SegmentHeader {
     /// How many events it holds.
     pub fn count(&self) -> u64 {
-        (self.last + 1).saturating_sub(self.first)
+        // The greatest number of all is no event's: it would have none behind it.
+        self.last.checked_add(1).map_or(0, |end| end.saturating_sub(self.first))
     }
 
     fn write(&self, packed: u32, unpacked: u32) -> Vec<u8> {

@@ -131,11 +131,12 @@ impl Opened {
         let places = segments_file::places(&mut file).map_err(ArchiveFault::Io)?;
         let mut next = Some(span.0);
         for place in &places {
-            next = next.filter(|next| *next == place.first && place.last >= place.first).map(|_| place.last + 1);
+            let follows = |next: &u64| *next == place.first && place.last >= place.first;
+            next = next.filter(follows).and_then(|_| place.last.checked_add(1));
         }
         let length = file.metadata().map_err(ArchiveFault::Io)?.len();
         let is_whole = places.last().is_some_and(|place| place.offset + place.length == length);
-        if is_whole && next == Some(span.1 + 1) {
+        if is_whole && next.is_some() && next == span.1.checked_add(1) {
             Ok(Self { span, file, places })
         } else {
             Err(ArchiveFault::Shape { first: span.0, last: span.1 })

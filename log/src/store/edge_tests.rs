@@ -200,3 +200,32 @@ fn a_backup_beside_which_the_tail_is_sealed_misses_nothing() {
     assert_eq!(restore(&folder, &restored, keys(), epoch, |_, _| {}).unwrap().size, 1901);
     assert_eq!(events(&open(&restored).unwrap())[..1900], events(&log));
 }
+
+/// A segment that says a wrong end is damaged. Whoever asks for an event in it is not told that there is none, and a backup does
+/// not end before it.
+#[test]
+fn a_segment_that_says_a_wrong_end_is_no_end_of_the_log() {
+    let place = tempfile::tempdir().unwrap();
+    let log = with_long_tail(&place.path().join("events.redb"));
+    let (first, mut value) = {
+        let segments = log.database().begin_read().unwrap().open_table(SEGMENTS).unwrap();
+        let (first, value) = segments.last().unwrap().unwrap();
+        (first.value(), value.value().to_vec())
+    };
+    // Its last event, as its header says in clear.
+    value[31] ^= 0x80;
+    value[30] ^= 0x01;
+    let transaction = log.database().begin_write().unwrap();
+    transaction.open_table(SEGMENTS).unwrap().insert(first, value.as_slice()).unwrap();
+    transaction.commit().unwrap();
+    let said = u64::from_be_bytes(std::array::from_fn(|index| value[24 + index]));
+    let inside = (first..=400).find(|seq| *seq > said).unwrap();
+    let reader = log.reader();
+    let is_named = |error: ReadError| matches!(error, ReadError::Segment { first: found, .. } if found == first);
+    assert!(is_named(reader.event(inside).unwrap_err()));
+    assert!(is_named(reader.chunk(inside).unwrap_err()));
+    assert!(is_named(reader.head_at(inside).unwrap_err()));
+    assert!(log.backup(&place.path().join("backup"), |_, _| {}).is_err());
+    assert!(matches!(reader.verify(|_, _| {}), Err(Damage::Segment { first: found, .. }) if found == first));
+    assert_eq!((reader.event(1001).unwrap(), reader.chunk(1001).unwrap()), (None, Vec::new()), "behind the end");
+}

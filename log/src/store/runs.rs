@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use redb::{ReadTransaction, ReadableDatabase};
 
 use super::archives::{self, Archives};
+use super::open;
 use super::reader::{ReadError, Reader, unharmed};
 use super::tables::{SEGMENTS, TAIL};
 use crate::codec::Frame;
@@ -152,10 +153,27 @@ pub(super) fn fetch(transaction: &ReadTransaction, archives: &Archives, seq: u64
         }
         frames.push(bytes.value());
     }
-    if frames.is_empty() {
-        return archives.run(&archives::listed(transaction)?, seq);
+    if !frames.is_empty() {
+        return Ok(Some(Run::Tail { first: seq, frames }));
     }
-    Ok(Some(Run::Tail { first: seq, frames }))
+    match archives.run(&archives::listed(transaction)?, seq)? {
+        Some(run) => Ok(Some(run)),
+        None => refuse_hole(transaction, seq).map(|()| None),
+    }
+}
+
+/// Nowhere is an event: it lies behind the end, or something is wrong, and is said here. Who reads on must not take it for the
+/// end.
+fn refuse_hole(transaction: &ReadTransaction, seq: u64) -> Result<(), ReadError> {
+    let chain = open::chain_in(transaction).map_err(|fault| ReadError::End { what: fault.to_string() })?;
+    if seq > chain.range.size() {
+        return Ok(());
+    }
+    // Mostly the segment that holds it, and says that it ends earlier.
+    if let Some((first, value)) = transaction.open_table(SEGMENTS)?.range(..=seq)?.next_back().transpose()? {
+        Segment::parse(value.value()).map_err(|source| ReadError::Segment { first: first.value(), source })?;
+    }
+    Err(ReadError::Missing { seq })
 }
 
 impl Reader {

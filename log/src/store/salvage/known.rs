@@ -178,7 +178,7 @@ impl<'b> Known<'b> {
                     let at = erased.of.parse().unwrap_or(0);
                     let tombstone = Tombstone { reason: erased.reason.clone(), by: erased.by.clone(), at };
                     let tombstone = rewrite::stored(&tombstone);
-                    for (first, last) in erased.payloads().iter().filter(|(_, last)| last < seq) {
+                    for (first, last) in erased.payloads().iter().filter(|(first, last)| first <= last && last < seq) {
                         let named: Vec<u64> = self.seqs.range(*first..=*last).copied().collect();
                         for seq in named {
                             self.gone.entry(seq).or_insert_with(|| tombstone.clone());
