@@ -20,7 +20,7 @@ const LENGTH_BYTES: usize = size_of::<u32>();
 const FIXED_BYTES: usize = 144;
 const DIGEST_AT: usize = 112;
 /// The longest that the frames of one segment may be, unpacked, each with its length before it.
-const BYTES_MAX: u32 = 1 << 30;
+pub(crate) const BYTES_MAX: u32 = 1 << 30;
 
 /// Why a segment cannot be read.
 #[derive(Debug, thiserror::Error)]

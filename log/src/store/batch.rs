@@ -21,7 +21,7 @@ use crate::chain::Chain;
 use crate::codec::{self, Frame};
 use crate::id::EventId;
 use crate::kept::BlobHash;
-use crate::segment::{Frames, Segment};
+use crate::segment::{self, Frames, Segment};
 
 /// The longest stream, kind or actor name, so that a header's length fits its field.
 const NAME_BYTES_MAX: usize = 1024;
@@ -105,6 +105,13 @@ impl<'t> Batch<'t> {
         if request.events.iter().any(|event| event.stream.len() > NAME_BYTES_MAX || event.actor.len() > NAME_BYTES_MAX)
         {
             return Ok(Some(Err(AppendError::Malformed("a stream or actor name is longer than 1,024 bytes"))));
+        }
+        // What could be written, and never read again.
+        if request.events.iter().map(Prepared::framed).sum::<usize>() > segment::BYTES_MAX as usize {
+            return Ok(Some(Err(AppendError::Malformed("its events are longer than 1 GiB together"))));
+        }
+        if request.events.iter().flat_map(|event| &event.blobs).any(|(_, bytes)| bytes.len() > blobs::BYTES_MAX) {
+            return Ok(Some(Err(AppendError::Malformed("a text or blob of it is longer than 1 GiB"))));
         }
         if repeats_an_id(&request.events) {
             return Ok(Some(Err(AppendError::Malformed("two of its events have the same id"))));

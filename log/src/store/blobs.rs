@@ -5,7 +5,7 @@ use crate::kept::BlobHash;
 /// zstd level of blobs: the fastest ordinary one.
 const LEVEL: i32 = 3;
 /// The longest blob, once unpacked.
-const BYTES_MAX: usize = 1 << 30;
+pub(super) const BYTES_MAX: usize = 1 << 30;
 /// The format byte of a stored blob.
 const BLOB_FORMAT: u8 = 1;
 /// What a zstd frame begins with, and so does a blob of the first log format, which has no check.

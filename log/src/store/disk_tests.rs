@@ -52,7 +52,11 @@ fn batch(log: &Log, requests: Vec<Append>) -> Vec<Result<Appended, AppendError>>
         acknowledged.push(Pending(pending));
         Request { events: log.prepared(&mut events), expect, acknowledge }
     });
-    let requests: Vec<Request> = requests.collect();
+    commit(log, requests.collect());
+    acknowledged.into_iter().map(Pending::wait).collect()
+}
+
+fn commit(log: &Log, requests: Vec<Request>) {
     let (publish, _) = watch::channel(Head::default());
     let chain = open::chain(&log.database()).unwrap_or_else(|_| panic!("a sound log"));
     let tail = tail::Tail::load(&log.database(), &chain).unwrap();
@@ -62,7 +66,27 @@ fn batch(log: &Log, requests: Vec<Append>) -> Vec<Result<Appended, AppendError>>
         writer::Writer::new(shared, std::path::PathBuf::new(), (chain, tail), notary, publish)
             .commit(requests, &std::collections::BTreeSet::new())
     );
-    acknowledged.into_iter().map(Pending::wait).collect()
+}
+
+/// Readers unpack no more than 1 GiB: what is longer is refused before it is written.
+#[test]
+fn what_could_never_be_read_is_refused() {
+    let log = log_on(&Arc::new(Disk::default()));
+    let blob = Draft { blobs: vec![(plain_blob_hash(&[]), vec![0; (1 << 30) + 1])], ..draft(1, "a") };
+    let append = |events| log.append(Append { events, expect: Expect::Any });
+    assert_eq!(append(vec![blob]), Err(AppendError::Malformed("a text or blob of it is longer than 1 GiB")));
+    let lengthened = |lengths: &[usize]| {
+        let (acknowledge, pending) = oneshot::channel();
+        let mut drafts: Vec<Draft> = (1..).zip(lengths).map(|(number, _)| numbered(number, "a")).collect();
+        let events = log.prepared(&mut drafts).into_iter().zip(lengths).map(|(event, bytes)| event.of_zeros(*bytes));
+        commit(&log, vec![Request { events: events.collect(), expect: Expect::Any, acknowledge }]);
+        Pending(pending).wait()
+    };
+    let too_long = Err(AppendError::Malformed("its events are longer than 1 GiB together"));
+    assert_eq!(lengthened(&[(1 << 30) - 100]), too_long, "with what a frame has beside it");
+    assert_eq!(lengthened(&[1 << 29, 1 << 29]), too_long);
+    assert_eq!(log.reader().size().unwrap(), 0);
+    assert_eq!(lengthened(&[1 << 20, 1 << 20]), Ok(Appended::At { first: 1, last: 2 }));
 }
 
 /// Each request sees what earlier ones of its batch did; a refused one between two others leaves no row behind.

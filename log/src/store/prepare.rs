@@ -7,6 +7,9 @@ use crate::id::{EventId, Micros, TurnId};
 use crate::kept::BlobHash;
 use crate::redact::Redactor;
 
+/// The most that a frame has beside its payload and the texts of its header, with the length before it.
+const BESIDE: usize = 128;
+
 /// A draft whose payload is the bytes that will be stored.
 #[derive(Debug)]
 pub(super) struct Prepared {
@@ -75,6 +78,17 @@ impl Prepared {
     pub(super) fn header(&self, version: u64) -> Header<'_> {
         let Self { id, time, stream, actor, turn, cause, kind, schema, flags, .. } = self;
         Header(*id, time.0, stream, version, kind, *schema, actor, *turn, *cause, *flags)
+    }
+
+    /// The same with so many zeros for a payload: memory that nobody touches.
+    #[cfg(test)]
+    pub(super) fn of_zeros(self, bytes: usize) -> Self {
+        Self { payload: vec![0; bytes].into(), ..self }
+    }
+
+    /// How many bytes its frame has at most, with the length before it.
+    pub(super) fn framed(&self) -> usize {
+        self.payload.len() + self.stream.len() + self.actor.len() + self.kind.len() + BESIDE
     }
 
     /// How many bytes it brings into a commit.

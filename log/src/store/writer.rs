@@ -84,7 +84,7 @@ pub enum AppendError {
         /// The id that is there.
         id: EventId,
     },
-    /// No events, one id twice, or a name that is too long.
+    /// No events, one id twice, or something that is too long to be read again.
     #[error("the request is malformed: {0}")]
     Malformed(&'static str),
     /// The store failed. Whether the events are on disk is unknown: look their ids up after reopening.
