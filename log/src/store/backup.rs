@@ -20,6 +20,7 @@ use super::rewrite::LeftOut;
 use super::runs::Run;
 use super::segments_file::{self, Place};
 use super::verify::Damage;
+use super::writer::AppendError;
 use crate::chain;
 use crate::codec::Frame;
 use crate::note::NoteError;
@@ -136,9 +137,9 @@ pub enum BackupError {
         /// The file.
         path: PathBuf,
     },
-    /// The writer has stopped.
-    #[error("the log's writer has stopped; reopen the log")]
-    Stopped,
+    /// No checkpoint can be signed.
+    #[error(transparent)]
+    Unsigned(#[from] AppendError),
 }
 
 impl From<AssemblyError> for BackupError {
@@ -166,7 +167,7 @@ impl Log {
     /// Brings a backup below `folder` to where the log is now; makes it where there is none. Calls `progress(events, of)`.
     /// What is there of this log and was erased since goes; what the log holds although it was erased is refused. Nothing is waited for by those who append meanwhile.
     pub fn backup(&self, folder: &Path, progress: impl FnMut(u64, u64)) -> Result<BackedUp, BackupError> {
-        let note = self.checkpoint().map_err(|_| BackupError::Stopped)?;
+        let note = self.checkpoint()?;
         let gone = self.reader().left_out()?;
         if let Some(hash) = gone.blobs.first() {
             return Err(BackupError::Unerased { what: format!("blob {hash}") });

@@ -19,6 +19,18 @@ fn numbered(number: u32, stream: &str) -> Draft {
     Draft { id: EventId(id), ..draft(1, stream) }
 }
 
+/// The cause of a failure is told by whoever meets it first, be it one who only wants a signature.
+#[test]
+fn a_checkpoint_that_cannot_be_written_says_why() {
+    let disk = Arc::new(Disk::default());
+    let log = log_on(&disk);
+    log.append(one(draft(1, "a"), Expect::NoStream)).unwrap();
+    disk.power(false);
+    let failed = log.checkpoint();
+    assert!(matches!(failed, Err(AppendError::Unknown(_))), "{failed:?}");
+    assert_eq!(log.checkpoint(), Err(AppendError::Stopped));
+}
+
 /// Whether a commit that failed reached the disk cannot be known; nothing is tried after it.
 #[test]
 fn a_failed_commit_is_unknown_and_stops_the_writer() {

@@ -149,7 +149,7 @@ enum Message {
     /// What an erasure that broke off left in archive files.
     EraseArchived(Box<archive::Rest>),
     /// A signed checkpoint of the log's end; answered with the note.
-    Checkpoint(oneshot::Sender<Option<String>>),
+    Checkpoint(oneshot::Sender<Result<String, AppendError>>),
 }
 
 /// A copy of the log that is to take its place.
@@ -220,7 +220,7 @@ impl Log {
         if let Some(requests) = &self.requests {
             requests.blocking_send(Message::Checkpoint(acknowledge)).map_err(|_| AppendError::Stopped)?;
         }
-        note.blocking_recv().ok().flatten().ok_or(AppendError::Stopped)
+        note.blocking_recv().unwrap_or(Err(AppendError::Stopped))
     }
 
     /// Copies the live rows into a fresh file, which takes the old one's place: no free page is left, and no byte of what was

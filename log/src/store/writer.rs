@@ -183,18 +183,22 @@ impl Writer {
                 }
                 Message::Archive(moving) => {
                     let moved = guarded(|| archive::moved(&self.handle.now(), &moving));
-                    drop(moving.acknowledge.send(moved.unwrap_or(Err(ArchiveError::Stopped))));
+                    let damaged = |what| Err(ArchiveError::Store(Box::new(redb::Error::Corrupted(what))));
+                    drop(moving.acknowledge.send(moved.unwrap_or_else(damaged)));
                     None
                 }
                 Message::EraseArchived(rest) => {
                     let archive::Rest { left_out, acknowledge } = *rest;
-                    drop(acknowledge.send(archive::erase(&self.handle.now(), &self.archives, &left_out)));
+                    let erased = guarded(|| archive::erase(&self.handle.now(), &self.archives, &left_out));
+                    drop(acknowledge.send(erased.unwrap_or_else(|what| Err(damaged(what)))));
                     None
                 }
                 Message::Checkpoint(acknowledge) => {
                     let signed = guarded(|| self.sign_off().map_err(|error| error.to_string())).flatten();
-                    drop(acknowledge.send(signed.as_ref().ok().map(|()| self.notary.note(&self.chain))));
-                    if signed.is_err() {
+                    let is_signed = signed.is_ok();
+                    let note = signed.map(|()| self.notary.note(&self.chain)).map_err(AppendError::Unknown);
+                    drop(acknowledge.send(note));
+                    if !is_signed {
                         return;
                     }
                     None
@@ -210,7 +214,7 @@ impl Writer {
     fn rewrite(&mut self, rewriting: Rewriting) {
         let Rewriting { left_out, record, reader, acknowledge } = rewriting;
         let rewritten = guarded(|| self.rewritten(left_out, record, &reader));
-        let rewritten = rewritten.unwrap_or_else(|panic| Err(RewriteError::Damaged(Box::new(Damage::File(panic)))));
+        let rewritten = rewritten.unwrap_or_else(|panic| Err(damaged(panic)));
         if rewritten.is_err() {
             // What is left of the copy is of no use. The next one that opens the log tries again to take it away.
             drop(files::remove(&rewrite::fresh(&self.path)));
@@ -354,6 +358,11 @@ impl Writer {
         commits::reach(commits::Side::After);
         Ok(())
     }
+}
+
+/// What the store said when it stopped.
+fn damaged(what: String) -> RewriteError {
+    RewriteError::Damaged(Box::new(Damage::File(what)))
 }
 
 /// Answers; a caller that has gone away does not mind.

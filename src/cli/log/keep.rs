@@ -47,7 +47,7 @@ impl From<BackupError> for Failure {
                     if source.kind() == io::ErrorKind::NotFound { "next.other_backup" } else { "next.writable_folder" };
                 return Self::failed(("error.backup_failed", reason), remedy(&error, Some(path), by(usual)));
             }
-            BackupError::Read(_) | BackupError::Open(_) | BackupError::Unwritten(_) | BackupError::Stopped => {
+            BackupError::Read(_) | BackupError::Open(_) | BackupError::Unwritten(_) | BackupError::Unsigned(_) => {
                 return Self::failed(("error.backup_failed", reason), remedy(&error, None, by("next.verify_log")));
             }
         };
