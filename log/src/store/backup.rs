@@ -209,7 +209,7 @@ struct Backup<'b> {
 impl Backup<'_> {
     fn take(mut self, note: &str, mut progress: impl FnMut(u64, u64)) -> Result<BackedUp, BackupError> {
         let of = self.reader.size()?;
-        let (mut head, mut last, tail) = self.sealed(|done| progress(done, of))?;
+        let (mut head, mut last, tail) = self.events(of, |done| progress(done, of))?;
         if tail.is_empty() {
             self.replace(TAIL, &[])?;
         } else {
@@ -238,8 +238,9 @@ impl Backup<'_> {
         Ok(BackedUp { summary, bytes_written: self.bytes })
     }
 
-    /// Brings the file of sealed segments up to date; the head and the number at its end, and the frames behind it.
-    fn sealed(&mut self, mut progress: impl FnMut(u64)) -> Result<([u8; 32], u64, Frames), BackupError> {
+    /// Brings the file of sealed segments up to date, as far as an event at least; the head and the number at its end, and the
+    /// frames behind it. Who appends faster than this reads is not followed.
+    fn events(&mut self, until: u64, mut progress: impl FnMut(u64)) -> Result<([u8; 32], u64, Frames), BackupError> {
         let path = self.folder.join(SEALED);
         let mut file = Plain::append(&path).map_err(refused(&path))?;
         let there = self.sound(&mut file).map_err(refused(&path))?;
@@ -260,7 +261,8 @@ impl Backup<'_> {
             end = (parsed(place.first, &value)?, place.last);
         }
         let mut tail = Frames::default();
-        while let Some(run) = self.reader.run(next)? {
+        while next <= until {
+            let run = self.reader.run(next)?.ok_or(ReadError::Missing { seq: next })?;
             // Rows were sealed since they were read, in several segments of which this is not the first.
             if matches!(run, Run::Sealed { first, .. } if first > end.1 + 1) && !tail.is_empty() {
                 (tail, next) = (Frames::default(), end.1 + 1);
