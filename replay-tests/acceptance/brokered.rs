@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use metnos::broker::{Grants, target};
-use metnos::sandbox::{Backend, CancelFlag, Outcome};
+use metnos::sandbox::{CancelFlag, Outcome};
 use serde_json::{Value, json};
 
 use crate::support::{Bench, class, ok};
@@ -107,7 +107,7 @@ fn refused(outcome: &Outcome, class: &str) {
 #[test]
 fn a_granted_address_is_fetched() {
     let server = Server::start();
-    for backend in [Backend::Native, Backend::Landlock] {
+    for backend in crate::support::caged() {
         let bench = Bench::open(backend, &[]);
         let url = server.url("/x?y=1");
         let outcome = fetch(&bench, typed(std::slice::from_ref(&url)), json!({"url": url, "headers": {"X-Test": "1"}}));

@@ -12,7 +12,7 @@ use crate::support::{Bench, class, grant, helper, ok};
 
 #[test]
 fn a_plain_call_answers() {
-    for backend in [Backend::Native, Backend::Landlock, Backend::None] {
+    for backend in crate::support::caged().into_iter().chain([Backend::None]) {
         let bench = Bench::open(backend, &[]);
         let code = "def run(args, ctx):\n    print('hello')\n    ctx.log('seen')\n    ctx.progress(1, 2, 'half')\n    return {'ok': True, 'content': args['a'] * 2, 'left': ctx.remaining() > 0, 'zone': ctx.timezone}\n";
         let outcome = bench.run(code, json!({"a": 21}));
@@ -21,12 +21,12 @@ fn a_plain_call_answers() {
         assert_eq!(outcome.log, ["seen"]);
         assert_eq!(outcome.report.backend, backend);
         let level = match backend {
-            Backend::Native => Level::Full,
+            Backend::Native | Backend::Bubblewrap => Level::Full,
             Backend::Landlock => Level::Partial,
             Backend::None => Level::None,
         };
         assert_eq!(outcome.report.level, level, "{:?}", outcome.report);
-        assert_eq!(outcome.report.missing.is_empty(), backend == Backend::Native, "{:?}", outcome.report);
+        assert_eq!(outcome.report.missing.is_empty(), level == Level::Full, "{:?}", outcome.report);
     }
 }
 
@@ -70,7 +70,7 @@ fn names_of_every_kind_are_read() {
     ];
     let code = "def run(args, ctx):\n    import base64, os\n    path = base64.b64decode(args['path'])\n    open(path).close()\n    return {'ok': True, 'listed': len(os.listdir(os.path.dirname(path)))}\n";
     let alone = "def run(args, ctx):\n    import base64\n    path = base64.b64decode(args['path'])\n    return {'ok': True, 'content': base64.b64encode(open(path, 'rb').read()).decode()}\n";
-    for backend in [Backend::Native, Backend::Landlock] {
+    for backend in crate::support::caged() {
         let bench = Bench::open(backend, &[]);
         let folder = bench.path("odd 'folder'\n");
         std::fs::create_dir(&folder).unwrap();
@@ -90,7 +90,7 @@ fn names_of_every_kind_are_read() {
 
 #[test]
 fn hundreds_of_files_are_granted_one_by_one() {
-    for backend in [Backend::Native, Backend::Landlock] {
+    for backend in crate::support::caged() {
         let bench = Bench::open(backend, &[]);
         std::fs::create_dir(bench.path("many")).unwrap();
         let files: Vec<_> = (0..300).map(|number| bench.path(&format!("many/{number}"))).collect();
@@ -140,7 +140,7 @@ fn nested_grants_and_a_write_grant() {
 
 #[test]
 fn the_stage_outlives_the_cage() {
-    for backend in [Backend::Native, Backend::Landlock] {
+    for backend in crate::support::caged() {
         let bench = Bench::open(backend, &[]);
         let code =
             "def run(args, ctx):\n    open(ctx.stage + '/0', 'wb').write(b'new bytes')\n    return {'ok': True}\n";

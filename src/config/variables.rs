@@ -19,7 +19,7 @@ pub struct Variables {
     pub autonomy: Option<String>,
     /// `METNOS_SANDBOX`: `off`, `0`, `no`, `false` is consent to run without a cage.
     pub sandbox: Option<String>,
-    /// `METNOS_SANDBOX_BACKEND`: forces `native` or `landlock`.
+    /// `METNOS_SANDBOX_BACKEND`: forces `native`, `bwrap` or `landlock`.
     pub sandbox_backend: Option<String>,
     /// `METNOS_LOG_LEVEL`: of the program's own messages on stderr.
     pub log_level: Option<String>,

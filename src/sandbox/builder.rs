@@ -26,7 +26,8 @@ const BUILD: u64 = {
     hash
 };
 
-const SOURCES: [&[u8]; 10] = [
+const SOURCES: [&[u8]; 11] = [
+    include_bytes!("bwrap.rs"),
     include_bytes!("child.rs"),
     include_bytes!("landlock.rs"),
     include_bytes!("limits.rs"),

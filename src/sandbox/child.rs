@@ -15,10 +15,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
 
+use super::bwrap::Inside;
 use super::owners::{self, Taken};
 use super::report::{Backend, CageReport, Level};
 use super::wire::{self, Exit, Job, Layer, Said, Why};
-use super::{landlock, limits, native, seccomp, sys, tree};
+use super::{bwrap, landlock, limits, native, seccomp, sys, tree};
 
 /// How often the tree's memory and processes are looked at.
 const TICK: Duration = Duration::from_millis(10);
@@ -68,16 +69,17 @@ impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
 /// The descriptors of a job, sorted out.
 pub(super) struct Descriptors {
     lock: Option<OwnedFd>,
-    channel: OwnedFd,
+    pub(super) channel: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
-    broker: Option<OwnedFd>,
+    pub(super) broker: Option<OwnedFd>,
     pub(super) grants: Vec<OwnedFd>,
 }
 
 /// What `metnos __cage` does. Never returns; says what went wrong over its socket, nothing to a terminal.
 pub fn helper_main() -> ! {
-    let code = match help() {
+    let is_inside = std::env::args_os().nth(3).is_some_and(|word| word == bwrap::INSIDE);
+    let code = match if is_inside { inside() } else { help() } {
         Ok(()) => 0,
         Err(_) => 70,
     };
@@ -86,22 +88,38 @@ pub fn helper_main() -> ! {
 
 fn help() -> io::Result<()> {
     // What the daemon's own parent left open is nobody's business here; tests may ask to keep it (see `Layer::Inheritance`).
-    let keep = std::env::args_os().nth(3).is_some_and(|word| word == "keep");
-    if std::env::args_os().nth(2).is_none_or(|build| build != super::builder::build().as_str()) {
-        return Err(io::Error::other("the daemon is of another build"));
-    }
-    if !keep {
-        sys::close_from(3)?;
-    }
-    let control = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
-    rustix::stdio::dup2_stdin(&null)?;
+    let control = listen(std::env::args_os().nth(3).is_some_and(|word| word == "keep"))?;
     sys::interrupt_on_term()?;
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
     if let Err(error) = serve(control.as_fd()) {
         wire::send(control.as_fd(), &error.refusal())?;
     }
     Ok(())
+}
+
+/// Takes the socket that is the standard input, from a parent of the same build.
+fn listen(keep: bool) -> io::Result<OwnedFd> {
+    if std::env::args_os().nth(2).is_none_or(|build| build != super::builder::build().as_str()) {
+        return Err(io::Error::other("the daemon is of another build"));
+    }
+    if !keep {
+        sys::close_from(3)?;
+    }
+    let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    Ok(socket)
+}
+
+/// The second half of a cage that bubblewrap built: this process is in it, and becomes the interpreter.
+fn inside() -> io::Result<()> {
+    let socket = listen(std::env::args_os().nth(4).is_some_and(|word| word == "keep"))?;
+    let inside = Inside::take(socket.as_fd())?;
+    drop(socket);
+    let mut report = CageReport { backend: inside.job.backend, ..CageReport::none() };
+    let ready = inside.look_around(&mut report).and_then(|view| inside.seat().restrict(&view, report));
+    let Inside { control, .. } = &inside;
+    become_command(ready, control.as_fd())
 }
 
 /// Takes the job and carries it out.
@@ -137,10 +155,19 @@ fn supervise(job: &Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -
     let ids = native::Ids::current();
     let namespaces = if job.backend == Backend::Native { native::namespaces(job) } else { 0 };
     let taken = if job.backend == Backend::Native { owners::take(job, &descriptors.grants, &ids)? } else { None };
+    let inside = (job.backend == Backend::Bubblewrap).then(wire::socket_pair).transpose().step("make a socket")?;
     let Some(child) = sys::clone_process(namespaces).step("clone into new namespaces")? else {
-        become_interpreter(job, &descriptors, control, &ids, taken);
+        match inside {
+            Some((_, theirs)) => become_bubblewrap(job, &descriptors, control, theirs),
+            None => become_interpreter(job, &descriptors, control, &ids, taken),
+        }
     };
     drop(taken);
+    if let Some((ours, theirs)) = inside {
+        drop(theirs);
+        // Where nobody hears it, bubblewrap has ended; what it said is on the error stream.
+        drop(bwrap::tell(job, &descriptors, control, ours.as_fd()));
+    }
     drop(descriptors);
     let (exit, why) = watch(job, child, control).step("watch the cage")?;
     drop(lock);
@@ -155,15 +182,42 @@ fn become_interpreter(
     ids: &native::Ids,
     taken: Option<Taken>,
 ) -> ! {
-    let error = match build(job, descriptors, control, ids, taken) {
+    become_command(build(job, descriptors, control, ids, taken), control)
+}
+
+/// Has bubblewrap build the cage; what is left to do is done inside.
+fn become_bubblewrap(job: &Job, descriptors: &Descriptors, control: BorrowedFd<'_>, inside: OwnedFd) -> ! {
+    let ready = || {
+        begin(descriptors)?;
+        let (command, words) = bwrap::command(job, inside)?;
+        // Bubblewrap reads its arguments from it.
+        std::mem::forget(words);
+        Ok(Some(command))
+    };
+    become_command(ready(), control)
+}
+
+/// Becomes a command, or says why there is none and ends.
+fn become_command(ready: Result<Option<Command>, BuildError>, control: BorrowedFd<'_>) -> ! {
+    let error = match ready {
         Ok(Some(mut command)) => {
-            BuildError { step: "start the interpreter".to_owned(), denied: false, source: command.exec() }
+            let what = format!("start {}", command.get_program().display());
+            BuildError { step: what, denied: false, source: command.exec() }
         }
         Ok(None) => std::process::exit(0),
         Err(error) => error,
     };
     drop(wire::send(control, &error.refusal()));
     std::process::exit(71)
+}
+
+/// Ties this process to the helper, and its output to the call's.
+fn begin(descriptors: &Descriptors) -> Result<(), BuildError> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).step("tie life to the helper")?;
+    rustix::process::setsid().step("start a session")?;
+    limits::prefer_for_oom();
+    rustix::stdio::dup2_stdout(&descriptors.stdout).step("redirect output")?;
+    rustix::stdio::dup2_stderr(&descriptors.stderr).step("redirect errors")
 }
 
 fn build(
@@ -173,73 +227,91 @@ fn build(
     ids: &native::Ids,
     taken: Option<Taken>,
 ) -> Result<Option<Command>, BuildError> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).step("tie life to the helper")?;
-    rustix::process::setsid().step("start a session")?;
+    begin(descriptors)?;
     let mut report = CageReport { backend: job.backend, ..CageReport::none() };
-    limits::prefer_for_oom();
     let view = match job.backend {
         Backend::Native => native::build(job, &descriptors.grants, taken, ids, &mut report)?,
-        Backend::Landlock | Backend::None => native::View::host(job)?,
+        Backend::Bubblewrap | Backend::Landlock | Backend::None => native::View::host(job)?,
     };
-    let command = command(job, descriptors)?;
-    if job.has(Layer::Inheritance) {
-        sys::close_on_exec_from(3).step("close descriptors")?;
-    }
-    for kept in [Some(&descriptors.channel), descriptors.broker.as_ref()].into_iter().flatten() {
-        rustix::io::fcntl_setfd(kept, rustix::io::FdFlags::empty()).step("keep the channel")?;
-    }
-    rustix::stdio::dup2_stdout(&descriptors.stdout).step("redirect output")?;
-    rustix::stdio::dup2_stderr(&descriptors.stderr).step("redirect errors")?;
-    limits::apply(job, ids, &mut report)?;
-    if job.backend == Backend::None {
-        limits::bound_descriptors(job)?;
-    } else {
-        rustix::thread::set_no_new_privs(true).step("no new privileges")?;
-        landlock::apply(job, &descriptors.grants, &view, &mut report)?;
-        limits::bound_descriptors(job)?;
-        if job.backend == Backend::Native {
-            native::drop_capabilities(job, &mut report)?;
-        }
-        seccomp::apply(job, &mut report)?;
-    }
-    conclude(job, &mut report);
-    // The exec below closes the control socket here; whoever execs after this frame was sent has all layers on.
-    wire::send(control, &Said::Started { report, stage: true }).step("report the cage")?;
-    wire::send_descriptors(control, &[view.stage.as_fd()]).step("hand the stage over")?;
-    Ok(if job.probe { None } else { Some(command) })
+    let Descriptors { channel, broker, grants, .. } = descriptors;
+    Seat { job, control, channel, broker: broker.as_ref(), grants }.restrict(&view, report)
 }
 
-fn command(job: &Job, descriptors: &Descriptors) -> Result<Command, BuildError> {
-    use std::os::fd::AsRawFd;
-    let mut command = Command::new(job.exe.path());
-    // UTF-8 whatever locales the machine has: without this the interpreter looks for several, none of which is in the cage.
-    command.args(["-I", "-S", "-X", "utf8", "-c", &job.bootstrap, &descriptors.channel.as_raw_fd().to_string()]);
-    command.arg(descriptors.broker.as_ref().map_or(-1, AsRawFd::as_raw_fd).to_string());
-    if job.has(Layer::Inheritance) {
-        command.env_clear();
+/// What the process that becomes the interpreter holds.
+pub(super) struct Seat<'s> {
+    pub(super) job: &'s Job,
+    pub(super) control: BorrowedFd<'s>,
+    pub(super) channel: &'s OwnedFd,
+    pub(super) broker: Option<&'s OwnedFd>,
+    pub(super) grants: &'s [OwnedFd],
+}
+
+impl Seat<'_> {
+    /// Gives up, in this order, all that the interpreter must not have, and reports what it has; returns the command to
+    /// become, none where this was only a try.
+    pub(super) fn restrict(&self, view: &native::View, mut report: CageReport) -> Result<Option<Command>, BuildError> {
+        let Self { job, control, channel, broker, grants } = *self;
+        let ids = native::Ids::current();
+        let command = self.command()?;
+        if job.has(Layer::Inheritance) {
+            sys::close_on_exec_from(3).step("close descriptors")?;
+        }
+        for kept in [Some(channel), broker].into_iter().flatten() {
+            rustix::io::fcntl_setfd(kept, rustix::io::FdFlags::empty()).step("keep the channel")?;
+        }
+        limits::apply(job, &ids, &mut report)?;
+        if job.backend == Backend::None {
+            limits::bound_descriptors(job)?;
+        } else {
+            rustix::thread::set_no_new_privs(true).step("no new privileges")?;
+            landlock::apply(job, grants, view, &mut report)?;
+            limits::bound_descriptors(job)?;
+            if job.backend.has_namespaces() {
+                native::drop_capabilities(job, &mut report)?;
+            }
+            seccomp::apply(job, &mut report)?;
+        }
+        conclude(job, &mut report);
+        // The exec that follows closes the control socket here; whoever execs after this frame was sent has all layers on.
+        wire::send(control, &Said::Started { report, stage: true }).step("report the cage")?;
+        wire::send_descriptors(control, &[view.stage.as_fd()]).step("hand the stage over")?;
+        Ok(if job.probe { None } else { Some(command) })
     }
-    let tmp = job.tmp.path();
-    for name in &job.env {
-        match name.as_str() {
-            "HOME" | "TMPDIR" => command.env(name, &tmp),
-            "LANG" => command.env(name, "C.UTF-8"),
-            "PATH" => command.env(name, "/usr/bin:/bin"),
-            _ => continue,
-        };
+
+    fn command(&self) -> Result<Command, BuildError> {
+        use std::os::fd::AsRawFd;
+        let job = self.job;
+        let mut command = Command::new(job.exe.path());
+        // UTF-8 whatever locales the machine has: without this the interpreter looks for several, none of which is in the
+        // cage.
+        command.args(["-I", "-S", "-X", "utf8", "-c", &job.bootstrap, &self.channel.as_raw_fd().to_string()]);
+        command.arg(self.broker.map_or(-1, AsRawFd::as_raw_fd).to_string());
+        if job.has(Layer::Inheritance) {
+            command.env_clear();
+        }
+        let tmp = job.tmp.path();
+        for name in &job.env {
+            match name.as_str() {
+                "HOME" | "TMPDIR" => command.env(name, &tmp),
+                "LANG" => command.env(name, "C.UTF-8"),
+                "PATH" => command.env(name, "/usr/bin:/bin"),
+                _ => continue,
+            };
+        }
+        if job.is_private() {
+            std::env::set_current_dir("/").step("enter the root")?;
+        } else {
+            std::env::set_current_dir(&tmp).step("enter the scratch folder")?;
+        }
+        Ok(command)
     }
-    if job.backend == Backend::Native && job.has(Layer::PrivateRoot) {
-        std::env::set_current_dir("/").step("enter the root")?;
-    } else {
-        std::env::set_current_dir(&tmp).step("enter the scratch folder")?;
-    }
-    Ok(command)
 }
 
 /// Completes the report: what ends the tree, what bounds memory, and whether all layers are there.
 fn conclude(job: &Job, report: &mut CageReport) {
-    let pid_namespace = job.backend == Backend::Native && job.has(Layer::PidNamespace);
+    let pid_namespace = job.backend.has_namespaces() && job.has(Layer::PidNamespace);
     report.tree_kill = match (job.backend, pid_namespace) {
-        (Backend::Native, true) => "pid namespace".to_owned(),
+        (_, true) => "pid namespace".to_owned(),
         (Backend::Landlock, _) if report.seccomp => "no process can be started".to_owned(),
         _ => "adopted orphans are killed".to_owned(),
     };
@@ -258,8 +330,8 @@ fn conclude(job: &Job, report: &mut CageReport) {
         report.missing.push(format!("left out: {layer:?}"));
     }
     report.level = match job.backend {
-        Backend::Native if report.missing.is_empty() => Level::Full,
-        Backend::Native | Backend::Landlock => Level::Partial,
+        Backend::Native | Backend::Bubblewrap if report.missing.is_empty() => Level::Full,
+        Backend::Native | Backend::Bubblewrap | Backend::Landlock => Level::Partial,
         Backend::None => Level::None,
     };
 }
@@ -298,7 +370,7 @@ fn watch(job: &Job, child: Pid, control: BorrowedFd<'_>) -> io::Result<(Exit, Op
     if job.backend != Backend::Native || !job.has(Layer::PidNamespace) {
         tree::end_orphans();
     }
-    Ok((exit, why))
+    Ok((if job.backend == Backend::Bubblewrap { bwrap::exit(exit) } else { exit }, why))
 }
 
 fn excess(job: &Job, child: Pid) -> Option<Why> {
@@ -306,7 +378,7 @@ fn excess(job: &Job, child: Pid) -> Option<Why> {
         return None;
     }
     let members = tree::members(child);
-    if tree::tasks(&members) > job.limits.processes {
+    if tree::tasks(&members) > job.limits.processes + u64::from(job.backend == Backend::Bubblewrap) {
         return Some(Why::Processes);
     }
     tree::exceeds(&members, job.limits.memory_mb).then_some(Why::Memory)

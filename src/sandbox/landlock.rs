@@ -81,7 +81,7 @@ fn restrict(job: &Job, grants: &[OwnedFd], view: &View) -> io::Result<Restrictio
     rules.path(&job.stage.path(), scratch)?;
     rules.path(&job.tmp.path(), scratch)?;
     if view.private {
-        rules.path(Path::new("/proc"), AccessFs::ReadFile | AccessFs::ReadDir)?;
+        rules.path(&view.proc, AccessFs::ReadFile | AccessFs::ReadDir)?;
     }
     for (grant, descriptor) in job.grants.iter().zip(grants) {
         let at = grant.at.path();

@@ -142,7 +142,7 @@ fn spawn(settings: &Settings, socket: OwnedFd) -> io::Result<Child> {
 
 /// Says where stage and temporary files are: in the private root beside all grants, or in a fresh folder on the host.
 fn place(settings: &Settings, job: &mut Job, grants: &[Grant]) -> io::Result<Option<Scratch>> {
-    if job.backend == Backend::Native && job.has(Layer::PrivateRoot) {
+    if job.is_private() {
         let whole = grants.iter().any(|grant| grant.at == Path::new("/"));
         let free = |path: &Path| {
             !grants

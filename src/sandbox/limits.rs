@@ -1,16 +1,21 @@
 //! Resource limits of the cage's first process, inherited by all others, and the bound on their number.
 
 use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit};
 
 use super::child::{BuildError, Step};
-use super::native::Ids;
+use super::native::{self, Ids};
 use super::report::{Backend, CageReport};
 use super::wire::{Job, Layer};
 
 /// The smallest value that the kernel takes for the pid namespace's own bound.
 const PID_MAX_LEAST: u64 = 301;
+/// What stands in the report while it is known that the kernel bounds the pid namespace, and not what else does.
+const PID_MAX: &str = "pid_max";
 
 /// Applies the limits of a plan.
 pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(), BuildError> {
@@ -28,7 +33,7 @@ pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(),
     ];
     // Counted for each user in each user namespace: without a namespace of its own it would count the user's whole session,
     // and for host uid 0 the kernel does not look at it at all.
-    let counted = job.backend == Backend::Native && !ids.is_host_root();
+    let counted = job.backend.has_namespaces() && !ids.is_host_root();
     if counted {
         limits.push((Resource::Nproc, wanted.processes));
     }
@@ -37,13 +42,21 @@ pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(),
     }
     report.layers.push("limits".to_owned());
     let watched = job.has(Layer::Watchdog);
-    report.process_cap = match (job.backend, counted, report.process_cap.as_str()) {
-        (Backend::Native, true, _) => "limit in the user namespace".to_owned(),
-        (Backend::Native, false, "pid_max") => "bound of the pid namespace and watchdog".to_owned(),
-        (Backend::Landlock, ..) if job.has(Layer::Seccomp) => "no process can be started".to_owned(),
+    let bounded = report.process_cap == PID_MAX;
+    report.process_cap = match job.backend {
+        _ if counted => "limit in the user namespace".to_owned(),
+        Backend::Landlock if job.has(Layer::Seccomp) => "no process can be started".to_owned(),
+        _ if bounded && watched => "bound of the pid namespace and watchdog".to_owned(),
+        _ if bounded => "bound of the pid namespace".to_owned(),
         _ if watched => "watchdog".to_owned(),
         _ => "none".to_owned(),
     };
+    // A watchdog is a process like others: whoever forks fast enough leaves it no time.
+    if job.backend.has_namespaces() && !counted && !bounded {
+        report
+            .missing
+            .push("a bound on the number of processes that the kernel keeps (Linux 6.14 has one for root)".to_owned());
+    }
     Ok(())
 }
 
@@ -58,14 +71,32 @@ fn bound(resource: Resource, value: u64) -> Result<(), BuildError> {
         .step(format!("limit {resource:?}"))
 }
 
+/// Bounds the number of processes of the pid namespace that this process is the first of.
+pub(super) fn bound_processes(job: &Job, report: &mut CageReport) {
+    if job.has(Layer::PidNamespace) && job.has(Layer::Limits) && bound_pid_namespace(job.limits.processes) {
+        PID_MAX.clone_into(&mut report.process_cap);
+    }
+}
+
 /// Bounds the number of processes in this process's own pid namespace, where the kernel keeps that bound for each.
 ///
 /// Older kernels have one value for the whole machine, and root in a user namespace may write it: nothing is written there.
-pub(super) fn bound_pid_namespace(processes: u64) -> bool {
+fn bound_pid_namespace(processes: u64) -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    version >= (6, 14) && fs::write("/proc/sys/kernel/pid_max", processes.max(PID_MAX_LEAST).to_string()).is_ok()
+    version >= (6, 14) && write_pid_max(&processes.max(PID_MAX_LEAST).to_string()).is_ok()
+}
+
+/// Writes it by the `/proc` that is there, or, where that one is closed (bubblewrap covers `/proc/sys`), by one of its own that
+/// is mounted nowhere.
+fn write_pid_max(value: &str) -> io::Result<()> {
+    const NAME: &str = "sys/kernel/pid_max";
+    fs::write(Path::new("/proc").join(NAME), value).or_else(|_| {
+        let proc = native::new_proc(None)?;
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        fs::File::from(rustix::fs::openat(&proc, NAME, flags, Mode::empty())?).write_all(value.as_bytes())
+    })
 }
 
 /// When the machine runs out of memory, the cage goes first. A machine without `/proc` has no such choice.

@@ -7,6 +7,7 @@
 
 mod binaries;
 mod builder;
+mod bwrap;
 pub mod cancel;
 mod child;
 pub mod interpreter;
@@ -84,6 +85,7 @@ impl Settings {
         self.forced = match backend {
             None | Some("") => None,
             Some("native") => Some(Backend::Native),
+            Some("bwrap" | "bubblewrap") => Some(Backend::Bubblewrap),
             Some("landlock" | "landlock-only") => Some(Backend::Landlock),
             Some(other) => return Err(SandboxError::UnknownBackend { name: other.to_owned() }),
         };
@@ -96,7 +98,7 @@ impl Settings {
 #[non_exhaustive]
 pub enum SandboxError {
     /// The forced backend's name is not known.
-    #[error("there is no sandbox backend called «{name}»; native and landlock are")]
+    #[error("there is no sandbox backend called «{name}»; native, bwrap and landlock are")]
     UnknownBackend {
         /// What was asked for.
         name: String,

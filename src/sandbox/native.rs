@@ -21,13 +21,13 @@ use super::child::{BuildError, Step};
 use super::interpreter::RuntimeMount;
 use super::limits;
 use super::owners::Taken;
-use super::report::CageReport;
+use super::report::{Backend, CageReport};
 use super::sys::{NODEV, NOEXEC, NOSUID, RDONLY, set_mount_attributes, set_private_attributes};
 use super::wire::{GrantJob, Job, Layer};
 
-const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
+pub(super) const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 /// Folders that root often has as links (`/bin` → `usr/bin`); the loader's path goes through one of them.
-const TOP_LINKS: &[&str] = &["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+pub(super) const TOP_LINKS: &[&str] = &["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 const PATH: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
 /// Who the helper is outside of the cage.
@@ -52,12 +52,18 @@ pub(super) struct View {
     pub(super) stage: OwnedFd,
     /// Whether paths are those of a private root.
     pub(super) private: bool,
+    /// What may be read of the cage's own `/proc`: of one that shows only processes, all.
+    pub(super) proc: PathBuf,
 }
 
 impl View {
     /// The view without a private root: the stage is a real folder.
     pub(super) fn host(job: &Job) -> Result<Self, BuildError> {
-        Ok(Self { stage: open_dir(CWD, &job.stage.path()).step("open the stage")?, private: false })
+        Ok(Self {
+            stage: open_dir(CWD, &job.stage.path()).step("open the stage")?,
+            private: false,
+            proc: PathBuf::from("/proc"),
+        })
     }
 }
 
@@ -84,9 +90,7 @@ pub(super) fn build(
 ) -> Result<View, BuildError> {
     map_ids(ids)?;
     report.layers.push("namespaces".to_owned());
-    if job.has(Layer::PidNamespace) && job.has(Layer::Limits) && limits::bound_pid_namespace(job.limits.processes) {
-        "pid_max".clone_into(&mut report.process_cap);
-    }
+    limits::bound_processes(job, report);
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).step("make mounts private")?;
     if !job.has(Layer::PrivateRoot) {
         return View::host(job);
@@ -102,7 +106,7 @@ pub(super) fn build(
     unmount(".", UnmountFlags::DETACH).step("let the old root go")?;
     rustix::process::chdir("/").step("enter the root")?;
     report.layers.push("private root".to_owned());
-    Ok(View { stage, private: true })
+    Ok(View { stage, private: true, proc: PathBuf::from("/proc") })
 }
 
 fn map_ids(ids: &Ids) -> Result<(), BuildError> {
@@ -130,10 +134,13 @@ fn tmpfs(size: &str, inodes: &str, mode: &str) -> io::Result<OwnedFd> {
     Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
-fn own_proc() -> io::Result<OwnedFd> {
+/// A `/proc` of this pid namespace, mounted nowhere yet.
+pub(super) fn new_proc(subset: Option<&str>) -> io::Result<OwnedFd> {
     let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    // Only processes, nothing of the machine; a kernel that lacks the option gives the whole of it.
-    fsconfig_set_string(context.as_fd(), "subset", "pid").ok();
+    if let Some(subset) = subset {
+        // A kernel that lacks the option gives the whole of it.
+        fsconfig_set_string(context.as_fd(), "subset", subset).ok();
+    }
     fsconfig_create(context.as_fd())?;
     let attributes =
         MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
@@ -297,7 +304,8 @@ impl Root {
         for device in &trees.devices {
             self.attach(device)?;
         }
-        match own_proc() {
+        // Only processes, nothing of the machine.
+        match new_proc(Some("pid")) {
             Ok(mount) => self.attach(&Tree { at: "/proc".into(), mount, is_dir: true })?,
             // The interpreter works without one; containers often forbid it.
             Err(_) => report.layers.push("no /proc".to_owned()),
@@ -399,7 +407,7 @@ impl Root {
     }
 }
 
-fn open_dir(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open_dir(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(
         at,
         path,
@@ -416,8 +424,10 @@ pub(super) fn drop_capabilities(job: &Job, report: &mut CageReport) -> Result<()
     for bit in 0..64 {
         match rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit)) {
             Ok(()) => {}
-            // The kernel knows no capability of this number.
+            // The kernel knows no capability of this number; or bubblewrap's own profile keeps this one from using any, and
+            // then there is nothing to gain: whoever cannot gain privileges has no use for a bounding set.
             Err(rustix::io::Errno::INVAL) => break,
+            Err(rustix::io::Errno::PERM) if job.backend == Backend::Bubblewrap => break,
             Err(error) => return Err(error).step("drop the bounding set"),
         }
     }

@@ -1,9 +1,10 @@
 //! Chooses the backend by trying it: a helper builds a cage with nothing in it and says what succeeded.
 //!
-//! The ladder is native, then landlock-only, then none; the last only with the consent of whoever started the process.
+//! The ladder is native, then bubblewrap, then landlock-only, then none; the last only with the consent of whoever started the process.
 
-use std::io;
-use std::os::fd::AsFd;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, OwnedFd};
 
 use metnos_projections::rules::cage_plan::Limits;
 
@@ -57,7 +58,7 @@ fn choose(settings: &Settings, interpreter: &Interpreter) -> Result<CageReport, 
         return Ok(uncaged(Vec::new()));
     }
     let ladder = match settings.forced {
-        Some(Backend::None) | None => vec![Backend::Native, Backend::Landlock],
+        Some(Backend::None) | None => vec![Backend::Native, Backend::Bubblewrap, Backend::Landlock],
         Some(forced) => vec![forced],
     };
     let mut reasons = Vec::new();
@@ -101,5 +102,14 @@ fn probe(settings: &Settings, interpreter: &Interpreter, backend: Backend) -> Re
         }
     }
     launched.child.wait().map_err(|error| error.to_string())?;
-    verdict
+    verdict.map_err(|reason| last_words(launched.stderr).unwrap_or(reason))
+}
+
+/// What a backend that is a program of its own said before it ended.
+fn last_words(stderr: OwnedFd) -> Option<String> {
+    let mut bytes = Vec::new();
+    // The descriptor does not block: what was said is there by now.
+    drop(File::from(stderr).take(4096).read_to_end(&mut bytes));
+    let text = String::from_utf8_lossy(&bytes);
+    text.lines().rfind(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned())
 }

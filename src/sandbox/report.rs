@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub enum Backend {
     /// Namespaces, private root, landlock, syscall filter, limits: no binary needed.
     Native,
+    /// The same plan, its namespaces and its root made by bubblewrap.
+    #[serde(rename = "bwrap")]
+    Bubblewrap,
     /// Landlock, syscall filter and limits only: where user namespaces are blocked.
     Landlock,
     /// No cage; only where whoever started the process consented.
@@ -15,10 +18,16 @@ pub enum Backend {
 }
 
 impl Backend {
+    /// Whether its cages have namespaces of their own.
+    pub(super) fn has_namespaces(self) -> bool {
+        matches!(self, Self::Native | Self::Bubblewrap)
+    }
+
     /// The name that settings and reports use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
+            Self::Bubblewrap => "bwrap",
             Self::Landlock => "landlock",
             Self::None => "none",
         }

@@ -13,7 +13,7 @@ use seccompiler::{
 };
 
 use super::child::{BuildError, Step};
-use super::report::{Backend, CageReport};
+use super::report::CageReport;
 use super::wire::{Job, Layer};
 
 const KILL: u32 = 0x8000_0000;
@@ -162,7 +162,7 @@ pub(super) fn apply(job: &Job, report: &mut CageReport) -> Result<(), BuildError
     if !job.has(Layer::Seccomp) {
         return Ok(());
     }
-    let alone = job.backend != Backend::Native;
+    let alone = !job.backend.has_namespaces();
     let own = u64::try_from(rustix::process::getpid().as_raw_pid()).unwrap_or(0);
     let rules = filter(alone, own).step("make the syscall filter")?;
     apply_filter(&numbers(alone)).map_err(io::Error::other).step("filter syscall numbers")?;

@@ -351,6 +351,9 @@ impl Session {
             Some((_, Some(Why::Processes))) => {
                 Err(failure("crashed", format!("it started more than {} processes", limits.processes)))
             }
+            Some(_) if self.report.is_none() => {
+                Err(failure("cage_refused", format!("the cage could not be built{}", self.last_words())))
+            }
             Some(_) if torn => Err(failure("contract_violation", "it ended in the middle of an answer".to_owned())),
             Some((Exit::Code(code), _)) => {
                 Err(failure("crashed", format!("it ended with code {code} and no answer{}", self.last_words())))

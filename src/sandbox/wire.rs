@@ -99,6 +99,11 @@ impl Job {
     pub(super) fn has(&self, layer: Layer) -> bool {
         !self.without.contains(&layer)
     }
+
+    /// Whether the cage has a root of its own.
+    pub(super) fn is_private(&self) -> bool {
+        self.backend.has_namespaces() && self.has(Layer::PrivateRoot)
+    }
 }
 
 /// What the helper says.

@@ -45,8 +45,9 @@ fn listing_and_killing_processes_of_the_host() {
             outcome
         };
         let control = run(Backend::None);
-        check(name, &control, &run(Backend::Native));
-        check(name, &control, &run(Backend::Landlock));
+        for backend in crate::support::caged() {
+            check(name, &control, &run(backend));
+        }
     }
 }
 
@@ -130,7 +131,7 @@ fn a_daemon_survives_a_bare_interpreter() {
 #[test]
 fn forks_without_end() {
     let bomb = attack("while True:\n    if os.fork() == 0:\n        while True:\n            os.fork()");
-    for backend in [Backend::Native, Backend::Landlock] {
+    for backend in crate::support::caged() {
         let mut bench = Bench::open(backend, &[]);
         bench.limits.wall_ms = 3000;
         let began = Instant::now();
@@ -150,7 +151,7 @@ fn threads_without_end() {
     let many = attack(
         "import _thread\nfor n in range(60): _thread.start_new_thread(time.sleep, (30,))\ntime.sleep(0.3)\nescaped = True",
     );
-    for backend in [Backend::Native, Backend::Landlock] {
+    for backend in crate::support::caged() {
         let run = |without: &[Layer]| Bench::open(backend, without).run(&many, json!({}));
         check("sixty threads", &run(&[Layer::Limits, Layer::Watchdog]), &run(&[]));
     }

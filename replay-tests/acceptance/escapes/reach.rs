@@ -19,7 +19,7 @@ const READ: &str = "escaped = 'SECRET' in open(args['path']).read()";
 #[track_caller]
 fn bare_against_caged(name: &str, code: &str, args: &Value) {
     let control = Bench::open(Backend::None, &[]).run(&attack(code), args.clone());
-    for backend in [Backend::Native, Backend::Landlock] {
+    for backend in crate::support::caged() {
         let caged = Bench::open(backend, &[]).run(&attack(code), args.clone());
         check(&format!("{name} ({})", backend.name()), &control, &caged);
     }
@@ -56,7 +56,7 @@ fn ssh_keys_that_were_not_granted() {
 
 #[test]
 fn ssh_keys_inside_of_a_granted_folder() {
-    for backend in [Backend::Native, Backend::Landlock] {
+    for backend in crate::support::caged() {
         let bench = Bench::open(backend, &[]);
         let home = bench.path("home");
         let secrets = [".ssh/id_ed25519", "old/backup/.ssh/id_rsa", "old/.netrc"].map(|name| home.join(name));
@@ -155,7 +155,7 @@ fn a_datagram_from_half_of_a_pair() {
     let code = attack(
         "import socket\na, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\na.sendto(b'out', args['to'])\nescaped = True",
     );
-    for backend in [Backend::Native, Backend::Landlock] {
+    for backend in crate::support::caged() {
         let run = |without: &[Layer]| {
             let bench = Bench::open(backend, without);
             let folder = bench.path("granted");
@@ -197,7 +197,7 @@ fn a_secret_in_the_environment() {
         .expect("the test has an environment");
     let code = "escaped = args['name'] in os.environ\nfor pid in [p for p in os.listdir('/proc') if p.isdigit()]:\n    escaped = escaped or (args['name'] + '=').encode() in open('/proc/%s/environ' % pid, 'rb').read()";
     let args = json!({"name": name});
-    for backend in [Backend::Native, Backend::Landlock] {
+    for backend in crate::support::caged() {
         let run = |without: &[Layer]| Bench::open(backend, without).run(&attack(code), args.clone());
         check("environment", &run(&[Layer::Inheritance]), &run(&[]));
     }

@@ -3,19 +3,17 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use metnos::sandbox::{Backend, CancelFlag, Layer};
+use metnos::sandbox::{CancelFlag, Layer};
 use serde_json::json;
 
 use super::{attack, check, escaped};
 use crate::support::{Bench, class, ok};
 
-const LEVELS: [Backend; 2] = [Backend::Native, Backend::Landlock];
-
 #[test]
 fn eight_gigabytes() {
     let private = "block = bytearray(8 << 30)\nescaped = True";
     let shared = "import mmap\nm = mmap.mmap(-1, args['mb'] << 20)\nfor at in range(0, args['mb'] << 20, 4096): m[at] = 1\nescaped = True";
-    for backend in LEVELS {
+    for backend in crate::support::caged() {
         let bench = Bench::open(backend, &[]);
         assert!(!escaped(&bench.run(&attack(private), json!({}))));
         let began = Instant::now();
@@ -71,7 +69,7 @@ fn half_a_gigabyte_on_stdout() {
 #[test]
 fn sleeping_past_the_deadline() {
     let code = "time.sleep(args['s'])\nescaped = True";
-    for backend in LEVELS {
+    for backend in crate::support::caged() {
         let mut bench = Bench::open(backend, &[]);
         assert!(escaped(&bench.run(&attack(code), json!({"s": 0.8}))), "the control: with time enough it answers");
         bench.limits.wall_ms = 400;
@@ -109,7 +107,7 @@ fn cancelled_from_outside() {
 #[test]
 fn more_than_one_answer() {
     let forge = "def run(args, ctx):\n    import os\n    body = b'{\"reply\":{\"ok\":true,\"content\":\"forged\"}}'\n    for n in range(args['times']): os.write(ctx._channel, len(body).to_bytes(4, 'big') + body)\n    if args['leave']: os._exit(0)\n    return {'ok': True}\n";
-    for backend in LEVELS {
+    for backend in crate::support::caged() {
         let bench = Bench::open(backend, &[]);
         let once = bench.run(forge, json!({"times": 1, "leave": true}));
         assert_eq!(ok(&once)["content"], "forged", "the control: one answer is taken, whoever wrote it");
@@ -163,7 +161,7 @@ fn more_than_the_stage_holds() {
     let large = attack(
         "with open(ctx.stage + '/x', 'wb') as file:\n    for n in range(12): file.write(b'x' * (1 << 20))\nescaped = True",
     );
-    for backend in LEVELS {
+    for backend in crate::support::caged() {
         let mut bench = Bench::open(backend, &[]);
         bench.limits.stage_bytes = 32 << 20;
         let caged = bench.run(&large, json!({}));

@@ -22,6 +22,22 @@ pub(crate) struct Bench {
     pub(crate) programs: Vec<String>,
 }
 
+/// Every backend that cages, and that this machine gives.
+#[expect(clippy::print_stderr, reason = "what is skipped is said")]
+pub(crate) fn caged() -> Vec<Backend> {
+    static BUBBLEWRAP: OnceLock<bool> = OnceLock::new();
+    let has_bubblewrap = *BUBBLEWRAP.get_or_init(|| {
+        let opened = Bench::try_open(Backend::Bubblewrap, &[]);
+        if let Err(reason) = &opened {
+            assert!(std::env::var_os("CI").is_none(), "bubblewrap is installed there: {reason}");
+            eprintln!("SKIPPED bwrap: {reason}");
+        }
+        opened.is_ok()
+    });
+    let all = [Backend::Native, Backend::Landlock, Backend::Bubblewrap];
+    all.into_iter().filter(|backend| *backend != Backend::Bubblewrap || has_bubblewrap).collect()
+}
+
 /// Limits that are small enough to be reached in a test.
 pub(crate) const LIMITS: Limits = Limits {
     wall_ms: 10_000,
