@@ -33,6 +33,7 @@ mod pair;
 mod plan;
 mod prefilter;
 mod progress;
+mod provenance;
 mod record_test;
 mod replay;
 mod schedule;
@@ -116,6 +117,8 @@ enum Command {
     Plan(plan::Plan),
     /// Rank tools for a sentence, or measure the ranking over a corpus.
     Prefilter(prefilter::Prefilter),
+    /// Measure the provenance rules over recorded tasks and attacks on them.
+    Provenance(provenance::Provenance),
     /// Talk, one sentence a line.
     Chat(chat::Chat),
     /// Keep the instance open, and carry out the other commands without their seeing it.
@@ -219,7 +222,9 @@ impl Command {
             Self::Prefilter(prefilter) => prefilter.needs_instance(),
             Self::Config(config) => config.needs_instance(),
             Self::Replay(replay) => replay.needs_instance(),
-            Self::Serve | Self::Service(_) | Self::Demo | Self::Completions(_) | Self::Man(_) => false,
+            Self::Serve | Self::Service(_) | Self::Demo | Self::Completions(_) | Self::Man(_) | Self::Provenance(_) => {
+                false
+            }
         }
     }
 }
@@ -303,6 +308,7 @@ impl Context {
             Command::Ask(ask) => ask::run(self, ask),
             Command::Plan(plan) => plan::run(self, plan),
             Command::Prefilter(prefilter) => prefilter::run(self, prefilter),
+            Command::Provenance(provenance) => provenance::run(self, provenance),
             Command::Chat(chat) => chat::run(self, chat),
             Command::Serve => serve::run(self),
             Command::Service(command) => service::run(self, command),

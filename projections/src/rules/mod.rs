@@ -9,6 +9,7 @@ pub mod perimeter;
 pub mod policy;
 pub mod prefilter;
 pub mod proposer;
+pub mod provenance;
 pub mod references;
 pub mod shape;
 #[expect(
