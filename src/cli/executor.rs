@@ -1,5 +1,7 @@
 //! `metnos executor`: look at executors, run one, check and add a folder.
 
+mod life;
+
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -53,6 +55,52 @@ pub(super) enum Executor {
     },
     /// Compare every active executor with what was signed.
     Verify,
+    /// What happened to one: signatures, tests, moves, and who used it.
+    History {
+        /// Its name.
+        name: String,
+        /// Show every call as well; those of a tainted version are shown anyway.
+        #[arg(long)]
+        calls: bool,
+    },
+    /// Put one away; `rehabilitate` brings it back.
+    Archive {
+        /// Its name.
+        name: String,
+        /// Why, for the record.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Make an archived one active again, checked, tested and signed anew.
+    Rehabilitate {
+        /// Its name.
+        name: String,
+    },
+    /// Let one be called no more until it is approved again.
+    Quarantine {
+        /// Its name.
+        name: String,
+        /// Why, for the record.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Make a quarantined one active again, checked, tested and signed anew.
+    Approve {
+        /// Its name.
+        name: String,
+    },
+    /// Make one that was fused into another active again.
+    Defuse {
+        /// Its name.
+        name: String,
+    },
+    /// Give calls another of its signed versions.
+    Promote {
+        /// Its name.
+        name: String,
+        /// The version.
+        version: String,
+    },
     /// Let a builtin be called again.
     Enable {
         /// Its name.
@@ -73,6 +121,15 @@ pub(super) fn run(context: &Context, command: &Executor) -> Result<u8, Failure> 
         Executor::Check { dir } => check_folder(context, dir),
         Executor::Add { dir } => add(context, dir),
         Executor::Verify => verify(context),
+        Executor::History { name, calls } => life::history(context, name, *calls),
+        Executor::Archive { name, reason } => life::move_away(context, name, LifeCycle::Archived, reason.as_deref()),
+        Executor::Quarantine { name, reason } => {
+            life::move_away(context, name, LifeCycle::Quarantined, reason.as_deref())
+        }
+        Executor::Rehabilitate { name } => life::readmit(context, name, LifeCycle::Archived),
+        Executor::Approve { name } => life::readmit(context, name, LifeCycle::Quarantined),
+        Executor::Defuse { name } => life::readmit(context, name, LifeCycle::Fused),
+        Executor::Promote { name, version } => life::promote(context, name, version),
         Executor::Enable { name } => switch(context, name, true),
         Executor::Disable { name } => switch(context, name, false),
     }
@@ -282,21 +339,9 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let candidate = loader::candidate(source.clone())?;
     let capabilities: Vec<String> =
         candidate.loaded.manifest.capabilities.iter().map(|capability| capability.name.clone()).collect();
-    if !context.global.yes {
-        let values =
-            json!({ "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities });
-        let text = context.text(&instance, "consent.add_executor", &values);
-        let person = terminal::Terminal::new(&instance.rules.messages, true);
-        match engine::Person::consent(&person, "call", &text, context.language(&instance)) {
-            engine::Answer::Yes(_) => {}
-            engine::Answer::No(_) | engine::Answer::Late | engine::Answer::Cancelled => {
-                return Err(Failure::refused(by("error.not_added"), by("next.when_sure")));
-            }
-            engine::Answer::Nobody | engine::Answer::Later => {
-                return Err(Failure::needs_person(text, by("next.terminal_or_yes")));
-            }
-        }
-    }
+    let values =
+        json!({ "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities });
+    terminal::agreed(context, &instance, ("consent.add_executor", &values), "error.not_added")?;
     let birth = loader::install(&instance, source, "owner")?;
     super::ask::follow(context, &instance);
     if context.global.json {

@@ -20,6 +20,7 @@ use crate::loader::InstallError;
 use crate::sandbox::SandboxError;
 use metnos_log::OpenError;
 use metnos_log::store::{ReadError, refusal};
+use metnos_projections::machines::catalog::Rejection;
 use metnos_projections::messages::{Language, Messages};
 use metnos_projections::visible;
 
@@ -241,7 +242,18 @@ impl From<ExportError> for Failure {
 impl From<InstallError> for Failure {
     fn from(error: InstallError) -> Self {
         let code = if matches!(error, InstallError::Instance(_) | InstallError::Sandbox(_)) { 2 } else { 1 };
-        Self { code, ..Self::of(&error, Some(by("next.mend_executor"))) }
+        let is_mended = !matches!(
+            error,
+            InstallError::Rejected(
+                Rejection::NoWay { .. }
+                    | Rejection::NoVersion { .. }
+                    | Rejection::Builtin { .. }
+                    | Rejection::Unknown { .. }
+                    | Rejection::AlreadyActive { .. }
+            )
+        );
+        let next = if is_mended { "next.mend_executor" } else { "next.life_cycle" };
+        Self { code, ..Self::of(&error, Some(by(next))) }
     }
 }
 

@@ -4,13 +4,15 @@
 
 use metnos_projections::messages::{Language, Messages};
 use metnos_projections::visible;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::console::{self, Stream, Wanted};
 use super::interrupt;
-use super::output::write_aside;
+use super::output::{by, write_aside};
 use super::progress::ProgressLine;
+use super::{Context, Failure};
 use crate::engine::{Answer, Person};
+use crate::instance::Instance;
 use crate::sandbox::Progress;
 
 /// Whoever started the command.
@@ -33,6 +35,25 @@ impl<'a> Terminal<'a> {
     pub(super) fn is_there() -> bool {
         let console = console::current();
         console.is_terminal(Stream::In) && console.is_terminal(Stream::Err)
+    }
+}
+
+/// What is not done in passing is asked about, each time: by one text, and refused by another.
+pub(super) fn agreed(
+    context: &Context,
+    instance: &Instance,
+    (asks, values): (&'static str, &Value),
+    refused: &'static str,
+) -> Result<(), Failure> {
+    if context.global.yes {
+        return Ok(());
+    }
+    let text = context.text(instance, asks, values);
+    let person = Terminal::new(&instance.rules.messages, true);
+    match person.consent("call", &text, context.language(instance)) {
+        Answer::Yes(_) => Ok(()),
+        Answer::No(_) | Answer::Late | Answer::Cancelled => Err(Failure::refused(by(refused), by("next.when_sure"))),
+        Answer::Nobody | Answer::Later => Err(Failure::needs_person(text, by("next.terminal_or_yes"))),
     }
 }
 

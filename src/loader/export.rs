@@ -20,16 +20,44 @@ pub fn executor(instance: &Instance, name: &str) -> Result<(), InstanceError> {
         .map_err(|source| crate::config::dirs::DirsError::Create { path: folder, source }.into())
 }
 
+/// Where the files of what is archived lie, beside the others.
+const ARCHIVE: &str = ".archive";
+
+/// Puts the files of an archived executor away; whatever lay there of it before is of no use.
+pub fn put_away(instance: &Instance, name: &str) -> Result<(), InstanceError> {
+    let executors = instance.dirs.workspace.join("executors");
+    let (from, to) = (executors.join(name), executors.join(ARCHIVE).join(name));
+    let put_away = || {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(executors.join(ARCHIVE))?;
+        gone(&to)?;
+        match std::fs::rename(&from, &to) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    };
+    put_away().map_err(|source| crate::config::dirs::DirsError::Create { path: to.clone(), source }.into())
+}
+
+/// Takes away what was put away of an executor that is active again: its files were written anew.
+pub fn take_back(instance: &Instance, name: &str) -> Result<(), InstanceError> {
+    let path = instance.dirs.workspace.join("executors").join(ARCHIVE).join(name);
+    gone(&path).map_err(|source| crate::config::dirs::DirsError::Create { path, source }.into())
+}
+
+fn gone(folder: &Path) -> std::io::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// A folder that is not there yet appears whole, by a rename; one that is there gets the files that differ.
 fn write(instance: &Instance, version: &Version, folder: &Path) -> std::io::Result<()> {
     if folder.exists() {
         return write_files(instance, version, folder);
     }
     let fresh = folder.with_extension("new");
-    match std::fs::remove_dir_all(&fresh) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
+    gone(&fresh)?;
     write_files(instance, version, &fresh)?;
     std::fs::rename(&fresh, folder)
 }

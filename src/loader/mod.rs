@@ -7,7 +7,7 @@ pub mod export;
 pub mod seeds;
 pub mod source;
 
-use metnos_log::event::executor::{Artefact, BirthTestsRun, ExecutorInstalled, ExecutorSigned};
+use metnos_log::event::executor::{Artefact, BirthTestsRun, ExecutorInstalled, ExecutorSigned, LifeCycle};
 use metnos_log::store::plain_blob_hash;
 use metnos_projections::machines::catalog::{Command, Rejection, decide};
 use metnos_projections::rules::cage_plan;
@@ -144,6 +144,39 @@ fn sign(instance: &Instance, candidate: Candidate, birth: BirthTestsRun, by: &st
     let blobs = files.into_iter().map(|(_, bytes)| (plain_blob_hash(&bytes), bytes)).collect();
     instance.change(&format!("executor/{}", loaded.name), blobs, |projected| decide(&projected.catalog, command))??;
     instance.alone(|| export::executor(instance, &loaded.name))?;
+    Ok(())
+}
+
+/// Checks, births and signs anew what the log holds of an executor's version, and makes it active. What lies below the workspace
+/// is written again: whoever changed it there has changed nothing.
+pub fn readmit(instance: &Instance, name: &str, by: &str) -> Result<BirthTestsRun, InstallError> {
+    let catalog = instance.catalog();
+    let unknown = || Rejection::Unknown { name: name.to_owned() };
+    let entry = catalog.executors.get(name).ok_or_else(unknown)?;
+    let version = entry.current.as_ref().and_then(|current| entry.versions.get(current)).ok_or_else(unknown)?;
+    let installed = version.installed.as_ref().filter(|_| version.signed.is_some());
+    let installed = installed.ok_or_else(|| Rejection::Builtin { name: name.to_owned() })?;
+    let source = Source::recorded(installed, &instance.log.reader())?;
+    let birth = install(instance, source, by)?;
+    instance.alone(|| export::take_back(instance, name))?;
+    Ok(birth)
+}
+
+/// Moves an executor in its life cycle. The files of one that is archived are put away with it.
+pub fn move_to(instance: &Instance, name: &str, to: LifeCycle, reason: &str, by: &str) -> Result<(), InstallError> {
+    let command = Command::Move { name: name.to_owned(), to, reason: reason.to_owned(), by: by.to_owned() };
+    instance.change(&format!("executor/{name}"), Vec::new(), |projected| decide(&projected.catalog, command))??;
+    if to == LifeCycle::Archived {
+        instance.alone(|| export::put_away(instance, name))?;
+    }
+    Ok(())
+}
+
+/// Makes another signed version the one that calls get.
+pub fn promote(instance: &Instance, name: &str, version: &str) -> Result<(), InstallError> {
+    let command = Command::Promote { name: name.to_owned(), version: version.to_owned() };
+    instance.change(&format!("executor/{name}"), Vec::new(), |projected| decide(&projected.catalog, command))??;
+    instance.alone(|| export::executor(instance, name))?;
     Ok(())
 }
 

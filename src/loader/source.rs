@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use metnos_log::BlobHash;
+use metnos_log::event::executor::ExecutorInstalled;
+use metnos_log::{BlobHash, Reader};
 
 /// The longest file of an executor.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -80,6 +81,27 @@ impl Source {
             schema: read("schema.json")?,
             tests: read("tests/birth.py")?,
             folder: format!("executors/{}", folder.path().display()),
+        })
+    }
+
+    /// The files of an installed version, as the log holds them.
+    pub fn recorded(installed: &ExecutorInstalled, reader: &Reader) -> Result<Self, SourceError> {
+        let folder = format!("executors/{}/{}", installed.name, installed.version);
+        let read = |name: &str| {
+            let path = PathBuf::from(&folder).join(name);
+            let fail = |source| SourceError::Io { path: path.clone(), source };
+            let artefact = installed.artefacts.iter().find(|artefact| artefact.file == name);
+            let bytes = artefact.map(|artefact| reader.blob(artefact.blob)).transpose().map_err(io::Error::other);
+            bytes.map_err(fail)?.flatten().ok_or_else(|| fail(io::Error::other("it is not in the log")))
+        };
+        let manifest = String::from_utf8(read("manifest.toml")?)
+            .map_err(|_| SourceError::NoText { path: PathBuf::from(&folder).join("manifest.toml") })?;
+        Ok(Self {
+            manifest,
+            code: read("main.py")?,
+            schema: read("schema.json")?,
+            tests: read("tests/birth.py")?,
+            folder,
         })
     }
 

@@ -92,6 +92,13 @@ impl Catalog {
         self.executors.keys().filter_map(|name| self.active(name))
     }
 
+    /// Whether the key that signed a version may not sign any more: what it signed is not to be trusted.
+    pub fn is_tainted(&self, name: &str, version: &str) -> bool {
+        let version = self.executors.get(name).and_then(|entry| entry.versions.get(version));
+        let signed = version.and_then(|version| version.signed.as_ref());
+        signed.is_some_and(|signed| !self.keys.contains_key(&signed.key_id))
+    }
+
     fn entry(&mut self, name: &str) -> &mut Entry {
         self.executors.entry(name.to_owned()).or_insert_with(|| Entry {
             versions: BTreeMap::new(),
@@ -170,6 +177,24 @@ pub enum Command {
         /// Who saw it.
         by: String,
     },
+    /// It is to stand elsewhere in its life cycle.
+    Move {
+        /// The executor.
+        name: String,
+        /// Where.
+        to: LifeCycle,
+        /// Why, in words.
+        reason: String,
+        /// Who wants it.
+        by: String,
+    },
+    /// Another of its signed versions is to be the one that calls get.
+    Promote {
+        /// The executor.
+        name: String,
+        /// The version.
+        version: String,
+    },
     /// Its birth tests were run again.
     RecordBirth(BirthTestsRun),
     /// A builtin is to be enabled or disabled.
@@ -228,6 +253,32 @@ pub enum Rejection {
         /// The executor.
         name: String,
     },
+    /// It is switched on and off, and has no other life cycle.
+    #[error("{name} is a builtin: it is enabled or disabled, and nothing else")]
+    Builtin {
+        /// The builtin.
+        name: String,
+    },
+    /// No way of the life cycle leads there.
+    #[error("{name} is {}{}", spoken(*.from), nowhere(*.from, *.to))]
+    NoWay {
+        /// The executor.
+        name: String,
+        /// Where it stands.
+        from: LifeCycle,
+        /// Where it was to stand.
+        to: LifeCycle,
+    },
+    /// It has no such version that was signed.
+    #[error("{name} has no signed version {version}; it has {there}")]
+    NoVersion {
+        /// The executor.
+        name: String,
+        /// The version.
+        version: String,
+        /// Those that it has.
+        there: String,
+    },
     /// It stands there already.
     #[error("{name} is {} already", if *.enabled { "enabled" } else { "disabled" })]
     Switched {
@@ -251,10 +302,83 @@ pub fn decide(catalog: &Catalog, command: Command) -> Result<Vec<Event>, Rejecti
     match command {
         Command::Install { signed, installed, birth, by } => install(catalog, signed, installed, birth, by),
         Command::Quarantine { name, version, reason, by } => quarantine(catalog, name, version, reason, by),
+        Command::Move { name, to, reason, by } => move_to(catalog, name, to, &reason, &by),
+        Command::Promote { name, version } => promote(catalog, name, version),
         Command::RecordBirth(birth) if catalog.executors.contains_key(&birth.name) => Ok(vec![birth.into()]),
         Command::RecordBirth(birth) => Err(Rejection::Unknown { name: birth.name }),
         Command::Switch { name, enabled, by } => switch(catalog, name, enabled, by),
     }
+}
+
+/// A state as it is said in a sentence.
+fn spoken(state: LifeCycle) -> &'static str {
+    match state {
+        LifeCycle::Seed => "a seed",
+        LifeCycle::Proposed => "proposed",
+        LifeCycle::Active => "active",
+        LifeCycle::Fused => "fused",
+        LifeCycle::Quarantined => "quarantined",
+        LifeCycle::BelowThreshold => "below the threshold of use",
+        LifeCycle::Archived => "archived",
+        LifeCycle::Disabled => "disabled",
+    }
+}
+
+/// Why there is no way.
+fn nowhere(from: LifeCycle, to: LifeCycle) -> String {
+    if from == to { " already".to_owned() } else { format!(", and from there it does not become {}", spoken(to)) }
+}
+
+/// The states that an executor goes through from one to another (design 3-executors, «Life cycle»); `None` where no way leads
+/// there. What is active is archived by way of being below the threshold: it is used no more.
+fn way(from: LifeCycle, to: LifeCycle) -> Option<&'static [LifeCycle]> {
+    use LifeCycle::{Active, Archived, BelowThreshold, Fused, Proposed, Quarantined, Seed};
+    match (from, to) {
+        (Seed | Proposed | Fused | Quarantined | BelowThreshold | Archived, Active) => Some(&[Active]),
+        (Active, Fused) => Some(&[Fused]),
+        (Active, BelowThreshold) => Some(&[BelowThreshold]),
+        (Active | Seed | Proposed | Fused | BelowThreshold | Archived, Quarantined) => Some(&[Quarantined]),
+        (Fused | Quarantined | BelowThreshold | Proposed, Archived) => Some(&[Archived]),
+        (Active, Archived) => Some(&[BelowThreshold, Archived]),
+        _ => None,
+    }
+}
+
+/// What holds of an executor that has a life cycle; builtins have none.
+fn living<'c>(catalog: &'c Catalog, name: &str) -> Result<(&'c Entry, &'c str, &'c Version), Rejection> {
+    let entry = catalog.executors.get(name).ok_or_else(|| Rejection::Unknown { name: name.to_owned() })?;
+    let current = entry.current.as_deref().and_then(|current| Some((current, entry.versions.get(current)?)));
+    let (number, version) = current.ok_or_else(|| Rejection::Unknown { name: name.to_owned() })?;
+    if version.signed.is_none() {
+        return Err(Rejection::Builtin { name: name.to_owned() });
+    }
+    Ok((entry, number, version))
+}
+
+fn move_to(catalog: &Catalog, name: String, to: LifeCycle, reason: &str, by: &str) -> Result<Vec<Event>, Rejection> {
+    let (entry, version, _) = living(catalog, &name)?;
+    let Some(states) = way(entry.life, to) else { return Err(Rejection::NoWay { name, from: entry.life, to }) };
+    let mut from = entry.life;
+    let step = |to: &LifeCycle| {
+        let (name, version) = (name.clone(), version.to_owned());
+        let from = Some(std::mem::replace(&mut from, *to));
+        LifeCycleChanged { name, version, from, to: *to, reason: reason.to_owned(), by: by.to_owned() }.into()
+    };
+    Ok(states.iter().map(step).collect())
+}
+
+fn promote(catalog: &Catalog, name: String, version: String) -> Result<Vec<Event>, Rejection> {
+    let (entry, current, _) = living(catalog, &name)?;
+    if current == version {
+        return Err(Rejection::AlreadyActive { name, version });
+    }
+    let is_signed = |version: &&Version| version.signed.is_some() && version.installed.is_some();
+    if !entry.versions.get(&version).as_ref().is_some_and(is_signed) {
+        let signed = entry.versions.iter().filter(|(_, version)| is_signed(version)).map(|(number, _)| number.as_str());
+        let there = signed.collect::<Vec<_>>().join(", ");
+        return Err(Rejection::NoVersion { name, version, there });
+    }
+    Ok(vec![VersionPromoted { name, version }.into()])
 }
 
 fn switch(catalog: &Catalog, name: String, enabled: bool, by: String) -> Result<Vec<Event>, Rejection> {
@@ -413,6 +537,67 @@ mod tests {
         check(&catalog, quarantine(), &Err(Rejection::AlreadyQuarantined { name, reason }));
         let again = given(&[install(2, true), quarantine(), install(2, true)]);
         assert!(again.active("get_now").is_some());
+    }
+
+    fn moved(to: LifeCycle) -> Command {
+        Command::Move { name: "get_now".to_owned(), to, reason: "why".to_owned(), by: "owner".to_owned() }
+    }
+
+    /// How many states an executor that was active goes through on the last part of this way; 0 where none leads there.
+    #[track_caller]
+    fn leads(way: &[LifeCycle], expected: usize) {
+        let (last, before) = way.split_last().unwrap();
+        let before: Vec<_> = before.iter().copied().map(moved).collect();
+        let catalog = given(&[&[install(2, true)], before.as_slice()].concat());
+        match decide(&catalog, moved(*last)) {
+            Ok(events) => assert_eq!(events.len(), expected, "{way:?}"),
+            Err(Rejection::NoWay { .. }) => assert_eq!(expected, 0, "{way:?}"),
+            Err(other) => panic!("{way:?}: {other}"),
+        }
+    }
+
+    #[test]
+    fn the_life_cycle_goes_its_ways_and_back() {
+        use LifeCycle::{Active, Archived, BelowThreshold, Disabled, Fused, Proposed, Quarantined};
+        leads(&[Fused], 1);
+        leads(&[Fused, Active], 1);
+        leads(&[Fused, Archived], 1);
+        leads(&[Fused, Archived, Active], 1);
+        leads(&[Quarantined, Active], 1);
+        leads(&[Quarantined, Archived, Active], 1);
+        leads(&[BelowThreshold, Active], 1);
+        leads(&[BelowThreshold, Archived], 1);
+        leads(&[Archived], 2);
+        leads(&[Archived, Active], 1);
+        leads(&[Active], 0);
+        leads(&[Archived, Fused], 0);
+        leads(&[Quarantined, Fused], 0);
+        leads(&[Proposed], 0);
+        leads(&[Disabled], 0);
+        assert!(given(&[install(2, true), moved(Archived)]).active("get_now").is_none());
+        assert!(given(&[install(2, true), moved(Archived), moved(Active)]).active("get_now").is_some());
+    }
+
+    #[test]
+    fn only_signed_versions_are_promoted() {
+        let catalog = given(&[install(2, true)]);
+        let promote = |version: &str| Command::Promote { name: "get_now".to_owned(), version: version.to_owned() };
+        let (name, version) = ("get_now".to_owned(), "1.0.0".to_owned());
+        check(
+            &catalog,
+            promote("1.0.0"),
+            &Err(Rejection::AlreadyActive { name: name.clone(), version: version.clone() }),
+        );
+        let none = Rejection::NoVersion { name, version: "2.0.0".to_owned(), there: version };
+        check(&catalog, promote("2.0.0"), &Err(none));
+        let Command::Install { mut signed, mut installed, mut birth, by } = install(7, true) else { panic!() };
+        for version in [&mut signed.version, &mut installed.version, &mut birth.version] {
+            "2.0.0".clone_into(version);
+        }
+        let newer = Command::Install { signed, installed, birth, by };
+        let catalog = given(&[install(2, true), newer]);
+        assert_eq!(catalog.active("get_now").unwrap().1, "2.0.0");
+        check(&catalog, promote("1.0.0"), &Ok(&["version_promoted"]));
     }
 
     #[test]

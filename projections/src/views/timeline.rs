@@ -314,6 +314,17 @@ fn around(event: &Event) -> Option<Told> {
         Event::ExecutorSigned(signed) => {
             plain("executor_signed", json!({ "name": signed.name, "version": signed.version, "key": signed.key_id }))
         }
+        Event::ExecutorInstalled(installed) => plain(
+            "executor_installed",
+            json!({ "name": installed.name, "version": installed.version, "files": installed.artefacts.len() }),
+        ),
+        Event::BirthTestsRun(birth) => {
+            let passed = birth.cases.iter().filter(|case| case.passed).count();
+            plain(
+                "birth_tests_run",
+                json!({ "passed": passed, "of": birth.cases.len(), "interpreter": birth.interpreter, "cage": birth.cage }),
+            )
+        }
         Event::VersionPromoted(promoted) => {
             plain("version_promoted", json!({ "name": promoted.name, "version": promoted.version }))
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::moment::Moment;
 use super::super::output::{Failure, by, remedy};
-use super::super::{Context, output, progress};
+use super::super::{Context, output, progress, terminal};
 use super::shown;
 use crate::instance::Instance;
 use crate::projector::Until;
@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context, instance: &Instance, command: &Archive) -> 
     if planned.segments == 0 {
         return Err(Failure::refused(by("error.nothing_to_archive"), by("next.later_place")));
     }
-    super::erase::agreed(context, instance, ("consent.archive", &values(instance, &planned)), "error.not_moved")?;
+    terminal::agreed(context, instance, ("consent.archive", &values(instance, &planned)), "error.not_moved")?;
     let line = progress::line(context);
     let archived =
         instance.alone(|| instance.log.archive(before, |done, of| line.say(&shown(context, instance, done, of))))?;

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::super::output::{Failure, by};
 use super::super::{Context, actor, mistyped, output, progress, terminal};
-use crate::engine::{self, Person as _};
 use crate::erasure::{self, ErasureError, Report, Selected, Selector};
 use crate::instance::Instance;
 
@@ -102,7 +101,7 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
         return Ok(0);
     }
     erasure::refuse_open(&instance, &selected)?;
-    agreed(context, &instance, ("consent.erase", &values), "error.not_erased")?;
+    terminal::agreed(context, &instance, ("consent.erase", &values), "error.not_erased")?;
     let line = progress::line(context);
     line.say(&context.text(&instance, "log.erasing", &json!({})));
     let report = erasure::erase(&instance, &selector, &selected, &command.reason)?;
@@ -160,27 +159,6 @@ fn spelled(selected: &Selected, values: &mut Value) {
     values["spellings"] = json!(selected.spellings);
     values["more_spellings"] = (selected.spellings.len() - shown.len()).into();
     values["spelling_words"] = json!(shown);
-}
-
-/// What is not done in passing is asked about, each time: by one text, and refused by another.
-pub(super) fn agreed(
-    context: &Context,
-    instance: &Instance,
-    (asks, values): (&'static str, &Value),
-    refused: &'static str,
-) -> Result<(), Failure> {
-    if context.global.yes {
-        return Ok(());
-    }
-    let text = context.text(instance, asks, values);
-    let person = terminal::Terminal::new(&instance.rules.messages, true);
-    match person.consent("call", &text, context.language(instance)) {
-        engine::Answer::Yes(_) => Ok(()),
-        engine::Answer::No(_) | engine::Answer::Late | engine::Answer::Cancelled => {
-            Err(Failure::refused(by(refused), by("next.when_sure")))
-        }
-        engine::Answer::Nobody | engine::Answer::Later => Err(Failure::needs_person(text, by("next.terminal_or_yes"))),
-    }
 }
 
 fn told(context: &Context, instance: &Instance, selected: &Selected, report: &Report) {

@@ -1,0 +1,86 @@
+//! Executors put away and brought back: every move is on record, and whatever came back was checked and signed anew.
+
+use std::path::Path;
+
+use super::home::{Home, Ran, copy_tree};
+
+fn executor(home: &Home, words: &[&str]) -> Ran {
+    home.run(["--yes", "executor"].iter().chain(words))
+}
+
+#[track_caller]
+fn stands(home: &Home, name: &str, state: &str) {
+    let shown = home.run(["--json", "executor", "show", name]).json();
+    assert_eq!(shown["state"], state, "{shown}");
+}
+
+#[track_caller]
+fn answers(home: &Home, expected: bool) {
+    let ran = home.run(["--json", "executor", "run", "get_now"]);
+    assert_eq!(ran.code == 0, expected, "{} {}", ran.out, ran.err);
+}
+
+#[test]
+fn what_is_archived_is_not_called_and_comes_back() {
+    let home = Home::new();
+    let folder = home.metnos().join("workspace/executors");
+    answers(&home, true);
+    assert_eq!(executor(&home, &["archive", "get_now", "--reason", "not needed"]).code, 0);
+    stands(&home, "get_now", "archived");
+    assert!(!folder.join("get_now").exists() && folder.join(".archive/get_now/1.0.0/main.py").exists());
+    answers(&home, false);
+    assert_ne!(home.ask("what time is it").code, 0);
+    for words in [["archive", "get_now"], ["approve", "get_now"], ["defuse", "get_now"], ["archive", "get_processes"]] {
+        let refused = executor(&home, &words);
+        assert_eq!(refused.code, 1, "{words:?}: {}", refused.err);
+        assert!(refused.err.contains("metnos executor list"), "{}", refused.err);
+    }
+    let unsaid = home.run(["executor", "rehabilitate", "get_now"]);
+    assert_eq!(unsaid.code, 3, "{}", unsaid.err);
+    assert!(unsaid.err.contains("not needed") && unsaid.err.contains("time:read"), "{}", unsaid.err);
+    assert_eq!(executor(&home, &["rehabilitate", "get_now"]).code, 0);
+    assert!(folder.join("get_now/1.0.0/main.py").exists() && !folder.join(".archive/get_now").exists());
+    answers(&home, true);
+    assert_eq!(home.ask("what time is it").code, 0);
+    let history = home.run(["executor", "history", "get_now", "--calls"]).out;
+    for said in
+        ["not needed", "to below_threshold", "to archived", "to active (owner)", "called     1.0.0", "2 calls in all"]
+    {
+        assert!(history.contains(said), "{said}: {history}");
+    }
+    home.is_whole();
+}
+
+#[test]
+fn what_was_tampered_with_is_approved_as_the_log_holds_it() {
+    let home = Home::new();
+    let path = home.metnos().join("workspace/executors/get_now/1.0.0/main.py");
+    let signed = std::fs::read(&path).unwrap();
+    std::fs::write(&path, "def run(args, ctx):\n    return {'ok': True, 'content': 'forged'}\n").unwrap();
+    answers(&home, false);
+    stands(&home, "get_now", "quarantined");
+    assert_eq!(executor(&home, &["approve", "get_now"]).code, 0);
+    assert_eq!(std::fs::read(&path).unwrap(), signed);
+    answers(&home, true);
+    assert_eq!(executor(&home, &["quarantine", "get_now"]).code, 0);
+    answers(&home, false);
+    home.is_whole();
+}
+
+#[test]
+fn an_older_signed_version_is_promoted() {
+    let home = Home::new();
+    let folder = home.files().join("newer");
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+    std::fs::write(folder.join("manifest.toml"), manifest.replacen("1.0.0", "1.1.0", 1)).unwrap();
+    assert_eq!(executor(&home, &["add", folder.to_str().unwrap()]).code, 0);
+    let version = || home.run(["--json", "executor", "show", "get_now"]).json()["version"].clone();
+    assert_eq!(version(), "1.1.0");
+    let none = executor(&home, &["promote", "get_now", "3.0.0"]);
+    assert!(none.code == 1 && none.err.contains("1.0.0, 1.1.0"), "{}", none.err);
+    assert_eq!(executor(&home, &["promote", "get_now", "1.0.0"]).code, 0);
+    assert_eq!(version(), "1.0.0");
+    answers(&home, true);
+    home.is_whole();
+}

@@ -1,0 +1,137 @@
+//! `metnos executor history|archive|rehabilitate|quarantine|approve|promote|defuse`: the life cycle of executors, each move an
+//! event with who and why, and each the way back of another.
+
+use metnos_log::event::executor::LifeCycle;
+use metnos_projections::views::audit::Kind;
+use metnos_projections::views::audit::selection::Selection;
+use serde_json::{Value, json};
+
+use super::super::output::by;
+use super::super::{Context, Failure, ask, output, progress, replay, terminal};
+use crate::export::audit_lines::{Format, export_by_index};
+use crate::instance::Instance;
+use crate::loader::{self, InstallError};
+
+/// Who moves it: whoever may run commands on this machine.
+const OWNER: &str = "owner";
+
+/// Puts it where it is not called; the way back is `back`.
+pub(super) fn move_away(context: &Context, name: &str, to: LifeCycle, reason: Option<&str>) -> Result<u8, Failure> {
+    let instance = context.ready(&context.flags())?;
+    let name = known(&instance, name)?;
+    let reason = reason.map_or_else(|| context.text(&instance, "executor.owner_wants", &json!({})), str::to_owned);
+    loader::move_to(&instance, &name, to, &reason, OWNER)?;
+    ask::follow(context, &instance);
+    told(context, &instance, &name)
+}
+
+/// Makes it active again, once what the log holds of it was checked, born and signed anew.
+pub(super) fn readmit(context: &Context, name: &str, from: LifeCycle) -> Result<u8, Failure> {
+    let instance = context.ready(&context.flags())?;
+    let name = known(&instance, name)?;
+    let catalog = instance.catalog();
+    let Some(entry) = catalog.executors.get(&name).filter(|entry| entry.life == from) else {
+        let life = catalog.executors.get(&name).map(|entry| super::state(entry.life));
+        let values = json!({ "name": name, "state": life, "wanted": super::state(from) });
+        return Err(Failure::refused(("error.stands_elsewhere", values), by("next.life_cycle")));
+    };
+    let current = entry.current.clone().unwrap_or_default();
+    let version = entry.versions.get(&current);
+    let manifest = version.and_then(metnos_projections::machines::catalog::Version::manifest);
+    let capabilities: Vec<String> =
+        manifest.into_iter().flat_map(|manifest| manifest.capabilities).map(|capability| capability.name).collect();
+    let values = json!({
+        "name": name, "version": current, "state": super::state(from), "reason": entry.reason, "capabilities": capabilities,
+    });
+    terminal::agreed(context, &instance, ("consent.readmit_executor", &values), "error.not_readmitted")?;
+    loader::readmit(&instance, &name, OWNER)?;
+    ask::follow(context, &instance);
+    told(context, &instance, &name)
+}
+
+/// Gives calls another of its signed versions.
+pub(super) fn promote(context: &Context, name: &str, version: &str) -> Result<u8, Failure> {
+    let instance = context.ready(&context.flags())?;
+    let name = known(&instance, name)?;
+    loader::promote(&instance, &name, version)?;
+    ask::follow(context, &instance);
+    told(context, &instance, &name)
+}
+
+/// The name that it has, for one that it had.
+fn known(instance: &Instance, name: &str) -> Result<String, Failure> {
+    let catalog = instance.catalog();
+    let found = catalog.find(name).map(|(name, _)| name.to_owned());
+    found.ok_or_else(|| Failure::refused(("error.no_executor", json!({ "name": name })), by("next.executors")))
+}
+
+fn told(context: &Context, instance: &Instance, name: &str) -> Result<u8, Failure> {
+    let catalog = instance.catalog();
+    let entry = catalog.executors.get(name).ok_or_else(|| InstallError::from(unknown(name)))?;
+    let values = json!({
+        "name": name, "version": entry.current, "state": super::state(entry.life), "reason": entry.reason,
+    });
+    if context.global.json {
+        output::result_json(&values);
+    } else {
+        output::result(&context.text(instance, "executor.stands", &values));
+    }
+    Ok(0)
+}
+
+fn unknown(name: &str) -> metnos_projections::machines::catalog::Rejection {
+    metnos_projections::machines::catalog::Rejection::Unknown { name: name.to_owned() }
+}
+
+/// What happened to it, and every call of it.
+pub(super) fn history(context: &Context, name: &str, calls: bool) -> Result<u8, Failure> {
+    let instance = context.instance()?;
+    let name = known(&instance, name)?;
+    let zone = &instance.settings.zone;
+    for recorded in instance.log.reader().stream(&format!("executor/{name}"))? {
+        if context.global.json {
+            let (text, detail) = replay::told(context, &instance, &recorded);
+            let moment = output::moment(recorded.time.0, zone);
+            output::result_json(
+                &json!({ "seq": recorded.seq, "time": moment, "event": recorded.kind, "text": text, "detail": detail }),
+            );
+            continue;
+        }
+        let (text, detail) = replay::told(context, &instance, &recorded);
+        let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
+        output::result(&format!("{}  {text}{detail}", output::moment(recorded.time.0, zone)));
+    }
+    let selection = Selection { kind: Some(Kind::Executors), executor: Some(name.clone()), ..Selection::default() };
+    let (mut count, mut tainted) = (0_u64, 0_u64);
+    let line = progress::line(context);
+    let watch = |done, of| line.say(&context.text(&instance, "log.folding", &json!({ "done": done, "of": of })));
+    let mut told = |text: &str| -> Result<(), Failure> {
+        for call in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let version = call["version"].as_str().unwrap_or_default();
+            let is_tainted = instance.catalog().is_tainted(&name, version);
+            count += 1;
+            tainted += u64::from(is_tainted);
+            if context.global.json {
+                let mut call = call;
+                call["event"] = "call".into();
+                call["tainted"] = is_tainted.into();
+                output::result_json(&call);
+            } else if calls || is_tainted {
+                let ended = call["ts"].as_str().and_then(|ts| ts.parse::<jiff::Timestamp>().ok()).unwrap_or_default();
+                let values = json!({
+                    "ts": output::moment(ended.as_microsecond(), zone), "version": version, "turn": call["turn_id"], "exit": call["exit"],
+                    "who": call["caller"]["sender"], "tainted": is_tainted,
+                });
+                output::result(&context.text(&instance, "executor.called", &values));
+            }
+        }
+        Ok(())
+    };
+    export_by_index(&instance, Format::Jsonl, &selection, (&watch, &mut told))?;
+    drop(line);
+    if !context.global.json {
+        let values = json!({ "name": name, "count": count, "tainted": tainted, "shown": calls });
+        output::result(&context.text(&instance, "executor.calls", &values));
+    }
+    Ok(0)
+}
