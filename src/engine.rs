@@ -38,6 +38,7 @@ use crate::faults;
 use crate::gateway::call::{Around, PreparedCall};
 use crate::gateway::{Caller, Loaded, call, failed, passed};
 use crate::instance::{Instance, InstanceError, now, people, random};
+use crate::loader::check;
 use crate::sandbox::{CallFailure, CancelFlag, Progress, SandboxError, Stage};
 
 /// The most changes that an event lists itself, and the most outcomes that get an event each.
@@ -235,6 +236,9 @@ pub fn run(
     request: &Request,
 ) -> Result<Turn, EngineError> {
     instance.refuse_full_disk()?;
+    for notice in instance.alone(|| check::all(instance))? {
+        tracing::warn!(?notice, "the files of an executor are not what was signed");
+    }
     let opened = opened(instance, request);
     let id = request.id.unwrap_or_else(|| TurnId::new(now(), random()));
     let cause = request.cause;

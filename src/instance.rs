@@ -29,6 +29,7 @@ use crate::config::{ConfigError, Dirs, Flags, Settings, Variables};
 use crate::effects::trash::Trash;
 use crate::export::audit::{ExportError, Follower};
 use crate::llm::Models;
+use crate::loader::check::Seen;
 use crate::projector::{self, Projected, Watch};
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::scheduler::Scheduler;
@@ -111,6 +112,8 @@ pub struct Core {
     standing: RwLock<()>,
     /// Held by whoever looks after files that all commands share: exports, checkpoints, the executors' files.
     upkeep: Mutex<()>,
+    /// The executors' files as they were when they were last what the log holds.
+    pub executors: Mutex<Seen>,
     audit: Mutex<Option<Follower>>,
     /// What the scheduler of this process does just now.
     pub scheduler: Scheduler,
@@ -201,6 +204,7 @@ impl Instance {
             credentials: RwLock::new(credentials),
             standing: RwLock::default(),
             upkeep: Mutex::default(),
+            executors: Mutex::default(),
             audit: Mutex::default(),
             scheduler: Scheduler::default(),
             views: Views::default(),

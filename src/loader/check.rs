@@ -1,8 +1,11 @@
 //! Compares the exported files with the log before a turn: a file that disagrees quarantines its executor.
 
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
+use metnos_log::Micros;
 use metnos_log::event::executor::LifeCycle;
 use metnos_log::store::plain_blob_hash;
 use metnos_projections::machines::catalog::{Entry, Version};
@@ -28,37 +31,141 @@ pub enum Notice {
     },
 }
 
-/// Checks every active executor; what was found is recorded before this returns.
-pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
-    let has_files = |(name, _, version): &(&str, &str, &Version)| !builtins::is_builtin(name, version);
-    let active: Vec<String> =
-        instance.catalog().all_active().filter(has_files).map(|(name, _, _)| name.to_owned()).collect();
-    let mut notices = Vec::new();
-    for name in active {
-        let folder = instance.dirs.workspace.join("executors").join(&name);
+/// What a file was when its bytes were compared. Whoever changes it, or puts another in its place, changes one of these; the
+/// time of the last change to its entry can be set by nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let meta = std::fs::symlink_metadata(path).ok()?;
+        Some(Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+            bytes: meta.len(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        })
+    }
+
+    /// Whether a change after this moment would have another time: clocks of files go in steps.
+    fn is_settled(&self, now: Micros) -> bool {
+        let (seconds, nanos) = self.changed;
+        seconds.saturating_mul(1_000_000).saturating_add(nanos / 1000) < now.0.saturating_sub(CLOCK_STEP_MICROS)
+    }
+}
+
+/// The longest step of a file system's clock.
+const CLOCK_STEP_MICROS: i64 = 50_000;
+
+/// The files of one executor, and their stamps once all of them were what the log holds.
+#[derive(Debug)]
+struct Watched {
+    name: String,
+    version: String,
+    files: Vec<PathBuf>,
+    stamps: Vec<Stamp>,
+}
+
+impl Watched {
+    fn of(name: &str, number: &str, version: &Version, executors: &Path) -> Self {
+        let folder = executors.join(name);
+        let artefacts = version.installed.iter().flat_map(|installed| &installed.artefacts);
+        let files = artefacts.map(|artefact| folder.join(number).join(&artefact.file));
+        let files = files.chain([folder.join("CURRENT")]).collect();
+        Self { name: name.to_owned(), version: number.to_owned(), files, stamps: Vec::new() }
+    }
+
+    fn now(&self) -> Option<Vec<Stamp>> {
+        self.files.iter().map(|path| Stamp::of(path)).collect()
+    }
+}
+
+/// What this process knows of the executors' files.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// The catalog that the list was made from.
+    generation: Option<u64>,
+    executors: Vec<Watched>,
+}
+
+impl Seen {
+    /// Brings the list to what is active now; what stays keeps its stamps.
+    fn follow(&mut self, instance: &Instance) {
         let catalog = instance.catalog();
-        let Some(entry) = catalog.executors.get(&name) else { continue };
-        let found = match difference(entry, &folder) {
-            Ok(None) => None,
-            Ok(Some(reason)) => Some(reason),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                export::executor(instance, &name)?;
-                notices.push(Notice::Restored { name: name.clone() });
-                None
-            }
-            Err(error) => Some(format!("its files cannot be read: {error}")),
+        if self.generation == Some(catalog.generation) {
+            return;
+        }
+        let executors = instance.dirs.workspace.join("executors");
+        let mut before = std::mem::take(&mut self.executors);
+        let has_files = |(name, _, version): &(&str, &str, &Version)| !builtins::is_builtin(name, version);
+        let watched = |(name, number, version): (&str, &str, &Version)| {
+            let same = |watched: &Watched| watched.name == name && watched.version == number;
+            let known = before.iter().position(same).map(|place| before.swap_remove(place));
+            known.unwrap_or_else(|| Watched::of(name, number, version, &executors))
         };
-        let found = match found {
-            None => birth::stale(instance, &name)?,
-            found => found,
-        };
-        if let Some(reason) = found
-            && quarantine(instance, &name, &reason, "loader")?
+        self.executors = catalog.all_active().filter(has_files).map(watched).collect();
+        self.generation = Some(catalog.generation);
+    }
+}
+
+/// Checks every active executor; what was found is recorded before this returns. Files are read where they are not the ones
+/// that were read before.
+pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
+    let mut seen = instance.executors.lock().unwrap_or_else(PoisonError::into_inner);
+    seen.follow(instance);
+    let mut notices = Vec::new();
+    for watched in &mut seen.executors {
+        let stamps = watched.now();
+        if let Some(stamps) = &stamps
+            && *stamps == watched.stamps
         {
-            notices.push(Notice::Quarantined { name, reason });
+            continue;
+        }
+        watched.stamps.clear();
+        match one(instance, &watched.name)? {
+            None => {
+                // Taken before the files were read: what changed in between has another stamp.
+                let now = crate::instance::now();
+                watched.stamps = stamps.filter(|all| all.iter().all(|stamp| stamp.is_settled(now))).unwrap_or_default();
+            }
+            Some(notice) => notices.push(notice),
         }
     }
     Ok(notices)
+}
+
+/// Compares the files of one with the log.
+fn one(instance: &Instance, name: &str) -> Result<Option<Notice>, InstanceError> {
+    let folder = instance.dirs.workspace.join("executors").join(name);
+    let catalog = instance.catalog();
+    let Some(entry) = catalog.executors.get(name) else { return Ok(None) };
+    let mut restored = None;
+    let found = match difference(entry, &folder) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            export::executor(instance, name)?;
+            restored = Some(Notice::Restored { name: name.to_owned() });
+            None
+        }
+        Err(error) => Some(format!("its files cannot be read: {error}")),
+    };
+    let found = match found {
+        None => birth::stale(instance, name)?,
+        found => found,
+    };
+    Ok(match found {
+        Some(reason) if quarantine(instance, name, &reason, "loader")? => {
+            Some(Notice::Quarantined { name: name.to_owned(), reason })
+        }
+        Some(_) | None => restored,
+    })
 }
 
 /// The first file that is not what the log holds.

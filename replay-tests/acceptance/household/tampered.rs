@@ -1,5 +1,6 @@
 //! A changed artefact quarantines its executor with the reason, and it never runs; a changed log is found.
 
+use super::daemon::Daemon;
 use super::home::Home;
 
 #[test]
@@ -47,6 +48,35 @@ fn an_artefact_that_is_gone_quarantines_but_a_lost_folder_is_written_again() {
     std::fs::remove_dir_all(home.metnos().join("workspace/executors")).unwrap();
     let ran = home.ask("read the file a.txt and tell me the last three lines");
     assert_eq!((ran.code, ran.out.as_str()), (0, "2\n3\n4\n"), "{}", ran.err);
+}
+
+/// A daemon does not read every file for every turn; it sees all the same that one is another, whatever its size and times say.
+#[test]
+fn a_daemon_notices_what_was_changed_between_two_turns() {
+    for keeps_inode in [true, false] {
+        let home = Home::new();
+        home.file("a.txt", "1\n2\n3\n4\n");
+        let daemon = Daemon::serve(&home);
+        let asked = || home.ask("read the file a.txt and tell me the last three lines");
+        for _ in 0..2 {
+            let ran = asked();
+            assert_eq!((ran.code, ran.out.as_str()), (0, "2\n3\n4\n"), "{}", ran.err);
+        }
+        let path = home.metnos().join("workspace/executors/read_files/1.0.0/main.py");
+        let (modified, mut bytes) =
+            (std::fs::metadata(&path).unwrap().modified().unwrap(), std::fs::read(&path).unwrap());
+        bytes[0] ^= 1;
+        if !keeps_inode {
+            std::fs::remove_file(&path).unwrap();
+        }
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        let ran = asked();
+        assert_ne!(ran.code, 0, "{}", ran.out);
+        assert!(ran.err.contains("main.py is not the file that was signed"), "{}", ran.err);
+        daemon.stop();
+        home.is_whole();
+    }
 }
 
 #[test]
