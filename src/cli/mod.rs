@@ -31,6 +31,7 @@ mod moment;
 mod output;
 mod pair;
 mod plan;
+mod policy;
 mod prefilter;
 mod progress;
 mod provenance;
@@ -117,6 +118,9 @@ enum Command {
     Plan(plan::Plan),
     /// Rank tools for a sentence, or measure the ranking over a corpus.
     Prefilter(prefilter::Prefilter),
+    /// Look at what is allowed, asked and denied.
+    #[command(subcommand)]
+    Policy(policy::Policy),
     /// Measure the provenance rules over recorded tasks and attacks on them.
     Provenance(provenance::Provenance),
     /// Talk, one sentence a line.
@@ -216,6 +220,7 @@ impl Command {
             | Self::Diff(_)
             | Self::Why(_)
             | Self::RecordTest(_)
+            | Self::Policy(_)
             | Self::Executor(_) => true,
             Self::Log(log) => log.needs_instance(),
             Self::Audit(audit) => audit.needs_instance(),
@@ -308,6 +313,7 @@ impl Context {
             Command::Ask(ask) => ask::run(self, ask),
             Command::Plan(plan) => plan::run(self, plan),
             Command::Prefilter(prefilter) => prefilter::run(self, prefilter),
+            Command::Policy(command) => policy::run(self, command),
             Command::Provenance(provenance) => provenance::run(self, provenance),
             Command::Chat(chat) => chat::run(self, chat),
             Command::Serve => serve::run(self),

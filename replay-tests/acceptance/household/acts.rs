@@ -236,3 +236,20 @@ fn builtins_are_listed_switched_and_look_at_the_host() {
     assert!(ran.code == 1 && ran.err.contains("No request has changed anything"), "{} {}", ran.out, ran.err);
     home.is_whole();
 }
+
+#[test]
+fn what_would_be_decided_is_what_is_decided() {
+    let home = Home::new();
+    let path = home.file("notes.txt", "hi\n");
+    let check = |tool: &str, args: &serde_json::Value| {
+        home.run(["--json", "policy", "check", tool, "--args", &args.to_string()]).json()["decision"].clone()
+    };
+    assert_eq!(check("read_files", &serde_json::json!({ "paths": [path] })), "allow");
+    assert_eq!(check("read_files", &serde_json::json!({ "paths": ["/etc/shadow"] })), "deny");
+    assert_eq!(check("create_processes", &serde_json::json!({ "argv": ["date"] })), "ask");
+    let before = home.run(["--json", "turn", "list"]).out;
+    let ran = home.run(["executor", "run", "create_processes", "--args", "{\"argv\":[\"date\"]}"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert_ne!(home.run(["--json", "turn", "list"]).out, before, "a call is a turn, a look at policy is none");
+    home.is_whole();
+}

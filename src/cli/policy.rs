@@ -1,0 +1,211 @@
+//! `metnos policy`: what may be done unasked, what is asked, what is denied, and what would be decided of one call.
+
+use clap::Subcommand;
+use metnos_projections::rules::cage_plan::Autonomy;
+use metnos_projections::rules::policy::{self, Class, Decision, REGISTRY, Registered, Use};
+use serde_json::{Value, json};
+
+use super::output::by;
+use super::{Context, Failure, output};
+use crate::conversation;
+use crate::engine::Request;
+use crate::instance::Instance;
+
+/// The levels, the narrowest first.
+const LEVELS: [Autonomy; 3] = [Autonomy::ReadOnly, Autonomy::Supervised, Autonomy::Full];
+
+/// Look at what is allowed, asked and denied.
+#[derive(Subcommand, Debug)]
+pub(super) enum Policy {
+    /// Every capability at every level of autonomy.
+    Table,
+    /// One capability: what it is, who uses it, what is decided of it.
+    Explain {
+        /// Its name, like fs:write.
+        capability: String,
+    },
+    /// What would be decided of one call, as if it were asked for now; nothing runs.
+    Check {
+        /// The executor.
+        executor: String,
+        /// Its arguments, a JSON object.
+        #[arg(long, default_value = "{}")]
+        args: String,
+    },
+}
+
+pub(super) fn run(context: &Context, command: &Policy) -> Result<u8, Failure> {
+    match command {
+        Policy::Table => table(context),
+        Policy::Explain { capability } => explain(context, capability),
+        Policy::Check { executor, args } => check(context, executor, args),
+    }
+}
+
+fn name(autonomy: Autonomy) -> &'static str {
+    match autonomy {
+        Autonomy::ReadOnly => "read_only",
+        Autonomy::Supervised => "supervised",
+        Autonomy::Full => "full",
+    }
+}
+
+/// What is decided of a capability at a level, in the four cases that policy tells apart: what the words or a grant name, or not;
+/// an act that can be repeated, or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Decided {
+    named: Decision,
+    unnamed: Decision,
+    unrepeatable: Decision,
+}
+
+impl Decided {
+    fn of(capability: &str, autonomy: Autonomy) -> Self {
+        let decide = |granted, unrepeatable_act| {
+            policy::decide(autonomy, Use { capability, granted, unrepeatable_act, own: false })
+        };
+        Self { named: decide(true, false), unnamed: decide(false, false), unrepeatable: decide(false, true) }
+    }
+
+    /// Its sentence in `[policy]`.
+    fn key(self) -> &'static str {
+        use Decision::{Allow, Ask, Deny};
+        match (self.named, self.unnamed, self.unrepeatable) {
+            (Allow, Allow, Allow) => "allowed",
+            (Allow, Allow, _) => "allowed_unless_unrepeatable",
+            (Allow, Ask, _) => "asked_unless_named",
+            (Deny, ..) => "denied",
+            _ => "asked",
+        }
+    }
+
+    fn json(self) -> Value {
+        json!({
+            "named": self.named.name(), "unnamed": self.unnamed.name(), "unrepeatable": self.unrepeatable.name(),
+        })
+    }
+}
+
+fn class(class: Class) -> &'static str {
+    match class {
+        Class::None => "none",
+        Class::PerTarget => "per_target",
+        Class::Always => "always",
+    }
+}
+
+fn decided(context: &Context, instance: &Instance, capability: &str, autonomy: Autonomy) -> String {
+    context.text(instance, &format!("policy.{}", Decided::of(capability, autonomy).key()), &json!({}))
+}
+
+fn as_json(capability: Registered) -> Value {
+    let levels = LEVELS.map(|level| (name(level).to_owned(), Decided::of(capability.name, level).json()));
+    json!({
+        "capability": capability.name, "class": class(capability.class), "critical": capability.critical,
+        "decided": levels.into_iter().collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+fn table(context: &Context) -> Result<u8, Failure> {
+    let instance = context.instance()?;
+    if context.global.json {
+        output::result_json(&json!({
+            "autonomy": instance.as_actor(&instance.actor).autonomy(),
+            "capabilities": REGISTRY.iter().map(|capability| as_json(*capability)).collect::<Vec<_>>(),
+        }));
+        return Ok(0);
+    }
+    let row = |capability: &Registered| {
+        let name = format!("{}{}", capability.name, if capability.critical { " *" } else { "" });
+        let levels = LEVELS.map(|level| decided(context, &instance, capability.name, level));
+        [vec![name], levels.to_vec()].concat()
+    };
+    let heading = context.text(&instance, "policy.heading", &json!({}));
+    let headings = [heading.as_str(), name(LEVELS[0]), name(LEVELS[1]), name(LEVELS[2])];
+    output::result(&output::table(&headings, &REGISTRY.iter().map(row).collect::<Vec<_>>()));
+    let values = json!({ "autonomy": instance.as_actor(&instance.actor).autonomy() });
+    output::result(&context.text(&instance, "policy.footer", &values));
+    Ok(0)
+}
+
+fn explain(context: &Context, capability: &str) -> Result<u8, Failure> {
+    let instance = context.instance()?;
+    let known = policy::registered(capability).ok_or_else(|| {
+        Failure::refused(("error.no_capability", json!({ "name": capability })), by("next.capabilities"))
+    })?;
+    let catalog = instance.catalog();
+    let uses = |version: &metnos_projections::machines::catalog::Version| {
+        version.manifest().is_some_and(|manifest| manifest.capabilities.iter().any(|used| used.name == known.name))
+    };
+    let executors: Vec<&str> =
+        catalog.all_active().filter(|(_, _, version)| uses(version)).map(|(name, _, _)| name).collect();
+    if context.global.json {
+        let mut line = as_json(known);
+        line["executors"] = json!(executors);
+        output::result_json(&line);
+        return Ok(0);
+    }
+    let values = json!({ "name": known.name, "class": class(known.class), "critical": known.critical });
+    let mut lines = vec![context.text(&instance, "policy.explained", &values)];
+    for level in LEVELS {
+        lines.push(format!("{:<11} {}", name(level), decided(context, &instance, known.name, level)));
+    }
+    lines.push(context.text(&instance, "policy.used_by", &json!({ "executors": executors })));
+    output::result(&lines.join("\n"));
+    Ok(0)
+}
+
+fn check(context: &Context, executor: &str, args: &str) -> Result<u8, Failure> {
+    let args: Value = serde_json::from_str(args).ok().filter(Value::is_object).ok_or_else(|| {
+        Failure::usage(
+            by("error.args_no_object"),
+            "metnos policy check read_files --args '{\"paths\": [\"~/notes.txt\"]}'",
+        )
+    })?;
+    let instance = context.ready(&context.flags())?;
+    let catalog = instance.catalog();
+    let (tool, _) = catalog
+        .find(executor)
+        .ok_or_else(|| Failure::refused(("error.no_executor", json!({ "name": executor })), by("next.executors")))?;
+    let text = format!("executor run {tool} --args {args}");
+    let (approve, channel, folder) = ("none".to_owned(), "console".to_owned(), super::folder(&instance));
+    let given = Some(json!({ "tool": tool, "args": args }));
+    let request = Request { text, approve, folder, channel, given, ..Request::default() };
+    let turn = conversation::rehearse(&instance, &request)?;
+    let (decision, reason) = match (&turn.phase, &turn.asked, &turn.final_class) {
+        (_, Some(asked), _) => (Decision::Ask, Some(asked.text.clone())),
+        (_, None, Some(_)) => (Decision::Deny, turn.message.clone()),
+        (_, None, None) => (Decision::Allow, None),
+    };
+    if context.global.json {
+        output::result_json(&json!({
+            "decision": decision.name(), "error_class": turn.final_class, "reason": reason,
+        }));
+    } else {
+        let values = json!({ "decision": decision.name(), "reason": reason });
+        output::result(&context.text(&instance, "policy.checked", &values));
+    }
+    Ok(u8::from(decision == Decision::Deny))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn reads(capability: &str, autonomy: Autonomy, key: &str) {
+        assert_eq!(Decided::of(capability, autonomy).key(), key, "{capability} at {}", name(autonomy));
+    }
+
+    #[test]
+    fn each_case_has_its_sentence() {
+        reads("compute:pure", Autonomy::ReadOnly, "allowed");
+        reads("fs:read", Autonomy::ReadOnly, "asked_unless_named");
+        reads("fs:read", Autonomy::Supervised, "asked_unless_named");
+        reads("fs:read", Autonomy::Full, "allowed_unless_unrepeatable");
+        reads("fs:write", Autonomy::ReadOnly, "denied");
+        reads("fs:write", Autonomy::Supervised, "asked");
+        reads("fs:write", Autonomy::Full, "allowed_unless_unrepeatable");
+        reads("code:exec", Autonomy::Full, "asked");
+    }
+}
