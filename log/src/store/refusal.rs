@@ -25,7 +25,7 @@ pub fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::{ArchiveError, BackupError, ReadError, RewriteError, SalvageError};
+    use super::super::{AppendError, ArchiveError, BackupError, ReadError, RewriteError, SalvageError};
     use super::*;
 
     #[track_caller]
@@ -45,7 +45,7 @@ mod tests {
         check(&RewriteError::Store(store()), full);
         check(&ArchiveError::Store(store()), full);
         check(&SalvageError::Store(store()), full);
-        check(&BackupError::Stopped, None);
+        check(&BackupError::Unsigned(AppendError::Stopped), None);
         check(&RewriteError::Store(Box::new(redb::Error::Corrupted("x".to_owned()))), None);
     }
 }
