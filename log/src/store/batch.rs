@@ -49,6 +49,10 @@ struct Looked {
     frames: Option<(u64, Frames)>,
 }
 
+/// How many segments were looked into for ids, by all tests of this process.
+#[cfg(test)]
+pub(super) static UNPACKED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
 /// One transaction's events, until they are stored at its end.
 pub(super) struct Batch<'t> {
     transaction: &'t WriteTransaction,
@@ -231,6 +235,8 @@ impl<'t> Batch<'t> {
     }
 
     fn unpacked(&self, seq: u64) -> Result<Result<(u64, Frames), String>, redb::Error> {
+        #[cfg(test)]
+        UNPACKED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let segments = self.transaction.open_table(SEGMENTS)?;
         if let Some((first, value)) = segments.range(..=seq)?.next_back().transpose()? {
             let frames = Segment::parse(value.value()).and_then(|segment| segment.frames());
