@@ -244,7 +244,7 @@ impl Backup<'_> {
         let path = self.folder.join(SEALED);
         let mut file = Plain::append(&path).map_err(refused(&path))?;
         let there = self.sound(&mut file).map_err(refused(&path))?;
-        let same = self.same(&there)?;
+        let same = self.same(&path, file.file(), &there)?;
         let kept = same.last().map_or(0, |place| place.offset + place.length);
         if same.len() == there.len() {
             // What a backup that broke off left behind it.
@@ -312,17 +312,17 @@ impl Backup<'_> {
         Ok(sound)
     }
 
-    /// The segments at the beginning of the file that are still those of the log.
-    fn same(&self, there: &[Place]) -> Result<Vec<Place>, BackupError> {
+    /// The segments at the beginning of the file that are still those of the log, to the last byte: what a bad disk made of one
+    /// is written again.
+    fn same(&self, path: &Path, file: &mut File, there: &[Place]) -> Result<Vec<Place>, BackupError> {
         let mut same = Vec::new();
         let mut next = 1;
         for place in there {
             let run = self.reader.run(next)?;
             let Some(Run::Sealed { first, last, value, .. }) = run else { break };
             self.refuse_unerased(&value)?;
-            let is_same =
-                (place.first, place.last) == (first, last) && segments_file::digest_of(&value) == Some(place.digest);
-            if !is_same {
+            let is_of_it = (place.first, place.last, place.length) == (first, last, value.len() as u64);
+            if !is_of_it || segments_file::value(file, place).map_err(refused(path))? != value {
                 break;
             }
             same.push(*place);
@@ -349,7 +349,7 @@ impl Backup<'_> {
         }
     }
 
-    /// Writes the blobs that are not there; the names of all that the log has.
+    /// Writes the blobs that are not there as the log has them; the names of all that it has.
     fn blobs(&mut self) -> Result<BTreeSet<String>, BackupError> {
         let folder = self.folder.join(BLOB_FOLDER);
         files::make_folder(&folder).map_err(refused(&folder))?;
@@ -362,7 +362,7 @@ impl Backup<'_> {
             for (hash, packed) in rows {
                 let name = crate::hex(&hash);
                 let path = folder.join(&name);
-                if fs::metadata(&path).map_or(0, |file| file.len()) != packed.len() as u64 {
+                if !is_there(&path, &packed).map_err(refused(&path))? {
                     self.replace(&format!("{BLOB_FOLDER}/{name}"), &packed)?;
                 }
                 names.insert(name);
@@ -403,6 +403,16 @@ impl Backup<'_> {
         write().map_err(refused(&path))?;
         self.bytes += bytes.len() as u64;
         Ok(())
+    }
+}
+
+/// Whether a file holds these bytes.
+fn is_there(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    match fs::metadata(path) {
+        Ok(file) if file.len() == bytes.len() as u64 => Ok(fs::read(path)? == bytes),
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

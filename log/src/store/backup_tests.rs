@@ -206,6 +206,27 @@ fn a_damaged_backup_is_not_restored() {
     place.restore("new.redb").unwrap();
 }
 
+/// A backup says that it holds what there is: what a bad disk changed in an earlier one is found by the next.
+#[test]
+fn what_was_damaged_since_is_written_again() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 0..3000);
+    fill(&log, 3000..3010);
+    place.back_up(&log);
+    let whole = files(&place.path("backup"));
+    for (path, bytes) in whole.iter().filter(|(path, _)| !path.ends_with("backup.json")) {
+        for at in [bytes.len() / 3, bytes.len() - 1] {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 4;
+            std::fs::write(path, &flipped).unwrap();
+            place.back_up(&log);
+            assert!(std::fs::read(path).unwrap() == *bytes, "{} byte {at}", path.display());
+        }
+    }
+    assert_eq!(place.restore("restored.redb").unwrap().size, log.head().size + 1);
+}
+
 /// A backup that broke off anywhere leaves the one before it good, and the next one makes it whole.
 #[test]
 fn a_backup_that_broke_off_is_gone_on_with() {
