@@ -6,6 +6,7 @@ use super::tests::{draft, events, keys, open};
 use super::*;
 use crate::event::instance::EpochOpened;
 use crate::id::EventId;
+use crate::segment::Segment;
 
 /// A log in a folder, and where its backup is.
 struct Place(tempfile::TempDir);
@@ -225,6 +226,24 @@ fn what_was_damaged_since_is_written_again() {
         }
     }
     assert_eq!(place.restore("restored.redb").unwrap().size, log.head().size + 1);
+}
+
+/// What damages the tail's file is told by the first event that is missed.
+#[test]
+fn a_damaged_tail_is_named_by_its_first_event() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 0..3000);
+    fill(&log, 3000..3010);
+    place.back_up(&log);
+    let path = place.path("backup/tail.seg");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let first = Segment::parse(&bytes).unwrap().header.first;
+    let at = bytes.len() - 1;
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let said = place.restore("restored.redb").unwrap_err().to_string();
+    assert!(said.contains(&format!("from event {first} on")), "{said}");
 }
 
 /// A backup that broke off anywhere leaves the one before it good, and the next one makes it whole.

@@ -93,7 +93,8 @@ fn assemble(
     }
     let tail = fs::read(folder.join(TAIL)).map_err(refused(&folder.join(TAIL)))?;
     if !tail.is_empty() {
-        let taken = without(of, tail).and_then(|tail| rows(&mut assembly, &tail, of, TAIL));
+        let taken =
+            without(assembly.chain.range.size() + 1, tail).and_then(|tail| rows(&mut assembly, &tail, of, TAIL));
         taken.map_err(|error| torn.take().unwrap_or(error))?;
     }
     if let Some(torn) = torn.filter(|_| assembly.chain.range.size() < of) {
