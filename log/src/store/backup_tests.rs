@@ -246,6 +246,21 @@ fn a_damaged_tail_is_named_by_its_first_event() {
     assert!(said.contains(&format!("from event {first} on")), "{said}");
 }
 
+/// Also where the folder around it is open to all: salvage and restore make a log wherever they are told to.
+#[test]
+fn every_file_of_a_log_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 0..10);
+    place.back_up(&log);
+    place.restore("restored.redb").unwrap();
+    let mode = |name: &str| std::fs::metadata(place.path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(["events.redb", "restored.redb"].map(mode), [0o600; 2]);
+    log.compact().unwrap();
+    assert_eq!(mode("events.redb"), 0o600);
+}
+
 /// A backup that broke off anywhere leaves the one before it good, and the next one makes it whole.
 #[test]
 fn a_backup_that_broke_off_is_gone_on_with() {

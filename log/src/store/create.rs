@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -56,7 +57,7 @@ fn is_missing(error: &io::Error) -> bool {
 
 /// The file, locked; `None` while another process holds it for too long.
 fn locked(path: &Path, until: Instant) -> io::Result<Option<File>> {
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    let file = File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use redb::backends::FileBackend;
 use redb::{Database, DatabaseError};
 
 #[cfg(test)]
@@ -101,13 +102,14 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A new file for a copy of a log.
+/// A new file for a copy of a log: for its owner alone, wherever it is to lie.
 pub(super) fn create_database(path: &Path) -> Result<Database, DatabaseError> {
     #[cfg(test)]
     if let Some(backend) = journal::backend(path, true) {
         return Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend?);
     }
-    Database::builder().set_cache_size(CACHE_BYTES).create(path)
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(FileBackend::new(file)?)
 }
 
 /// The file of a log that is there.
