@@ -32,7 +32,7 @@ pub struct WishObserved {
     pub dst: String,
     /// What it would have to be like.
     pub desired: DesiredSignature,
-    /// What it was for, in the words of who wished for it.
+    /// What it was for, in the words of who wished for it. Not written any more: this event outlives the erasure of its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
     /// The turn in which it happened.

@@ -297,6 +297,12 @@ fn a_wish_is_remembered_where_an_output_was_to_go_on() {
         (&json!("composed"), &json!("extract_entries"))
     );
     let command = calls(&turn, &[("request_new_executor", json!({ "purpose": "tell the mood" }))]);
+    // The words go with the turn when it is erased; the wish stays, and has none.
+    let told = decide(&turn, ID, world.context(), command.clone()).unwrap();
+    let holds = |event: &Event| event.to_json().to_string().contains("tell the mood");
+    let holding: Vec<&str> = told.iter().filter(|event| holds(event)).map(Event::label).collect();
+    assert!(holding.contains(&"model_answered"), "{holding:?}");
+    assert!(holding.iter().all(|label| Event::is_erasable(label)), "{holding:?}");
     assert_eq!(world.take(&mut turn, command), ["model_answered", "wish_observed", "observation_kept", "model_asked"]);
 }
 

@@ -19,7 +19,7 @@ impl Decider<'_> {
         if let Some(src) = self.source_of(arguments) {
             // Kinds, never values.
             let inputs = arguments.iter().map(|(name, value)| format!("{name}: {}", canonical::kind(value))).collect();
-            self.push_wish(Some(src), &call.name, inputs, None);
+            self.push_wish(Some(src), &call.name, inputs);
             shown["synt"] = self.composed(src, &call.name);
         }
         self.observe(call, None, Some("tool_unknown"), &shown, Some("model"));
@@ -28,9 +28,9 @@ impl Decider<'_> {
     /// The model says that nothing here does it: a wish is remembered, and it is told what could, or to go on without.
     pub(super) fn wish(&mut self, call: &Call, arguments: &Map<String, Value>) {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (name, purpose) = (text("name"), text("purpose"));
+        let name = text("name");
         let src = self.turn.steps.iter().rev().find(|step| step.ok).map(|step| step.number);
-        self.push_wish(src, &name, Vec::new(), Some(purpose).filter(|purpose| !purpose.is_empty()));
+        self.push_wish(src, &name, Vec::new());
         let mut shown = json!({ "ok": true, "source": "metnos", "state": "noted" });
         shown["note"] = self.say("model.wished", &json!({})).into();
         if let Some(src) = src {
@@ -39,8 +39,9 @@ impl Decider<'_> {
         self.observe(call, None, None, &shown, None);
     }
 
-    /// What is known of a wish: never a value, never a person's words but the purpose, which no fold keeps.
-    fn push_wish(&mut self, src: Option<u32>, dst: &str, inputs: Vec<String>, purpose: Option<String>) {
+    /// What is known of a wish: never a value, never a person's words, since folds keep it when the turn is erased. What it was for
+    /// stands in the model's answer, which goes with the turn.
+    fn push_wish(&mut self, src: Option<u32>, dst: &str, inputs: Vec<String>) {
         let source = src.and_then(|number| self.turn.steps.iter().find(|step| step.number == number));
         let (src, src_version) = source.map(|step| (step.tool.clone(), step.version.clone())).unwrap_or_default();
         let desired = DesiredSignature {
@@ -50,7 +51,7 @@ impl Decider<'_> {
             errors: Vec::new(),
         };
         let (dst, turn) = (dst.to_owned(), self.id);
-        self.push(WishObserved { src, src_version, dst, desired, purpose, turn });
+        self.push(WishObserved { src, src_version, dst, desired, purpose: None, turn });
     }
 
     /// What could be done instead, as the model is shown it. By types alone: what was observed meanwhile in other turns must
