@@ -1,7 +1,7 @@
 //! Audit lines as CSV (RFC 4180): a header row, one row a line, every text quoted, CR LF at the ends.
 //!
-//! A text that a spreadsheet would run as a formula (it begins with `=`, `+`, `-`, `@`, a tab or a carriage return) has an
-//! apostrophe before it; a program that needs it as it was reads the JSON lines.
+//! A text that a spreadsheet would run as a formula (it begins with `=`, `+`, `-`, `@`, one of their wide forms, a tab or an end of
+//! a line) has an apostrophe before it; a program that needs it as it was reads the JSON lines.
 
 use metnos_log::canonical;
 use serde_json::Value;
@@ -42,8 +42,8 @@ const COLUMNS: &[(&str, &str)] = &[
     ("unknown", "/unknown"),
 ];
 
-/// What a spreadsheet takes for the beginning of a formula.
-const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+/// What a spreadsheet takes for the beginning of a formula (OWASP, «CSV Injection»).
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
 /// The first row.
 pub fn header() -> String {
@@ -91,6 +91,8 @@ mod tests {
             ("@SUM(A1)", "\"'@SUM(A1)\""),
             ("\t=1", "\"'\t=1\""),
             ("\r=1", "\"'\r=1\""),
+            ("\n=1", "\"'\n=1\""),
+            ("＝1+1", "\"'＝1+1\""),
             ("a=1", "\"a=1\""),
         ] {
             assert_eq!(quoted(text), cell, "{text:?}");
