@@ -376,6 +376,17 @@ fn a_backup_is_restored_where_no_log_is() {
     assert_eq!(foreign.code, 1, "{}", foreign.err);
 }
 
+/// What is said of an erasure is never erased.
+#[test]
+fn a_reason_does_not_bring_back_what_is_erased() {
+    let (home, _) = told();
+    let reason = format!("{SECRET} was seen by a guest");
+    let refused = home.run(["--yes", "log", "erase", "--text", SECRET, "--reason", &reason]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("holds the text itself"), "{}", refused.err);
+    assert_eq!(home.run(["--json", "log", "verify"]).json()["erased"], 0);
+}
+
 #[test]
 fn an_anchor_is_a_new_file_and_is_on_record() {
     let home = Home::new();

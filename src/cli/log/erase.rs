@@ -75,6 +75,9 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     // One that broke off is gone on with first: the log may not hold its text any more where other files still do.
     let has_ended = !command.preview && resume(context, &instance)?;
     let selector = selector(&instance, &command.what)?;
+    if matches!(&selector, Selector::Text(text) if command.reason.contains(text)) {
+        return Err(Failure::usage(by("error.reason_holds_text"), by("next.other_reason")));
+    }
     let line = progress::line(context);
     line.say(&context.text(&instance, "log.searching", &json!({})));
     let selected = erasure::select(&instance, &selector)?;
