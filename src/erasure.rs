@@ -446,7 +446,8 @@ fn runs(seqs: &BTreeSet<u64>) -> Vec<(u64, u64)> {
 /// `data/backups` follow by themselves.
 pub fn remember_backup(instance: &Instance, folder: &Path) -> Result<(), InstanceError> {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    if folder.starts_with(instance.dirs.data.join("backups")) {
+    let own = instance.dirs.data.join("backups");
+    if folder.starts_with(own.canonicalize().unwrap_or(own)) {
         return Ok(());
     }
     let folder = folder.to_string_lossy().into_owned();

@@ -388,6 +388,33 @@ fn a_reason_does_not_bring_back_what_is_erased() {
 }
 
 #[test]
+fn no_backup_lies_within_the_home_by_another_name() {
+    let home = Home::new();
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    let within = home.metnos().join("workspace");
+    let link = home.files().join("link");
+    std::os::unix::fs::symlink(&within, &link).unwrap();
+    let name = home.metnos().file_name().unwrap().to_owned();
+    for folder in [
+        within.join("copy"),
+        link.join("copy"),
+        home.metnos().join("..").join(&name).join("workspace/copy"),
+        home.metnos().join("data/backups/new/../../copy"),
+        home.metnos().join("data/backups/.."),
+    ] {
+        let ran = home.run(["log".into(), "backup".into(), folder.clone()]);
+        assert_eq!(ran.code, 2, "{}: {} {}", folder.display(), ran.out, ran.err);
+    }
+    assert!(!within.join("copy").exists());
+    // Backups on another disk, by a link in their place, are the home's own.
+    let disk = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(disk.path(), home.metnos().join("data/backups")).unwrap();
+    assert_eq!(home.run(["log", "backup"]).code, 0);
+    let erased = home.run(["--yes", "--json", "log", "erase", "--text", "Tokyo"]).json();
+    assert_eq!((&erased["backups"], &erased["elsewhere"]), (&1.into(), &serde_json::json!([])), "{erased}");
+}
+
+#[test]
 fn an_anchor_is_a_new_file_and_is_on_record() {
     let home = Home::new();
     let file = home.files().join("anchor.note");

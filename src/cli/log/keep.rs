@@ -113,10 +113,12 @@ pub(super) fn anchor(context: &Context, to: &Path) -> Result<u8, Failure> {
 pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&PathBuf>) -> Result<u8, Failure> {
     let own = instance.dirs.data.join("backups");
     let folder = folder.map_or_else(|| own.join("own"), |folder| console::path(folder));
-    // Erasure follows into the backups of the home, and nowhere else in it.
-    let is_in = |home: &PathBuf| folder.starts_with(home);
-    let dirs = &instance.dirs;
-    if [&dirs.config, &dirs.data, &dirs.workspace].into_iter().any(is_in) && folder.parent() != Some(&own) {
+    // Erasure follows into the backups of the home, and nowhere else in it, by whatever name.
+    let (real, dirs) = (resolved(&folder), &instance.dirs);
+    let is_in = |home: &PathBuf| real.starts_with(resolved(home));
+    let is_own =
+        real.parent() == Some(&resolved(&own)) || folder.parent() == Some(&own) && folder.file_name().is_some();
+    if [&dirs.config, &dirs.data, &dirs.workspace].into_iter().any(is_in) && !is_own {
         return Err(Failure::usage(by("error.backup_in_home"), ("next.backup_in_home", json!({ "folder": own }))));
     }
     // A copy that breaks off is one too: an erasure names it from its first byte on.
@@ -138,6 +140,19 @@ pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&Pat
         output::result(&context.text(instance, "log.backed_up", &values));
     }
     Ok(0)
+}
+
+/// Where a path leads: as far as it is there, links are followed.
+fn resolved(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(above), Some(name)) => resolved(above).join(name),
+        // `new/..`: the folder above one that is yet to be made.
+        (Some(above), None) => resolved(above).parent().map_or_else(PathBuf::new, Path::to_owned),
+        (None, _) => path.to_owned(),
+    }
 }
 
 /// Makes the log of a home that has none of a backup.
