@@ -261,6 +261,12 @@ fn what_is_sound_is_salvaged_into_a_new_home() {
     let to = home.files().join("none.redb");
     plain(&home.run(["log", "salvage", "--to", to.to_str().unwrap()]), 1, "no event of a log");
     assert!(!to.exists());
+    // A home in which no log came to be has none of the keys either, and the same words do once the file is the right one.
+    let to = home.files().join("once-more");
+    plain(&home.run(["log", "salvage", "--to", to.to_str().unwrap()]), 1, "no event of a log");
+    assert!(!to.exists());
+    std::fs::write(&log, &sound).unwrap();
+    assert_eq!(home.run(["log", "salvage", "--to", to.to_str().unwrap()]).code, 0);
     let there = home.file("there.redb", "mine");
     plain(&home.run(["log", "salvage", "--to", there.to_str().unwrap()]), 1, "already");
     assert_eq!(std::fs::read(there).unwrap(), b"mine");
