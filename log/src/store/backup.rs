@@ -190,6 +190,7 @@ impl Log {
                 let own = |name: &str| [SEALED, TAIL, BLOB_FOLDER, SUMMARY].iter().any(|own| name.starts_with(own));
                 let mut entries = fs::read_dir(folder).map_err(refused(folder))?;
                 let stray = entries.any(|entry| entry.is_ok_and(|entry| !own(&entry.file_name().to_string_lossy())));
+                let stray = stray || !holds_blobs_alone(&folder.join(BLOB_FOLDER)).map_err(refused(folder))?;
                 if stray { Err(BackupError::Foreign { path: folder.to_owned() }) } else { Ok(()) }
             }
         }
@@ -371,12 +372,14 @@ impl Backup<'_> {
         Ok(names)
     }
 
-    /// Takes away what the log does not have any more.
+    /// Takes away the blobs that the log does not have any more; what is none stays.
     fn remove_other_blobs(&self, names: &BTreeSet<String>) -> Result<(), BackupError> {
         let folder = self.folder.join(BLOB_FOLDER);
         for entry in fs::read_dir(&folder).map_err(refused(&folder))? {
             let entry = entry.map_err(refused(&folder))?;
-            if !names.contains(entry.file_name().to_string_lossy().as_ref()) {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if is_blob(&name) && !names.contains(name.as_ref()) {
                 files::remove(&entry.path()).map_err(refused(&entry.path()))?;
             }
         }
@@ -403,6 +406,22 @@ impl Backup<'_> {
         write().map_err(refused(&path))?;
         self.bytes += bytes.len() as u64;
         Ok(())
+    }
+}
+
+/// Whether a name is that of a blob, or of one that is being written.
+fn is_blob(name: &str) -> bool {
+    let stem = name.strip_suffix(".new").unwrap_or(name);
+    blake3::Hash::from_hex(stem).is_ok()
+}
+
+fn holds_blobs_alone(folder: &Path) -> io::Result<bool> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => {
+            Ok(entries.all(|entry| entry.is_ok_and(|entry| is_blob(&entry.file_name().to_string_lossy()))))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
     }
 }
 

@@ -152,7 +152,17 @@ fn a_folder_that_is_something_else_is_left_alone() {
         restore(&place.path("photos"), &place.path("new.redb"), keys(), epoch, |_, _| {}),
         Err(BackupError::NoBackup { .. })
     ));
+    // Also where it is called as part of a backup is.
+    std::fs::create_dir_all(place.path("museum/blobs")).unwrap();
+    std::fs::write(place.path("museum/blobs/vase.jpg"), "clay").unwrap();
+    assert!(matches!(log.backup(&place.path("museum"), |_, _| {}), Err(BackupError::Foreign { .. })));
+    assert_eq!(std::fs::read(place.path("museum/blobs/vase.jpg")).unwrap(), b"clay");
     place.back_up(&log);
+    std::fs::write(place.path("backup/blobs/note.txt"), "mine").unwrap();
+    std::fs::write(place.path("backup/blobs").join("ab".repeat(32)), "of no use any more").unwrap();
+    place.back_up(&log);
+    assert_eq!(std::fs::read(place.path("backup/blobs/note.txt")).unwrap(), b"mine");
+    assert!(!place.path("backup/blobs").join("ab".repeat(32)).exists());
     let other = Log::open(
         &place.path("other.redb"),
         LogKeys { fresh_id: [9; 16], ..keys() },
