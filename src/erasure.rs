@@ -63,6 +63,8 @@ pub struct Selected {
     texts: BTreeSet<String>,
     /// What was said and returned there, by which exports are known.
     words: Words,
+    /// Events that hold the text and cannot be erased, since Metnos works by what they say; how many of each kind.
+    pub staying: BTreeMap<String, u64>,
     /// The text as it is written in events that stay, where only its spelling is another.
     pub spellings: BTreeSet<String>,
     /// Those events.
@@ -218,6 +220,8 @@ impl<'s> Search<'s> {
         if !goes || !recorded.is_erasable() {
             if recorded.is_erasable() {
                 self.look_for_spellings(recorded.seq, &json, &blobs);
+            } else if is_meant && self.spelling.is_some() {
+                *self.selected.staying.entry(recorded.kind.to_string()).or_default() += 1;
             }
             self.kept.extend(blobs);
             return;
@@ -393,7 +397,7 @@ pub fn erase(
     })?;
     // A large home takes long to look through; nobody has to wait for that.
     let left = match selector {
-        Selector::Text(text) => left::holding(&instance.dirs, text),
+        Selector::Text(text) => left::holding(&instance.dirs, text, !selected.staying.is_empty()),
         Selector::Turn(_) | Selector::Actor(_) | Selector::Event(_) => {
             left::exports(&instance.dirs, &selected.turns, &selected.words)
         }

@@ -379,6 +379,8 @@ fn write_bytes(text: &str) {
 
 /// Rows under headings, padded to the widest cell of each column.
 pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let seen = |row: &Vec<String>| row.iter().map(|cell| visible::name(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(seen).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([headings[column].chars().count()]).max().unwrap_or(0)

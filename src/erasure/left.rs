@@ -82,10 +82,18 @@ pub struct Left {
     pub unread: Vec<PathBuf>,
 }
 
-/// The files that hold a text, as [`Sought`] finds it.
-pub(super) fn holding(dirs: &Dirs, text: &str) -> Left {
+/// The files that hold a text, as [`Sought`] finds it; without those that Metnos writes by itself, where events that stay hold it.
+pub(super) fn holding(dirs: &Dirs, text: &str, stays: bool) -> Left {
     let sought = Sought::of(text);
-    files(dirs, &[], |path| sought.is_in_file(path))
+    let own = if stays { own(dirs) } else { Vec::new() };
+    files(dirs, &own, |path| sought.is_in_file(path))
+}
+
+/// The folders of what is made of the log.
+fn own(dirs: &Dirs) -> Vec<PathBuf> {
+    let data = ["log", "projections", "backups", "cages"].map(|name| dirs.data.join(name));
+    let workspace = [".audit", ".mnestome", "executors"].map(|name| dirs.workspace.join(name));
+    [data.as_slice(), workspace.as_slice(), std::slice::from_ref(&dirs.runtime)].concat()
 }
 
 /// The exports that hold something of turns: files that name one of them, and in which some of their words stand. What Metnos makes
@@ -96,10 +104,8 @@ pub(super) fn exports(dirs: &Dirs, turns: &BTreeSet<TurnId>, words: &Words) -> L
     }
     let names = Sought::of_turns(turns.clone());
     let sought = (!words.is_cut).then(|| Sought::of_any(words.texts.iter().cloned()));
-    let own = ["log", "projections", "backups", "cages"].map(|name| dirs.data.join(name));
-    let own = [own.as_slice(), &[dirs.runtime.clone(), dirs.workspace.join(".audit")]].concat();
     let says = |path: &Path| sought.as_ref().map_or(Ok(true), |sought| sought.is_in_file(path));
-    files(dirs, &own, |path| Ok(names.is_in_file(path)? && says(path)?))
+    files(dirs, &own(dirs), |path| Ok(names.is_in_file(path)? && says(path)?))
 }
 
 /// The plain files of the home of which something is true, in order. One that cannot be read keeps nobody from looking into the

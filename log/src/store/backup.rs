@@ -191,6 +191,8 @@ impl Log {
                 let mut entries = fs::read_dir(folder).map_err(refused(folder))?;
                 let stray = entries.any(|entry| entry.is_ok_and(|entry| !own(&entry.file_name().to_string_lossy())));
                 let stray = stray || !holds_blobs_alone(&folder.join(BLOB_FOLDER)).map_err(refused(folder))?;
+                let is_other = |name: &str| segments_file::is_other(&folder.join(name)).map_err(refused(folder));
+                let stray = stray || is_other(SEALED)? || is_other(TAIL)?;
                 if stray { Err(BackupError::Foreign { path: folder.to_owned() }) } else { Ok(()) }
             }
         }

@@ -157,6 +157,10 @@ fn a_folder_that_is_something_else_is_left_alone() {
     std::fs::write(place.path("museum/blobs/vase.jpg"), "clay").unwrap();
     assert!(matches!(log.backup(&place.path("museum"), |_, _| {}), Err(BackupError::Foreign { .. })));
     assert_eq!(std::fs::read(place.path("museum/blobs/vase.jpg")).unwrap(), b"clay");
+    std::fs::create_dir_all(place.path("cinema")).unwrap();
+    std::fs::write(place.path("cinema/events.seg"), "film").unwrap();
+    assert!(matches!(log.backup(&place.path("cinema"), |_, _| {}), Err(BackupError::Foreign { .. })));
+    assert_eq!(std::fs::read(place.path("cinema/events.seg")).unwrap(), b"film");
     place.back_up(&log);
     std::fs::write(place.path("backup/blobs/note.txt"), "mine").unwrap();
     std::fs::write(place.path("backup/blobs").join("ab".repeat(32)), "of no use any more").unwrap();

@@ -173,7 +173,7 @@ impl Reader {
     pub fn not_later_behind(&self, seq: u64, time: i64) -> Result<Option<(u64, u64)>, ReadError> {
         let (mut next, mut count, mut last) = (seq + 1, 0, 0);
         while let Some(run) = self.run(next)? {
-            next = run.last() + 1;
+            next = run.last().saturating_add(1);
             if let Run::Sealed { first, value, .. } = &run {
                 let segment = Segment::parse(value).map_err(|source| ReadError::Segment { first: *first, source })?;
                 if segment.header.least_time > time {

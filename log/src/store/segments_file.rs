@@ -55,6 +55,14 @@ pub(super) fn value(file: &mut File, place: &Place) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Whether a file is there that holds something, and no segments. One that a power cut tore may begin with zeros.
+pub(super) fn is_other(path: &Path) -> io::Result<bool> {
+    let Some(file) = open(path)? else { return Ok(false) };
+    let mut first = Vec::new();
+    file.take(1).read_to_end(&mut first)?;
+    Ok(first.first().is_some_and(|format| ![0, crate::segment::SEGMENT_FORMAT].contains(format)))
+}
+
 /// The digest that a stored value says it has.
 pub(super) fn digest_of(value: &[u8]) -> Option<[u8; 32]> {
     value.get(112..HEAD_BYTES)?.try_into().ok()

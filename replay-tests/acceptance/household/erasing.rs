@@ -427,3 +427,22 @@ fn an_anchor_is_a_new_file_and_is_on_record() {
     let last = home.run(["--json", "log", "tail", "-n", "1"]).json();
     assert_eq!((&last["kind"], &last["payload"]["place"]), (&"checkpoint_anchored".into(), &path.into()));
 }
+
+/// What Metnos works by is not erased; whoever asks for it is told so, and is not sent to change the log's own files.
+#[test]
+fn what_stays_is_named() {
+    let home = Home::new();
+    let name = "Zebulon Quark";
+    assert_eq!(home.run(["actor", "add", name]).code, 0);
+    let only = home.run(["--yes", "log", "erase", "--text", name]);
+    assert_eq!(only.code, 1, "{}", only.out);
+    assert!(only.err.contains("1  actor_added") && only.err.contains("stays"), "{}", only.err);
+    assert_eq!(home.ask(&format!("write a file {name}.txt")).out.matches("panicked").count(), 0);
+    let erased = home.run(["--yes", "log", "erase", "--text", name]);
+    assert_eq!(erased.code, 0, "{}", erased.err);
+    assert!(erased.out.contains("1  actor_added"), "{}", erased.out);
+    assert!(!erased.out.contains("events.redb") && !erased.out.contains("actors.jsonl"), "{}", erased.out);
+    let none = home.run(["--yes", "log", "erase", "--event", "99999"]);
+    assert!(none.code == 1 && none.err.contains("99999"), "{}", none.err);
+    home.is_whole();
+}

@@ -92,6 +92,19 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     if selected.seqs.is_empty() && !selected.spellings.is_empty() {
         return Err(Failure::refused(("error.spelled_otherwise", values.clone()), ("next.spellings", values)));
     }
+    if let Selector::Event(seq) = selector
+        && selected.seqs.is_empty()
+        && instance.log.reader().event(seq)?.is_none()
+    {
+        let last = instance.log.head().size;
+        return Err(Failure::refused(
+            ("error.no_event", json!({ "seq": seq })),
+            ("next.events", json!({ "last": last })),
+        ));
+    }
+    if selected.seqs.is_empty() && !selected.staying.is_empty() {
+        return Err(Failure::refused(("error.text_stays", values), by("next.erasable")));
+    }
     if selected.seqs.is_empty() {
         return Err(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
     }
@@ -155,9 +168,10 @@ fn preview(instance: &Instance, selected: &Selected) -> Value {
     values
 }
 
-/// How else the text is spelled in what stays.
+/// What else holds the text and stays: events without which Metnos would not work, and events that spell it otherwise.
 fn spelled(selected: &Selected, values: &mut Value) {
     let shown: Vec<String> = selected.spellings.iter().take(SPELLINGS).map(|text| mistyped::quoted(text)).collect();
+    values["staying"] = json!(selected.staying);
     values["spelled"] = selected.spelled.len().into();
     values["spellings"] = json!(selected.spellings);
     values["more_spellings"] = (selected.spellings.len() - shown.len()).into();
