@@ -16,7 +16,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rustix::fs::{CWD, MemfdFlags, StatVfsMountFlags};
+use rustix::fs::{CWD, MemfdFlags, Mode, StatVfsMountFlags};
 use rustix::mount::{MoveMountFlags, move_mount};
 use serde::{Deserialize, Serialize};
 
@@ -25,16 +25,17 @@ use super::child::{BuildError, Descriptors, Seat, Step};
 use super::limits;
 use super::native::{self, DEVICES, TOP_LINKS, View};
 use super::report::CageReport;
+use super::sys::{NODEV, NOEXEC, NOSUID, set_mount_attributes};
 use super::wire::{self, Exit, GrantJob, Job, Layer};
 
 /// What follows the build on the command line of the one inside.
 pub(super) const INSIDE: &str = "inside";
 
-/// Where bubblewrap lies. Only where nobody but root may write.
-const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
+/// Where bubblewrap lies: where distributions put it, and nobody but root may write.
+const PLACES: [&str; 2] = ["/usr/bin/bwrap", "/bin/bwrap"];
 /// Where this binary is seen inside until it has become the interpreter; landlock then closes it.
 const SELF: &str = "/.metnos-cage";
-/// Where a system may have one of its root's folders but not what lies in it.
+/// The namespaces that bubblewrap is asked for, as `/proc` names them.
 const NAMESPACES: [&str; 7] = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
 
 /// What the one inside is told, before the descriptors.
@@ -248,6 +249,23 @@ pub(super) struct Inside {
 }
 
 impl Inside {
+    /// Sees that each granted object is the one that was granted, and that nothing shows which was to be hidden.
+    fn look_at_grants(&self) -> Result<(), BuildError> {
+        let job = &self.job;
+        for (grant, descriptor) in job.grants.iter().zip(&self.grants) {
+            let at = grant.at.path();
+            if at != Path::new("/") {
+                let object = native::same_object(grant, descriptor.as_fd()).granted(&at)?;
+                hold_no_programs(object.as_fd()).granted(&at)?;
+            }
+            for mask in &grant.masks {
+                let mask = mask.path();
+                refuse_shown(&mask).step(format!("hide {}", mask.display()))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes it over the socket.
     pub(super) fn take(socket: BorrowedFd<'_>) -> io::Result<Self> {
         let told: Told = wire::receive(socket)?.ok_or_else(|| io::Error::other("nothing was said"))?;
@@ -293,20 +311,44 @@ impl Inside {
         if !root.f_flag.contains(StatVfsMountFlags::RDONLY) {
             return Err(io::Error::other("it can be written")).step("look at the root");
         }
-        for (grant, descriptor) in job.grants.iter().zip(&self.grants) {
-            let at = grant.at.path();
-            if at != Path::new("/") {
-                native::same_object(grant, descriptor.as_fd()).granted(&at)?;
-            }
+        self.look_at_grants()?;
+        let stage = native::open_dir(CWD, &job.stage.path()).step("open the stage")?;
+        let tmp = native::open_dir(CWD, Path::new("/tmp")).step("open /tmp")?;
+        for scratch in [&stage, &tmp] {
+            hold_no_programs(scratch.as_fd()).step("close the scratch folders for programs")?;
         }
         report.layers.push("private root".to_owned());
-        let stage = native::open_dir(CWD, &job.stage.path()).step("open the stage")?;
         Ok(View {
             stage,
             private: true,
             proc: only_processes().or_else(|_| fs::canonicalize("/proc/self")).step("look at /proc")?,
         })
     }
+}
+
+/// Has nothing of a mount run as a program; what is mounted below it, the interpreter perhaps, is left as it is. Where a profile keeps bubblewrap's children from all that needs a capability, landlock
+/// alone does so.
+fn hold_no_programs(mount: BorrowedFd<'_>) -> io::Result<()> {
+    match set_mount_attributes(mount, NOSUID | NODEV | NOEXEC, false) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        done => done,
+    }
+}
+
+/// Refuses a path that shows something though it was to be hidden: it was another object when it was covered.
+fn refuse_shown(path: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let kind = found.file_type();
+    // Folders are covered by an empty one that is closed to all, files by /dev/null.
+    let is_closed = Mode::from_raw_mode(found.mode()).is_empty();
+    if kind.is_dir() && is_closed || kind.is_char_device() && found.rdev() == rustix::fs::makedev(1, 3) {
+        return Ok(());
+    }
+    Err(io::Error::other("it is not hidden"))
 }
 
 /// How the interpreter ended, of which bubblewrap tells as shells do.

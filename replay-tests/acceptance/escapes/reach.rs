@@ -54,6 +54,24 @@ fn ssh_keys_that_were_not_granted() {
     bare_against_caged("read by going up", up, &json!({"path": secret}));
 }
 
+/// What was granted is data: not even its bytes run as a program within the interpreter.
+#[test]
+fn code_mapped_out_of_a_granted_file() {
+    let code = attack(
+        "import mmap\nfd = os.open(args['path'], os.O_RDONLY)\nmmap.mmap(fd, 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)\nescaped = True",
+    );
+    let run = |backend: Backend| {
+        let bench = Bench::open(backend, &[]);
+        let (folder, path) = (bench.path("granted"), bench.path("granted/code"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(&path, vec![0xc3; 4096]).unwrap();
+        bench.run_with(&code, json!({"path": path}), vec![grant(&folder, false)])
+    };
+    for backend in crate::support::caged().into_iter().filter(|backend| *backend != Backend::Landlock) {
+        check(&format!("mapped code ({})", backend.name()), &run(Backend::None), &run(backend));
+    }
+}
+
 #[test]
 fn ssh_keys_inside_of_a_granted_folder() {
     for backend in crate::support::caged() {
