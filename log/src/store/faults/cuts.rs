@@ -18,6 +18,7 @@ use super::panics;
 use super::workload::{self, Asked, Model};
 use crate::redact::Redactor;
 use crate::store::open::{CACHE_BYTES, refused};
+use crate::store::prepare::SEED;
 use crate::store::{AppendError, Appended, Log, LogKeys, Pending};
 
 /// How many cuts each mode gets, unless `METNOS_TEST_CUTS` says how many.
@@ -86,6 +87,7 @@ struct Left {
 /// closed. The creation is looked at by itself.
 fn worked_until_cut(mode: &Mode, seed: u64, lies: bool) -> Left {
     let mut chance = Chance::of(seed);
+    SEED.set(Some(*blake3::hash(&seed.to_le_bytes()).as_bytes()));
     let disk = Arc::new(Disk::holding(Vec::new(), Chance::of(chance.next())));
     let rounds = workload::rounds(&mut chance);
     let dies_in = chance.below(rounds.len() + 1);
