@@ -33,7 +33,8 @@ impl Place {
     }
 }
 
-fn epoch(end: &Head) -> Draft {
+/// The first event of a log that was restored.
+pub(super) fn epoch(end: &Head) -> Draft {
     let opened = EpochOpened {
         reason: "restored".to_owned(),
         size: end.size,

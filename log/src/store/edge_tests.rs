@@ -8,12 +8,13 @@ use std::sync::{Mutex, PoisonError};
 
 use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
+use super::backup_tests::epoch;
 use super::batch::UNPACKED;
 use super::tables::{BY_ID, ID_RUNS, SEGMENTS, TAIL};
 use super::tests::{draft, events, keys, memory, open};
 use super::*;
 use crate::chain;
-use crate::event::instance::{CredentialRemoved, EpochOpened};
+use crate::event::instance::CredentialRemoved;
 use crate::id::{EventId, Micros};
 
 /// Text that hardly shrinks.
@@ -164,18 +165,6 @@ fn a_head_is_that_of_its_event_while_others_are_sealed() {
         Ok::<(), ReadError>(())
     });
     leaves.unwrap();
-}
-
-fn epoch(end: &Head) -> Draft {
-    let opened = EpochOpened {
-        reason: "restored".to_owned(),
-        size: end.size,
-        head_before: crate::hex(&end.head),
-        lost: Vec::new(),
-        again: None,
-        lost_blobs: Vec::new(),
-    };
-    Draft { id: EventId([255; 16]), event: opened.into(), ..draft(1, "instance") }
 }
 
 /// A log of events that shrink to nothing, and behind them a long tail of such that do not: what was expected to fill one segment
