@@ -172,10 +172,10 @@ fn check(context: &Context, executor: &str, args: &str) -> Result<u8, Failure> {
     let given = Some(json!({ "tool": tool, "args": args }));
     let request = Request { text, approve, folder, channel, given, ..Request::default() };
     let turn = conversation::rehearse(&instance, &request)?;
-    let (decision, reason) = match (&turn.phase, &turn.asked, &turn.final_class) {
-        (_, Some(asked), _) => (Decision::Ask, Some(asked.text.clone())),
-        (_, None, Some(_)) => (Decision::Deny, turn.message.clone()),
-        (_, None, None) => (Decision::Allow, None),
+    let (decision, reason) = match (&turn.asked, &turn.final_class) {
+        (Some(asked), _) => (Decision::Ask, Some(asked.text.clone())),
+        (None, Some(_)) => (Decision::Deny, turn.message.clone()),
+        (None, None) => (Decision::Allow, None),
     };
     if context.global.json {
         output::result_json(&json!({

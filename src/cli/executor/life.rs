@@ -10,19 +10,20 @@ use super::super::output::by;
 use super::super::{Context, Failure, ask, output, progress, replay, terminal};
 use crate::export::audit_lines::{Format, export_by_index};
 use crate::instance::Instance;
-use crate::loader::{self, InstallError};
+use crate::loader;
 
 /// Who moves it: whoever may run commands on this machine.
 const OWNER: &str = "owner";
 
-/// Puts it where it is not called; the way back is `back`.
+/// Puts it where it is not called any more.
 pub(super) fn move_away(context: &Context, name: &str, to: LifeCycle, reason: Option<&str>) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let name = known(&instance, name)?;
     let reason = reason.map_or_else(|| context.text(&instance, "executor.owner_wants", &json!({})), str::to_owned);
     loader::move_to(&instance, &name, to, &reason, OWNER)?;
     ask::follow(context, &instance);
-    told(context, &instance, &name)
+    told(context, &instance, &name);
+    Ok(0)
 }
 
 /// Makes it active again, once what the log holds of it was checked, born and signed anew.
@@ -46,7 +47,8 @@ pub(super) fn readmit(context: &Context, name: &str, from: LifeCycle) -> Result<
     terminal::agreed(context, &instance, ("consent.readmit_executor", &values), "error.not_readmitted")?;
     loader::readmit(&instance, &name, OWNER)?;
     ask::follow(context, &instance);
-    told(context, &instance, &name)
+    told(context, &instance, &name);
+    Ok(0)
 }
 
 /// Gives calls another of its signed versions.
@@ -55,7 +57,8 @@ pub(super) fn promote(context: &Context, name: &str, version: &str) -> Result<u8
     let name = known(&instance, name)?;
     loader::promote(&instance, &name, version)?;
     ask::follow(context, &instance);
-    told(context, &instance, &name)
+    told(context, &instance, &name);
+    Ok(0)
 }
 
 /// The name that it has, for one that it had.
@@ -65,22 +68,19 @@ fn known(instance: &Instance, name: &str) -> Result<String, Failure> {
     found.ok_or_else(|| Failure::refused(("error.no_executor", json!({ "name": name })), by("next.executors")))
 }
 
-fn told(context: &Context, instance: &Instance, name: &str) -> Result<u8, Failure> {
+/// How it stands now.
+fn told(context: &Context, instance: &Instance, name: &str) {
     let catalog = instance.catalog();
-    let entry = catalog.executors.get(name).ok_or_else(|| InstallError::from(unknown(name)))?;
+    let entry = catalog.executors.get(name);
     let values = json!({
-        "name": name, "version": entry.current, "state": super::state(entry.life), "reason": entry.reason,
+        "name": name, "version": entry.and_then(|entry| entry.current.as_ref()),
+        "state": entry.map(|entry| super::state(entry.life)), "reason": entry.map(|entry| &entry.reason),
     });
     if context.global.json {
         output::result_json(&values);
     } else {
         output::result(&context.text(instance, "executor.stands", &values));
     }
-    Ok(0)
-}
-
-fn unknown(name: &str) -> metnos_projections::machines::catalog::Rejection {
-    metnos_projections::machines::catalog::Rejection::Unknown { name: name.to_owned() }
 }
 
 /// What happened to it, and every call of it.
@@ -89,17 +89,16 @@ pub(super) fn history(context: &Context, name: &str, calls: bool) -> Result<u8, 
     let name = known(&instance, name)?;
     let zone = &instance.settings.zone;
     for recorded in instance.log.reader().stream(&format!("executor/{name}"))? {
+        let (text, detail) = replay::told(context, &instance, &recorded);
+        let moment = output::moment(recorded.time.0, zone);
         if context.global.json {
-            let (text, detail) = replay::told(context, &instance, &recorded);
-            let moment = output::moment(recorded.time.0, zone);
             output::result_json(
                 &json!({ "seq": recorded.seq, "time": moment, "event": recorded.kind, "text": text, "detail": detail }),
             );
-            continue;
+        } else {
+            let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
+            output::result(&format!("{moment}  {text}{detail}"));
         }
-        let (text, detail) = replay::told(context, &instance, &recorded);
-        let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
-        output::result(&format!("{}  {text}{detail}", output::moment(recorded.time.0, zone)));
     }
     let selection = Selection { kind: Some(Kind::Executors), executor: Some(name.clone()), ..Selection::default() };
     let (mut count, mut tainted) = (0_u64, 0_u64);
