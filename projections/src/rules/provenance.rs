@@ -45,7 +45,7 @@ impl Roles {
     }
 
     /// The leaves of these arguments, each with the argument's name.
-    fn values<'a>(names: &'a [String], arguments: &Value) -> impl Iterator<Item = (&'a str, String)> {
+    pub fn values<'a>(names: &'a [String], arguments: &Value) -> impl Iterator<Item = (&'a str, String)> {
         let of = |name: &'a String| {
             let leaves = arguments.get(name).map(leaves).unwrap_or_default();
             leaves.into_iter().map(move |(_, value)| (name.as_str(), value))
@@ -102,6 +102,32 @@ impl Rules {
     };
 }
 
+/// One target of an act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The argument that names it.
+    pub argument: String,
+    /// Its value.
+    pub value: String,
+    /// Whether it is an opaque id.
+    pub is_id: bool,
+    /// Whether it is known already to come from where targets may come from.
+    pub is_vouched: bool,
+}
+
+/// A call that changes something, sends, or makes a request leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Act<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// Who or what is affected.
+    pub targets: Vec<Named>,
+    /// Text that travels or is stored.
+    pub contents: Vec<String>,
+    /// Whether others receive that text.
+    pub outgoing: bool,
+}
+
 /// Why a call is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
@@ -154,38 +180,56 @@ impl Turn {
         Self { rules, words: normalised(said), plan, sources: Vec::new(), secrets: Vec::new() }
     }
 
-    /// Why a call must be asked about, if it must.
+    /// Why a call must be asked about, if it must: the first reason.
     pub fn doubt(&self, tool: &str, roles: &Roles, arguments: &Value) -> Option<Doubt> {
-        let on = self.rules;
         if !roles.acting {
             return None;
         }
-        if on.plan && !self.plan.contains(tool) {
-            return Some(Doubt::OutsideOfPlan);
+        let named = |(argument, value): (&str, String)| Named {
+            argument: argument.to_owned(),
+            value,
+            is_id: roles.is_id(argument),
+            is_vouched: false,
+        };
+        let act = Act {
+            tool,
+            targets: Roles::values(&roles.target_args, arguments).map(named).collect(),
+            contents: Roles::values(&roles.content_args, arguments).map(|(_, value)| value).collect(),
+            outgoing: roles.outgoing,
+        };
+        self.doubts(&act).into_iter().next()
+    }
+
+    /// Every reason to ask about an act.
+    pub fn doubts(&self, act: &Act<'_>) -> Vec<Doubt> {
+        let on = self.rules;
+        let mut doubts = Vec::new();
+        if on.plan && !self.plan.contains(act.tool) {
+            doubts.push(Doubt::OutsideOfPlan);
         }
         if !on.words {
-            return None;
+            return doubts;
         }
-        let targets: Vec<_> = Roles::values(&roles.target_args, arguments).collect();
-        if let Some((argument, value)) = targets.iter().find(|(argument, value)| !self.may_name(roles, argument, value))
-        {
-            return Some(Doubt::Target { argument: (*argument).to_owned(), value: value.clone() });
-        }
-        let contents: Vec<String> = Roles::values(&roles.content_args, arguments).map(|(_, value)| value).collect();
-        if roles.outgoing && targets.iter().any(|(argument, _)| !roles.is_id(argument)) {
-            let text = contents.join(" ");
-            if on.addresses
-                && let Some(address) = addresses(&text).find(|address| !self.said(address))
-            {
-                return Some(Doubt::Address(address.to_owned()));
+        let strange = act.targets.iter().filter(|target| !target.is_vouched && !self.may_name(target));
+        doubts.extend(
+            strange.map(|target| Doubt::Target { argument: target.argument.clone(), value: target.value.clone() }),
+        );
+        if act.outgoing && act.targets.iter().any(|target| !target.is_id) {
+            let text = act.contents.join(" ");
+            if on.addresses {
+                let strange = addresses(&text).filter(|address| !self.said(address));
+                doubts.extend(strange.map(|address| Doubt::Address(address.to_owned())));
             }
             let text = normalised(&text);
             if on.secrets && self.secrets.iter().any(|secret| occurs(secret, &text)) {
-                return Some(Doubt::Secret);
+                doubts.push(Doubt::Secret);
             }
         }
-        let is_anchored = !targets.is_empty() || contents.iter().any(|value| self.said(value));
-        (on.anchor && !is_anchored).then_some(Doubt::Unasked)
+        let is_anchored = !act.targets.is_empty() || act.contents.iter().any(|value| self.said(value));
+        if on.anchor && !is_anchored {
+            doubts.push(Doubt::Unasked);
+        }
+        doubts
     }
 
     /// Takes note of a call that was made and of what it returned.
@@ -215,8 +259,8 @@ impl Turn {
         occurs(&normalised(value), &self.words)
     }
 
-    fn may_name(&self, roles: &Roles, argument: &str, value: &str) -> bool {
-        let (value, is_id) = (normalised(value), roles.is_id(argument));
+    fn may_name(&self, target: &Named) -> bool {
+        let (value, is_id) = (normalised(&target.value), target.is_id);
         occurs(&value, &self.words)
             || (self.rules.lookups
                 && self.sources.iter().any(|source| {

@@ -183,6 +183,8 @@ pub struct Signs {
     pub unasked_act: bool,
     /// A target of untrusted origin.
     pub untrusted_target: bool,
+    /// A target that takes in more than what was asked for.
+    pub broader: bool,
 }
 
 /// The judge's score in thousandths: base 700 and the design's weights.
@@ -194,6 +196,7 @@ pub fn judge(signs: Signs) -> u16 {
         (signs.unusual_keys, -200),
         (signs.unasked_act, -300),
         (signs.untrusted_target, -300),
+        (signs.broader, -200),
     ];
     let score: i32 = 700 + weights.iter().filter(|(holds, _)| *holds).map(|(_, weight)| weight).sum::<i32>();
     u16::try_from(score.clamp(0, 1000)).expect("clamped to 0..=1000")
@@ -240,6 +243,8 @@ mod tests {
     fn the_judge_adds_up() {
         assert_eq!(judge(Signs::default()), 700);
         assert_eq!(judge(Signs { named: true, harmless: true, ..Signs::default() }), 850);
+        let wide = Signs { unasked_act: true, broader: true, ..Signs::default() };
+        assert_eq!(judge(wide), 200, "the folder of a file, and nobody asked for the act");
         let bad = Signs { traversal: true, unasked_act: true, untrusted_target: true, ..Signs::default() };
         assert_eq!(judge(bad), 0);
     }

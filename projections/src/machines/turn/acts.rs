@@ -56,7 +56,7 @@ impl Decider<'_> {
         let decision = decisions.max().unwrap_or(Decision::Ask);
         let mut signs = self.signs(&step, &manifest);
         signs.harmless = false;
-        self.rule_on("effects", &step, decision, signs);
+        self.rule_on("effects", &step, &manifest, decision, signs);
     }
 
     /// The person wants no more of it. What was changed by then stays, and how to take it back is said.

@@ -25,13 +25,11 @@ pub(super) fn digest(step: &Step, about: &str) -> String {
 }
 
 /// The question: what, where, how much, whether it can be taken back.
-pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: Option<&Manifest>, about: &str) -> String {
+pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Manifest, about: &str) -> String {
     let language = turn.language;
     if about == "call" {
         let targets: Vec<&str> = step.targets.iter().map(|target| target.canonical.as_str()).collect();
-        let capabilities: Vec<&str> = manifest
-            .map(|manifest| manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect())
-            .unwrap_or_default();
+        let capabilities: Vec<&str> = manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect();
         let asked = messages.say(
             language,
             "consent.call",
@@ -168,7 +166,7 @@ impl Asking<'_> {
     /// Where targets came from that neither the person's words nor a listing below a folder of theirs named.
     fn sources(&self, turn: &Turn, step: &Step) -> Vec<String> {
         let mut by_source: BTreeMap<(u32, String), Vec<&str>> = BTreeMap::new();
-        for target in step.targets.iter().filter(|target| !turn.is_granted(step, target)) {
+        for target in step.targets.iter().filter(|target| !turn.goes_without_saying(step, target)) {
             let source = match step.origin(&target.pointer) {
                 Some(Origin::Step { step, path }) => (*step, path.clone()),
                 Some(Origin::Model | Origin::Default) | None => (0, String::new()),

@@ -441,12 +441,17 @@ impl Decider<'_> {
             policy::decide(self.autonomy(), Use { capability: &capability.name, granted, unrepeatable_act, own })
         });
         let decision = decisions.max().unwrap_or(Decision::Allow);
-        self.rule_on("call", &step, decision, signs);
+        self.rule_on("call", &step, &manifest, decision, signs);
+    }
+
+    /// Whether the request's words name what an executor does.
+    pub(super) fn is_named_in_words(&self, manifest: &Manifest) -> bool {
+        let text = self.turn.text().to_lowercase();
+        manifest.executor.affinity.iter().any(|word| text.contains(&word.to_lowercase()))
     }
 
     pub(super) fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {
-        let text = self.turn.text().to_lowercase();
-        let named = manifest.executor.affinity.iter().any(|word| text.contains(&word.to_lowercase()));
+        let named = self.is_named_in_words(manifest);
         let untrusted = step.targets.iter().any(|target| {
             let origin = step.origin(&target.pointer);
             matches!(origin, Some(Origin::Step { .. } | Origin::Model)) && !self.turn.is_granted(step, target)
@@ -455,10 +460,22 @@ impl Decider<'_> {
             named,
             harmless: !manifest.contract.side_effects,
             traversal: step.targets.iter().any(|target| target.given.split('/').any(|part| part == "..")),
-            unusual_keys: false,
+            unusual_keys: self.has_unusual_keys(step),
+            broader: step.targets.iter().any(|target| self.turn.is_broader_than_said(step, target)),
             unasked_act: manifest.contract.side_effects && !named,
             untrusted_target: untrusted,
         }
+    }
+
+    /// Whether an argument is none of those that the executor's schema names; where it lets others pass, that is odd still.
+    fn has_unusual_keys(&self, step: &Step) -> bool {
+        let Some(input) = self.context.catalog.active(&step.tool).and_then(|(_, _, version)| version.definition("Input"))
+        else {
+            return true;
+        };
+        let known = input.get("properties").and_then(Value::as_object);
+        let mut given = step.args.as_object().into_iter().flatten();
+        given.any(|(name, _)| !known.is_some_and(|known| known.contains_key(name)))
     }
 
     fn answer(&mut self) {

@@ -13,6 +13,9 @@ pub mod decide;
 mod dialog;
 #[cfg(test)]
 mod dialog_tests;
+mod doubts;
+#[cfg(test)]
+mod doubts_tests;
 pub mod forms;
 mod guests;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use metnos_log::event::turn::{EffectsCommitted, PlannedOp, Target, TurnOpened};
 use metnos_log::{Event, Micros, TurnId};
 use serde_json::Value;
 
+use super::doubts;
 use super::forms::{self, Question};
 use super::outcome;
 use super::talk::Talk;
@@ -133,6 +134,8 @@ pub struct Step {
     pub tries: u32,
     /// Names its call.
     pub trace_id: String,
+    /// Whether the last verdict on it had doubts about where something came from.
+    pub is_doubted: bool,
     /// Its result, once it ended.
     pub result: Option<Arc<Value>>,
     /// Whether it ended well.
@@ -191,11 +194,25 @@ impl Turn {
             let names = !step.targets.is_empty() || !acts;
             names && step.targets.iter().filter(matters).all(|target| self.is_granted(step, target))
         };
-        covers && (!self.is_model_planned() || self.step().is_some_and(is_named))
+        covers && (!self.is_model_planned() || self.step().is_some_and(|step| !step.is_doubted && is_named(step)))
+    }
+
+    /// Whether a target that the person did not name takes in more than one that they did: the folder of a file, a pattern of
+    /// names.
+    pub(super) fn is_broader_than_said(&self, step: &Step, target: &Target) -> bool {
+        if target.role == "url" || self.is_said(step, &target.pointer) {
+            return false;
+        }
+        let of_all = self.steps.iter().flat_map(|step| step.targets.iter().map(move |target| (step, target)));
+        let mut said = of_all.filter(|(step, other)| self.is_said(step, &other.pointer)).map(|(_, other)| other);
+        target.given.contains(['*', '?', '['])
+            || said.any(|other| {
+                other.canonical != target.canonical && core_paths::is_within(&other.canonical, &target.canonical)
+            })
     }
 
     /// Whether the person wrote the value at a pointer: in the request, or into a form that a step put.
-    fn is_said(&self, step: &Step, pointer: &str) -> bool {
+    pub(super) fn is_said(&self, step: &Step, pointer: &str) -> bool {
         let written = |number: u32, path: &str| {
             let form = self.steps.iter().find(|form| form.number == number);
             form.is_some_and(|form| forms::is_written(&form.tool, &form.args, path))
@@ -330,10 +347,7 @@ impl Turn {
 
     fn apply_to_step(&mut self, event: &Event) {
         let Some(step) = self.steps.last_mut() else { return };
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "refusals and verdicts change no state: the closing follows"
-        )]
+        #[expect(clippy::wildcard_enum_match_arm, reason = "refusals change no state: the closing follows")]
         match event {
             Event::ArgumentsResolved(resolved) => {
                 step.resolved = None;
@@ -342,6 +356,9 @@ impl Turn {
                 step.provenance = serde_json::from_value(resolved.provenance.0.clone()).unwrap_or_default();
                 step.version.clone_from(&resolved.version);
                 step.plan_digest.clone_from(&resolved.plan_digest);
+            }
+            Event::VerdictGiven(verdict) => {
+                step.is_doubted = verdict.reasons.iter().any(|reason| reason.starts_with(doubts::REASON));
             }
             Event::InvocationStarted(started) => {
                 step.trace_id.clone_from(&started.trace_id);

@@ -76,21 +76,25 @@ fn catalog() -> Catalog {
     ];
     let mut catalog = Catalog::default();
     for (manifest, schema) in seeds.into_iter().chain(acting).chain(asking).chain(further) {
-        let manifest: Manifest = toml::from_str(manifest).unwrap();
-        let (name, version) = (manifest.executor.name.clone(), manifest.executor.version.clone());
-        let installed = ExecutorInstalled {
-            name: name.clone(),
-            version: version.clone(),
-            artefacts: Vec::new(),
-            manifest: serde_json::to_value(&manifest).unwrap().into(),
-            schema: serde_json::from_str::<Value>(schema).unwrap().into(),
-        };
-        catalog.apply(&installed.into());
-        catalog.apply(&VersionPromoted { name: name.clone(), version: version.clone() }.into());
-        let (reason, by) = ("test".to_owned(), "test".to_owned());
-        catalog.apply(&LifeCycleChanged { name, version, from: None, to: LifeCycle::Active, reason, by }.into());
+        install(&mut catalog, manifest, schema);
     }
     catalog
+}
+
+fn install(catalog: &mut Catalog, manifest: &str, schema: &str) {
+    let manifest: Manifest = toml::from_str(manifest).unwrap();
+    let (name, version) = (manifest.executor.name.clone(), manifest.executor.version.clone());
+    let installed = ExecutorInstalled {
+        name: name.clone(),
+        version: version.clone(),
+        artefacts: Vec::new(),
+        manifest: serde_json::to_value(&manifest).unwrap().into(),
+        schema: serde_json::from_str::<Value>(schema).unwrap().into(),
+    };
+    catalog.apply(&installed.into());
+    catalog.apply(&VersionPromoted { name: name.clone(), version: version.clone() }.into());
+    let (reason, by) = ("test".to_owned(), "test".to_owned());
+    catalog.apply(&LifeCycleChanged { name, version, from: None, to: LifeCycle::Active, reason, by }.into());
 }
 
 pub(super) struct World {
@@ -101,7 +105,17 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new() -> Self {
-        let catalog = catalog();
+        Self::of(catalog())
+    }
+
+    /// With one more executor.
+    pub(super) fn with(manifest: &str, schema: &str) -> Self {
+        let mut catalog = catalog();
+        install(&mut catalog, manifest, schema);
+        Self::of(catalog)
+    }
+
+    fn of(catalog: Catalog) -> Self {
         Self { rules: Rules::embedded(), tools: replay::tools(&catalog), catalog }
     }
 

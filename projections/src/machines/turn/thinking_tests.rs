@@ -67,13 +67,13 @@ pub(super) fn failed(turn: &Turn, class: &str) -> Command {
 }
 
 /// The model says these calls at once.
-fn calls(turn: &Turn, calls: &[(&str, Value)]) -> Command {
+pub(super) fn calls(turn: &Turn, calls: &[(&str, Value)]) -> Command {
     let calls: Vec<Value> =
         calls.iter().map(|(name, args)| json!({ "id": "x", "name": name, "arguments": args.to_string() })).collect();
     answered(turn, &json!({ "calls": calls, "finish": "tool_calls" }))
 }
 
-fn words(turn: &Turn, text: &str) -> Command {
+pub(super) fn words(turn: &Turn, text: &str) -> Command {
     answered(turn, &json!({ "content": text, "calls": [], "finish": "stop" }))
 }
 
@@ -99,7 +99,7 @@ pub(super) fn ready(step: u32, targets: Vec<metnos_log::event::turn::Target>) ->
 }
 
 /// Carries the step that is up out, with targets as they were typed and this result.
-fn carried(
+pub(super) fn carried(
     world: &World,
     turn: &mut Turn,
     targets: Vec<metnos_log::event::turn::Target>,
@@ -114,11 +114,11 @@ fn carried(
 
 const FILE: &str = "/home/o/a.txt";
 
-fn read_a(turn: &Turn) -> Command {
+pub(super) fn read_a(turn: &Turn) -> Command {
     calls(turn, &[("read_files", json!({ "paths": ["a.txt"] }))])
 }
 
-fn content() -> Value {
+pub(super) fn content() -> Value {
     json!({ "ok": true, "content": "one", "metadata": { "path": FILE } })
 }
 

@@ -3,15 +3,19 @@
 //! Whether a call is judged at all, and by which signs, is decided elsewhere; here that becomes events and what follows
 //! from them.
 
+use std::collections::BTreeSet;
+
 use metnos_log::Kept;
 use metnos_log::event::turn::{ConsentAsked, EffectsPlanned, InvocationStarted, StepRefused, VerdictGiven};
 use serde_json::{Value, json};
 
 use super::decide::{Context, Decider, trace_id, trouble};
 use super::state::Step;
-use super::{consent, forms};
+use super::{consent, doubts, forms};
+use crate::manifest::Manifest;
 use crate::rules::core_paths::OwnDirs;
 use crate::rules::policy::{self, Decision};
+use crate::rules::provenance::Doubt;
 use crate::rules::simple::answer;
 use crate::rules::vaglio::{self, Signs, Subject};
 
@@ -42,7 +46,18 @@ impl Decider<'_> {
     }
 
     /// The verdict on a call or on effects, and what follows from it.
-    pub(super) fn rule_on(&mut self, about: &str, step: &Step, decision: Decision, signs: Signs) {
+    pub(super) fn rule_on(
+        &mut self,
+        about: &str,
+        step: &Step,
+        manifest: &Manifest,
+        decision: Decision,
+        mut signs: Signs,
+    ) {
+        let doubts = self.doubts(step, manifest, about);
+        // Whatever autonomy allows: a doubt is for a person to settle.
+        let decision = if doubts.is_empty() { decision } else { decision.max(Decision::Ask) };
+        signs.untrusted_target |= doubts.iter().any(|doubt| matches!(doubt, Doubt::Target { .. }));
         let score = vaglio::judge(signs);
         let judged =
             vaglio::is_safe(&step.tool) && !signs.untrusted_target || score >= vaglio::JUDGE_THRESHOLD_PERMILLE;
@@ -51,6 +66,8 @@ impl Decider<'_> {
         if !judged {
             reasons.push(format!("judge: {score} is below {}", vaglio::JUDGE_THRESHOLD_PERMILLE));
         }
+        let named: BTreeSet<&str> = doubts.iter().map(doubts::name).collect();
+        reasons.extend(named.into_iter().map(|name| format!("{}{name}", doubts::REASON)));
         self.push(VerdictGiven {
             step: step.number,
             about: about.to_owned(),
@@ -64,16 +81,16 @@ impl Decider<'_> {
         match (judged, decision) {
             (false, _) => self.refuse("judge", "vaglio_judge", None),
             (true, Decision::Deny) => self.refuse("policy", "policy_violation", None),
-            (true, Decision::Ask) => self.ask(about),
+            (true, Decision::Ask) => self.ask(about, manifest, &doubts),
             (true, Decision::Allow) => self.go_on_after_consent(about == "effects"),
         }
     }
 
-    fn ask(&mut self, about: &str) {
+    fn ask(&mut self, about: &str, manifest: &Manifest, doubts: &[Doubt]) {
         let Some(step) = self.turn.step().cloned() else { return };
-        let manifest = self.manifest(&step.tool);
         let patience = self.turn.opened.as_ref().and_then(|opened| opened.patience_s);
-        let text = consent::text(&self.context.rules.messages, &self.turn, &step, manifest.as_ref(), about);
+        let text = consent::text(&self.context.rules.messages, &self.turn, &step, manifest, about);
+        let text = self.told(doubts).into_iter().chain([text]).collect::<Vec<_>>().join("\n");
         self.push(ConsentAsked {
             step: step.number,
             about: about.to_owned(),
