@@ -104,8 +104,8 @@ impl<'a> Conversation<'a> {
         assert_eq!(
             asked,
             format!(
-                "delete_files vorrebbe cancellare 1 file, 21 byte, nel cestino, in ~:\n  nel cestino: {}\n\
-                 Si può annullare finché non si svuota il cestino. Può?",
+                "Vorrei cancellare 1 file, 21 byte, nel cestino, in ~:\n  nel cestino: {}\n\
+                 L'hai nominato tu. Si può annullare finché non si svuota il cestino. Posso?",
                 path.display()
             )
         );

@@ -299,7 +299,7 @@ fn an_act_without_a_target_is_asked_for_and_none_is_made_up() {
     let mut pty = Pty::run(&home, 100, &["ask", "please get rid of that old thing of mine, you know which"]);
     pty.sees("What is meant?");
     pty.types("old.txt\n");
-    pty.sees("May it?");
+    pty.sees("May I?");
     pty.types("y\n");
     pty.sees("Done.");
     assert_eq!(pty.ends().0, Some(0));

@@ -60,7 +60,7 @@ impl Round {
 
 /// Whether a text is the end of a turn.
 fn is_answer(text: &str) -> bool {
-    !text.contains("Può?") && !text.contains("Prima mi serve") && !text.contains("Ci sto lavorando")
+    !text.contains("Posso?") && !text.contains("Prima mi serve") && !text.contains("Ci sto lavorando")
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn once(api: &BotApi, rounds: usize) {
     let state = api.state();
     let mut answers: BTreeMap<String, usize> = BTreeMap::new();
     let mut plain = 0;
-    for sent in state.sent.iter().filter(|sent| is_answer(&sent.text) && !sent.text.contains("Può?")) {
+    for sent in state.sent.iter().filter(|sent| is_answer(&sent.text) && !sent.text.contains("Posso?")) {
         let is_marked = sent.text.contains("può essere una ripetizione");
         plain += usize::from(!is_marked);
         if !is_marked {

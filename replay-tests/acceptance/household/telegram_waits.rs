@@ -24,7 +24,7 @@ fn a_question_outlives_the_daemon_and_its_button_still_counts() {
     assert_eq!(talk.api.answer_to(&press), "Sì, lo faccio.");
     talk.api.said(from + 1, HOST, "cestino");
     assert!(!file.exists());
-    let questions = talk.api.state().sent.iter().filter(|sent| sent.text.contains("Può?")).count();
+    let questions = talk.api.state().sent.iter().filter(|sent| sent.text.contains("Posso?")).count();
     assert_eq!(questions, 1, "it is put once");
     talk.api.is_drained();
     talk.ends();

@@ -2,20 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use metnos_log::event::turn::PlannedOp;
+use metnos_log::event::turn::{PlannedOp, Target};
 use serde_json::{Value, json};
 
 use super::decide::{bound, trouble};
 use super::state::{Step, Turn};
 use crate::machines::schedules::task;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
 use crate::plan::Origin;
+use crate::presented::visible;
 use crate::rules::core_paths;
+use crate::rules::policy::{self, Class};
 use crate::rules::undo::{self, Reach};
 
 /// The most changes that a question lists one by one.
 const LISTED_MAX: usize = 20;
+/// The most of a text that would be written that is shown.
+const SHOWN_CHARS: usize = 300;
 /// The most targets that are shown with where they came from.
 const SOURCES_MAX: usize = 5;
 
@@ -24,25 +28,12 @@ pub(super) fn digest(step: &Step, about: &str) -> String {
     blake3::hash(bound(step, about).as_bytes()).to_hex().to_string()
 }
 
-/// The question: what, where, how much, whether it can be taken back.
+/// The question: what would happen, to what, where that was named, whether it can be taken back.
 pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Manifest, about: &str) -> String {
     let language = turn.language;
+    let asking = Asking { messages, language, home: turn.opened.as_ref().map_or("", |opened| opened.home.as_str()) };
     if about == "call" {
-        let targets: Vec<&str> = step.targets.iter().map(|target| target.canonical.as_str()).collect();
-        let capabilities: Vec<&str> = manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect();
-        let asked = messages.say(
-            language,
-            "consent.call",
-            json!({ "tool": step.tool, "targets": targets, "arguments": arguments(step), "capabilities": capabilities }),
-        );
-        if !turn.is_model_planned() {
-            return asked;
-        }
-        // What a model named is seen as such.
-        let asking =
-            Asking { messages, language, home: turn.opened.as_ref().map_or("", |opened| opened.home.as_str()) };
-        let sources = asking.sources(turn, step);
-        return sources.into_iter().chain([asked]).collect::<Vec<_>>().join("\n");
+        return asking.call(turn, step, manifest);
     }
     let open: Vec<&PlannedOp> = step.ops.iter().filter(|op| op.trouble.is_none()).collect();
     // A change of one task is told in full: nobody can look it up beside the question.
@@ -51,23 +42,61 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Man
     {
         return messages.say(language, "schedule.consent", told);
     }
-    let asking = Asking { messages, language, home: turn.opened.as_ref().map_or("", |opened| opened.home.as_str()) };
     let mut lines: Vec<String> = open.iter().take(LISTED_MAX).map(|op| asking.line(op)).collect();
     if open.len() > LISTED_MAX {
         lines.push(messages.say(language, "consent.more", json!({ "count": open.len() - LISTED_MAX })));
     }
     lines.extend(asking.impossible(&step.ops));
+    lines.extend(asking.contents(turn, step, manifest, &open));
     lines.extend(asking.sources(turn, step));
     messages.say(
         language,
         "consent.effects",
         json!({
-            "tool": step.tool,
             "summary": asking.summary(&open),
             "changes": lines.join("\n"),
+            "named": named(turn, step),
+            "count": step.targets.len(),
             "undo": asking.undo(&open),
         }),
     )
+}
+
+/// Who named what a step is about: the person each thing, or the folder that it lies in; `None` where neither is so, or there
+/// is nothing.
+fn named(turn: &Turn, step: &Step) -> Option<&'static str> {
+    let by = |named: fn(&Turn, &Step, &Target) -> bool| step.targets.iter().all(|target| named(turn, step, target));
+    if step.targets.is_empty() {
+        None
+    } else if by(|turn, step, target| turn.is_said(step, &target.pointer)) {
+        Some("each")
+    } else if by(Turn::is_granted) && by(Turn::goes_without_saying) {
+        Some("folder")
+    } else {
+        None
+    }
+}
+
+/// What kind of thing a call does, for people: the gravest of what it may use.
+fn kind_of_call(manifest: &Manifest) -> &'static str {
+    const KINDS: [(&str, &str); 8] = [
+        ("code:exec", "run"),
+        ("mail:send", "send"),
+        ("channel:out", "send"),
+        ("fs:write", "write"),
+        ("network:http", "fetch"),
+        ("fs:read", "read"),
+        ("system:read", "machine"),
+        ("metnos:read", "record"),
+    ];
+    let uses = |name: &str| manifest.capabilities.iter().any(|capability| capability.name == name);
+    let is_known = |name: &str| KINDS.iter().any(|(known, _)| *known == name);
+    let harmless = |name: &str| policy::registered(name).is_some_and(|known| known.class == Class::None);
+    // What has no words of its own is told by its capabilities.
+    if !manifest.capabilities.iter().all(|capability| is_known(&capability.name) || harmless(&capability.name)) {
+        return "other";
+    }
+    KINDS.iter().find(|(name, _)| uses(name)).map_or("other", |(_, kind)| kind)
 }
 
 /// The arguments of a call that name no target: a program's words must be seen by whoever lets it run.
@@ -92,6 +121,11 @@ fn as_word(word: &str) -> String {
     if plain { word.to_owned() } else { format!("{word:?}") }
 }
 
+/// A text of several lines below a question's own.
+fn indented(text: &str) -> String {
+    text.trim_end().lines().map(visible::name).collect::<Vec<_>>().join("\n    ")
+}
+
 /// What a question is worded with.
 struct Asking<'a> {
     messages: &'a Messages,
@@ -102,6 +136,48 @@ struct Asking<'a> {
 impl Asking<'_> {
     fn say(&self, key: &str, values: &Value) -> String {
         self.messages.say(self.language, key, values)
+    }
+
+    /// What is asked before a call.
+    fn call(&self, turn: &Turn, step: &Step, manifest: &Manifest) -> String {
+        let capabilities: Vec<&str> = manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect();
+        let targets: Vec<&str> = step.targets.iter().map(|target| target.canonical.as_str()).collect();
+        let sources = self.sources(turn, step).join("\n");
+        let kind = kind_of_call(manifest);
+        // What is sent is told as it would be read.
+        let body = (kind == "send").then(|| step.args.get("body").and_then(Value::as_str)).flatten();
+        let mut arguments = if body.is_some() { Vec::new() } else { arguments(step) };
+        // A command is read as it would be typed.
+        if kind == "run" {
+            for argument in &mut arguments {
+                *argument = argument.replacen("argv: ", "", 1);
+            }
+        }
+        let values = json!({
+            "kind": kind, "tool": step.tool, "targets": targets, "arguments": arguments, "capabilities": capabilities,
+            "named": named(turn, step), "sources": sources, "body": body.map(indented), "via": step.args.get("via"),
+        });
+        self.say("consent.call", &values)
+    }
+
+    /// The beginning of a text that would be written, and where it comes from.
+    fn contents(&self, turn: &Turn, step: &Step, manifest: &Manifest, ops: &[&PlannedOp]) -> Option<String> {
+        if !ops.iter().any(|op| matches!(op.op.as_str(), "write" | "append")) {
+            return None;
+        }
+        let mut stored = manifest.arguments.iter().filter(|(_, argument)| argument.role == Role::Content);
+        let (name, text) = stored.find_map(|(name, _)| Some((name, step.args.get(name)?.as_str()?)))?;
+        let from = match step.origin(&format!("/{name}")) {
+            Some(Origin::Step { step: number, .. }) => turn.steps.iter().find(|step| step.number == *number),
+            Some(Origin::Words { .. } | Origin::Configuration | Origin::Default | Origin::Model) | None => None,
+        };
+        let by_model = matches!(step.origin(&format!("/{name}")), Some(Origin::Model));
+        let shown: String = text.chars().take(SHOWN_CHARS).collect();
+        let values = json!({
+            "text": indented(&shown), "rest": text.chars().count().saturating_sub(SHOWN_CHARS), "by_model": by_model,
+            "step": from.map(|step| step.number), "tool": from.map(|step| &step.tool),
+        });
+        Some(self.say("consent.contents", &values))
     }
 
     /// One change, as it will be made.

@@ -469,7 +469,8 @@ impl Decider<'_> {
 
     /// Whether an argument is none of those that the executor's schema names; where it lets others pass, that is odd still.
     fn has_unusual_keys(&self, step: &Step) -> bool {
-        let Some(input) = self.context.catalog.active(&step.tool).and_then(|(_, _, version)| version.definition("Input"))
+        let Some(input) =
+            self.context.catalog.active(&step.tool).and_then(|(_, _, version)| version.definition("Input"))
         else {
             return true;
         };

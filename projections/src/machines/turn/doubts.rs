@@ -58,13 +58,11 @@ impl Decider<'_> {
         let roles_of_it = roles(manifest);
         let contents: Vec<String> =
             Roles::values(&roles_of_it.content_args, &step.args).map(|(_, value)| value).collect();
-        let act = Act {
-            tool: &step.tool,
-            outgoing: roles_of_it.outgoing,
-            // An act that the words ask for and that takes nothing with it is anchored by that alone.
-            contents: if contents.is_empty() && targets.is_empty() { vec![String::new()] } else { contents },
-            targets,
-        };
+        let mut act = Act { tool: &step.tool, outgoing: roles_of_it.outgoing, contents, targets };
+        // What the built-in engine made of the words is of the words, and so is an act that takes nothing with it.
+        if !self.turn.is_model_planned() || act.contents.is_empty() {
+            act.contents.push(String::new());
+        }
         let mut known = provenance::Turn::new(Rules::ALL, self.turn.text(), self.locked_plan(step, manifest));
         if act.outgoing || act.targets.iter().any(|target| !target.is_vouched) {
             for earlier in self.turn.steps.iter().filter(|earlier| earlier.number < step.number) {

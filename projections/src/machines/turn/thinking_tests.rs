@@ -486,7 +486,7 @@ fn what_a_model_makes_up_is_asked_for_or_refused() {
     world.take(&mut turn, command);
     let labels = world.take(&mut turn, ready(1, vec![target("/paths/0", "path", "/home/o/diary.txt", "file")]));
     assert_eq!(labels, ["arguments_resolved", "verdict_given", "consent_asked"]);
-    assert!(turn.asked.clone().unwrap().text.starts_with("Not from your words:\n  /home/o/diary.txt"));
+    assert!(turn.asked.clone().unwrap().text.contains("Not from your words:\n  /home/o/diary.txt"));
     // A target of an act that nobody asked for is refused, and the model is told.
     let mut turn = thinking(&world, "what does a.txt tell us about life");
     let command = calls(&turn, &[("delete_files", json!({ "paths": ["/home/o/diary.txt"] }))]);
