@@ -46,6 +46,8 @@ mod guests;
 mod home;
 #[path = "household/kills.rs"]
 mod kills;
+#[path = "household/lacking.rs"]
+mod lacking;
 #[path = "household/life_cycle.rs"]
 mod life_cycle;
 #[path = "household/models.rs"]

@@ -1,9 +1,11 @@
 //! `metnos doctor`: what this machine gives, what is missing, and the command that mends it.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::{Context, Failure, output};
-use crate::sandbox::Level;
+use crate::sandbox::{Level, SandboxError, mending};
 use crate::views::state::{self as views, Condition, State};
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
@@ -17,20 +19,24 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
             findings.push((true, say("doctor.python", values), None));
             let report = sandbox.capabilities().clone();
             let values = json!({ "backend": report.backend.name(), "level": report.level, "layers": report.layers, "missing": report.missing });
-            let full = report.level == Level::Full;
-            let hint = (!full).then(|| say("doctor.mend_cage", json!({})));
-            findings.push((full, say("doctor.cage", values), hint));
-            Some(report)
+            findings.push((report.level == Level::Full, say("doctor.cage", values), None));
+            Ok(report)
         }
         Err(error) => {
-            findings.push((
-                false,
-                say("doctor.no_cage", json!({ "reason": error.to_string() })),
-                Some(say("doctor.mend_cage", json!({}))),
-            ));
-            None
+            findings.push((false, say("doctor.no_cage", json!({ "reason": error.to_string() })), None));
+            Err(error)
         }
     };
+    let is_full = report.as_ref().is_ok_and(|report| report.level == Level::Full);
+    if let Err(SandboxError::NoInterpreter { .. }) = &report {
+        findings.push((false, say("doctor.mend_python", json!({})), None));
+    } else if !is_full {
+        let is_off = report.as_ref().is_ok_and(|report| report.level == Level::None);
+        let mendings = mending::mendings(report.as_ref().ok(), is_off, Path::new("/proc"));
+        findings.extend(mendings.into_iter().map(|mending| (false, say(mending.key(), json!({})), None)));
+        findings.push((false, say("doctor.needs_full", json!({})), None));
+    }
+    let report = report.ok();
     let space =
         rustix::fs::statvfs(&instance.dirs.data).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
     findings.push((

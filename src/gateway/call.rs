@@ -8,16 +8,17 @@ use std::time::Duration;
 use metnos_log::event::turn::{Check, Target};
 use metnos_projections::machines::turn::command::Prepared;
 use metnos_projections::machines::turn::react::{wanted, with_targets};
+use metnos_projections::manifest::Manifest;
 use metnos_projections::rules::cage_plan::{self, Autonomy, CagePlan, CallGrants, Places};
 use metnos_projections::rules::core_paths::OwnDirs;
-use metnos_projections::rules::perimeter;
+use metnos_projections::rules::{perimeter, policy};
 use serde_json::{Value, json};
 
 use super::loaded::{LoadError, Loaded};
 use super::targets::{self, Base, Looked};
 use super::{failed, passed};
 use crate::broker;
-use crate::sandbox::{Call, CallFailure, CancelFlag, Grant, Outcome, Progress, Sandbox, masks};
+use crate::sandbox::{CageReport, Call, CallFailure, CancelFlag, Grant, Level, Outcome, Progress, Sandbox, masks};
 
 /// The most requests of one call, redirects included.
 const REQUESTS_MAX: u32 = 64;
@@ -126,6 +127,11 @@ impl PreparedCall {
                 message: "the call asks for more than was signed".to_owned(),
             });
         }
+        // A birth test is no call: it decides nothing and sees nothing of anybody's.
+        let is_birth = around.canned.is_some();
+        if let Some(message) = lacking(&loaded.manifest, sandbox.capabilities(), is_birth) {
+            return Err(CallFailure { class: "cage_refused", message });
+        }
         let net = network(&plan, &self.looked, around);
         let grants = grants(self.looked, &plan, around.caller);
         let context = json!({
@@ -151,6 +157,16 @@ impl PreparedCall {
         });
         Ok(judged(&loaded, outcome))
     }
+}
+
+/// Why this machine's cage is not enough for an executor.
+fn lacking(manifest: &Manifest, cage: &CageReport, is_birth: bool) -> Option<String> {
+    let capabilities = manifest.capabilities.iter().map(|capability| capability.name.as_str());
+    let is_chosen = is_birth || cage.level == Level::None;
+    let may =
+        cage.level == Level::Full || policy::may_lack_layers(&manifest.executor.created_by, capabilities, is_chosen);
+    // What it lacks is a long list, and `doctor` has it.
+    (!may).then(|| format!("{} runs in a full cage only, and this machine's lacks something", manifest.executor.name))
 }
 
 /// What surrounds a run.

@@ -48,16 +48,24 @@ pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(),
         Backend::Landlock if job.has(Layer::Seccomp) => "no process can be started".to_owned(),
         _ if bounded && watched => "bound of the pid namespace and watchdog".to_owned(),
         _ if bounded => "bound of the pid namespace".to_owned(),
-        _ if watched => "watchdog".to_owned(),
-        _ => "none".to_owned(),
+        _ if watched => WATCHDOG.to_owned(),
+        _ => NONE.to_owned(),
     };
-    // A watchdog is a process like others: whoever forks fast enough leaves it no time.
-    if job.backend.has_namespaces() && !counted && !bounded {
+    if job.backend.has_namespaces() && !is_kept_by_kernel(report) {
         report
             .missing
             .push("a bound on the number of processes that the kernel keeps (Linux 6.14 has one for root)".to_owned());
     }
     Ok(())
+}
+
+/// A watchdog is a process like others: whoever forks fast enough leaves it no time.
+const WATCHDOG: &str = "watchdog";
+const NONE: &str = "none";
+
+/// Whether the kernel itself bounds the number of processes of a cage.
+pub(super) fn is_kept_by_kernel(report: &CageReport) -> bool {
+    !matches!(report.process_cap.as_str(), WATCHDOG | NONE)
 }
 
 /// Bounds the open descriptors; last, since this process still holds one for each grant.

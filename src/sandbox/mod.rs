@@ -16,6 +16,7 @@ mod launch;
 mod limits;
 pub mod lock;
 pub mod masks;
+pub mod mending;
 mod native;
 mod owners;
 mod probe;

@@ -122,6 +122,17 @@ pub fn decide(autonomy: Autonomy, what: Use<'_>) -> Decision {
     }
 }
 
+/// The beginning of `created_by` where an executor was synthesised.
+pub const SYNTHESISED: &str = "synt:";
+
+/// Whether an executor may run in a cage that lacks layers; `chosen` is the consent of whoever started Metnos to run without
+/// one (design 4-sandbox, «Backends»). What only computes or reads may; what could do harm by itself may not, unless that was
+/// chosen; what nobody wrote never may.
+pub fn may_lack_layers<'c>(created_by: &str, mut capabilities: impl Iterator<Item = &'c str>, chosen: bool) -> bool {
+    let is_harmless = |name: &str| registered(name).is_some_and(|known| !known.critical);
+    !created_by.starts_with(SYNTHESISED) && (chosen || capabilities.all(is_harmless))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +161,17 @@ mod tests {
         check(Full, "fs:read", false, Allow);
         check(Full, "fs:write", false, Ask);
         check(Full, "code:exec", true, Ask);
+    }
+
+    #[test]
+    fn what_could_do_harm_needs_every_layer() {
+        let may = |created_by, capabilities: &[&str], chosen| {
+            may_lack_layers(created_by, capabilities.iter().copied(), chosen)
+        };
+        assert!(may("seed", &["compute:pure", "fs:read", "network:http"], false));
+        assert!(!may("seed", &["fs:read", "code:exec"], false) && may("seed", &["fs:read", "code:exec"], true));
+        assert!(!may("owner", &["fs:write"], false) && !may("owner", &["no:such"], false));
+        assert!(!may("synt:1", &["compute:pure"], false) && !may("synt:1", &["compute:pure"], true));
     }
 
     #[test]

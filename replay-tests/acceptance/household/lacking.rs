@@ -1,0 +1,41 @@
+//! A cage that lacks layers: what may still run in it, what may not, and what is said of how to mend it.
+
+use super::home::Home;
+
+/// A machine whose users may not make namespaces, as many containers are.
+fn landlocked() -> Home {
+    Home::new().with("METNOS_SANDBOX_BACKEND", "landlock")
+}
+
+#[test]
+fn what_could_do_harm_does_not_run_in_half_a_cage() {
+    let home = landlocked();
+    home.file("notes.txt", "one\n");
+    let read = home.ask("read notes.txt");
+    assert_eq!((read.code, read.out.trim()), (0, "one"), "{}", read.err);
+    let wrote = home.run(["ask", "--approve", "all", "write \"two\" to b.txt"]);
+    assert_eq!(wrote.code, 0, "the core makes the change: {}", wrote.err);
+    let ran = home.run(["--json", "ask", "--approve", "all", "run df"]);
+    assert_eq!((ran.code, &ran.json()["error_class"]), (2, &"cage_refused".into()), "{} {}", ran.out, ran.err);
+    let told = home.run(["ask", "--approve", "all", "run df"]);
+    let said = format!("{}{}", told.out, told.err);
+    assert!(said.contains("runs in a full cage only") && said.contains("metnos doctor"), "{said}");
+    home.is_whole();
+}
+
+#[test]
+fn doctor_names_what_would_mend_the_cage() {
+    let home = landlocked();
+    let said = home.run(["doctor"]).out;
+    assert!(said.contains("cage: landlock, level partial; it lacks:"), "{said}");
+    assert!(
+        said.contains("note something around Metnos keeps it from making namespaces") || said.contains("sysctl -w"),
+        "{said}"
+    );
+    assert!(said.contains("is not run"), "{said}");
+    let off = Home::new().with("METNOS_SANDBOX", "off");
+    let said = off.run(["doctor"]).out;
+    assert!(said.contains("unset METNOS_SANDBOX") && said.contains("level none"), "{said}");
+    let whole = Home::new().run(["doctor"]).out;
+    assert!(whole.contains("level full") == !whole.contains("is not run"), "{whole}");
+}
