@@ -154,6 +154,12 @@ pub fn protected_from_change(path: &str) -> Option<&'static str> {
     PROTECTED.iter().find(|place| matches_place(path, place.path)).map(|place| place.rule)
 }
 
+/// Whether rules about paths can judge this one at all: absolute, and every segment a name. What was looked up is such a path;
+/// anything else is a fault of whoever looked it up, or a forgery.
+pub fn can_be_judged(path: &str) -> bool {
+    path.starts_with('/') && !path.contains('\0') && !path.split('/').any(|segment| matches!(segment, "." | ".."))
+}
+
 /// Whether a path is a folder or lies below it; both absolute.
 pub fn is_within(path: &str, folder: &str) -> bool {
     let folder = folder.trim_end_matches('/');

@@ -39,6 +39,9 @@ impl Decider<'_> {
             return self.refuse_about("gateway", class, &reason, &op.path);
         }
         let paths = affected(&step.ops);
+        if self.is_beyond_judgement("effects", &step, paths.iter().map(String::as_str)) {
+            return;
+        }
         if let Some((rule, reason)) = self.guard("effects", &step.tool, &paths) {
             return self.block("effects", &step, rule, reason);
         }

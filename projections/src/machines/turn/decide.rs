@@ -343,6 +343,14 @@ impl Decider<'_> {
             return;
         }
         // The guard speaks first: whether something forbidden exists is not told either.
+        let looked_up = prepared.targets.iter().filter(|target| {
+            // A pattern of new names is judged by the changes that it leads to.
+            let is_pattern = target.canonical.starts_with("{dir}/");
+            matches!(target.role.as_str(), "path" | "target_path") && target.trouble.is_none() && !is_pattern
+        });
+        if self.is_beyond_judgement("call", &step, looked_up.map(|target| target.canonical.as_str())) {
+            return;
+        }
         let paths = guarded_paths(&prepared.targets);
         if let Some((rule, reason)) = self.guard("call", &step.tool, &paths) {
             return self.block("call", &step, rule, reason);

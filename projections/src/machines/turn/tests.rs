@@ -254,6 +254,39 @@ fn a_forbidden_target_is_blocked_before_its_absence_is_told() {
     assert_eq!(turn.final_class.as_deref(), Some("vaglio_guard"));
 }
 
+/// What was looked up is a plain path. Anything else is a fault somewhere, and the guard passes nothing that it cannot judge.
+#[test]
+fn what_cannot_be_judged_is_blocked() {
+    let world = World::new();
+    for path in ["a.txt", "", "/home/o/../../etc/shadow", "/home/o/./a", "/home/o/a\0b"] {
+        let mut turn = Turn::default();
+        world.take(&mut turn, open("read the file a.txt and tell me the last three lines", "full"));
+        world.take(&mut turn, prepared(vec![target("/paths/0", "path", path, "file")]));
+        assert_eq!(turn.final_class.as_deref(), Some("vaglio_guard"), "{path:?}");
+        let mut turn = Turn::default();
+        world.take(&mut turn, open("write \"hello\" to b.txt", "full"));
+        world.take(&mut turn, prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]));
+        let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
+        let op = PlannedOp { path: path.to_owned(), ..write_op() };
+        let command = returned(&turn, &result, vec![op]);
+        world.take(&mut turn, command);
+        assert_eq!(turn.final_class.as_deref(), Some("vaglio_guard"), "{path:?}");
+    }
+}
+
+/// An autonomy that nobody knows, from a log that is newer or was tampered with, is the least one.
+#[test]
+fn an_unknown_autonomy_allows_the_least() {
+    let world = World::new();
+    let mut turn = Turn::default();
+    world.take(&mut turn, open("write \"hello\" to b.txt", "everything"));
+    world.take(&mut turn, prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]));
+    let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
+    let command = returned(&turn, &result, vec![write_op()]);
+    world.take(&mut turn, command);
+    assert_eq!(turn.final_class.as_deref(), Some("policy_violation"));
+}
+
 #[test]
 fn a_write_is_asked_then_planned_then_committed_then_answered() {
     let world = World::new();

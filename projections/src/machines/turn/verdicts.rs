@@ -13,7 +13,7 @@ use super::decide::{Context, Decider, trace_id, trouble};
 use super::state::Step;
 use super::{consent, doubts, forms};
 use crate::manifest::Manifest;
-use crate::rules::core_paths::OwnDirs;
+use crate::rules::core_paths::{self, OwnDirs};
 use crate::rules::policy::{self, Decision};
 use crate::rules::provenance::Doubt;
 use crate::rules::simple::answer;
@@ -29,6 +29,21 @@ impl Decider<'_> {
         let own = OwnDirs { config, data, audit };
         let subject = Subject { about, tool, paths, home: &opened.home, own: &own };
         self.context.rules.laws.guard(subject, self.turn.language).map(|blocked| (blocked.rule, blocked.reason))
+    }
+
+    /// Whether a step is blocked because the guard cannot judge one of its paths: then the refusal is recorded.
+    pub(super) fn is_beyond_judgement<'p>(
+        &mut self,
+        about: &str,
+        step: &Step,
+        mut paths: impl Iterator<Item = &'p str>,
+    ) -> bool {
+        let beyond = paths.find(|path| !core_paths::can_be_judged(path));
+        if let Some(path) = beyond {
+            let reason = self.say("refusal.unjudged", &json!({ "path": path }));
+            self.block(about, step, "perimeter.unjudged".to_owned(), reason);
+        }
+        beyond.is_some()
     }
 
     pub(super) fn block(&mut self, about: &str, step: &Step, rule: String, reason: String) {
