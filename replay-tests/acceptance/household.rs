@@ -44,6 +44,8 @@ mod found;
 mod guests;
 #[path = "household/home.rs"]
 mod home;
+#[path = "household/keys.rs"]
+mod keys;
 #[path = "household/kills.rs"]
 mod kills;
 #[path = "household/life_cycle.rs"]

@@ -1,6 +1,6 @@
 //! `metnos executor`: look at executors, run one, check and add a folder.
 
-mod life;
+pub(super) mod life;
 
 use std::path::PathBuf;
 
@@ -311,6 +311,7 @@ fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure>
     let instance = context.instance()?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
     let candidate = loader::candidate(source)?;
+    loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
     let birth = loader::birth::run(&instance, &candidate)?;
     let failed: Vec<_> = birth.cases.iter().filter(|case| !case.passed).collect();
     if context.global.json {
@@ -337,19 +338,23 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
     let candidate = loader::candidate(source.clone())?;
+    let signer = loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
     let capabilities: Vec<String> =
         candidate.loaded.manifest.capabilities.iter().map(|capability| capability.name.clone()).collect();
-    let values =
-        json!({ "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities });
+    let values = json!({
+        "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities,
+        "key": signer.as_ref().map(|signer| &signer.key_id), "key_name": signer.as_ref().and_then(|signer| signer.name.as_ref()),
+    });
     terminal::agreed(context, &instance, ("consent.add_executor", &values), "error.not_added")?;
     let birth = loader::install(&instance, source, "owner")?;
     super::ask::follow(context, &instance);
     if context.global.json {
         output::result_json(
-            &json!({ "ok": true, "name": birth.name, "version": birth.version, "cases": birth.cases.len() }),
+            &json!({ "ok": true, "name": birth.name, "version": birth.version, "cases": birth.cases.len(), "key": values["key"] }),
         );
     } else {
-        let values = json!({ "name": birth.name, "version": birth.version, "count": birth.cases.len() });
+        let values =
+            json!({ "name": birth.name, "version": birth.version, "count": birth.cases.len(), "key": values["key"] });
         output::result(&context.text(&instance, "executor.added", &values));
     }
     Ok(0)

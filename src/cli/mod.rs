@@ -22,6 +22,7 @@ mod executor;
 mod fit;
 mod inbox;
 mod interrupt;
+mod key;
 mod log;
 mod man;
 mod mistyped;
@@ -147,6 +148,9 @@ enum Command {
     /// Keep credentials for executors that name them.
     #[command(subcommand)]
     Credential(credential::Credential),
+    /// Say who may sign executors.
+    #[command(subcommand)]
+    Key(key::Key),
     /// Know people, and say how much is done unasked for each.
     #[command(subcommand)]
     Actor(actor::Actor),
@@ -208,6 +212,7 @@ impl Command {
             | Self::Doctor
             | Self::Model(_)
             | Self::Credential(_)
+            | Self::Key(_)
             | Self::Actor(_)
             | Self::Pair(_)
             | Self::Connect(_)
@@ -325,6 +330,7 @@ impl Context {
             Command::Config(command) => config::run(self, command),
             Command::Model(command) => model::run(self, command),
             Command::Credential(command) => credential::run(self, command),
+            Command::Key(command) => key::run(self, command),
             Command::Actor(command) => actor::run(self, command),
             Command::Pair(command) => pair::run(self, command),
             Command::Connect(command) => connect::run(self, command),

@@ -67,6 +67,7 @@ impl Event {
             "instance_created"
                 | "configuration_changed"
                 | "key_admitted"
+                | "key_revoked"
                 | "cage_downgrade_accepted"
                 | "state_snapshot_taken"
                 | "erased"

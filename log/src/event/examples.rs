@@ -21,7 +21,7 @@ use super::executor::{
 };
 use super::instance::{
     BackupMade, CageDowngradeAccepted, CheckpointAnchored, ConfigurationChanged, CredentialRemoved, CredentialSet,
-    EpochOpened, Erased, InstanceCreated, KeyAdmitted, StateSnapshotTaken,
+    EpochOpened, Erased, InstanceCreated, KeyAdmitted, KeyRevoked, StateSnapshotTaken,
 };
 use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, PassingObserved, WishObserved};
 use super::turn::{
@@ -141,6 +141,11 @@ fn trouble() -> (String, String) {
     (text("not_found"), text("there is no such file"))
 }
 
+fn admitted() -> KeyAdmitted {
+    let (key_id, public_key) = ("ab".repeat(8), "ab".repeat(32));
+    KeyAdmitted { key_id, public_key, role: text("instance"), by: text("init"), name: None }
+}
+
 fn instance() -> Vec<Event> {
     vec![
         InstanceCreated { log_id: "04".repeat(16), version: text("0.1.0"), public_key: "ab".repeat(32) }.into(),
@@ -150,8 +155,8 @@ fn instance() -> Vec<Event> {
             new: Json(json!({ "b": 0.5, "a": 1 })),
         }
         .into(),
-        KeyAdmitted { key_id: "ab".repeat(8), public_key: "ab".repeat(32), role: text("instance"), by: text("init") }
-            .into(),
+        admitted().into(),
+        KeyRevoked { key_id: "ab".repeat(8), reason: text("it was lost"), by: text("owner") }.into(),
         CageDowngradeAccepted { level: text("none"), reason: text("flag") }.into(),
         Erased {
             selector: text("turn"),
@@ -506,6 +511,7 @@ pub(super) fn grown() -> Vec<Event> {
     );
     events.extend(schedules::grown());
     events.extend(grown_changes());
+    events.push(KeyAdmitted { role: text("signer"), name: Some(text("workshop")), ..admitted() }.into());
     events
 }
 

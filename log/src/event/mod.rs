@@ -213,6 +213,8 @@ events! {
     "configuration_changed" v 1 => ConfigurationChanged(instance::ConfigurationChanged);
     /// A key may sign executors from here on. Written by signing.
     "key_admitted" v 1 => KeyAdmitted(instance::KeyAdmitted);
+    /// A key may not sign any more. Legal while it is admitted, and for good. Written by the owner.
+    "key_revoked" v 1 => KeyRevoked(instance::KeyRevoked);
     /// The owner accepted that executors run without a full cage. Written by whoever starts the process.
     "cage_downgrade_accepted" v 1 => CageDowngradeAccepted(instance::CageDowngradeAccepted);
     /// What Metnos knew at a moment was written down. Written by the monthly job and by the owner.

@@ -97,6 +97,8 @@ impl Found {
         }
         let keys = after.keys.keys().filter(|key| !before.keys.contains_key(*key));
         self.names::<Catalog>("keys_admitted", &keys.cloned().collect::<Vec<_>>());
+        let keys = after.revoked.keys().filter(|key| !before.revoked.contains_key(*key));
+        self.names::<Catalog>("keys_revoked", &keys.cloned().collect::<Vec<_>>());
     }
 
     fn turns(&mut self, before: &Turns, after: &Turns) {

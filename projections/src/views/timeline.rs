@@ -333,7 +333,10 @@ fn around(event: &Event) -> Option<Told> {
             json!({ "name": change.name, "to": change.to, "by": change.by }),
             change.reason.clone(),
         ),
-        Event::KeyAdmitted(key) => plain("key_admitted", json!({ "key": key.key_id, "by": key.by })),
+        Event::KeyAdmitted(key) => plain("key_admitted", json!({ "key": key.key_id, "name": key.name, "by": key.by })),
+        Event::KeyRevoked(key) => {
+            below("key_revoked", json!({ "key": key.key_id, "by": key.by }), short(&key.reason, LINE_MAX))
+        }
         Event::ConfigurationChanged(changed) => {
             plain("configuration_changed", json!({ "key": changed.key, "value": changed.new.0.to_string() }))
         }

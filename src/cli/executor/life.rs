@@ -100,37 +100,46 @@ pub(super) fn history(context: &Context, name: &str, calls: bool) -> Result<u8, 
             output::result(&format!("{moment}  {text}{detail}"));
         }
     }
-    let selection = Selection { kind: Some(Kind::Executors), executor: Some(name.clone()), ..Selection::default() };
     let (mut count, mut tainted) = (0_u64, 0_u64);
-    let line = progress::line(context);
-    let watch = |done, of| line.say(&context.text(&instance, "log.folding", &json!({ "done": done, "of": of })));
-    let mut told = |text: &str| -> Result<(), Failure> {
-        for call in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-            let version = call["version"].as_str().unwrap_or_default();
-            let is_tainted = instance.catalog().is_tainted(&name, version);
-            count += 1;
-            tainted += u64::from(is_tainted);
-            if context.global.json {
-                let mut call = call;
-                call["event"] = "call".into();
-                call["tainted"] = is_tainted.into();
-                output::result_json(&call);
-            } else if calls || is_tainted {
-                let ended = call["ts"].as_str().and_then(|ts| ts.parse::<jiff::Timestamp>().ok()).unwrap_or_default();
-                let values = json!({
-                    "ts": output::moment(ended.as_microsecond(), zone), "version": version, "turn": call["turn_id"], "exit": call["exit"],
-                    "who": call["caller"]["sender"], "tainted": is_tainted,
-                });
-                output::result(&context.text(&instance, "executor.called", &values));
-            }
+    self::calls(context, &instance, &name, &mut |mut call| {
+        let version = call["version"].as_str().unwrap_or_default();
+        let is_tainted = instance.catalog().is_tainted(&name, version);
+        count += 1;
+        tainted += u64::from(is_tainted);
+        if context.global.json {
+            call["event"] = "call".into();
+            call["tainted"] = is_tainted.into();
+            output::result_json(&call);
+        } else if calls || is_tainted {
+            let ended = call["ts"].as_str().and_then(|ts| ts.parse::<jiff::Timestamp>().ok()).unwrap_or_default();
+            let values = json!({
+                "ts": output::moment(ended.as_microsecond(), zone), "version": version, "turn": call["turn_id"],
+                "exit": call["exit"], "who": call["caller"]["sender"], "tainted": is_tainted,
+            });
+            output::result(&context.text(&instance, "executor.called", &values));
         }
         Ok(())
-    };
-    export_by_index(&instance, Format::Jsonl, &selection, (&watch, &mut told))?;
-    drop(line);
+    })?;
     if !context.global.json {
         let values = json!({ "name": name, "count": count, "tainted": tainted, "shown": calls });
         output::result(&context.text(&instance, "executor.calls", &values));
     }
     Ok(0)
+}
+
+/// Every call of an executor, oldest first, as a line of the audit.
+pub(in crate::cli) fn calls(
+    context: &Context,
+    instance: &Instance,
+    name: &str,
+    each: &mut dyn FnMut(Value) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let selection = Selection { kind: Some(Kind::Executors), executor: Some(name.to_owned()), ..Selection::default() };
+    let line = progress::line(context);
+    let watch = |done, of| line.say(&context.text(instance, "log.folding", &json!({ "done": done, "of": of })));
+    let mut told = |text: &str| -> Result<(), Failure> {
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).try_for_each(&mut *each)
+    };
+    export_by_index(instance, Format::Jsonl, &selection, (&watch, &mut told))?;
+    Ok(())
 }
