@@ -207,6 +207,7 @@ pub fn caller(instance: &Instance, turn: &Turn, id: TurnId) -> Caller {
         places: Places { home: text(&dirs.user_home), workspace: text(&dirs.workspace), runtime: text(&dirs.runtime) },
         own: dirs.own(),
         autonomy: serde_json::from_value(autonomy).unwrap_or(Autonomy::ReadOnly),
+        grants: instance.granted(),
         cages: call::cages(&dirs.data),
         network_allow: instance.settings.network_allow.clone(),
         language: turn.language.code().to_owned(),
@@ -377,9 +378,7 @@ impl Run<'_> {
             if approved { Answer::Yes("approve_option") } else { self.person.consent_to(asked, self.language()) };
         let digest = asked.digest.clone();
         let command = match answer {
-            Answer::Yes(_)
-                if !approved && self.turn.opened.as_ref().is_none_or(|then| self.instance.allows_less(then)) =>
-            {
+            Answer::Yes(_) if !approved && self.instance.allows_less(&self.turn) => {
                 Command::Expire { step, digest, why: RIGHTS_CHANGED.to_owned() }
             }
             Answer::Yes(by) => Command::Consent { step, digest, by: by.to_owned() },

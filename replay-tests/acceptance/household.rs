@@ -40,6 +40,8 @@ mod erasing;
 mod formats;
 #[path = "household/found.rs"]
 mod found;
+#[path = "household/grants.rs"]
+mod grants;
 #[path = "household/guests.rs"]
 mod guests;
 #[path = "household/home.rs"]

@@ -20,6 +20,7 @@ mod doctor;
 mod editor;
 mod executor;
 mod fit;
+mod grants;
 mod inbox;
 mod interrupt;
 mod key;
@@ -148,6 +149,9 @@ enum Command {
     /// Keep credentials for executors that name them.
     #[command(subcommand)]
     Credential(credential::Credential),
+    /// Say what may be done unasked, and until when.
+    #[command(subcommand)]
+    Grants(grants::Grants),
     /// Say who may sign executors.
     #[command(subcommand)]
     Key(key::Key),
@@ -212,6 +216,7 @@ impl Command {
             | Self::Doctor
             | Self::Model(_)
             | Self::Credential(_)
+            | Self::Grants(_)
             | Self::Key(_)
             | Self::Actor(_)
             | Self::Pair(_)
@@ -330,6 +335,7 @@ impl Context {
             Command::Config(command) => config::run(self, command),
             Command::Model(command) => model::run(self, command),
             Command::Credential(command) => credential::run(self, command),
+            Command::Grants(command) => grants::run(self, command),
             Command::Key(command) => key::run(self, command),
             Command::Actor(command) => actor::run(self, command),
             Command::Pair(command) => pair::run(self, command),

@@ -95,6 +95,8 @@ impl Event {
                 | "language_set"
                 | "folder_opened"
                 | "folder_closed"
+                | "grant_given"
+                | "grant_revoked"
                 | "update_settled"
                 | "button_pressed"
                 | "delivery_started"

@@ -315,6 +315,10 @@ events! {
     "folder_opened" v 1 => FolderOpened(actor::FolderOpened);
     /// A guest reaches it no more. Legal while it is open to them. Written by the owner.
     "folder_closed" v 1 => FolderClosed(actor::FolderClosed);
+    /// A person may use a capability on some targets unasked, until a moment. Written by the owner.
+    "grant_given" v 1 => GrantGiven(actor::GrantGiven);
+    /// They may not any more. Legal until the grant has ended. Written by the owner.
+    "grant_revoked" v 1 => GrantRevoked(actor::GrantRevoked);
 
     /// Something came over a channel. Written by the channel before it asks for more, like all of this block.
     "update_received" v 1 => UpdateReceived(channel::UpdateReceived) keeps raw;

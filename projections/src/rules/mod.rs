@@ -4,6 +4,7 @@ pub mod anchoring;
 pub mod cadence;
 pub mod cage_plan;
 pub mod core_paths;
+pub mod grants;
 pub mod markup;
 pub mod perimeter;
 pub mod policy;

@@ -383,6 +383,7 @@ pub fn links(recorded: &Recorded) -> Vec<Link> {
         Some(Event::LifeCycleChanged(_) | Event::VersionPromoted(_)) => found.push(stream(&["executor_signed"])),
         Some(Event::ExecutorSigned(signed)) => found.push(Link::Admission(signed.key_id.clone())),
         Some(Event::KeyRevoked(revoked)) => found.push(Link::Admission(revoked.key_id.clone())),
+        Some(Event::GrantRevoked(_)) => found.push(stream(&["grant_given"])),
         Some(Event::AddressBound(_)) => found.push(stream(&["pairing_issued"])),
         _ => {}
     }

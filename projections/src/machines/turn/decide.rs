@@ -24,6 +24,7 @@ use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
 use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
 use crate::rules::cage_plan::Autonomy;
+use crate::rules::grants::Leave;
 use crate::rules::policy::{self, Decision, Use};
 use crate::rules::simple::answer::{self, StepResult};
 use crate::rules::simple::{self, Facts, Proposal, Tools};
@@ -338,6 +339,7 @@ impl Decider<'_> {
             version: prepared.version,
             checks: prepared.checks.clone(),
             plan_digest: prepared.plan_digest,
+            grants: prepared.grants,
         });
         if self.names_what_is_outside(&prepared.targets) {
             return;
@@ -422,26 +424,48 @@ impl Decider<'_> {
             return;
         }
         let signs = self.signs(&step, &manifest);
-        let decisions = manifest.capabilities.iter().map(|capability| {
+        let leave = Leave { grants: &step.grants, time: self.context.time };
+        let mut used = Vec::new();
+        let mut decision = Decision::Allow;
+        for capability in &manifest.capabilities {
+            let concerned = |target: &&Target| {
+                let argument = target.pointer.split('/').nth(1).unwrap_or_default();
+                capability.from_args.iter().any(|name| name == argument)
+            };
+            let mut targets = step.targets.iter().filter(concerned);
             let granted = match capability.name.as_str() {
                 // The person's own words ask for a look at the machine or at the record; no argument could name it.
                 "system:read" | "metnos:read" if capability.from_args.is_empty() => signs.named || step.is_typed(""),
                 // What no argument names, the person's words did not name either.
                 _ if capability.from_args.is_empty() => false,
-                _ => step.targets.iter().all(|target| {
-                    let argument = target.pointer.split('/').nth(1).unwrap_or_default();
-                    let concerns = capability.from_args.iter().any(|name| name == argument);
-                    !concerns || self.turn.is_granted(&step, target)
-                }),
+                _ => targets.all(|target| self.turn.is_granted(&step, target)),
+            };
+            let grants = match capability.name.as_str() {
+                name if capability.from_args.is_empty() => leave.whole(name),
+                name => leave.targets(name, step.targets.iter().filter(concerned)),
             };
             let unrepeatable_act = manifest.contract.side_effects
                 && !manifest.contract.idempotent
                 && policy::registered(&capability.name).is_some_and(|known| known.critical);
             let own = capability.name == "metnos:write" && self.is_about_own_reminders(&step.tool);
-            policy::decide(self.autonomy(), Use { capability: &capability.name, granted, unrepeatable_act, own })
-        });
-        let decision = decisions.max().unwrap_or(Decision::Allow);
-        self.rule_on("call", &step, decision, signs);
+            let asked = Use { capability: &capability.name, granted, leave: false, unrepeatable_act, own };
+            decision = decision.max(self.allowed(asked, &grants, signs, &mut used));
+        }
+        self.rule_on("call", &step, decision, signs, &used);
+    }
+
+    /// What policy decides of a use by these grants, which are noted where they made the question unnecessary. What can do
+    /// harm is asked about in spite of them where somebody else named what it is done to.
+    pub(super) fn allowed(&self, asked: Use<'_>, grants: &[u64], signs: Signs, used: &mut Vec<u64>) -> Decision {
+        let decision = policy::decide(self.autonomy(), asked);
+        let is_critical = policy::registered(asked.capability).is_none_or(|known| known.critical);
+        let is_doubted = is_critical && signs.untrusted_target;
+        let leave = !grants.is_empty() && !is_doubted;
+        let by_grants = policy::decide(self.autonomy(), Use { leave, ..asked });
+        if by_grants < decision {
+            used.extend(grants.iter().filter(|grant| !used.contains(grant)).copied().collect::<Vec<_>>());
+        }
+        by_grants
     }
 
     pub(super) fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use metnos_log::event::actor::Granted;
 use metnos_log::event::turn::{EffectsCommitted, PlannedOp, Target, TurnOpened};
 use metnos_log::{Event, Micros, TurnId};
 use serde_json::Value;
@@ -127,6 +128,10 @@ pub struct Step {
     pub provenance: BTreeMap<String, Origin>,
     /// Digest of its cage plan.
     pub plan_digest: String,
+    /// The grants that held when it was prepared.
+    pub grants: Vec<Granted>,
+    /// What the last verdict on it was for.
+    pub reasons: Vec<String>,
     /// What a person answered to its questions, in their order.
     pub answers: Vec<Value>,
     /// How often the question that is up was answered with what is no answer.
@@ -330,10 +335,7 @@ impl Turn {
 
     fn apply_to_step(&mut self, event: &Event) {
         let Some(step) = self.steps.last_mut() else { return };
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "refusals and verdicts change no state: the closing follows"
-        )]
+        #[expect(clippy::wildcard_enum_match_arm, reason = "refusals change no state: the closing follows")]
         match event {
             Event::ArgumentsResolved(resolved) => {
                 step.resolved = None;
@@ -342,7 +344,9 @@ impl Turn {
                 step.provenance = serde_json::from_value(resolved.provenance.0.clone()).unwrap_or_default();
                 step.version.clone_from(&resolved.version);
                 step.plan_digest.clone_from(&resolved.plan_digest);
+                step.grants.clone_from(&resolved.grants);
             }
+            Event::VerdictGiven(verdict) => step.reasons.clone_from(&verdict.reasons),
             Event::InvocationStarted(started) => {
                 step.trace_id.clone_from(&started.trace_id);
                 self.phase = Phase::Calling;

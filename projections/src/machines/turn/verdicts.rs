@@ -18,6 +18,14 @@ use crate::rules::vaglio::{self, Signs, Subject};
 /// How long a consent is waited for, in seconds, where nobody says another time.
 const CONSENT_EXPIRES_S: u32 = 600;
 
+/// How the reason of a verdict begins that names a grant.
+const GRANT: &str = "grant: ";
+
+/// The grants that the reasons of a verdict name.
+pub fn grants(reasons: &[String]) -> Vec<u64> {
+    reasons.iter().filter_map(|reason| reason.strip_prefix(GRANT)?.parse().ok()).collect()
+}
+
 impl Decider<'_> {
     pub(super) fn guard(&self, about: &str, tool: &str, paths: &[String]) -> Option<(String, String)> {
         let opened = self.turn.opened.as_ref()?;
@@ -41,13 +49,14 @@ impl Decider<'_> {
         self.refuse("guard", "vaglio_guard", Some(reason));
     }
 
-    /// The verdict on a call or on effects, and what follows from it.
-    pub(super) fn rule_on(&mut self, about: &str, step: &Step, decision: Decision, signs: Signs) {
+    /// The verdict on a call or on effects, and what follows from it; `grants` are those that made a question unnecessary.
+    pub(super) fn rule_on(&mut self, about: &str, step: &Step, decision: Decision, signs: Signs, grants: &[u64]) {
         let score = vaglio::judge(signs);
         let judged =
             vaglio::is_safe(&step.tool) && !signs.untrusted_target || score >= vaglio::JUDGE_THRESHOLD_PERMILLE;
         let approved = judged && decision != Decision::Deny;
         let mut reasons = vec![format!("policy: {}", decision.name())];
+        reasons.extend(grants.iter().map(|grant| format!("{GRANT}{grant}")));
         if !judged {
             reasons.push(format!("judge: {score} is below {}", vaglio::JUDGE_THRESHOLD_PERMILLE));
         }
