@@ -31,6 +31,7 @@ use serde_json::{Value, json};
 
 pub use again::{Absent, go_on, resume};
 
+use crate::ageing;
 use crate::builtins::{self, Builtin};
 use crate::effects::plan;
 use crate::effects::plan::Planned;
@@ -402,6 +403,7 @@ impl Run<'_> {
         };
         let person = self.person;
         if let Some(step) = turn.step() {
+            ageing::used(self.instance, &step.tool, Some(self.id))?;
             person.starting(&step.tool);
         }
         let progress = |progress: Progress| person.progress(&progress);

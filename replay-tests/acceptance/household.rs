@@ -12,6 +12,8 @@
 mod about;
 #[path = "household/acts.rs"]
 mod acts;
+#[path = "household/ageing.rs"]
+mod ageing;
 #[path = "household/anchors.rs"]
 mod anchors;
 #[path = "household/append_kills.rs"]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::console::{self, Stream};
 use super::fit::{self, Lines};
+use crate::ageing::AgeingError;
 use crate::config::ConfigError;
 use crate::config::credentials::CredentialError;
 use crate::config::settings::Source;
@@ -236,6 +237,15 @@ impl From<ExportError> for Failure {
             ExportError::Io { path, .. } => remedy(&error, Some(path), by("next.writable_folder")),
         };
         Self::of(&error, Some(hint))
+    }
+}
+
+impl From<AgeingError> for Failure {
+    fn from(error: AgeingError) -> Self {
+        match error {
+            AgeingError::Install(error) => error.into(),
+            other => Self::of(&other, Some(by("next.verify_log"))),
+        }
     }
 }
 

@@ -76,7 +76,9 @@ impl Catalog {
         let (name, entry) = self.find(name)?;
         let current = entry.current.as_deref()?;
         let version = entry.versions.get(current)?;
-        (entry.life == LifeCycle::Active && version.installed.is_some()).then_some((name, current, version))
+        // What is little used can be used: that makes it active again.
+        let is_callable = matches!(entry.life, LifeCycle::Active | LifeCycle::BelowThreshold);
+        (is_callable && version.installed.is_some()).then_some((name, current, version))
     }
 
     /// The executor that a name or an older name stands for, whatever its state.
@@ -682,6 +684,7 @@ mod tests {
         leads(&[Proposed], 0);
         leads(&[Disabled], 0);
         assert!(given(&[install(2, true), moved(Archived)]).active("get_now").is_none());
+        assert!(given(&[install(2, true), moved(BelowThreshold)]).active("get_now").is_some());
         assert!(given(&[install(2, true), moved(Archived), moved(Active)]).active("get_now").is_some());
     }
 

@@ -1,5 +1,6 @@
 //! Decisions as plain functions, and the data that they decide by.
 
+pub mod ageing;
 pub mod anchoring;
 pub mod cadence;
 pub mod cage_plan;

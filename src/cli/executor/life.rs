@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::super::output::by;
 use super::super::{Context, Failure, ask, output, progress, replay, terminal};
+use crate::ageing::{self, Idle};
 use crate::export::audit_lines::{Format, export_by_index};
-use crate::instance::Instance;
+use crate::instance::{Instance, now};
 use crate::loader;
 
 /// Who moves it: whoever may run commands on this machine.
@@ -142,4 +143,34 @@ pub(in crate::cli) fn calls(
     };
     export_by_index(instance, Format::Jsonl, &selection, (&watch, &mut told))?;
     Ok(())
+}
+
+/// One pass of the ager, by hand.
+pub(super) fn age(context: &Context) -> Result<u8, Failure> {
+    let instance = context.ready(&context.flags())?;
+    let moment = now();
+    let fallen = ageing::pass(&instance, moment)?;
+    let proposed = ageing::proposed(&instance, moment)?;
+    ask::follow(context, &instance);
+    if context.global.json {
+        let names = |idle: &[Idle]| idle.iter().map(|idle| idle.name.clone()).collect::<Vec<_>>();
+        output::result_json(&json!({ "below_threshold": names(&fallen), "proposed": names(&proposed) }));
+        return Ok(0);
+    }
+    for idle in &fallen {
+        told(context, &instance, &idle.name);
+    }
+    for idle in &proposed {
+        output::result(&proposal(context, &instance, idle));
+    }
+    if fallen.is_empty() && proposed.is_empty() {
+        output::result(&context.text(&instance, "executor.none_aged", &json!({})));
+    }
+    Ok(0)
+}
+
+/// That an archival is proposed, with the command that does it.
+pub(in crate::cli) fn proposal(context: &Context, instance: &Instance, idle: &Idle) -> String {
+    let since = output::moment(idle.since.0, &instance.settings.zone);
+    context.text(instance, "executor.archival_proposed", &json!({ "name": idle.name, "since": since }))
 }
