@@ -58,7 +58,6 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
 use metnos_log::OpenError;
-use metnos_log::store::ReadError;
 use metnos_projections::messages::Language;
 
 use crate::config::{Dirs, Flags, Settings, Variables};
@@ -528,24 +527,6 @@ impl Context {
                 self.text(instance, "notice.restored", &serde_json::json!({ "name": name }))
             }
         }
-    }
-
-    /// Tells of events that were passed over, because the clock was ahead for a while: what was up to a time ends at the first
-    /// event that is later.
-    fn tell_clock(&self, instance: &Instance, until: Until, position: u64) -> Result<(), Failure> {
-        let Until::Time(time) = until else { return Ok(()) };
-        let reader = instance.log.reader();
-        let passed_over = match reader.not_later_behind(position, time) {
-            // What lies in files that are elsewhere is not needed for anything else.
-            Err(ReadError::Archive { .. }) => None,
-            found => found?,
-        };
-        if let (Some((count, last)), Some(ahead)) = (passed_over, reader.event(position + 1)?) {
-            let when = output::moment(ahead.time.0, &instance.settings.zone);
-            let values = serde_json::json!({ "next": ahead.seq, "when": when, "count": count, "last": last });
-            self.say(&self.text(instance, "notice.clock_ahead", &values));
-        }
-        Ok(())
     }
 
     /// Tells of views whose files were damaged.
