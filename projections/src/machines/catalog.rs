@@ -102,6 +102,12 @@ impl Catalog {
         self.executors.keys().filter_map(|name| self.active(name))
     }
 
+    /// The builtins that are switched off.
+    pub fn all_disabled(&self) -> impl Iterator<Item = (&str, &Version)> {
+        let disabled = self.executors.iter().filter(|(_, entry)| entry.life == LifeCycle::Disabled);
+        disabled.filter_map(|(name, entry)| Some((name.as_str(), entry.versions.get(entry.current.as_ref()?)?)))
+    }
+
     /// Whether the key that signed a version may not sign any more: what it signed is not to be trusted.
     pub fn is_tainted(&self, name: &str, version: &str) -> bool {
         let version = self.executors.get(name).and_then(|entry| entry.versions.get(version));
@@ -797,6 +803,7 @@ mod tests {
         check(&catalog, switch(&name, true), &Err(Rejection::Switched { name: name.clone(), enabled: true }));
         catalog.apply(&decide(&catalog, switch(&name, false)).unwrap()[0]);
         assert!(catalog.active(&name).is_none());
+        assert_eq!(catalog.all_disabled().map(|(name, _)| name).collect::<Vec<_>>(), [name.as_str()]);
     }
 
     #[test]

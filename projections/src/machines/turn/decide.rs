@@ -200,10 +200,11 @@ impl Decider<'_> {
             existing,
         };
         let Context { rules, tools, .. } = self.context;
-        match only {
+        let by = |tools: &Tools| match only {
             Some(only) => simple::propose_only(&rules.lexicons, tools, &rules.messages, &facts, text, only),
             None => simple::propose(&rules.lexicons, tools, &rules.messages, &facts, text),
-        }
+        };
+        self.for_want_of_disabled(by(tools), by)
     }
 
     /// Records a proposal and begins it, or says why there is nothing to begin.
@@ -270,7 +271,8 @@ impl Decider<'_> {
             None => self.propose(1),
             Some((step, by, class)) => {
                 self.push_refusal(step, by, class, String::new());
-                let message = self.say("refusal.plan", &json!({ "class": class }));
+                let off = self.switched_off(plan, step);
+                let message = off.unwrap_or_else(|| self.say("refusal.plan", &json!({ "class": class })));
                 self.close("error", Some(class), message);
             }
         }
@@ -452,20 +454,6 @@ impl Decider<'_> {
             decision = decision.max(self.allowed(asked, &grants, signs, &mut used));
         }
         self.rule_on("call", &step, decision, signs, &used);
-    }
-
-    /// What policy decides of a use by these grants, which are noted where they made the question unnecessary. What can do
-    /// harm is asked about in spite of them where somebody else named what it is done to.
-    pub(super) fn allowed(&self, asked: Use<'_>, grants: &[u64], signs: Signs, used: &mut Vec<u64>) -> Decision {
-        let decision = policy::decide(self.autonomy(), asked);
-        let is_critical = policy::registered(asked.capability).is_none_or(|known| known.critical);
-        let is_doubted = is_critical && signs.untrusted_target;
-        let leave = !grants.is_empty() && !is_doubted;
-        let by_grants = policy::decide(self.autonomy(), Use { leave, ..asked });
-        if by_grants < decision {
-            used.extend(grants.iter().filter(|grant| !used.contains(grant)).copied().collect::<Vec<_>>());
-        }
-        by_grants
     }
 
     pub(super) fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {

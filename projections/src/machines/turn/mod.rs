@@ -21,6 +21,7 @@ mod outcome;
 pub mod react;
 mod remedies;
 pub mod state;
+mod switched;
 pub mod talk;
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use super::decide::{Context, Decider, trace_id, trouble};
 use super::state::Step;
 use super::{consent, forms};
 use crate::rules::core_paths::OwnDirs;
-use crate::rules::policy::{self, Decision};
+use crate::rules::policy::{self, Decision, Use};
 use crate::rules::simple::answer;
 use crate::rules::vaglio::{self, Signs, Subject};
 
@@ -76,6 +76,20 @@ impl Decider<'_> {
             (true, Decision::Ask) => self.ask(about),
             (true, Decision::Allow) => self.go_on_after_consent(about == "effects"),
         }
+    }
+
+    /// What policy decides of a use by these grants, which are noted where they made the question unnecessary. What can do
+    /// harm is asked about in spite of them where somebody else named what it is done to.
+    pub(super) fn allowed(&self, asked: Use<'_>, grants: &[u64], signs: Signs, used: &mut Vec<u64>) -> Decision {
+        let decision = policy::decide(self.autonomy(), asked);
+        let is_critical = policy::registered(asked.capability).is_none_or(|known| known.critical);
+        let is_doubted = is_critical && signs.untrusted_target;
+        let leave = !grants.is_empty() && !is_doubted;
+        let by_grants = policy::decide(self.autonomy(), Use { leave, ..asked });
+        if by_grants < decision {
+            used.extend(grants.iter().filter(|grant| !used.contains(grant)).copied().collect::<Vec<_>>());
+        }
+        by_grants
     }
 
     fn ask(&mut self, about: &str) {
