@@ -31,6 +31,7 @@ use serde_json::{Value, json};
 
 pub use again::{Absent, go_on, resume};
 
+use crate::ageing;
 use crate::builtins::{self, Builtin};
 use crate::effects::plan;
 use crate::effects::plan::Planned;
@@ -207,6 +208,7 @@ pub fn caller(instance: &Instance, turn: &Turn, id: TurnId) -> Caller {
         places: Places { home: text(&dirs.user_home), workspace: text(&dirs.workspace), runtime: text(&dirs.runtime) },
         own: dirs.own(),
         autonomy: serde_json::from_value(autonomy).unwrap_or(Autonomy::ReadOnly),
+        grants: instance.granted(),
         cages: call::cages(&dirs.data),
         network_allow: instance.settings.network_allow.clone(),
         language: turn.language.code().to_owned(),
@@ -377,9 +379,7 @@ impl Run<'_> {
             if approved { Answer::Yes("approve_option") } else { self.person.consent_to(asked, self.language()) };
         let digest = asked.digest.clone();
         let command = match answer {
-            Answer::Yes(_)
-                if !approved && self.turn.opened.as_ref().is_none_or(|then| self.instance.allows_less(then)) =>
-            {
+            Answer::Yes(_) if !approved && self.instance.allows_less(&self.turn) => {
                 Command::Expire { step, digest, why: RIGHTS_CHANGED.to_owned() }
             }
             Answer::Yes(by) => Command::Consent { step, digest, by: by.to_owned() },
@@ -403,6 +403,7 @@ impl Run<'_> {
         };
         let person = self.person;
         if let Some(step) = turn.step() {
+            ageing::used(self.instance, &step.tool, Some(self.id))?;
             person.starting(&step.tool);
         }
         let progress = |progress: Progress| person.progress(&progress);

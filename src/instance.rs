@@ -15,7 +15,7 @@ use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, I
 use metnos_log::store::{LogKeys, Pending, ReadError};
 use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
 use metnos_projections::machines::actors::HOST;
-use metnos_projections::machines::catalog::Catalog;
+use metnos_projections::machines::catalog::{Catalog, OWN_KEY};
 use metnos_projections::machines::mnestome;
 use metnos_projections::rules::Rules;
 use metnos_projections::rules::simple::Tools;
@@ -282,7 +282,7 @@ impl Instance {
             public_key: public_key.clone(),
         };
         let by = "first run".to_owned();
-        let admitted = KeyAdmitted { key_id: self.keys.key_id(), public_key, role: "instance".to_owned(), by };
+        let admitted = KeyAdmitted { key_id: self.keys.key_id(), public_key, role: OWN_KEY.to_owned(), by, name: None };
         self.record("instance", vec![created.into(), admitted.into()])
     }
 

@@ -3,6 +3,7 @@
 //! `cli → engine → effects → gateway → sandbox, signing, manifest`; what can be computed lies one floor down, in
 //! `metnos-projections`, and what happened below that, in `metnos-log`.
 
+pub mod ageing;
 pub mod anchoring;
 pub mod broker;
 pub mod builtins;

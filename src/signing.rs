@@ -180,6 +180,23 @@ pub fn key_id(public_hex: &str) -> String {
     blake3::hash(public_hex.as_bytes()).to_hex()[..16].to_owned()
 }
 
+/// The DER form of an Ed25519 public key, up to the key itself (RFC 8410).
+const DER_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// A public key as people hand it on, hexadecimal: 64 hexadecimal digits, or base64 of the key or of its DER form, in PEM lines
+/// too. Nothing where it is none, or one under which anything verifies.
+pub fn read_public(text: &str) -> Option<String> {
+    use base64::Engine;
+    let lines = text.lines().map(str::trim);
+    let body: String = lines.filter(|line| !line.starts_with("-----")).collect();
+    let bytes = unhex::<32>(&body).or_else(|| {
+        let bytes = base64::engine::general_purpose::STANDARD.decode(&body).ok()?;
+        bytes.strip_prefix(&DER_PREFIX).unwrap_or(&bytes).try_into().ok()
+    })?;
+    let key = VerifyingKey::from_bytes(&bytes).ok()?;
+    (!key.is_weak()).then(|| hex(key.as_bytes()))
+}
+
 fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() != 2 * N || !text.is_ascii() {
         return None;
@@ -230,6 +247,24 @@ mod tests {
         }
         let (again, fresh) = Keys::open(folder.path()).unwrap();
         assert!(!fresh && again.public_hex() == keys.public_hex());
+    }
+
+    #[test]
+    fn a_public_key_is_read_in_each_form_that_it_is_handed_on_in() {
+        use base64::Engine;
+        let folder = tempfile::tempdir().unwrap();
+        let (keys, _) = Keys::open(folder.path()).unwrap();
+        let key = keys.verifying();
+        let encoded = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+        let der = encoded(&[DER_PREFIX.as_slice(), key.as_bytes()].concat());
+        let pem = format!("-----BEGIN PUBLIC KEY-----\n{der}\n-----END PUBLIC KEY-----\n");
+        for text in [keys.public_hex(), format!(" {}\n", keys.public_hex()), encoded(key.as_bytes()), der, pem] {
+            assert_eq!(read_public(&text), Some(keys.public_hex()), "{text}");
+        }
+        // The last one is of small order: anything verifies under it.
+        for text in ["", "key", &encoded(&key.as_bytes()[..31]), &"00".repeat(32)] {
+            assert_eq!(read_public(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use metnos_log::envelope::{Body, REDACTED};
 use metnos_log::{Event, Recorded, TurnId};
 use serde_json::Value;
 
-use crate::machines::catalog::Catalog;
+use crate::machines::catalog::{Catalog, Version};
 use crate::machines::turn::{Command, Context, Phase, Turn, decide};
 use crate::projection::Projection;
 use crate::rules::Rules;
@@ -17,10 +17,17 @@ use crate::rules::simple::{Tool, Tools};
 
 /// The planner's index of a catalog.
 pub fn tools(catalog: &Catalog) -> Tools {
-    let tool = |(_, _, version): (&str, &str, &crate::machines::catalog::Version)| {
-        Some(Tool { manifest: version.manifest()?, input: version.definition("Input").unwrap_or(Value::Null) })
-    };
-    Tools::new(catalog.all_active().filter_map(tool).collect())
+    Tools::new(catalog.all_active().filter_map(|(_, _, version)| tool(version)).collect())
+}
+
+/// The same with what is switched off: what a sentence would run if it were not.
+pub fn tools_and_disabled(catalog: &Catalog) -> Tools {
+    let active = catalog.all_active().map(|(_, _, version)| version);
+    Tools::new(active.chain(catalog.all_disabled().map(|(_, version)| version)).filter_map(tool).collect())
+}
+
+fn tool(version: &Version) -> Option<Tool> {
+    Some(Tool { manifest: version.manifest()?, input: version.definition("Input").unwrap_or(Value::Null) })
 }
 
 /// The first place where a turn's record and its replay part.

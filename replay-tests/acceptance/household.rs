@@ -12,6 +12,8 @@
 mod about;
 #[path = "household/acts.rs"]
 mod acts;
+#[path = "household/ageing.rs"]
+mod ageing;
 #[path = "household/anchors.rs"]
 mod anchors;
 #[path = "household/append_kills.rs"]
@@ -40,10 +42,14 @@ mod erasing;
 mod formats;
 #[path = "household/found.rs"]
 mod found;
+#[path = "household/grants.rs"]
+mod grants;
 #[path = "household/guests.rs"]
 mod guests;
 #[path = "household/home.rs"]
 mod home;
+#[path = "household/keys.rs"]
+mod keys;
 #[path = "household/kills.rs"]
 mod kills;
 #[path = "household/lacking.rs"]

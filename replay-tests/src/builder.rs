@@ -86,7 +86,7 @@ impl History {
         };
         let (role, by) = ("instance".to_owned(), "first run".to_owned());
         history.push("instance", created);
-        history.push("instance", KeyAdmitted { key_id: key_id(), public_key, role, by });
+        history.push("instance", KeyAdmitted { key_id: key_id(), public_key, role, by, name: None });
         let settings = [("autonomy", json!("supervised")), ("engine", json!("auto"))];
         for (key, new) in settings {
             history.push("instance", ConfigurationChanged { key: key.to_owned(), old: None, new: new.into() });

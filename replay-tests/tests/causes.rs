@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use metnos_log::Recorded;
+use metnos_log::{Event, Recorded};
 use metnos_projections::views::why::{Link, links};
 use metnos_replay_tests::read;
 
@@ -21,6 +21,10 @@ fn before<'h>(history: &'h [Recorded], recorded: &Recorded) -> Option<&'h Record
     links(recorded).into_iter().find_map(|link| match link {
         Link::Event(id) => earlier().find(|event| event.id == id),
         Link::Opening(turn) => earlier().find(|event| event.turn == Some(turn)),
+        Link::Admission(key_id) => {
+            let is_of = |event: &Event| matches!(event, Event::KeyAdmitted(key) if key.key_id == key_id);
+            earlier().find(|recorded| recorded.event().is_some_and(is_of))
+        }
         Link::Before(stream, kinds) => {
             earlier().rev().find(|event| event.stream == stream && kinds.contains(&&*event.kind))
         }

@@ -152,6 +152,9 @@ pub(super) fn refused(rejection: &Rejection) -> Failure {
         Rejection::TooManyCodes(_) | Rejection::Spent | Rejection::Expired(_) => "metnos pair list",
         Rejection::OpenAlready(_) | Rejection::NotOpen(_) | Rejection::TooManyFolders => "metnos actor show NAME",
         Rejection::NoFolder(_) => "name a folder that holds only what this guest may have",
+        Rejection::NotGrantable(_) => "metnos policy table",
+        Rejection::NoGrant(_) | Rejection::TooManyGrants => "metnos grants list",
+        Rejection::Over => "--for 2h, --for 7d or --until 2026-12-31",
         Rejection::NobodySuch(_)
         | Rejection::NoGuest(_)
         | Rejection::Taken(_)

@@ -1,6 +1,6 @@
 //! `metnos executor`: look at executors, run one, check and add a folder.
 
-mod life;
+pub(super) mod life;
 
 use std::path::PathBuf;
 
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::ask::{self, Approve};
 use super::output::by;
 use super::{Context, Failure, console, output, terminal};
+use crate::ageing;
 use crate::engine;
 use crate::gateway::call::{Around, PreparedCall};
 use crate::gateway::{LoadError, Loaded};
@@ -101,6 +102,8 @@ pub(super) enum Executor {
         /// The version.
         version: String,
     },
+    /// Let synthesised ones that nobody uses fall below the threshold, as the daemon does each night.
+    Age,
     /// Let a builtin be called again.
     Enable {
         /// Its name.
@@ -130,6 +133,7 @@ pub(super) fn run(context: &Context, command: &Executor) -> Result<u8, Failure> 
         Executor::Approve { name } => life::readmit(context, name, LifeCycle::Quarantined),
         Executor::Defuse { name } => life::readmit(context, name, LifeCycle::Fused),
         Executor::Promote { name, version } => life::promote(context, name, version),
+        Executor::Age => life::age(context),
         Executor::Enable { name } => switch(context, name, true),
         Executor::Disable { name } => switch(context, name, false),
     }
@@ -142,6 +146,8 @@ fn state(life: LifeCycle) -> String {
 fn list(context: &Context) -> Result<u8, Failure> {
     let looks_back = context.global.at.is_some();
     let instance = if looks_back { context.instance()? } else { context.ready(&context.flags())? };
+    // Of how it stood, nothing is proposed now.
+    let proposed = if looks_back { Vec::new() } else { ageing::proposed(&instance, now())? };
     let mut rows = Vec::new();
     for (name, entry) in &instance.catalog().executors {
         let current = entry.current.clone().unwrap_or_default();
@@ -151,9 +157,11 @@ fn list(context: &Context) -> Result<u8, Failure> {
             metnos_projections::messages::Language::It => manifest.description.it,
         });
         if context.global.json {
-            output::result_json(
-                &json!({ "name": name, "version": current, "state": entry.life, "reason": entry.reason, "description": description }),
-            );
+            let mut line = json!({ "name": name, "version": current, "state": entry.life, "reason": entry.reason, "description": description });
+            if proposed.iter().any(|idle| idle.name == *name) {
+                line["proposed"] = "archive".into();
+            }
+            output::result_json(&line);
         }
         rows.push(vec![name.clone(), current, state(entry.life), output::short(&description.unwrap_or_default(), 70)]);
     }
@@ -161,6 +169,9 @@ fn list(context: &Context) -> Result<u8, Failure> {
         let heading = |name: &str| context.text(&instance, &format!("executor.heading_{name}"), &json!({}));
         let headings = ["executor", "version", "state", "does"].map(heading);
         output::result(&output::table(&headings.each_ref().map(String::as_str), &rows));
+        for idle in &proposed {
+            output::result(&life::proposal(context, &instance, idle));
+        }
     }
     Ok(0)
 }
@@ -232,6 +243,7 @@ fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u
         let turn = ask::carry_out(context, &instance, text, approve, Some(given))?;
         return ask::tell(context, &instance, &turn);
     }
+    ageing::used(&instance, &loaded.name, None)?;
     let (result, report, duration_ms, trace_id) = caged(context, &instance, loaded, args)?;
     let good = result.get("ok") == Some(&Value::Bool(true));
     if context.global.json {
@@ -311,6 +323,7 @@ fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure>
     let instance = context.instance()?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
     let candidate = loader::candidate(source)?;
+    loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
     let birth = loader::birth::run(&instance, &candidate)?;
     let failed: Vec<_> = birth.cases.iter().filter(|case| !case.passed).collect();
     if context.global.json {
@@ -337,19 +350,23 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
     let candidate = loader::candidate(source.clone())?;
+    let signer = loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
     let capabilities: Vec<String> =
         candidate.loaded.manifest.capabilities.iter().map(|capability| capability.name.clone()).collect();
-    let values =
-        json!({ "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities });
+    let values = json!({
+        "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities,
+        "key": signer.as_ref().map(|signer| &signer.key_id), "key_name": signer.as_ref().and_then(|signer| signer.name.as_ref()),
+    });
     terminal::agreed(context, &instance, ("consent.add_executor", &values), "error.not_added")?;
     let birth = loader::install(&instance, source, "owner")?;
     super::ask::follow(context, &instance);
     if context.global.json {
         output::result_json(
-            &json!({ "ok": true, "name": birth.name, "version": birth.version, "cases": birth.cases.len() }),
+            &json!({ "ok": true, "name": birth.name, "version": birth.version, "cases": birth.cases.len(), "key": values["key"] }),
         );
     } else {
-        let values = json!({ "name": birth.name, "version": birth.version, "count": birth.cases.len() });
+        let values =
+            json!({ "name": birth.name, "version": birth.version, "count": birth.cases.len(), "key": values["key"] });
         output::result(&context.text(&instance, "executor.added", &values));
     }
     Ok(0)

@@ -20,8 +20,10 @@ mod doctor;
 mod editor;
 mod executor;
 mod fit;
+mod grants;
 mod inbox;
 mod interrupt;
+mod key;
 mod log;
 mod man;
 mod mistyped;
@@ -56,7 +58,6 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
 use metnos_log::OpenError;
-use metnos_log::store::ReadError;
 use metnos_projections::messages::Language;
 
 use crate::config::{Dirs, Flags, Settings, Variables};
@@ -147,6 +148,12 @@ enum Command {
     /// Keep credentials for executors that name them.
     #[command(subcommand)]
     Credential(credential::Credential),
+    /// Say what may be done unasked, and until when.
+    #[command(subcommand)]
+    Grants(grants::Grants),
+    /// Say who may sign executors.
+    #[command(subcommand)]
+    Key(key::Key),
     /// Know people, and say how much is done unasked for each.
     #[command(subcommand)]
     Actor(actor::Actor),
@@ -208,6 +215,8 @@ impl Command {
             | Self::Doctor
             | Self::Model(_)
             | Self::Credential(_)
+            | Self::Grants(_)
+            | Self::Key(_)
             | Self::Actor(_)
             | Self::Pair(_)
             | Self::Connect(_)
@@ -325,6 +334,8 @@ impl Context {
             Command::Config(command) => config::run(self, command),
             Command::Model(command) => model::run(self, command),
             Command::Credential(command) => credential::run(self, command),
+            Command::Grants(command) => grants::run(self, command),
+            Command::Key(command) => key::run(self, command),
             Command::Actor(command) => actor::run(self, command),
             Command::Pair(command) => pair::run(self, command),
             Command::Connect(command) => connect::run(self, command),
@@ -516,24 +527,6 @@ impl Context {
                 self.text(instance, "notice.restored", &serde_json::json!({ "name": name }))
             }
         }
-    }
-
-    /// Tells of events that were passed over, because the clock was ahead for a while: what was up to a time ends at the first
-    /// event that is later.
-    fn tell_clock(&self, instance: &Instance, until: Until, position: u64) -> Result<(), Failure> {
-        let Until::Time(time) = until else { return Ok(()) };
-        let reader = instance.log.reader();
-        let passed_over = match reader.not_later_behind(position, time) {
-            // What lies in files that are elsewhere is not needed for anything else.
-            Err(ReadError::Archive { .. }) => None,
-            found => found?,
-        };
-        if let (Some((count, last)), Some(ahead)) = (passed_over, reader.event(position + 1)?) {
-            let when = output::moment(ahead.time.0, &instance.settings.zone);
-            let values = serde_json::json!({ "next": ahead.seq, "when": when, "count": count, "last": last });
-            self.say(&self.text(instance, "notice.clock_ahead", &values));
-        }
-        Ok(())
     }
 
     /// Tells of views whose files were damaged.

@@ -5,10 +5,11 @@ use std::str::FromStr;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+use metnos_log::store::ReadError;
 use serde_json::json;
 
-use super::Failure;
 use super::output::by;
+use super::{Context, Failure, output};
 use crate::instance::Instance;
 use crate::projector::Until;
 
@@ -31,6 +32,26 @@ enum Form {
     Day(Date),
     /// A day and an hour of the owner's.
     Hour(DateTime),
+}
+
+impl Context {
+    /// Tells of events that were passed over, because the clock was ahead for a while: what was up to a time ends at the first
+    /// event that is later.
+    pub(super) fn tell_clock(&self, instance: &Instance, until: Until, position: u64) -> Result<(), Failure> {
+        let Until::Time(time) = until else { return Ok(()) };
+        let reader = instance.log.reader();
+        let passed_over = match reader.not_later_behind(position, time) {
+            // What lies in files that are elsewhere is not needed for anything else.
+            Err(ReadError::Archive { .. }) => None,
+            found => found?,
+        };
+        if let (Some((count, last)), Some(ahead)) = (passed_over, reader.event(position + 1)?) {
+            let when = output::moment(ahead.time.0, &instance.settings.zone);
+            let values = json!({ "next": ahead.seq, "when": when, "count": count, "last": last });
+            self.say(&self.text(instance, "notice.clock_ahead", &values));
+        }
+        Ok(())
+    }
 }
 
 impl FromStr for Moment {

@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 
 use super::console::{self, Stream};
 use super::fit::{self, Lines};
+use crate::ageing::AgeingError;
 use crate::config::ConfigError;
 use crate::config::credentials::CredentialError;
 use crate::config::settings::Source;
 use crate::engine::EngineError;
 use crate::export::audit::ExportError;
 use crate::instance::InstanceError;
-use crate::loader::InstallError;
+use crate::loader::{InstallError, SignerError};
 use crate::sandbox::SandboxError;
 use metnos_log::OpenError;
 use metnos_log::store::{ReadError, refusal};
@@ -239,14 +240,44 @@ impl From<ExportError> for Failure {
     }
 }
 
+impl From<AgeingError> for Failure {
+    fn from(error: AgeingError) -> Self {
+        match error {
+            AgeingError::Install(error) => error.into(),
+            other => Self::of(&other, Some(by("next.verify_log"))),
+        }
+    }
+}
+
+impl From<SignerError> for Failure {
+    fn from(error: SignerError) -> Self {
+        let (key, values) = match error {
+            SignerError::Malformed => ("error.signature_malformed", json!({})),
+            SignerError::Differs { file, .. } => ("error.signature_differs", json!({ "file": file })),
+            SignerError::Revoked { key_id, reason } => {
+                ("error.signature_revoked", json!({ "key": key_id, "reason": reason }))
+            }
+            SignerError::NotAdmitted => {
+                return Self::refused(by("error.signature_not_admitted"), by("next.admit_signer"));
+            }
+        };
+        Self::refused((key, values), by("next.sign_it_here"))
+    }
+}
+
 impl From<InstallError> for Failure {
     fn from(error: InstallError) -> Self {
+        let error = match error {
+            InstallError::Signer(error) => return error.into(),
+            other => other,
+        };
         let code = if matches!(error, InstallError::Instance(_) | InstallError::Sandbox(_)) { 2 } else { 1 };
         let is_mended = !matches!(
             error,
             InstallError::Rejected(
                 Rejection::NoWay { .. }
                     | Rejection::NoVersion { .. }
+                    | Rejection::Tainted { .. }
                     | Rejection::Builtin { .. }
                     | Rejection::Unknown { .. }
                     | Rejection::AlreadyActive { .. }

@@ -1,12 +1,13 @@
 //! `metnos policy`: what may be done unasked, what is asked, what is denied, and what would be decided of one call.
 
 use clap::Subcommand;
+use metnos_projections::machines::turn;
 use metnos_projections::rules::cage_plan::Autonomy;
 use metnos_projections::rules::policy::{self, Class, Decision, REGISTRY, Registered, Use};
 use serde_json::{Value, json};
 
 use super::output::by;
-use super::{Context, Failure, output};
+use super::{Context, Failure, grants, output};
 use crate::conversation;
 use crate::engine::Request;
 use crate::instance::Instance;
@@ -62,7 +63,7 @@ struct Decided {
 impl Decided {
     fn of(capability: &str, autonomy: Autonomy) -> Self {
         let decide = |granted, unrepeatable_act| {
-            policy::decide(autonomy, Use { capability, granted, unrepeatable_act, own: false })
+            policy::decide(autonomy, Use { capability, granted, leave: false, unrepeatable_act, own: false })
         };
         Self { named: decide(true, false), unnamed: decide(false, false), unrepeatable: decide(false, true) }
     }
@@ -139,9 +140,11 @@ fn explain(context: &Context, capability: &str) -> Result<u8, Failure> {
     };
     let executors: Vec<&str> =
         catalog.all_active().filter(|(_, _, version)| uses(version)).map(|(name, _, _)| name).collect();
+    let granted = grants::told(context, &instance, |capability, _| capability == known.name);
     if context.global.json {
         let mut line = as_json(known);
         line["executors"] = json!(executors);
+        line["grants"] = json!(granted);
         output::result_json(&line);
         return Ok(0);
     }
@@ -151,6 +154,7 @@ fn explain(context: &Context, capability: &str) -> Result<u8, Failure> {
         lines.push(format!("{:<11} {}", name(level), decided(context, &instance, known.name, level)));
     }
     lines.push(context.text(&instance, "policy.used_by", &json!({ "executors": executors })));
+    lines.extend(granted.iter().map(|grant| context.text(&instance, "policy.granted", grant)));
     output::result(&lines.join("\n"));
     Ok(0)
 }
@@ -177,12 +181,13 @@ fn check(context: &Context, executor: &str, args: &str) -> Result<u8, Failure> {
         (None, Some(_)) => (Decision::Deny, turn.message.clone()),
         (None, None) => (Decision::Allow, None),
     };
+    let by_grants = turn.step().map(|step| turn::grants(&step.reasons)).unwrap_or_default();
     if context.global.json {
         output::result_json(&json!({
-            "decision": decision.name(), "error_class": turn.final_class, "reason": reason,
+            "decision": decision.name(), "error_class": turn.final_class, "reason": reason, "grants": by_grants,
         }));
     } else {
-        let values = json!({ "decision": decision.name(), "reason": reason });
+        let values = json!({ "decision": decision.name(), "reason": reason, "grants": by_grants });
         output::result(&context.text(&instance, "policy.checked", &values));
     }
     Ok(u8::from(decision == Decision::Deny))

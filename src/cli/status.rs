@@ -3,9 +3,11 @@
 use metnos_log::event::executor::LifeCycle;
 use serde_json::{Value, json};
 
+use super::executor::life::proposal;
 use super::{Context, Failure, inbox, output, serve};
+use crate::ageing;
 use crate::channel::telegram::{CHANNEL, link};
-use crate::instance::Instance;
+use crate::instance::{Instance, now};
 use crate::loader::check;
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
@@ -13,6 +15,9 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let head = instance.log.head();
     let active = instance.catalog().executors.values().filter(|entry| entry.life == LifeCycle::Active).count();
     let quarantined = check::quarantined(&instance);
+    // Of how it stood, nothing is proposed now.
+    let looks_back = context.global.at.is_some();
+    let proposed = if looks_back { Vec::new() } else { ageing::proposed(&instance, now())? };
     let turns = instance.turns();
     let open = turns.open().count();
     let schedules = instance.schedules();
@@ -20,7 +25,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let about = context.served.as_ref().map(|served| &served.about);
     let status = json!({
         "log": { "id": instance.log.id(), "events": head.size, "head": crate::signing::hex(&head.head), "file_bytes": size },
-        "executors": { "active": active, "quarantined": quarantined.iter().map(|(name, reason)| json!({ "name": name, "reason": reason })).collect::<Vec<_>>() },
+        "executors": { "active": active, "quarantined": quarantined.iter().map(|(name, reason)| json!({ "name": name, "reason": reason })).collect::<Vec<_>>(), "archival_proposed": proposed.iter().map(|idle| &idle.name).collect::<Vec<_>>() },
         "turns": { "all": turns.len(), "open": open },
         "schedules": {
             "active": schedules.due.len(),
@@ -54,6 +59,9 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     output::result(&context.text(&instance, key, &telegram));
     for (name, reason) in quarantined {
         output::result(&context.text(&instance, "notice.quarantined", &json!({ "name": name, "reason": reason })));
+    }
+    for idle in &proposed {
+        output::result(&proposal(context, &instance, idle));
     }
     if crate::erasure::is_pending(&instance) {
         output::result(&context.text(&instance, "notice.erasure_pending", &json!({})));

@@ -242,9 +242,11 @@ fn signature(instance: &Instance, account: &Account) -> Result<Option<Signature>
             _ => {}
         }
     }
-    let keys = &instance.catalog().keys;
+    let catalog = instance.catalog();
     Ok(found.map(|(signed, signed_at)| {
-        let role = keys.get(&signed.key_id).map(|key| key.role.clone());
+        let is_revoked = catalog.revoked.contains_key(&signed.key_id);
+        let role = catalog.keys.get(&signed.key_id).map(|key| key.role.clone());
+        let role = if is_revoked { Some("revoked".to_owned()) } else { role };
         Signature { signed, role, signed_at, promoted_at }
     }))
 }
@@ -308,6 +310,11 @@ fn before(instance: &Instance, recorded: &Recorded) -> Result<Option<Recorded>, 
         let seq = match link {
             Link::Event(id) => reader.seq_of(id)?,
             Link::Opening(turn) => instance.turns().get(turn).map(|turn| turn.first_seq),
+            Link::Admission(key_id) => {
+                let is_of = |event: &Event| matches!(event, Event::KeyAdmitted(key) if key.key_id == key_id);
+                let events = reader.stream("instance")?;
+                events.iter().find(|recorded| recorded.event().is_some_and(is_of)).map(|recorded| recorded.seq)
+            }
             Link::Before(stream, kinds) => {
                 let events = reader.stream(&stream)?;
                 let earlier =

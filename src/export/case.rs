@@ -102,7 +102,8 @@ fn needed(reader: &Reader, id: TurnId, opened: &TurnOpened, turn: &[Recorded]) -
     // Of the people of the home nobody but who asked: this goes to others.
     let asked = turn.first().map(|first| format!("actor/{}", first.actor));
     let is_before = |recorded: &Recorded| {
-        let of_home = ["configuration_changed", "instance_created", "key_admitted", "cage_downgrade_accepted"];
+        let of_home =
+            ["configuration_changed", "instance_created", "key_admitted", "key_revoked", "cage_downgrade_accepted"];
         recorded.stream.starts_with("executor/")
             || Some(&recorded.stream) == asked.as_ref()
             || of_home.contains(&&*recorded.kind)

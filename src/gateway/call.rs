@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use metnos_log::event::actor::Granted;
 use metnos_log::event::turn::{Check, Target};
 use metnos_projections::machines::turn::command::Prepared;
 use metnos_projections::machines::turn::react::{wanted, with_targets};
@@ -41,6 +42,8 @@ pub struct Caller {
     pub own: OwnDirs,
     /// How freely it may act.
     pub autonomy: Autonomy,
+    /// What whoever asks was granted until later than now.
+    pub grants: Vec<Granted>,
     /// Where lock files of living cages lie.
     pub cages: PathBuf,
     /// Hosts that this instance lets pages be fetched from.
@@ -81,6 +84,13 @@ pub struct Returned {
     pub outcome: Outcome,
 }
 
+/// The grants that an executor could use: of what it declares, and of the changes that it may want.
+fn usable(manifest: &Manifest, grants: &[Granted]) -> Vec<Granted> {
+    let declares = |name: &str| manifest.capabilities.iter().any(|capability| capability.name == name);
+    let wants = |name: &str| manifest.contract.side_effects && matches!(name, "fs:write" | "metnos:write");
+    grants.iter().filter(|grant| declares(&grant.capability) || wants(&grant.capability)).cloned().collect()
+}
+
 impl PreparedCall {
     /// Steps 1 to 4: receive, resolve, verify, validate_input. `args` has its references replaced.
     pub fn new(step: u32, loaded: Result<Loaded, LoadError>, args: impl Into<Arc<Value>>, caller: &Caller) -> Self {
@@ -112,6 +122,7 @@ impl PreparedCall {
             version: loaded.version.clone(),
             checks,
             plan_digest: plan.digest(),
+            grants: usable(&loaded.manifest, &caller.grants),
         };
         Self { facts, loaded: Some(loaded), args, looked, plan: Some(plan) }
     }

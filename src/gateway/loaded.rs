@@ -118,7 +118,7 @@ fn unresolved(catalog: &Catalog, name: &str) -> LoadError {
 }
 
 fn verify_signature(catalog: &Catalog, signed: &ExecutorSigned) -> Result<(), &'static str> {
-    let key = catalog.keys.get(&signed.key_id).ok_or("the key that signed it may not sign here")?;
+    let key = catalog.signer(&signed.key_id).ok_or("the key that signed it may not sign here")?;
     let parts = SignedParts { manifest: signed.manifest, code: signed.code, schema: signed.schema, lock: &signed.lock };
     if parts.verify(&key.public_key, &signed.signature) { Ok(()) } else { Err("its signature does not hold") }
 }

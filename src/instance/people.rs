@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metnos_log::TurnId;
-use metnos_log::event::turn::TurnOpened;
+use metnos_log::event::actor::Granted;
 use metnos_projections::machines::actors::{self, Actors, Command, HOST, SYSTEM};
+use metnos_projections::machines::turn::Turn;
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::Autonomy;
 use metnos_projections::rules::perimeter;
@@ -78,7 +79,8 @@ impl Instance {
 
     /// Whether whoever asks may do less by now than when a turn of theirs was opened: a yes given since then agrees to
     /// nothing.
-    pub fn allows_less(&self, then: &TurnOpened) -> bool {
+    pub fn allows_less(&self, turn: &Turn) -> bool {
+        let Some(then) = &turn.opened else { return true };
         let level = |name: &str| serde_json::from_value(Value::from(name)).unwrap_or(Autonomy::ReadOnly);
         let is_closed = |folders: &Vec<String>| {
             let open = self.perimeter().unwrap_or_default();
@@ -86,9 +88,20 @@ impl Instance {
         };
         let actors = self.actors();
         let reaches_nothing = || actors.get(&self.actor).is_none_or(|actor| actor.addresses.is_empty());
+        // What has only ended was not taken back.
+        let is_revoked = |grant: &Granted| {
+            let theirs = actors.get(&self.actor);
+            now().0 < grant.until && theirs.is_none_or(|actor| !actor.grants.contains_key(&grant.grant))
+        };
         level(&self.autonomy()) < level(&then.autonomy)
+            || turn.step().is_some_and(|step| step.grants.iter().any(is_revoked))
             || then.within.as_ref().is_some_and(is_closed)
             || (self.is_guest() && reaches_nothing())
+    }
+
+    /// What whoever asks may use unasked now.
+    pub fn granted(&self) -> Vec<Granted> {
+        self.actors().get(&self.actor).map(|actor| actor.granted(now()).collect()).unwrap_or_default()
     }
 
     /// The language where the words of whoever asks do not tell theirs.

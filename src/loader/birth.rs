@@ -167,6 +167,7 @@ fn one(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate, case: Case
         home: scratch.0.join("home"),
         folder: scratch.0.clone(),
         within: None,
+        grants: Vec::new(),
         places: Places { home: format!("{root}/home"), workspace: root.clone(), runtime: format!("{root}/run") },
         own: metnos_projections::rules::core_paths::OwnDirs::default(),
         autonomy: Autonomy::Supervised,

@@ -1,4 +1,5 @@
-//! Compares the exported files with the log before a turn: a file that disagrees quarantines its executor.
+//! Compares the exported files with the log before a turn: a file that disagrees quarantines its executor, and so does a
+//! signature by a key that may not sign any more.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -120,8 +121,16 @@ impl Seen {
 pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
     let mut seen = instance.executors.lock().unwrap_or_else(PoisonError::into_inner);
     seen.follow(instance);
+    let catalog = instance.catalog();
     let mut notices = Vec::new();
     for watched in &mut seen.executors {
+        // Whatever its files are: whoever signed them is not trusted any more.
+        if let Some(reason) = catalog.taint(&watched.name, &watched.version) {
+            if quarantine(instance, &watched.name, &reason, "loader")? {
+                notices.push(Notice::Quarantined { name: watched.name.clone(), reason });
+            }
+            continue;
+        }
         let stamps = watched.now();
         if let Some(stamps) = &stamps
             && *stamps == watched.stamps

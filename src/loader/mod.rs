@@ -5,6 +5,7 @@ pub mod birth;
 pub mod check;
 pub mod export;
 pub mod seeds;
+pub mod signer;
 pub mod source;
 
 use metnos_log::event::executor::{Artefact, BirthTestsRun, ExecutorInstalled, ExecutorSigned, LifeCycle};
@@ -18,6 +19,7 @@ use crate::located::Located;
 use crate::projector::Projected;
 use crate::sandbox::SandboxError;
 use crate::signing::SignedParts;
+pub use signer::{Signer, SignerError};
 pub use source::{Source, SourceError};
 
 /// Why an executor is not installed.
@@ -32,6 +34,9 @@ pub enum InstallError {
     /// Its schema or code is refused.
     #[error("{0}")]
     Content(String),
+    /// It is signed, and not by a key that may.
+    #[error(transparent)]
+    Signer(#[from] SignerError),
     /// A birth case failed, or could not run.
     #[error("birth case «{case}» failed: {reason}")]
     Birth {
@@ -80,9 +85,11 @@ pub fn candidate(source: Source) -> Result<Candidate, InstallError> {
     Ok(Candidate { source, loaded, schema })
 }
 
-/// Checks, births, locks, signs and activates a version: one commit, then its files.
+/// Checks, births, locks, signs and activates a version: one commit, then its files. One that comes signed is taken with that
+/// signature, if the key may sign here.
 pub fn install(instance: &Instance, source: Source, by: &str) -> Result<BirthTestsRun, InstallError> {
     let candidate = candidate(source)?;
+    signer::of(&instance.catalog(), &candidate)?;
     let birth = birth::run(instance, &candidate)?;
     if let Some(failed) = birth.cases.iter().find(|case| !case.passed) {
         let reason = failed.reason.clone().unwrap_or_default();
@@ -93,6 +100,7 @@ pub fn install(instance: &Instance, source: Source, by: &str) -> Result<BirthTes
 }
 
 fn sign(instance: &Instance, candidate: Candidate, birth: BirthTestsRun, by: &str) -> Result<(), InstallError> {
+    let theirs = signer::of(&instance.catalog(), &candidate)?;
     let Candidate { source, loaded, schema } = candidate;
     let lock = loaded.declared.digest();
     let tests = plain_blob_hash(&source.tests);
@@ -104,7 +112,10 @@ fn sign(instance: &Instance, candidate: Candidate, birth: BirthTestsRun, by: &st
         schema: plain_blob_hash(&source.schema),
         lock: &lock,
     };
-    let signature = instance.keys.sign(&parts);
+    let (signature, key_id) = match theirs {
+        Some(theirs) => (theirs.signature, theirs.key_id),
+        None => (instance.keys.sign(&parts), instance.keys.key_id()),
+    };
     let signed = ExecutorSigned {
         name: loaded.name.clone(),
         version: loaded.version.clone(),
@@ -114,7 +125,7 @@ fn sign(instance: &Instance, candidate: Candidate, birth: BirthTestsRun, by: &st
         tests,
         lock: lock.clone(),
         signature: signature.clone(),
-        key_id: instance.keys.key_id(),
+        key_id,
     };
     let files = [
         ("main.py", source.code),

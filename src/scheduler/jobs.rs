@@ -15,6 +15,7 @@ use metnos_projections::messages::Language;
 use metnos_projections::rules::cadence::{self, Cadence, CadenceError, Zone};
 
 use super::change;
+use crate::ageing;
 use crate::anchoring;
 use crate::expiry;
 use crate::instance::{Instance, InstanceError, now};
@@ -38,6 +39,7 @@ pub fn jobs() -> &'static [Job] {
         Job { name: "checkpoints", cadence: "daily@03:00", run: checkpoints },
         Job { name: "expiry", cadence: "daily@03:30", run: expire },
         Job { name: "ager-mnests", cadence: "daily@04:00", run: age_mnests },
+        Job { name: "ager-executors", cadence: "daily@04:05", run: age_executors },
         Job { name: "checkpoint-anchor", cadence: "daily@07:05", run: anchor },
     ];
     JOBS
@@ -84,6 +86,11 @@ fn age_mnests(instance: &Instance, now: Micros) -> Result<(), String> {
         Ok(()) | Err(mnestome::Rejection::AlreadyAged(_)) => Ok(()),
         Err(refused) => Err(refused.to_string()),
     }
+}
+
+/// Looks at which synthesised executors nobody uses.
+fn age_executors(instance: &Instance, now: Micros) -> Result<(), String> {
+    ageing::pass(instance, now).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Makes a schedule of each job that has none, and brings each to what this release and the configured zone say. What was

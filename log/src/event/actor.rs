@@ -97,3 +97,48 @@ pub struct LanguageSet {
     /// `en` or `it`.
     pub language: String,
 }
+
+/// A grant as a step may use it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Granted {
+    /// Its number.
+    pub grant: u64,
+    /// The capability.
+    pub capability: String,
+    /// What it may be used on: a file or a folder with all below it, a host, `*` of what has no targets.
+    pub target: String,
+    /// Until when, in µs since 1970.
+    pub until: i64,
+}
+
+/// A person may use a capability on some targets unasked, until a moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GrantGiven {
+    /// Who.
+    pub actor: String,
+    /// The number by which it is revoked; no other grant of the home has it.
+    pub grant: u64,
+    /// The capability.
+    pub capability: String,
+    /// What it may be used on.
+    pub target: String,
+    /// Until when, in µs since 1970.
+    pub until: i64,
+    /// Who gave it.
+    pub by: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// A grant holds no more, before its time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GrantRevoked {
+    /// Whose.
+    pub actor: String,
+    /// Which.
+    pub grant: u64,
+    /// Who revoked it.
+    pub by: String,
+    /// Why, in words.
+    pub reason: String,
+}

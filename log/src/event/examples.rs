@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::Event;
 use super::actor::{
-    ActorAdded, AddressBound, AddressRevoked, AutonomySet, FolderClosed, FolderOpened, LanguageSet, PairingIssued,
-    PairingRevoked,
+    ActorAdded, AddressBound, AddressRevoked, AutonomySet, FolderClosed, FolderOpened, GrantGiven, GrantRevoked,
+    Granted, LanguageSet, PairingIssued, PairingRevoked,
 };
 use super::audit::Rectified;
 use super::dialog::{Choice, DialogAnswered, DialogExpired, DialogOpened, DialogWithdrawn};
@@ -21,7 +21,7 @@ use super::executor::{
 };
 use super::instance::{
     BackupMade, CageDowngradeAccepted, CheckpointAnchored, ConfigurationChanged, CredentialRemoved, CredentialSet,
-    EpochOpened, Erased, InstanceCreated, KeyAdmitted, StateSnapshotTaken,
+    EpochOpened, Erased, InstanceCreated, KeyAdmitted, KeyRevoked, StateSnapshotTaken,
 };
 use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, PassingObserved, WishObserved};
 use super::turn::{
@@ -80,6 +80,17 @@ fn actors() -> Vec<Event> {
         LanguageSet { actor, language: text("it") }.into(),
         FolderOpened { actor: text("guest_k7m2qa"), folder: text("/home/owner/photos") }.into(),
         FolderClosed { actor: text("guest_k7m2qa"), folder: text("/home/owner/photos") }.into(),
+        GrantGiven {
+            actor: text("owner"),
+            grant: 3,
+            capability: text("fs:write"),
+            target: text("/home/owner/inbox"),
+            until: 1_700_000_000_000_000,
+            by: text("owner"),
+            reason: text("while I sort it"),
+        }
+        .into(),
+        GrantRevoked { actor: text("owner"), grant: 3, by: text("owner"), reason: text("it is sorted") }.into(),
     ]
 }
 
@@ -141,6 +152,11 @@ fn trouble() -> (String, String) {
     (text("not_found"), text("there is no such file"))
 }
 
+fn admitted() -> KeyAdmitted {
+    let (key_id, public_key) = ("ab".repeat(8), "ab".repeat(32));
+    KeyAdmitted { key_id, public_key, role: text("instance"), by: text("init"), name: None }
+}
+
 fn instance() -> Vec<Event> {
     vec![
         InstanceCreated { log_id: "04".repeat(16), version: text("0.1.0"), public_key: "ab".repeat(32) }.into(),
@@ -150,8 +166,8 @@ fn instance() -> Vec<Event> {
             new: Json(json!({ "b": 0.5, "a": 1 })),
         }
         .into(),
-        KeyAdmitted { key_id: "ab".repeat(8), public_key: "ab".repeat(32), role: text("instance"), by: text("init") }
-            .into(),
+        admitted().into(),
+        KeyRevoked { key_id: "ab".repeat(8), reason: text("it was lost"), by: text("owner") }.into(),
         CageDowngradeAccepted { level: text("none"), reason: text("flag") }.into(),
         Erased {
             selector: text("turn"),
@@ -288,6 +304,7 @@ fn decisions() -> Vec<Event> {
                 Check { step: text("verify"), failure: Some(trouble()) },
             ],
             plan_digest: text("0c"),
+            grants: Vec::new(),
         }
         .into(),
         StepRefused { step: 1, by: text("guard"), class: text("forbidden"), reason: text("no") }.into(),
@@ -506,7 +523,22 @@ pub(super) fn grown() -> Vec<Event> {
     );
     events.extend(schedules::grown());
     events.extend(grown_changes());
+    events.extend(grown_rights());
     events
+}
+
+/// Who else may sign, and what was granted when a step was prepared.
+fn grown_rights() -> Vec<Event> {
+    let (capability, target) = (text("fs:read"), text("/home/owner/notes"));
+    let granted = Granted { grant: 3, capability, target, until: 1_700_000_000_000_000 };
+    let resolved = decisions().into_iter().filter_map(|event| match event {
+        Event::ArgumentsResolved(resolved) => {
+            Some(ArgumentsResolved { grants: vec![granted.clone()], ..resolved }.into())
+        }
+        _ => None,
+    });
+    let admitted = KeyAdmitted { role: text("signer"), name: Some(text("workshop")), ..admitted() };
+    resolved.chain([admitted.into()]).collect()
 }
 
 /// What a call wants changed of what the log itself keeps.

@@ -127,6 +127,6 @@ pub struct LifeCycleChanged {
     pub to: LifeCycle,
     /// Why, in words.
     pub reason: String,
-    /// Who: `owner`, `loader`, `ager`, `synt:<run id>`.
+    /// Who: `owner`, `loader`, `ager`, `synt:<run id>`, `turn:<id>` of the turn that used it again.
     pub by: String,
 }

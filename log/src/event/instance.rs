@@ -34,9 +34,23 @@ pub struct KeyAdmitted {
     pub key_id: String,
     /// Ed25519 public key, hexadecimal.
     pub public_key: String,
-    /// `instance` or `device`.
+    /// `instance`, `signer` or `device`.
     pub role: String,
     /// Who admitted it.
+    pub by: String,
+    /// What its owner calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// A key may sign executors no more, and what it signed is not to be trusted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeyRevoked {
+    /// Which.
+    pub key_id: String,
+    /// Why, in words.
+    pub reason: String,
+    /// Who revoked it.
     pub by: String,
 }
 

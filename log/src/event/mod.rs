@@ -213,6 +213,8 @@ events! {
     "configuration_changed" v 1 => ConfigurationChanged(instance::ConfigurationChanged);
     /// A key may sign executors from here on. Written by signing.
     "key_admitted" v 1 => KeyAdmitted(instance::KeyAdmitted);
+    /// A key may not sign any more. Legal while it is admitted, and for good. Written by the owner.
+    "key_revoked" v 1 => KeyRevoked(instance::KeyRevoked);
     /// The owner accepted that executors run without a full cage. Written by whoever starts the process.
     "cage_downgrade_accepted" v 1 => CageDowngradeAccepted(instance::CageDowngradeAccepted);
     /// What Metnos knew at a moment was written down. Written by the monthly job and by the owner.
@@ -313,6 +315,10 @@ events! {
     "folder_opened" v 1 => FolderOpened(actor::FolderOpened);
     /// A guest reaches it no more. Legal while it is open to them. Written by the owner.
     "folder_closed" v 1 => FolderClosed(actor::FolderClosed);
+    /// A person may use a capability on some targets unasked, until a moment. Written by the owner.
+    "grant_given" v 1 => GrantGiven(actor::GrantGiven);
+    /// They may not any more. Legal until the grant has ended. Written by the owner.
+    "grant_revoked" v 1 => GrantRevoked(actor::GrantRevoked);
 
     /// Something came over a channel. Written by the channel before it asks for more, like all of this block.
     "update_received" v 1 => UpdateReceived(channel::UpdateReceived) keeps raw;

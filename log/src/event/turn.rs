@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::actor::Granted;
 use super::model::Proposer;
 use crate::canonical::Json;
 use crate::kept::{BlobHash, Kept};
@@ -148,6 +149,9 @@ pub struct ArgumentsResolved {
     pub checks: Vec<Check>,
     /// Digest of the cage's plan for this call.
     pub plan_digest: String,
+    /// The grants of whoever asks that hold now and that its executor could use. Fact.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<Granted>,
 }
 
 /// One of the gateway's eight steps.

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use metnos_log::event::actor::{
-    ActorAdded, AddressBound, AddressRevoked, AutonomySet, FolderClosed, FolderOpened, LanguageSet, PairingIssued,
-    PairingRevoked,
+    ActorAdded, AddressBound, AddressRevoked, AutonomySet, FolderClosed, FolderOpened, GrantGiven, GrantRevoked,
+    Granted, LanguageSet, PairingIssued, PairingRevoked,
 };
 use metnos_log::{Event, Micros, Recorded};
 use serde::{Deserialize, Serialize};
 
 use crate::projection::Projection;
-use crate::rules::perimeter;
+use crate::rules::{grants, perimeter};
 
 /// The host in every event. There is one, whether or not the log says so yet.
 pub const HOST: &str = "owner";
@@ -21,6 +21,8 @@ pub const SYSTEM: &str = "metnos";
 const GUESTS_MAX: usize = 100;
 /// The most folders that are open to one guest.
 const FOLDERS_MAX: usize = 100;
+/// The most grants of one person that hold at once.
+const GRANTS_MAX: usize = 100;
 /// The most codes of one person that are good at once.
 const CODES_MAX: usize = 3;
 
@@ -51,6 +53,37 @@ pub struct Actor {
     /// Of a guest: the folders of the house that are open to them beside their own.
     #[serde(default)]
     pub folders: BTreeSet<String>,
+    /// What they may use unasked, by number. One that has ended goes when the next is given.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub grants: BTreeMap<u64, Grant>,
+}
+
+/// That someone may use a capability on some targets, until a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The capability.
+    pub capability: String,
+    /// What it may be used on ([`grants`]).
+    pub target: String,
+    /// Until when, µs.
+    pub until: i64,
+    /// Since when, µs.
+    pub since: i64,
+    /// Who gave it.
+    pub by: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+impl Actor {
+    /// The grants that hold at a moment.
+    pub fn granted(&self, now: Micros) -> impl Iterator<Item = Granted> {
+        let live = self.grants.iter().filter(move |(_, grant)| now.0 < grant.until);
+        live.map(|(&number, grant)| {
+            let (capability, target) = (grant.capability.clone(), grant.target.clone());
+            Granted { grant: number, capability, target, until: grant.until }
+        })
+    }
 }
 
 /// A code that binds one address.
@@ -71,6 +104,14 @@ pub struct Actors {
     pub actors: BTreeMap<String, Actor>,
     /// Codes by id.
     pub pairings: BTreeMap<String, Pairing>,
+    /// The number of the last grant that was given.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub granted: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What may be asked of it.
@@ -143,6 +184,30 @@ pub enum Command {
         /// Which: absolute, without links.
         folder: String,
     },
+    /// Someone may use a capability on some targets unasked.
+    Grant {
+        /// Who.
+        actor: String,
+        /// The capability.
+        capability: String,
+        /// What it may be used on.
+        target: String,
+        /// Until when.
+        until: Micros,
+        /// Who gives it.
+        by: String,
+        /// Why, in words.
+        reason: String,
+    },
+    /// A grant is to hold no more.
+    RevokeGrant {
+        /// Its number.
+        grant: u64,
+        /// Who revokes it.
+        by: String,
+        /// Why, in words.
+        reason: String,
+    },
     /// It is to be closed to them.
     CloseFolder {
         /// Whom.
@@ -194,6 +259,18 @@ pub enum Rejection {
     /// Not a folder that can be opened.
     #[error("{0} cannot be opened to anybody")]
     NoFolder(String),
+    /// The capability is not granted, to nobody.
+    #[error("{0} is not granted")]
+    NotGrantable(String),
+    /// It would end before it began.
+    #[error("a grant ends later than now")]
+    Over,
+    /// No such grant, or it has ended.
+    #[error("there is no grant {0}, or it has ended")]
+    NoGrant(u64),
+    /// Too many grants.
+    #[error("{GRANTS_MAX} grants of theirs hold already")]
+    TooManyGrants,
     /// Too many.
     #[error("{FOLDERS_MAX} folders are open to them already")]
     TooManyFolders,
@@ -303,6 +380,11 @@ pub fn decide(actors: &Actors, command: Command, now: Micros) -> Result<(String,
         }
         Command::OpenFolder { actor, folder } => opened(actors, actor, folder)?,
         Command::CloseFolder { actor, folder } => closed(actors, actor, folder)?,
+        Command::Grant { actor, capability, target, until, by, reason } => {
+            let (grant, until) = (actors.granted + 1, until.0);
+            given(actors, GrantGiven { actor, grant, capability, target, until, by, reason }, now)?
+        }
+        Command::RevokeGrant { grant, by, reason } => ungiven(actors, (grant, by, reason), now)?,
     };
     Ok((actor, vec![event]))
 }
@@ -319,6 +401,31 @@ fn opened(actors: &Actors, actor: String, folder: String) -> Result<(String, Eve
         return Err(Rejection::TooManyFolders);
     }
     Ok((actor.clone(), FolderOpened { actor, folder }.into()))
+}
+
+fn given(actors: &Actors, given: GrantGiven, now: Micros) -> Result<(String, Event), Rejection> {
+    let holding = actors.known(&given.actor)?.granted(now).count();
+    if grants::grantable(&given.capability).is_err() {
+        return Err(Rejection::NotGrantable(given.capability));
+    }
+    if given.until <= now.0 {
+        return Err(Rejection::Over);
+    }
+    if holding >= GRANTS_MAX {
+        return Err(Rejection::TooManyGrants);
+    }
+    Ok((given.actor.clone(), given.into()))
+}
+
+fn ungiven(
+    actors: &Actors,
+    (grant, by, reason): (u64, String, String),
+    now: Micros,
+) -> Result<(String, Event), Rejection> {
+    let holds = |actor: &Actor| actor.granted(now).any(|granted| granted.grant == grant);
+    let holder = actors.actors.iter().find(|(_, actor)| holds(actor)).map(|(id, _)| id.clone());
+    let actor = holder.ok_or(Rejection::NoGrant(grant))?;
+    Ok((actor.clone(), GrantRevoked { actor, grant, by, reason }.into()))
 }
 
 fn closed(actors: &Actors, actor: String, folder: String) -> Result<(String, Event), Rejection> {
@@ -341,7 +448,7 @@ fn unspent<'a>(actors: &'a Actors, pairing: &str) -> Result<&'a Pairing, Rejecti
 
 impl Projection for Actors {
     const NAME: &'static str = "actors";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn evolve(&mut self, recorded: &Recorded) {
         match recorded.event() {
@@ -382,6 +489,12 @@ impl Projection for Actors {
                     actor.folders.insert(opened.folder.clone());
                 }
             }
+            Some(Event::GrantGiven(given)) => self.take_grant(recorded.time, given),
+            Some(Event::GrantRevoked(revoked)) => {
+                if let Some(actor) = self.actors.get_mut(&revoked.actor) {
+                    actor.grants.remove(&revoked.grant);
+                }
+            }
             Some(Event::FolderClosed(closed)) => {
                 if let Some(actor) = self.actors.get_mut(&closed.actor) {
                     actor.folders.remove(&closed.folder);
@@ -393,6 +506,16 @@ impl Projection for Actors {
 }
 
 impl Actors {
+    /// By the event's own time: whenever it is folded, the same is left.
+    fn take_grant(&mut self, time: Micros, given: &GrantGiven) {
+        self.granted = self.granted.max(given.grant);
+        let Some(actor) = self.actors.get_mut(&given.actor) else { return };
+        actor.grants.retain(|_, grant| time.0 < grant.until);
+        let (capability, target, by) = (given.capability.clone(), given.target.clone(), given.by.clone());
+        let (until, since, reason) = (given.until, time.0, given.reason.clone());
+        actor.grants.insert(given.grant, Grant { capability, target, until, since, by, reason });
+    }
+
     fn spend(&mut self, pairing: &str) {
         if let Some(code) = self.pairings.get_mut(pairing) {
             code.is_spent = true;
@@ -501,6 +624,48 @@ mod tests {
         let actors = check(&[add(HOST), add("guest_1")], 0, set, &Ok("guest_1"));
         assert_eq!(actors.get("guest_1").unwrap().autonomy.as_deref(), Some("supervised"));
         assert_eq!(actors.get(HOST).unwrap().autonomy, None);
+    }
+
+    fn grant(capability: &str, until: i64) -> Command {
+        let (actor, target) = (text(HOST), text("/home/a/inbox"));
+        let (by, reason) = (text(HOST), text("while I sort it"));
+        Command::Grant { actor, capability: text(capability), target, until: Micros(NOW.0 + until), by, reason }
+    }
+
+    fn ungrant(grant: u64) -> Command {
+        Command::RevokeGrant { grant, by: text(HOST), reason: text("it is sorted") }
+    }
+
+    #[test]
+    fn a_grant_holds_until_it_ends_or_is_revoked() {
+        let numbers = |actors: &Actors, at: i64| -> Vec<u64> {
+            let granted = actors.get(HOST).unwrap().granted(Micros(NOW.0 + at));
+            granted.map(|granted| granted.grant).collect()
+        };
+        let given = [add(HOST), grant("fs:write", 10)];
+        let actors = check(&given, 5, grant("fs:read", 20), &Ok(HOST));
+        assert_eq!((numbers(&actors, 9), numbers(&actors, 10), numbers(&actors, 20)), (vec![1, 2], vec![2], vec![]));
+        let actors = check(&given, 5, ungrant(1), &Ok(HOST));
+        assert_eq!(numbers(&actors, 5), Vec::<u64>::new());
+        check(&given, 10, ungrant(1), &Err(Rejection::NoGrant(1)));
+        check(&given, 5, ungrant(2), &Err(Rejection::NoGrant(2)));
+        check(&given, 5, grant("fs:write", 5), &Err(Rejection::Over));
+        // A number is never given again.
+        let actors = check(&[&given[..], &[ungrant(1)]].concat(), 5, grant("fs:read", 20), &Ok(HOST));
+        assert_eq!(numbers(&actors, 5), [2]);
+        let nobody = Command::Grant {
+            actor: text("guest_9"),
+            capability: text("fs:read"),
+            target: text("/a"),
+            until: Micros(NOW.0 + 9),
+            by: text(HOST),
+            reason: text(""),
+        };
+        check(&given, 0, nobody, &Err(Rejection::NobodySuch(text("guest_9"))));
+        for capability in ["code:exec", "mail:send", "time:read", "no:such"] {
+            check(&given, 0, grant(capability, 10), &Err(Rejection::NotGrantable(text(capability))));
+        }
+        assert!(!folded(vec![]).snapshot().contains("granted"), "without grants it reads as it always did");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use metnos_log::event::executor::{
     BirthTestsRun, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged, VersionPromoted,
 };
-use metnos_log::event::instance::KeyAdmitted;
+use metnos_log::event::instance::{KeyAdmitted, KeyRevoked};
 use metnos_log::{Event, Recorded};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,13 +15,21 @@ use serde_json::Value;
 use crate::manifest::Manifest;
 use crate::projection::Projection;
 
+/// The role of the key that the instance itself signs with.
+pub const OWN_KEY: &str = "instance";
+/// The role of a key that somebody else signs executors with.
+pub const SIGNER: &str = "signer";
+
 /// Everything known about executors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Catalog {
     /// Executors by name.
     pub executors: BTreeMap<String, Entry>,
-    /// Keys that may sign, by key id.
+    /// Keys that were admitted, by key id.
     pub keys: BTreeMap<String, KeyAdmitted>,
+    /// Those of them that may not sign any more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub revoked: BTreeMap<String, KeyRevoked>,
     /// How often anything here changed; names the state for caches.
     pub generation: u64,
 }
@@ -68,7 +76,9 @@ impl Catalog {
         let (name, entry) = self.find(name)?;
         let current = entry.current.as_deref()?;
         let version = entry.versions.get(current)?;
-        (entry.life == LifeCycle::Active && version.installed.is_some()).then_some((name, current, version))
+        // What is little used can be used: that makes it active again.
+        let is_callable = matches!(entry.life, LifeCycle::Active | LifeCycle::BelowThreshold);
+        (is_callable && version.installed.is_some()).then_some((name, current, version))
     }
 
     /// The executor that a name or an older name stands for, whatever its state.
@@ -92,11 +102,50 @@ impl Catalog {
         self.executors.keys().filter_map(|name| self.active(name))
     }
 
+    /// The builtins that are switched off.
+    pub fn all_disabled(&self) -> impl Iterator<Item = (&str, &Version)> {
+        let disabled = self.executors.iter().filter(|(_, entry)| entry.life == LifeCycle::Disabled);
+        disabled.filter_map(|(name, entry)| Some((name.as_str(), entry.versions.get(entry.current.as_ref()?)?)))
+    }
+
     /// Whether the key that signed a version may not sign any more: what it signed is not to be trusted.
     pub fn is_tainted(&self, name: &str, version: &str) -> bool {
         let version = self.executors.get(name).and_then(|entry| entry.versions.get(version));
         let signed = version.and_then(|version| version.signed.as_ref());
-        signed.is_some_and(|signed| !self.keys.contains_key(&signed.key_id))
+        signed.is_some_and(|signed| self.signer(&signed.key_id).is_none())
+    }
+
+    /// A key that may sign.
+    pub fn signer(&self, key_id: &str) -> Option<&KeyAdmitted> {
+        self.keys.get(key_id).filter(|_| !self.revoked.contains_key(key_id))
+    }
+
+    /// All keys that may sign.
+    pub fn signers(&self) -> impl Iterator<Item = &KeyAdmitted> {
+        self.keys.values().filter(|key| !self.revoked.contains_key(&key.key_id))
+    }
+
+    /// Why a version is tainted, in words; nothing where it is not.
+    pub fn taint(&self, name: &str, version: &str) -> Option<String> {
+        let signed = self.executors.get(name)?.versions.get(version)?.signed.as_ref()?;
+        let key_id = &signed.key_id;
+        match (self.signer(key_id), self.revoked.get(key_id)) {
+            (Some(_), _) => None,
+            (None, Some(revoked)) => {
+                Some(format!("{version} is signed by the key {key_id}, which was revoked: {}", revoked.reason))
+            }
+            (None, None) => Some(format!("{version} is signed by the key {key_id}, which was never admitted")),
+        }
+    }
+
+    /// The versions that a key signed, by executor.
+    pub fn signed_by<'c>(&'c self, key_id: &'c str) -> impl Iterator<Item = (&'c str, Vec<&'c str>)> {
+        self.executors.iter().filter_map(move |(name, entry)| {
+            let is_of = |version: &Version| version.signed.as_ref().is_some_and(|signed| signed.key_id == key_id);
+            let versions = entry.versions.iter().filter(|(_, version)| is_of(version));
+            let versions: Vec<&str> = versions.map(|(number, _)| number.as_str()).collect();
+            (!versions.is_empty()).then_some((name.as_str(), versions))
+        })
     }
 
     fn entry(&mut self, name: &str) -> &mut Entry {
@@ -114,9 +163,10 @@ impl Catalog {
 
     /// Takes one event in.
     pub fn apply(&mut self, event: &Event) {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "the catalog is about the five kinds below and no other")]
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the catalog is about the kinds below and no other")]
         match event {
             Event::KeyAdmitted(key) => drop(self.keys.insert(key.key_id.clone(), key.clone())),
+            Event::KeyRevoked(key) => drop(self.revoked.insert(key.key_id.clone(), key.clone())),
             Event::ExecutorSigned(signed) => {
                 self.version(&signed.name, &signed.version).signed = Some(signed.clone());
             }
@@ -142,7 +192,7 @@ impl Catalog {
 
 impl Projection for Catalog {
     const NAME: &'static str = "catalog";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn evolve(&mut self, recorded: &Recorded) {
         if let Some(event) = recorded.event() {
@@ -197,6 +247,10 @@ pub enum Command {
     },
     /// Its birth tests were run again.
     RecordBirth(BirthTestsRun),
+    /// A key is to sign executors.
+    Admit(KeyAdmitted),
+    /// A key is to sign no more.
+    Revoke(KeyRevoked),
     /// A builtin is to be enabled or disabled.
     Switch {
         /// The builtin.
@@ -240,6 +294,36 @@ pub enum Rejection {
     KeyUnknown {
         /// The key.
         key_id: String,
+    },
+    /// The signing key was revoked, which is for good.
+    #[error("the key {key_id} was revoked: {reason}")]
+    KeyRevoked {
+        /// The key.
+        key_id: String,
+        /// Why.
+        reason: String,
+    },
+    /// The key may sign already.
+    #[error("the key {key_id} may sign already")]
+    KeyAdmitted {
+        /// The key.
+        key_id: String,
+    },
+    /// The key is the one that this instance signs with.
+    #[error("the key {key_id} is the one that signs here")]
+    KeyOwn {
+        /// The key.
+        key_id: String,
+    },
+    /// The version is signed by a key that may not sign any more.
+    #[error("{name} {version} may not be called: {reason}")]
+    Tainted {
+        /// The executor.
+        name: String,
+        /// The version.
+        version: String,
+        /// What is wrong with its signature.
+        reason: String,
     },
     /// There is no such executor.
     #[error("there is no executor {name}")]
@@ -307,7 +391,36 @@ pub fn decide(catalog: &Catalog, command: Command) -> Result<Vec<Event>, Rejecti
         Command::RecordBirth(birth) if catalog.executors.contains_key(&birth.name) => Ok(vec![birth.into()]),
         Command::RecordBirth(birth) => Err(Rejection::Unknown { name: birth.name }),
         Command::Switch { name, enabled, by } => switch(catalog, name, enabled, by),
+        Command::Admit(key) => admit(catalog, key),
+        Command::Revoke(key) => revoke(catalog, key),
     }
+}
+
+fn admit(catalog: &Catalog, key: KeyAdmitted) -> Result<Vec<Event>, Rejection> {
+    // What it signed before would be trusted again, and nobody knows what it signed since.
+    if let Some(KeyRevoked { reason, .. }) = catalog.revoked.get(&key.key_id) {
+        return Err(Rejection::KeyRevoked { key_id: key.key_id, reason: reason.clone() });
+    }
+    if catalog.keys.contains_key(&key.key_id) {
+        return Err(Rejection::KeyAdmitted { key_id: key.key_id });
+    }
+    Ok(vec![key.into()])
+}
+
+fn revoke(catalog: &Catalog, key: KeyRevoked) -> Result<Vec<Event>, Rejection> {
+    let admitted = may_sign(catalog, &key.key_id)?;
+    if admitted.role == OWN_KEY {
+        return Err(Rejection::KeyOwn { key_id: key.key_id });
+    }
+    Ok(vec![key.into()])
+}
+
+/// A key that may sign, or why it may not.
+fn may_sign<'c>(catalog: &'c Catalog, key_id: &str) -> Result<&'c KeyAdmitted, Rejection> {
+    catalog.signer(key_id).ok_or_else(|| match catalog.revoked.get(key_id) {
+        Some(revoked) => Rejection::KeyRevoked { key_id: key_id.to_owned(), reason: revoked.reason.clone() },
+        None => Rejection::KeyUnknown { key_id: key_id.to_owned() },
+    })
 }
 
 /// A state as it is said in a sentence.
@@ -378,6 +491,9 @@ fn promote(catalog: &Catalog, name: String, version: String) -> Result<Vec<Event
         let there = signed.collect::<Vec<_>>().join(", ");
         return Err(Rejection::NoVersion { name, version, there });
     }
+    if let Some(reason) = catalog.taint(&name, &version) {
+        return Err(Rejection::Tainted { name, version, reason });
+    }
     Ok(vec![VersionPromoted { name, version }.into()])
 }
 
@@ -403,9 +519,7 @@ fn install(
     by: String,
 ) -> Result<Vec<Event>, Rejection> {
     let (name, version) = (signed.name.clone(), signed.version.clone());
-    if !catalog.keys.contains_key(&signed.key_id) {
-        return Err(Rejection::KeyUnknown { key_id: signed.key_id });
-    }
+    may_sign(catalog, &signed.key_id)?;
     if let Some(failed) = birth.cases.iter().find(|case| !case.passed) {
         return Err(Rejection::BirthFailed { name, case: failed.name.clone() });
     }
@@ -492,7 +606,8 @@ mod tests {
     fn given(commands: &[Command]) -> Catalog {
         let mut catalog = Catalog::default();
         let (role, by) = ("instance".to_owned(), "first run".to_owned());
-        catalog.apply(&KeyAdmitted { key_id: "k".to_owned(), public_key: "00".to_owned(), role, by }.into());
+        catalog
+            .apply(&KeyAdmitted { key_id: "k".to_owned(), public_key: "00".to_owned(), role, by, name: None }.into());
         for command in commands {
             for event in decide(&catalog, command.clone()).unwrap() {
                 catalog.apply(&event);
@@ -575,6 +690,7 @@ mod tests {
         leads(&[Proposed], 0);
         leads(&[Disabled], 0);
         assert!(given(&[install(2, true), moved(Archived)]).active("get_now").is_none());
+        assert!(given(&[install(2, true), moved(BelowThreshold)]).active("get_now").is_some());
         assert!(given(&[install(2, true), moved(Archived), moved(Active)]).active("get_now").is_some());
     }
 
@@ -600,6 +716,74 @@ mod tests {
         check(&catalog, promote("1.0.0"), &Ok(&["version_promoted"]));
     }
 
+    fn key(key_id: &str, role: &str) -> KeyAdmitted {
+        let (public_key, by) = ("00".to_owned(), "owner".to_owned());
+        KeyAdmitted { key_id: key_id.to_owned(), public_key, role: role.to_owned(), by, name: None }
+    }
+
+    fn revoke(key_id: &str) -> Command {
+        let (reason, by) = ("it was lost".to_owned(), "owner".to_owned());
+        Command::Revoke(KeyRevoked { key_id: key_id.to_owned(), reason, by })
+    }
+
+    #[test]
+    fn a_revoked_key_taints_what_it_signed_until_another_signs_that() {
+        let Command::Install { signed, installed, birth, by } = install(2, true) else { panic!() };
+        let signed = ExecutorSigned { key_id: "w".to_owned(), ..signed };
+        let theirs = Command::Install { signed, installed, birth, by };
+        let unknown = Rejection::KeyUnknown { key_id: "w".to_owned() };
+        check(&given(&[]), theirs.clone(), &Err(unknown.clone()));
+        check(&given(&[]), revoke("w"), &Err(unknown));
+        let admitted = Command::Admit(key("w", SIGNER));
+        let catalog = given(&[admitted.clone(), theirs.clone()]);
+        assert_eq!(catalog.signed_by("w").collect::<Vec<_>>(), [("get_now", vec!["1.0.0"])]);
+        assert!(!catalog.is_tainted("get_now", "1.0.0") && catalog.taint("get_now", "1.0.0").is_none());
+        check(&catalog, admitted.clone(), &Err(Rejection::KeyAdmitted { key_id: "w".to_owned() }));
+        let catalog = given(&[admitted.clone(), theirs.clone(), revoke("w")]);
+        assert!(catalog.is_tainted("get_now", "1.0.0"));
+        let reason = catalog.taint("get_now", "1.0.0").unwrap();
+        assert!(reason.contains("revoked") && reason.ends_with("it was lost"), "{reason}");
+        let gone = Rejection::KeyRevoked { key_id: "w".to_owned(), reason: "it was lost".to_owned() };
+        for refused in [admitted.clone(), theirs.clone(), revoke("w")] {
+            check(&catalog, refused, &Err(gone.clone()));
+        }
+        let again = given(&[admitted, theirs, revoke("w"), quarantine(), install(2, true)]);
+        assert!(!again.is_tainted("get_now", "1.0.0") && again.active("get_now").is_some());
+    }
+
+    #[test]
+    fn a_tainted_version_is_not_promoted() {
+        let renumbered = |command: Command| {
+            let Command::Install { mut signed, mut installed, mut birth, by } = command else { panic!() };
+            for version in [&mut signed.version, &mut installed.version, &mut birth.version] {
+                "2.0.0".clone_into(version);
+            }
+            signed.key_id = "w".to_owned();
+            Command::Install { signed, installed, birth, by }
+        };
+        let promote = |version: &str| Command::Promote { name: "get_now".to_owned(), version: version.to_owned() };
+        let commands = [
+            install(2, true),
+            Command::Admit(key("w", SIGNER)),
+            renumbered(install(7, true)),
+            promote("1.0.0"),
+            revoke("w"),
+        ];
+        let refused = decide(&given(&commands), promote("2.0.0"));
+        assert!(matches!(refused, Err(Rejection::Tainted { .. })), "{refused:?}");
+        check(&given(&commands[..4]), promote("2.0.0"), &Ok(&["version_promoted"]));
+    }
+
+    #[test]
+    fn the_key_that_signs_here_is_not_revoked() {
+        check(&given(&[]), revoke("k"), &Err(Rejection::KeyOwn { key_id: "k".to_owned() }));
+    }
+
+    #[test]
+    fn a_catalog_without_revoked_keys_reads_as_it_always_did() {
+        assert!(!given(&[install(2, true)]).snapshot().contains("revoked"));
+    }
+
     #[test]
     fn only_builtins_are_switched() {
         let mut catalog = given(&[install(2, true)]);
@@ -619,6 +803,7 @@ mod tests {
         check(&catalog, switch(&name, true), &Err(Rejection::Switched { name: name.clone(), enabled: true }));
         catalog.apply(&decide(&catalog, switch(&name, false)).unwrap()[0]);
         assert!(catalog.active(&name).is_none());
+        assert_eq!(catalog.all_disabled().map(|(name, _)| name).collect::<Vec<_>>(), [name.as_str()]);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Decisions as plain functions, and the data that they decide by.
 
+pub mod ageing;
 pub mod anchoring;
 pub mod cadence;
 pub mod cage_plan;
 pub mod core_paths;
+pub mod grants;
 pub mod markup;
 pub mod perimeter;
 pub mod policy;

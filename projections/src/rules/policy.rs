@@ -98,8 +98,10 @@ impl Decision {
 pub struct Use<'a> {
     /// The capability.
     pub capability: &'a str,
-    /// The person's own words, or a grant, named every target of it.
+    /// The person's own words named every target of it.
     pub granted: bool,
+    /// Grants cover every target of it.
+    pub leave: bool,
     /// It changes something and cannot simply be repeated.
     pub unrepeatable_act: bool,
     /// It changes nothing but what the person keeps here for themselves: their reminders. Then it needs no leave to change
@@ -117,7 +119,7 @@ pub fn decide(autonomy: Autonomy, what: Use<'_>) -> Decision {
         (_, Class::PerTarget) => {
             let granted = what.granted && !capability.critical;
             let trusted = autonomy == Autonomy::Full && !what.unrepeatable_act;
-            if granted || trusted { Decision::Allow } else { Decision::Ask }
+            if granted || trusted || what.leave { Decision::Allow } else { Decision::Ask }
         }
     }
 }
@@ -140,7 +142,7 @@ mod tests {
     #[track_caller]
     fn check(autonomy: Autonomy, capability: &str, granted: bool, expected: Decision) {
         let unrepeatable_act = registered(capability).is_some_and(|known| known.critical);
-        let what = Use { capability, granted, unrepeatable_act, own: false };
+        let what = Use { capability, granted, leave: false, unrepeatable_act, own: false };
         assert_eq!(decide(autonomy, what), expected, "{autonomy:?} {capability} granted={granted}");
     }
 
@@ -176,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_is_ones_own_needs_no_leave_but_is_asked() {
-        let own = Use { capability: "metnos:write", granted: true, unrepeatable_act: true, own: true };
+        let own = Use { capability: "metnos:write", granted: true, leave: false, unrepeatable_act: true, own: true };
         for autonomy in [Autonomy::ReadOnly, Autonomy::Supervised, Autonomy::Full] {
             assert_eq!(decide(autonomy, own), Decision::Ask, "{autonomy:?}");
         }
@@ -184,11 +186,31 @@ mod tests {
     }
 
     #[test]
+    fn a_grant_makes_a_question_about_a_target_unnecessary_and_nothing_else() {
+        for autonomy in [Autonomy::ReadOnly, Autonomy::Supervised, Autonomy::Full] {
+            for capability in REGISTRY.iter().map(|capability| capability.name).chain(["no:such"]) {
+                for (unrepeatable_act, own) in [(false, false), (false, true), (true, false), (true, true)] {
+                    let asked = Use { capability, granted: false, leave: false, unrepeatable_act, own };
+                    let is_of_targets = registered(capability).is_some_and(|known| known.class == Class::PerTarget);
+                    let without = decide(autonomy, asked);
+                    let is_spared = is_of_targets && without == Decision::Ask;
+                    let expected = if is_spared { Decision::Allow } else { without };
+                    assert_eq!(decide(autonomy, Use { leave: true, ..asked }), expected, "{autonomy:?} {capability}");
+                }
+            }
+        }
+        let write = Use { capability: "fs:write", granted: false, leave: true, unrepeatable_act: true, own: false };
+        assert_eq!(decide(Autonomy::ReadOnly, write), Decision::Deny);
+        assert_eq!(decide(Autonomy::Supervised, write), Decision::Allow);
+        assert_eq!(decide(Autonomy::Full, Use { capability: "code:exec", ..write }), Decision::Ask);
+    }
+
+    #[test]
     fn more_autonomy_never_means_a_stricter_decision() {
         for capability in REGISTRY {
             for granted in [false, true] {
                 for (unrepeatable_act, own) in [(false, false), (false, true), (true, false), (true, true)] {
-                    let what = Use { capability: capability.name, granted, unrepeatable_act, own };
+                    let what = Use { capability: capability.name, granted, leave: granted, unrepeatable_act, own };
                     let by = |autonomy| decide(autonomy, what);
                     assert!(by(Autonomy::ReadOnly) >= by(Autonomy::Supervised), "{capability:?}");
                     assert!(by(Autonomy::Supervised) >= by(Autonomy::Full), "{capability:?}");

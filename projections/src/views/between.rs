@@ -50,7 +50,7 @@ pub struct Fact {
 
 /// Everything that changed, executors first. Equal moments give nothing.
 pub fn facts(before: Standing<'_>, after: Standing<'_>) -> Vec<Fact> {
-    let mut found = Found::default();
+    let mut found = Found { until: after.until, ..Found::default() };
     found.executors(before.catalog, after.catalog);
     found.turns(before.turns, after.turns);
     found.people(before.actors, after.actors);
@@ -65,6 +65,8 @@ pub fn facts(before: Standing<'_>, after: Standing<'_>) -> Vec<Fact> {
 #[derive(Default)]
 struct Found {
     facts: Vec<Fact>,
+    /// The later moment, µs.
+    until: i64,
 }
 
 impl Found {
@@ -97,6 +99,8 @@ impl Found {
         }
         let keys = after.keys.keys().filter(|key| !before.keys.contains_key(*key));
         self.names::<Catalog>("keys_admitted", &keys.cloned().collect::<Vec<_>>());
+        let keys = after.revoked.keys().filter(|key| !before.revoked.contains_key(*key));
+        self.names::<Catalog>("keys_revoked", &keys.cloned().collect::<Vec<_>>());
     }
 
     fn turns(&mut self, before: &Turns, after: &Turns) {
@@ -141,6 +145,19 @@ impl Found {
             }
             for folder in was.folders.difference(&now.folders) {
                 self.push::<Actors>("folder_closed", json!({ "actor": id, "folder": folder }));
+            }
+            for (number, grant) in now.grants.iter().filter(|(number, _)| !was.grants.contains_key(*number)) {
+                let values = json!({
+                    "actor": id, "grant": number, "capability": grant.capability, "target": grant.target,
+                });
+                self.push::<Actors>("grant_given", values);
+            }
+            // One that has ended goes unnoticed: when it would was said when it was given.
+            let is_over = |until: i64| until <= self.until;
+            let gone =
+                was.grants.iter().filter(|(number, grant)| !now.grants.contains_key(*number) && !is_over(grant.until));
+            for number in gone.map(|(number, _)| *number).collect::<Vec<_>>() {
+                self.push::<Actors>("grant_revoked", json!({ "actor": id, "grant": number }));
             }
             if was.autonomy != now.autonomy {
                 let values = json!({ "actor": id, "was": was.autonomy, "now": now.autonomy });

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod between;
 pub mod configuration;
+pub mod keys;
 pub mod search;
 pub mod state;
 pub mod structural;

@@ -47,7 +47,10 @@ pub fn told(recorded: &Recorded) -> Told {
 fn of(event: &Event) -> Told {
     let found = of_turn(event).or_else(|| of_step(event)).or_else(|| of_changes(event));
     let found = found.or_else(|| of_model(event)).or_else(|| of_dialog(event));
-    found.or_else(|| around(event)).unwrap_or_else(|| plain("other", json!({ "label": event.label() })))
+    found
+        .or_else(|| around(event))
+        .or_else(|| of_home(event))
+        .unwrap_or_else(|| plain("other", json!({ "label": event.label() })))
 }
 
 /// One line of a text, cut.
@@ -333,7 +336,29 @@ fn around(event: &Event) -> Option<Told> {
             json!({ "name": change.name, "to": change.to, "by": change.by }),
             change.reason.clone(),
         ),
-        Event::KeyAdmitted(key) => plain("key_admitted", json!({ "key": key.key_id, "by": key.by })),
+        _ => return None,
+    };
+    Some(told)
+}
+
+/// Who may do what in this home, and how it is set.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are told by their labels")]
+fn of_home(event: &Event) -> Option<Told> {
+    let told = match event {
+        Event::KeyAdmitted(key) => plain("key_admitted", json!({ "key": key.key_id, "name": key.name, "by": key.by })),
+        Event::KeyRevoked(key) => {
+            below("key_revoked", json!({ "key": key.key_id, "by": key.by }), short(&key.reason, LINE_MAX))
+        }
+        Event::GrantGiven(given) => below(
+            "grant_given",
+            json!({ "grant": given.grant, "actor": given.actor, "capability": given.capability, "target": given.target, "by": given.by }),
+            short(&given.reason, LINE_MAX),
+        ),
+        Event::GrantRevoked(revoked) => below(
+            "grant_revoked",
+            json!({ "grant": revoked.grant, "actor": revoked.actor, "by": revoked.by }),
+            short(&revoked.reason, LINE_MAX),
+        ),
         Event::ConfigurationChanged(changed) => {
             plain("configuration_changed", json!({ "key": changed.key, "value": changed.new.0.to_string() }))
         }

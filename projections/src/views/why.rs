@@ -341,6 +341,8 @@ pub enum Link {
     Opening(TurnId),
     /// The newest event of one of these kinds in this stream, before the event itself.
     Before(String, &'static [&'static str]),
+    /// The admission of this key.
+    Admission(String),
 }
 
 /// What led to an event, the nearest first; nothing for what began by itself.
@@ -379,7 +381,9 @@ pub fn links(recorded: &Recorded) -> Vec<Link> {
         }
         Some(Event::SlotSettled(_) | Event::SlotDelivered(_)) => found.push(stream(&["slot_claimed"])),
         Some(Event::LifeCycleChanged(_) | Event::VersionPromoted(_)) => found.push(stream(&["executor_signed"])),
-        Some(Event::ExecutorSigned(_)) => found.push(Link::Before("instance".to_owned(), &["key_admitted"])),
+        Some(Event::ExecutorSigned(signed)) => found.push(Link::Admission(signed.key_id.clone())),
+        Some(Event::KeyRevoked(revoked)) => found.push(Link::Admission(revoked.key_id.clone())),
+        Some(Event::GrantRevoked(_)) => found.push(stream(&["grant_given"])),
         Some(Event::AddressBound(_)) => found.push(stream(&["pairing_issued"])),
         _ => {}
     }

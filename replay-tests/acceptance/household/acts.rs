@@ -230,7 +230,19 @@ fn builtins_are_listed_switched_and_look_at_the_host() {
     assert_eq!(home.run(["executor", "disable", "undo_last_turn"]).code, 0);
     assert_eq!(home.run(["executor", "disable", "undo_last_turn"]).code, 1);
     assert_eq!(home.run(["executor", "disable", "find_files"]).code, 1);
-    assert_eq!(home.run(["undo", "--preview"]).code, 1);
+    let off = home.run(["undo", "--preview"]);
+    assert!(off.code == 1 && off.err.contains("metnos executor enable undo_last_turn"), "{} {}", off.out, off.err);
+    assert_eq!(home.run(["executor", "disable", "get_processes"]).code, 0);
+    let off = home.ask("which processes use the most memory");
+    let says = "metnos executor enable get_processes";
+    assert!(off.code != 0 && format!("{}{}", off.out, off.err).contains(says), "{} {}", off.out, off.err);
+    let other = home.ask("what time is it");
+    assert_eq!(other.code, 0, "{}", other.err);
+    for put_away in ["archive", "quarantine"] {
+        assert_eq!(home.run(["--yes", "executor", put_away, "get_processes"]).code, 1);
+    }
+    assert_eq!(home.run(["executor", "enable", "get_processes"]).code, 0);
+    assert_eq!(home.ask("which processes use the most memory").code, 0);
     assert_eq!(home.run(["executor", "enable", "undo_last_turn"]).code, 0);
     let ran = home.run(["undo", "--preview"]);
     assert!(ran.code == 1 && ran.err.contains("No request has changed anything"), "{} {}", ran.out, ran.err);

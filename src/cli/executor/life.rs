@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::super::output::by;
 use super::super::{Context, Failure, ask, output, progress, replay, terminal};
+use crate::ageing::{self, Idle};
 use crate::export::audit_lines::{Format, export_by_index};
-use crate::instance::Instance;
+use crate::instance::{Instance, now};
 use crate::loader;
 
 /// Who moves it: whoever may run commands on this machine.
@@ -100,37 +101,76 @@ pub(super) fn history(context: &Context, name: &str, calls: bool) -> Result<u8, 
             output::result(&format!("{moment}  {text}{detail}"));
         }
     }
-    let selection = Selection { kind: Some(Kind::Executors), executor: Some(name.clone()), ..Selection::default() };
     let (mut count, mut tainted) = (0_u64, 0_u64);
-    let line = progress::line(context);
-    let watch = |done, of| line.say(&context.text(&instance, "log.folding", &json!({ "done": done, "of": of })));
-    let mut told = |text: &str| -> Result<(), Failure> {
-        for call in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-            let version = call["version"].as_str().unwrap_or_default();
-            let is_tainted = instance.catalog().is_tainted(&name, version);
-            count += 1;
-            tainted += u64::from(is_tainted);
-            if context.global.json {
-                let mut call = call;
-                call["event"] = "call".into();
-                call["tainted"] = is_tainted.into();
-                output::result_json(&call);
-            } else if calls || is_tainted {
-                let ended = call["ts"].as_str().and_then(|ts| ts.parse::<jiff::Timestamp>().ok()).unwrap_or_default();
-                let values = json!({
-                    "ts": output::moment(ended.as_microsecond(), zone), "version": version, "turn": call["turn_id"], "exit": call["exit"],
-                    "who": call["caller"]["sender"], "tainted": is_tainted,
-                });
-                output::result(&context.text(&instance, "executor.called", &values));
-            }
+    self::calls(context, &instance, &name, &mut |mut call| {
+        let version = call["version"].as_str().unwrap_or_default();
+        let is_tainted = instance.catalog().is_tainted(&name, version);
+        count += 1;
+        tainted += u64::from(is_tainted);
+        if context.global.json {
+            call["event"] = "call".into();
+            call["tainted"] = is_tainted.into();
+            output::result_json(&call);
+        } else if calls || is_tainted {
+            let ended = call["ts"].as_str().and_then(|ts| ts.parse::<jiff::Timestamp>().ok()).unwrap_or_default();
+            let values = json!({
+                "ts": output::moment(ended.as_microsecond(), zone), "version": version, "turn": call["turn_id"],
+                "exit": call["exit"], "who": call["caller"]["sender"], "tainted": is_tainted,
+            });
+            output::result(&context.text(&instance, "executor.called", &values));
         }
         Ok(())
-    };
-    export_by_index(&instance, Format::Jsonl, &selection, (&watch, &mut told))?;
-    drop(line);
+    })?;
     if !context.global.json {
         let values = json!({ "name": name, "count": count, "tainted": tainted, "shown": calls });
         output::result(&context.text(&instance, "executor.calls", &values));
     }
     Ok(0)
+}
+
+/// Every call of an executor, oldest first, as a line of the audit.
+pub(in crate::cli) fn calls(
+    context: &Context,
+    instance: &Instance,
+    name: &str,
+    each: &mut dyn FnMut(Value) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let selection = Selection { kind: Some(Kind::Executors), executor: Some(name.to_owned()), ..Selection::default() };
+    let line = progress::line(context);
+    let watch = |done, of| line.say(&context.text(instance, "log.folding", &json!({ "done": done, "of": of })));
+    let mut told = |text: &str| -> Result<(), Failure> {
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).try_for_each(&mut *each)
+    };
+    export_by_index(instance, Format::Jsonl, &selection, (&watch, &mut told))?;
+    Ok(())
+}
+
+/// One pass of the ager, by hand.
+pub(super) fn age(context: &Context) -> Result<u8, Failure> {
+    let instance = context.ready(&context.flags())?;
+    let moment = now();
+    let fallen = ageing::pass(&instance, moment)?;
+    let proposed = ageing::proposed(&instance, moment)?;
+    ask::follow(context, &instance);
+    if context.global.json {
+        let names = |idle: &[Idle]| idle.iter().map(|idle| idle.name.clone()).collect::<Vec<_>>();
+        output::result_json(&json!({ "below_threshold": names(&fallen), "proposed": names(&proposed) }));
+        return Ok(0);
+    }
+    for idle in &fallen {
+        told(context, &instance, &idle.name);
+    }
+    for idle in &proposed {
+        output::result(&proposal(context, &instance, idle));
+    }
+    if fallen.is_empty() && proposed.is_empty() {
+        output::result(&context.text(&instance, "executor.none_aged", &json!({})));
+    }
+    Ok(0)
+}
+
+/// That an archival is proposed, with the command that does it.
+pub(in crate::cli) fn proposal(context: &Context, instance: &Instance, idle: &Idle) -> String {
+    let since = output::moment(idle.since.0, &instance.settings.zone);
+    context.text(instance, "executor.archival_proposed", &json!({ "name": idle.name, "since": since }))
 }

@@ -1,6 +1,7 @@
 //! What led to a change, in words.
 
 use metnos_log::Recorded;
+use metnos_projections::machines::turn::grants;
 use metnos_projections::rules::policy;
 use metnos_projections::views::why::{Argument, From, Leave, Outcome};
 use serde_json::{Value, json};
@@ -77,6 +78,7 @@ fn leave(context: &Context, instance: &Instance, found: &Found, leave: &Leave) -
         let values = json!({
             "about": leave.about, "autonomy": found.account.autonomy, "capabilities": found.capabilities, "needs_names": needs_names,
             "approved": verdict.is_some_and(|verdict| verdict.approved),
+            "grants": verdict.map(|verdict| grants(&verdict.reasons)).unwrap_or_default(),
             "rule": verdict.and_then(|verdict| verdict.blocked_by.clone()),
         });
         return context.text(instance, "why.unasked", &values);

@@ -11,7 +11,8 @@ use super::decide::Decider;
 use super::forms;
 use super::state::{Phase, Step};
 use crate::machines::schedules::task;
-use crate::rules::policy::{self, Decision, Use};
+use crate::rules::grants::Leave;
+use crate::rules::policy::{Decision, Use};
 
 /// The most lines of a result that get words.
 const WORDED_MAX: usize = 1000;
@@ -50,16 +51,23 @@ impl Decider<'_> {
         // What the log itself keeps, and files: each is asked about as what it is.
         let (of_own, of_disk) =
             (step.ops.iter().any(|op| op.own.is_some()), step.ops.iter().any(|op| op.own.is_none()));
+        let mut signs = self.signs(&step, &manifest);
+        signs.harmless = false;
+        let leave = Leave { grants: &step.grants, time: self.context.time };
         let concerned = [("metnos:write", of_own), ("fs:write", of_disk)].into_iter().filter(|(_, concerns)| *concerns);
+        let mut used = Vec::new();
         let decisions = concerned.map(|(capability, _)| {
             let unrepeatable_act = !manifest.contract.idempotent;
             let own = capability == "metnos:write" && self.is_a_guests();
-            policy::decide(self.autonomy(), Use { capability, granted, unrepeatable_act, own })
+            let grants = match capability {
+                "fs:write" => leave.paths(capability, paths.iter().map(String::as_str)),
+                _ => leave.whole(capability),
+            };
+            let asked = Use { capability, granted, leave: false, unrepeatable_act, own };
+            self.allowed(asked, &grants, signs, &mut used)
         });
         let decision = decisions.max().unwrap_or(Decision::Ask);
-        let mut signs = self.signs(&step, &manifest);
-        signs.harmless = false;
-        self.rule_on("effects", &step, &manifest, decision, signs);
+        self.rule_on("effects", (&step, &manifest), decision, signs, &used);
     }
 
     /// The person wants no more of it. What was changed by then stays, and how to take it back is said.

@@ -1,6 +1,7 @@
 //! What can arrive at a turn, and how a recorded event says that it did.
 
 use metnos_log::Event;
+use metnos_log::event::actor::Granted;
 use metnos_log::event::model::{ModelAnswered, ModelFailed};
 use metnos_log::event::turn::{Check, EffectCommitted, EffectsCommitted, InvocationFinished, Target, TurnOpened};
 
@@ -91,6 +92,8 @@ pub struct Prepared {
     pub checks: Vec<Check>,
     /// Digest of the cage's plan for this call.
     pub plan_digest: String,
+    /// The grants of whoever asks that hold now and that the executor could use.
+    pub grants: Vec<Granted>,
 }
 
 impl Command {
@@ -105,6 +108,7 @@ impl Command {
                 version: resolved.version.clone(),
                 checks: resolved.checks.clone(),
                 plan_digest: resolved.plan_digest.clone(),
+                grants: resolved.grants.clone(),
             })),
             Event::ConsentGiven(given) => {
                 Some(Self::Consent { step: given.step, digest: given.digest.clone(), by: given.by.clone() })

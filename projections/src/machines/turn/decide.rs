@@ -24,6 +24,7 @@ use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
 use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
 use crate::rules::cage_plan::Autonomy;
+use crate::rules::grants::Leave;
 use crate::rules::policy::{self, Decision, Use};
 use crate::rules::simple::answer::{self, StepResult};
 use crate::rules::simple::{self, Facts, Proposal, Tools};
@@ -199,10 +200,11 @@ impl Decider<'_> {
             existing,
         };
         let Context { rules, tools, .. } = self.context;
-        match only {
+        let by = |tools: &Tools| match only {
             Some(only) => simple::propose_only(&rules.lexicons, tools, &rules.messages, &facts, text, only),
             None => simple::propose(&rules.lexicons, tools, &rules.messages, &facts, text),
-        }
+        };
+        self.for_want_of_disabled(by(tools), by)
     }
 
     /// Records a proposal and begins it, or says why there is nothing to begin.
@@ -269,7 +271,8 @@ impl Decider<'_> {
             None => self.propose(1),
             Some((step, by, class)) => {
                 self.push_refusal(step, by, class, String::new());
-                let message = self.say("refusal.plan", &json!({ "class": class }));
+                let off = self.switched_off(plan, step);
+                let message = off.unwrap_or_else(|| self.say("refusal.plan", &json!({ "class": class })));
                 self.close("error", Some(class), message);
             }
         }
@@ -338,6 +341,7 @@ impl Decider<'_> {
             version: prepared.version,
             checks: prepared.checks.clone(),
             plan_digest: prepared.plan_digest,
+            grants: prepared.grants,
         });
         if self.names_what_is_outside(&prepared.targets) {
             return;
@@ -430,26 +434,34 @@ impl Decider<'_> {
             return;
         }
         let signs = self.signs(&step, &manifest);
-        let decisions = manifest.capabilities.iter().map(|capability| {
+        let leave = Leave { grants: &step.grants, time: self.context.time };
+        let mut used = Vec::new();
+        let mut decision = Decision::Allow;
+        for capability in &manifest.capabilities {
+            let concerned = |target: &&Target| {
+                let argument = target.pointer.split('/').nth(1).unwrap_or_default();
+                capability.from_args.iter().any(|name| name == argument)
+            };
+            let mut targets = step.targets.iter().filter(concerned);
             let granted = match capability.name.as_str() {
                 // The person's own words ask for a look at the machine or at the record; no argument could name it.
                 "system:read" | "metnos:read" if capability.from_args.is_empty() => signs.named || step.is_typed(""),
                 // What no argument names, the person's words did not name either.
                 _ if capability.from_args.is_empty() => false,
-                _ => step.targets.iter().all(|target| {
-                    let argument = target.pointer.split('/').nth(1).unwrap_or_default();
-                    let concerns = capability.from_args.iter().any(|name| name == argument);
-                    !concerns || self.turn.is_granted(&step, target)
-                }),
+                _ => targets.all(|target| self.turn.is_granted(&step, target)),
+            };
+            let grants = match capability.name.as_str() {
+                name if capability.from_args.is_empty() => leave.whole(name),
+                name => leave.targets(name, step.targets.iter().filter(concerned)),
             };
             let unrepeatable_act = manifest.contract.side_effects
                 && !manifest.contract.idempotent
                 && policy::registered(&capability.name).is_some_and(|known| known.critical);
             let own = capability.name == "metnos:write" && self.is_about_own_reminders(&step.tool);
-            policy::decide(self.autonomy(), Use { capability: &capability.name, granted, unrepeatable_act, own })
-        });
-        let decision = decisions.max().unwrap_or(Decision::Allow);
-        self.rule_on("call", &step, &manifest, decision, signs);
+            let asked = Use { capability: &capability.name, granted, leave: false, unrepeatable_act, own };
+            decision = decision.max(self.allowed(asked, &grants, signs, &mut used));
+        }
+        self.rule_on("call", (&step, &manifest), decision, signs, &used);
     }
 
     /// Whether the request's words name what an executor does.

@@ -24,6 +24,7 @@ mod outcome;
 pub mod react;
 mod remedies;
 pub mod state;
+mod switched;
 pub mod talk;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ pub use command::Command;
 pub use decide::{Context, RIGHTS_CHANGED, Rejection, decide, decide_and_apply};
 pub use react::{Effect, End, Wanted, react};
 pub use state::{Phase, Step, Turn};
+pub use verdicts::grants;
 
 /// The stream of an event that happened in a turn: most are the turn's own.
 pub fn stream_of(id: metnos_log::TurnId, event: &metnos_log::Event) -> String {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use metnos_log::event::actor::Granted;
 use metnos_log::event::turn::{EffectsCommitted, PlannedOp, Target, TurnOpened};
 use metnos_log::{Event, Micros, TurnId};
 use serde_json::Value;
@@ -128,14 +129,16 @@ pub struct Step {
     pub provenance: BTreeMap<String, Origin>,
     /// Digest of its cage plan.
     pub plan_digest: String,
+    /// The grants that held when it was prepared.
+    pub grants: Vec<Granted>,
+    /// What the last verdict on it was for.
+    pub reasons: Vec<String>,
     /// What a person answered to its questions, in their order.
     pub answers: Vec<Value>,
     /// How often the question that is up was answered with what is no answer.
     pub tries: u32,
     /// Names its call.
     pub trace_id: String,
-    /// Whether the last verdict on it had doubts about where something came from.
-    pub is_doubted: bool,
     /// Its result, once it ended.
     pub result: Option<Arc<Value>>,
     /// Whether it ended well.
@@ -194,7 +197,7 @@ impl Turn {
             let names = !step.targets.is_empty() || !acts;
             names && step.targets.iter().filter(matters).all(|target| self.is_granted(step, target))
         };
-        covers && (!self.is_model_planned() || self.step().is_some_and(|step| !step.is_doubted && is_named(step)))
+        covers && (!self.is_model_planned() || self.step().is_some_and(|step| !step.is_doubted() && is_named(step)))
     }
 
     /// Whether a target that the person did not name takes in more than one that they did: the folder of a file, a pattern of
@@ -356,10 +359,9 @@ impl Turn {
                 step.provenance = serde_json::from_value(resolved.provenance.0.clone()).unwrap_or_default();
                 step.version.clone_from(&resolved.version);
                 step.plan_digest.clone_from(&resolved.plan_digest);
+                step.grants.clone_from(&resolved.grants);
             }
-            Event::VerdictGiven(verdict) => {
-                step.is_doubted = verdict.reasons.iter().any(|reason| reason.starts_with(doubts::REASON));
-            }
+            Event::VerdictGiven(verdict) => step.reasons.clone_from(&verdict.reasons),
             Event::InvocationStarted(started) => {
                 step.trace_id.clone_from(&started.trace_id);
                 self.phase = Phase::Calling;
@@ -417,6 +419,11 @@ impl Step {
         let is_above = |at: &str| pointer.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         let above = self.provenance.iter().filter(|(at, _)| is_above(at));
         above.max_by_key(|(at, _)| at.len()).map(|(_, origin)| origin)
+    }
+
+    /// Whether the last verdict on it had doubts about where something came from.
+    fn is_doubted(&self) -> bool {
+        self.reasons.iter().any(|reason| reason.starts_with(doubts::REASON))
     }
 
     /// Whether every planned change was made.

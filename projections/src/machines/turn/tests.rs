@@ -1,5 +1,6 @@
 //! The turn machine by given, when, then: no clock, no disk, no cage.
 
+use metnos_log::event::actor::Granted;
 use metnos_log::event::executor::{ExecutorInstalled, VersionPromoted};
 use metnos_log::event::executor::{LifeCycle, LifeCycleChanged};
 use metnos_log::event::turn::{
@@ -175,7 +176,14 @@ pub(super) fn target(pointer: &str, role: &str, path: &str, kind: &str) -> Targe
 pub(super) fn prepared(targets: Vec<Target>) -> Command {
     let passed = |step: &str| Check { step: step.to_owned(), failure: None };
     let checks = ["receive", "resolve", "verify", "validate_input"].map(passed).to_vec();
-    Command::Prepared(Prepared { step: 1, targets, version: "1.0.0".to_owned(), checks, plan_digest: "p".to_owned() })
+    Command::Prepared(Prepared {
+        step: 1,
+        targets,
+        version: "1.0.0".to_owned(),
+        checks,
+        plan_digest: "p".to_owned(),
+        grants: Vec::new(),
+    })
 }
 
 pub(super) fn returned(turn: &Turn, result: &Value, effects: Vec<PlannedOp>) -> Command {
@@ -348,6 +356,36 @@ fn read_only_denies_a_write_and_full_still_asks_for_one() {
         let command = returned(&turn, &result, vec![write_op()]);
         assert_eq!(world.take(&mut turn, command)[2], expected, "{autonomy}");
     }
+}
+
+/// What a write at a level leads to once the call is back, with a grant that ends then, and the reasons of the last verdict.
+#[track_caller]
+fn granted(autonomy: &str, capability: &str, pattern: &str, until: i64) -> (&'static str, Vec<String>) {
+    let (world, mut turn) = (World::new(), Turn::default());
+    world.take(&mut turn, open("write \"hello\" to b.txt", autonomy));
+    let Command::Prepared(facts) = prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]) else {
+        panic!("no facts")
+    };
+    let (capability, pattern) = (capability.to_owned(), pattern.to_owned());
+    let grants = vec![Granted { grant: 3, capability, target: pattern, until: NOW.0 + until }];
+    world.take(&mut turn, Command::Prepared(Prepared { grants, ..facts }));
+    let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
+    let command = returned(&turn, &result, vec![write_op()]);
+    let label = world.take(&mut turn, command)[2];
+    (label, turn.step().unwrap().reasons.clone())
+}
+
+#[test]
+fn a_grant_that_holds_makes_the_question_unnecessary_and_is_named() {
+    let allowed = ("effects_planned", vec!["policy: allow".to_owned(), "grant: 3".to_owned()]);
+    assert_eq!(granted("supervised", "fs:write", "/home/o", 1), allowed);
+    assert_eq!(granted("full", "fs:write", "/home/o/b.txt", 1), allowed);
+    assert_eq!(super::grants(&allowed.1), [3]);
+    let asked = ("consent_asked", vec!["policy: ask".to_owned()]);
+    assert_eq!(granted("supervised", "fs:write", "/home/o", 0), asked, "it has ended");
+    assert_eq!(granted("supervised", "fs:write", "/home/o/other", 1), asked);
+    assert_eq!(granted("supervised", "fs:read", "/home/o", 1), asked);
+    assert_eq!(granted("read_only", "fs:write", "/home/o", 1), ("step_refused", vec!["policy: deny".to_owned()]));
 }
 
 #[test]

@@ -14,13 +14,21 @@ use super::state::Step;
 use super::{consent, doubts, forms};
 use crate::manifest::Manifest;
 use crate::rules::core_paths::{self, OwnDirs};
-use crate::rules::policy::{self, Decision};
+use crate::rules::policy::{self, Decision, Use};
 use crate::rules::provenance::Doubt;
 use crate::rules::simple::answer;
 use crate::rules::vaglio::{self, Signs, Subject};
 
 /// How long a consent is waited for, in seconds, where nobody says another time.
 const CONSENT_EXPIRES_S: u32 = 600;
+
+/// How the reason of a verdict begins that names a grant.
+const GRANT: &str = "grant: ";
+
+/// The grants that the reasons of a verdict name.
+pub fn grants(reasons: &[String]) -> Vec<u64> {
+    reasons.iter().filter_map(|reason| reason.strip_prefix(GRANT)?.parse().ok()).collect()
+}
 
 impl Decider<'_> {
     pub(super) fn guard(&self, about: &str, tool: &str, paths: &[String]) -> Option<(String, String)> {
@@ -60,16 +68,18 @@ impl Decider<'_> {
         self.refuse("guard", "vaglio_guard", Some(reason));
     }
 
-    /// The verdict on a call or on effects, and what follows from it.
+    /// The verdict on a call or on effects, and what follows from it; `grants` are those that made a question unnecessary.
     pub(super) fn rule_on(
         &mut self,
         about: &str,
-        step: &Step,
-        manifest: &Manifest,
+        (step, manifest): (&Step, &Manifest),
         decision: Decision,
         mut signs: Signs,
+        grants: &[u64],
     ) {
-        let doubts = self.doubts(step, manifest, about);
+        let mut doubts = self.doubts(step, manifest, about);
+        // Who gave a grant has named what it is for.
+        doubts.retain(|doubt| grants.is_empty() || !matches!(doubt, Doubt::Target { .. }));
         // Whatever autonomy allows: a doubt is for a person to settle.
         let decision = if doubts.is_empty() { decision } else { decision.max(Decision::Ask) };
         signs.untrusted_target |= doubts.iter().any(|doubt| matches!(doubt, Doubt::Target { .. }));
@@ -78,6 +88,7 @@ impl Decider<'_> {
             vaglio::is_safe(&step.tool) && !signs.untrusted_target || score >= vaglio::JUDGE_THRESHOLD_PERMILLE;
         let approved = judged && decision != Decision::Deny;
         let mut reasons = vec![format!("policy: {}", decision.name())];
+        reasons.extend(grants.iter().map(|grant| format!("{GRANT}{grant}")));
         if !judged {
             reasons.push(format!("judge: {score} is below {}", vaglio::JUDGE_THRESHOLD_PERMILLE));
         }
@@ -99,6 +110,20 @@ impl Decider<'_> {
             (true, Decision::Ask) => self.ask(about, manifest, &doubts),
             (true, Decision::Allow) => self.go_on_after_consent(about == "effects"),
         }
+    }
+
+    /// What policy decides of a use by these grants, which are noted where they made the question unnecessary. What can do
+    /// harm is asked about in spite of them where somebody else named what it is done to.
+    pub(super) fn allowed(&self, asked: Use<'_>, grants: &[u64], signs: Signs, used: &mut Vec<u64>) -> Decision {
+        let decision = policy::decide(self.autonomy(), asked);
+        let is_critical = policy::registered(asked.capability).is_none_or(|known| known.critical);
+        let is_doubted = is_critical && signs.untrusted_target;
+        let leave = !grants.is_empty() && !is_doubted;
+        let by_grants = policy::decide(self.autonomy(), Use { leave, ..asked });
+        if by_grants < decision {
+            used.extend(grants.iter().filter(|grant| !used.contains(grant)).copied().collect::<Vec<_>>());
+        }
+        by_grants
     }
 
     fn ask(&mut self, about: &str, manifest: &Manifest, doubts: &[Doubt]) {

@@ -58,7 +58,7 @@ fn resolved_to(args: &Value) -> Event {
     let (args, provenance) = (Kept::json(args), json!({}).into());
     let (version, plan_digest) = ("1.0.0".to_owned(), String::new());
     let (targets, checks) = (Vec::new(), Vec::new());
-    ArgumentsResolved { step: 1, args, targets, provenance, version, checks, plan_digest }.into()
+    ArgumentsResolved { step: 1, args, targets, provenance, version, checks, plan_digest, grants: Vec::new() }.into()
 }
 
 fn began(trace_id: &str, tool: &str) -> Event {

@@ -1,0 +1,108 @@
+//! What may be done unasked: on which targets, for whom, until when; and what stays denied whatever was granted.
+
+use super::home::{Home, Ran};
+
+fn grants(home: &Home, words: &[&str]) -> Ran {
+    home.run(["grants"].iter().chain(words))
+}
+
+/// How asking for a file ends where nobody is there to ask: 0 where it is written, 3 where it would be asked about.
+#[track_caller]
+fn writes(home: &Home, name: &str, code: i32) {
+    let ran = home.ask(&format!("write \"hello\" to {name}"));
+    assert_eq!(ran.code, code, "{} {}", ran.out, ran.err);
+    assert_eq!(home.files().join(name).exists(), code == 0, "{name}");
+}
+
+fn clocked() -> (Home, std::path::PathBuf) {
+    let home = Home::new();
+    let clock = home.file("clock", "2030-05-01T10:00:00Z");
+    let home = home.with("METNOS_CLOCK", clock.to_str().unwrap());
+    (home, clock)
+}
+
+#[test]
+fn a_grant_is_used_unasked_until_it_ends() {
+    let (home, clock) = clocked();
+    home.file("inbox/a.txt", "a");
+    writes(&home, "inbox/one.txt", 3);
+    let given = grants(&home, &["give", "fs:write", "~/inbox/**", "--for", "2h", "--reason", "I sort it"]);
+    assert_eq!(given.code, 0, "{}", given.err);
+    assert!(given.out.contains("Grant 1") && given.out.contains("2030-05-01 14:00"), "{}", given.out);
+    writes(&home, "inbox/one.txt", 0);
+    writes(&home, "beside.txt", 3);
+    let why = home.run(["why", home.files().join("inbox/one.txt").to_str().unwrap()]).out;
+    assert!(why.contains("grant 1 allowed it"), "{why}");
+    let explained = home.run(["policy", "explain", "fs:write"]).out;
+    assert!(explained.contains("grant 1") && explained.contains("I sort it"), "{explained}");
+    assert!(!home.run(["policy", "explain", "fs:read"]).out.contains("grant 1"));
+    std::fs::write(&clock, "2030-05-01T12:00:00Z").unwrap();
+    writes(&home, "inbox/two.txt", 3);
+    assert!(grants(&home, &["list"]).out.contains("Nothing is granted"));
+    // Whatever the clock says by now, what was decided then is decided again the same.
+    home.is_whole();
+}
+
+#[test]
+fn a_revoked_grant_grants_nothing() {
+    let home = Home::new();
+    assert_eq!(grants(&home, &["give", "fs:write", "~"]).code, 0);
+    let listed = home.run(["--json", "grants", "list"]).json();
+    assert_eq!(
+        (listed["grants"][0]["grant"].as_u64(), listed["grants"][0]["actor"].as_str()),
+        (Some(1), Some("owner"))
+    );
+    writes(&home, "one.txt", 0);
+    assert_eq!(grants(&home, &["revoke", "1", "--reason", "done"]).code, 0);
+    writes(&home, "two.txt", 3);
+    assert_eq!(grants(&home, &["revoke", "1"]).code, 1);
+    assert_eq!(home.run(["--json", "grants", "list"]).json()["grants"], serde_json::json!([]));
+    home.is_whole();
+}
+
+#[test]
+fn a_grant_lifts_no_denial_and_opens_nothing_forbidden() {
+    let home = Home::new();
+    home.file(".ssh/id", "secret");
+    let key = home.metnos().join("config/keys");
+    for (capability, target, says) in [
+        ("fs:write", "~/.ssh", "ssh_keys"),
+        ("fs:read", "~/.ssh/id", "ssh_keys"),
+        ("fs:read", key.to_str().unwrap(), "own_config"),
+        ("fs:write", "/etc/hosts", "system_etc"),
+        ("fs:write", "/", "file or a folder"),
+        ("fs:write", "~/../x", "file or a folder"),
+        ("code:exec", "*", "each time"),
+        ("mail:send", "*", "each time"),
+        ("time:read", "*", "nobody's leave"),
+        ("no:such", "*", "no:such"),
+        ("network:http", "https://example.com", "on a host"),
+    ] {
+        let ran = grants(&home, &["give", capability, target]);
+        assert!(ran.code == 1 && ran.err.contains(says), "{capability} {target}: {} {}", ran.out, ran.err);
+    }
+    std::os::unix::fs::symlink(home.files().join(".ssh"), home.files().join("plain")).unwrap();
+    assert_eq!(grants(&home, &["give", "fs:read", "~/plain"]).code, 1, "a link to it is it");
+    assert_eq!(grants(&home, &["give", "fs:read", "~"]).code, 0);
+    assert_ne!(home.ask("read the file .ssh/id").code, 0, "what lies around it was granted");
+    assert_eq!(grants(&home, &["give", "fs:write", "~", "--for", "-2h"]).code, 2);
+    assert_eq!(grants(&home, &["give", "fs:write", "~", "--until", "2020-01-01"]).code, 2);
+
+    assert_eq!(home.run(["actor", "autonomy", "owner", "read_only"]).code, 0);
+    let given = grants(&home, &["give", "fs:write", "~"]);
+    assert!(given.code == 0 && given.out.contains("denied all the same"), "{}", given.out);
+    writes(&home, "three.txt", 1);
+    home.is_whole();
+}
+
+#[test]
+fn what_is_granted_to_one_is_not_granted_to_another() {
+    let home = Home::new();
+    assert_eq!(home.run(["actor", "add", "Anna"]).code, 0);
+    let refused = grants(&home, &["give", "fs:read", home.files().to_str().unwrap(), "--actor", "Anna"]);
+    assert!(refused.code == 1 && refused.err.contains("metnos actor grant"), "{}", refused.err);
+    let given = grants(&home, &["give", "fs:write", "~/shared", "--actor", "Anna", "--for", "7d"]);
+    assert!(given.code == 0 && given.out.contains("/guests/guest_"), "{} {}", given.out, given.err);
+    writes(&home, "one.txt", 3);
+    home.is_whole();
+}

@@ -1,0 +1,159 @@
+//! Executors that somebody else signed: taken with that signature, by a key that was admitted, for as long as it is trusted.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use ed25519_dalek::{Signer, SigningKey};
+use metnos_log::hex;
+
+use super::home::{Home, Ran, copy_tree};
+
+fn yes(home: &Home, words: &[&str]) -> Ran {
+    home.run(["--yes"].iter().chain(words))
+}
+
+fn workshop() -> SigningKey {
+    SigningKey::from_bytes(&[7; 32])
+}
+
+fn public(key: &SigningKey) -> String {
+    base64::engine::general_purpose::STANDARD.encode(key.verifying_key().as_bytes())
+}
+
+fn id(key: &SigningKey) -> String {
+    blake3::hash(hex(key.verifying_key().as_bytes()).as_bytes()).to_hex()[..16].to_owned()
+}
+
+/// A newer get_now, as its maker hands it on: with both hashes in the manifest, locked, and signed by nothing of Metnos.
+fn signed(home: &Home, key: &SigningKey, version: &str) -> PathBuf {
+    let folder = home.files().join(version);
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    let manifest = String::from_utf8(read("manifest.toml")).unwrap().replacen("1.0.0", version, 1);
+    write("manifest.toml", &manifest);
+    let lock = home.run(["--json", "executor", "check", folder.to_str().unwrap()]).json()["lock"].clone();
+    let lock = lock.as_str().unwrap();
+    let tests = format!("blake3:{}", blake3::hash(&read("tests/birth.py")).to_hex());
+    let profile = "profile = \"declared\"";
+    assert!(manifest.contains(profile), "{manifest}");
+    let manifest = manifest.replacen(profile, &format!("{profile}\nhash=\"{lock}\""), 1);
+    let manifest = format!("{manifest}\n[tests]\nhash=\"{tests}\"\n");
+    write("manifest.toml", &manifest);
+    write("profile.lock", &format!("{lock}\n"));
+    let hash = |bytes: &[u8]| *blake3::hash(bytes).as_bytes();
+    let parts = [hash(manifest.as_bytes()), hash(&read("main.py")), hash(&read("schema.json"))];
+    let message = [parts.concat().as_slice(), lock.as_bytes()].concat();
+    write("manifest.sig", &format!("{}\n", hex(&key.sign(&message).to_bytes())));
+    folder
+}
+
+fn add(home: &Home, folder: &Path) -> Ran {
+    yes(home, &["--json", "executor", "add", folder.to_str().unwrap()])
+}
+
+#[track_caller]
+fn is_refused(ran: &Ran, says: &str) {
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    assert!(format!("{}{}", ran.out, ran.err).contains(says), "{says}: {} {}", ran.out, ran.err);
+}
+
+#[test]
+fn what_an_admitted_key_signed_is_taken_with_that_signature() {
+    let home = Home::new();
+    let key = workshop();
+    let folder = signed(&home, &key, "1.1.0");
+    is_refused(&add(&home, &folder), "metnos key admit");
+    assert_eq!(home.run(["key", "admit", &public(&key)]).code, 3);
+    is_refused(&add(&home, &folder), "metnos key admit");
+    let admitted = yes(&home, &["--json", "key", "admit", &public(&key), "--name", "workshop"]);
+    assert_eq!((admitted.code, admitted.json()["key"].as_str()), (0, Some(id(&key).as_str())), "{}", admitted.err);
+    is_refused(&yes(&home, &["key", "admit", &public(&key)]), "already");
+    let other = SigningKey::from_bytes(&[8; 32]);
+    assert_eq!(yes(&home, &["key", "admit", &public(&other), "--name", "other"]).code, 0);
+    let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
+    assert!(asked.code == 3 && asked.err.contains("(workshop)"), "{}", asked.err);
+    let added = add(&home, &folder);
+    assert_eq!((added.code, added.json()["key"].as_str()), (0, Some(id(&key).as_str())), "{}", added.err);
+    let shown = home.run(["--json", "executor", "show", "get_now"]).json();
+    assert_eq!((shown["version"].as_str(), shown["signed"]["key_id"].as_str()), (Some("1.1.0"), Some(&*id(&key))));
+    let files = home.metnos().join("workspace/executors/get_now/1.1.0");
+    for name in ["manifest.toml", "manifest.sig", "profile.lock"] {
+        assert_eq!(std::fs::read(files.join(name)).unwrap(), std::fs::read(folder.join(name)).unwrap(), "{name}");
+    }
+    assert_eq!(home.ask("what time is it").code, 0);
+    let history = home.run(["--json", "executor", "history", "get_now"]).out;
+    let mut events = history.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let signing = events.rfind(|event| event["event"] == "executor_signed").unwrap()["seq"].to_string();
+    let why = home.run(["why", &signing]).out;
+    assert!(why.contains("(workshop) may sign") && !why.contains("(other)"), "{why}");
+    home.is_whole();
+}
+
+#[test]
+fn what_was_changed_after_it_was_signed_is_refused() {
+    let home = Home::new();
+    let key = workshop();
+    assert_eq!(yes(&home, &["key", "admit", &hex(key.verifying_key().as_bytes())]).code, 0);
+    let append = |folder: &Path, name: &str, text: &str| {
+        let path = folder.join(name);
+        let before = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, before + text).unwrap();
+    };
+    let code = signed(&home, &key, "1.1.0");
+    append(&code, "main.py", "\n");
+    is_refused(&add(&home, &code), "no key that may sign here");
+    let tests = signed(&home, &key, "1.2.0");
+    append(&tests, "tests/birth.py", "\n");
+    is_refused(&add(&home, &tests), "manifest.toml does not name the hash");
+    let lock = signed(&home, &key, "1.3.0");
+    std::fs::write(lock.join("profile.lock"), "blake3:00\n").unwrap();
+    is_refused(&add(&home, &lock), "profile.lock does not name the hash");
+    let short = signed(&home, &key, "1.4.0");
+    std::fs::write(short.join("manifest.sig"), "00\n").unwrap();
+    is_refused(&add(&home, &short), "does not hold a signature");
+    // By one's own key any folder is signed that brings no signature.
+    std::fs::remove_file(short.join("manifest.sig")).unwrap();
+    assert_eq!(add(&home, &short).code, 0);
+    home.is_whole();
+}
+
+#[test]
+fn a_revoked_key_taints_what_it_signed_until_that_is_approved() {
+    let home = Home::new();
+    let key = workshop();
+    assert_eq!(yes(&home, &["key", "admit", &public(&key), "--name", "workshop"]).code, 0);
+    assert_eq!(add(&home, &signed(&home, &key, "1.1.0")).code, 0);
+    for _ in 0..2 {
+        assert_eq!(home.run(["--json", "executor", "run", "get_now"]).code, 0);
+        assert_eq!(home.ask("what time is it").code, 0);
+    }
+    let asked = home.run(["key", "revoke", "workshop", "--reason", "the laptop was stolen"]);
+    assert_eq!(asked.code, 3);
+    assert!(asked.err.contains("get_now 1.1.0, called 2 times"), "{}", asked.err);
+    let revoked = yes(&home, &["--json", "key", "revoke", "workshop", "--reason", "the laptop was stolen"]);
+    assert_eq!(revoked.json()["tainted"][0]["calls"], 2, "{} {}", revoked.out, revoked.err);
+    let shown = home.run(["--json", "executor", "show", "get_now"]).json();
+    assert_eq!(shown["state"], "quarantined");
+    assert!(shown["reason"].as_str().unwrap().contains("the laptop was stolen"), "{shown}");
+    assert_ne!(home.run(["executor", "run", "get_now"]).code, 0);
+    assert_ne!(home.ask("what time is it").code, 0);
+    let history = home.run(["executor", "history", "get_now"]).out;
+    assert_eq!(history.matches("may not sign any more").count(), 3, "two calls and how many: {history}");
+    let keys = home.run(["--json", "key", "list"]).json();
+    let listed = keys["keys"].as_array().unwrap().iter().find(|listed| listed["name"] == "workshop").unwrap();
+    assert_eq!((&listed["key"], &listed["revoked"]["reason"]), (&id(&key).into(), &"the laptop was stolen".into()));
+    assert_eq!(home.run(["--json", "--at", "1", "key", "list"]).json()["keys"], serde_json::json!([]));
+
+    is_refused(&yes(&home, &["key", "admit", &public(&key)]), "for good");
+    is_refused(&yes(&home, &["key", "revoke", "workshop"]), "for good");
+    is_refused(&add(&home, &signed(&home, &key, "1.2.0")), "which was revoked");
+    let own = keys["keys"].as_array().unwrap().iter().find(|listed| listed["role"] == "instance").unwrap();
+    is_refused(&yes(&home, &["key", "revoke", own["key"].as_str().unwrap()]), "--home");
+
+    assert_eq!(yes(&home, &["executor", "approve", "get_now"]).code, 0);
+    assert_eq!(home.ask("what time is it").code, 0);
+    let signed = home.run(["--json", "executor", "show", "get_now"]).json();
+    assert_eq!((&signed["version"], &signed["signed"]["key_id"]), (&"1.1.0".into(), &own["key"]));
+    home.is_whole();
+}
