@@ -16,6 +16,7 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
 
 use super::bwrap::Inside;
+use super::late::Waiting;
 use super::owners::{self, Taken};
 use super::report::{Backend, CageReport, Level};
 use super::wire::{self, Exit, Job, Layer, Said, Why};
@@ -38,7 +39,7 @@ pub(super) struct BuildError {
 }
 
 impl BuildError {
-    fn refusal(&self) -> Said {
+    pub(super) fn refusal(&self) -> Said {
         Said::Refused { message: self.to_string(), denied: self.denied }
     }
 }
@@ -130,7 +131,7 @@ fn serve(control: BorrowedFd<'_>) -> Result<(), BuildError> {
         .step("make room for descriptors")?;
     let Some(job) = wire::receive::<Job>(control).step("take the job")? else { return Ok(()) };
     let descriptors = sort(&job, control).step("take the descriptors")?;
-    supervise(&job, descriptors, control)
+    supervise(job, descriptors, control)
 }
 
 fn sort(job: &Job, control: BorrowedFd<'_>) -> io::Result<Descriptors> {
@@ -146,30 +147,39 @@ fn sort(job: &Job, control: BorrowedFd<'_>) -> io::Result<Descriptors> {
     })
 }
 
-fn supervise(job: &Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -> Result<(), BuildError> {
+fn supervise(mut job: Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -> Result<(), BuildError> {
     // Locked by the daemon; kept open, and thereby locked, until everything in the cage is dead.
-    let lock = descriptors.lock.take();
+    let mut lock = descriptors.lock.take();
     if job.backend != Backend::Native {
         rustix::process::set_child_subreaper(Pid::from_raw(1)).step("adopt orphans")?;
     }
     let ids = native::Ids::current();
-    let namespaces = if job.backend == Backend::Native { native::namespaces(job) } else { 0 };
-    let taken = if job.backend == Backend::Native { owners::take(job, &descriptors.grants, &ids)? } else { None };
+    let namespaces = if job.backend == Backend::Native { native::namespaces(&job) } else { 0 };
+    let taken = if job.backend == Backend::Native { owners::take(&job, &descriptors.grants, &ids)? } else { None };
     let inside = (job.backend == Backend::Bubblewrap).then(wire::socket_pair).transpose().step("make a socket")?;
     let Some(child) = sys::clone_process(namespaces).step("clone into new namespaces")? else {
         match inside {
-            Some((_, theirs)) => become_bubblewrap(job, &descriptors, control, theirs),
-            None => become_interpreter(job, &descriptors, control, &ids, taken),
+            Some((_, theirs)) => become_bubblewrap(&job, &descriptors, control, theirs),
+            None => become_interpreter(&job, &descriptors, control, &ids, taken),
         }
     };
     drop(taken);
     if let Some((ours, theirs)) = inside {
         drop(theirs);
         // Where nobody hears it, bubblewrap has ended; what it said is on the error stream.
-        drop(bwrap::tell(job, &descriptors, control, ours.as_fd()));
+        drop(bwrap::tell(&job, &descriptors, control, ours.as_fd()));
     }
     drop(descriptors);
-    let (exit, why) = watch(job, child, control).step("watch the cage")?;
+    let pidfd = rustix::process::pidfd_open(child, PidfdFlags::empty()).step("hold the cage")?;
+    let waiting = Waiting { cage: child, pidfd: pidfd.as_fd(), control, ids: &ids };
+    let begun = if job.waits { waiting.begin(&mut job).map(|held| lock = held) } else { Ok(()) };
+    let end = if begun.is_err() || (job.waits && lock.is_none()) {
+        end(&job, child, &pidfd, Some(Why::Asked))
+    } else {
+        watch(&job, child, &pidfd, control)
+    };
+    let (exit, why) = end.step("watch the cage")?;
+    begun?;
     drop(lock);
     wire::send(control, &Said::Ended { exit, why }).step("report the end")
 }
@@ -337,14 +347,13 @@ fn conclude(job: &Job, report: &mut CageReport) {
 }
 
 /// Waits for the end of the cage, or brings it about.
-fn watch(job: &Job, child: Pid, control: BorrowedFd<'_>) -> io::Result<(Exit, Option<Why>)> {
-    let pidfd = rustix::process::pidfd_open(child, PidfdFlags::empty())?;
+fn watch(job: &Job, child: Pid, pidfd: &OwnedFd, control: BorrowedFd<'_>) -> io::Result<(Exit, Option<Why>)> {
     let deadline = Instant::now() + Duration::from_millis(job.limits.wall_ms);
     let why = loop {
         let now = Instant::now();
         let wait = TICK.min(deadline.saturating_duration_since(now));
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
-        let mut waiting = [PollFd::new(&pidfd, PollFlags::IN), PollFd::from_borrowed_fd(control, PollFlags::IN)];
+        let mut waiting = [PollFd::new(pidfd, PollFlags::IN), PollFd::from_borrowed_fd(control, PollFlags::IN)];
         match poll(&mut waiting, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -363,8 +372,13 @@ fn watch(job: &Job, child: Pid, control: BorrowedFd<'_>) -> io::Result<(Exit, Op
             break Some(excess);
         }
     };
+    end(job, child, pidfd, why)
+}
+
+/// Ends the cage where there is a reason to, and waits until nothing of it lives.
+fn end(job: &Job, child: Pid, pidfd: &OwnedFd, why: Option<Why>) -> io::Result<(Exit, Option<Why>)> {
     if why.is_some() {
-        rustix::process::pidfd_send_signal(&pidfd, Signal::KILL)?;
+        rustix::process::pidfd_send_signal(pidfd, Signal::KILL)?;
     }
     let exit = reap(child)?;
     if job.backend != Backend::Native || !job.has(Layer::PidNamespace) {

@@ -22,17 +22,19 @@ const CHUNK: usize = 64 * 1024;
 /// How long an interpreter that has answered may take to go.
 const GRACE: Duration = Duration::from_millis(250);
 /// How long after the deadline the helper may take before it is killed itself.
-const HELPER_GRACE: Duration = Duration::from_secs(2);
+pub(super) const HELPER_GRACE: Duration = Duration::from_secs(2);
 
 /// Runs one call to its end.
 pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
     let began = Instant::now();
-    let mut outcome = match launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call)
-    {
+    let (warm, wish) = sandbox.pool.begin(sandbox, &call);
+    let cold = || launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call);
+    let mut outcome = match warm.map_or_else(cold, Ok) {
         Ok(launched) => attend(launched, &sandbox.host, call),
         Err(error) => refused(format!("the cage could not be started: {error}")),
     };
     outcome.duration = began.elapsed();
+    sandbox.pool.refill(wish);
     outcome
 }
 
@@ -134,8 +136,13 @@ impl Stream {
 
 impl Session {
     fn new(launched: Launched, host: &[u8], call: &Call<'_>) -> Self {
+        let opening = protocol::opening(call, &launched.stage.to_string_lossy());
+        let (unsent, report, stage) = match launched.begun {
+            Some((report, stage)) => (opening, Some(report), Some(stage)),
+            None => ([protocol::host(host), opening].concat(), None, None),
+        };
         Self {
-            unsent: protocol::opening(call, host, &launched.stage.to_string_lossy()),
+            unsent,
             child: launched.child,
             scratch: launched.scratch,
             control: Some(launched.control),
@@ -144,8 +151,8 @@ impl Session {
             stderr: Stream::new(launched.stderr),
             sent: 0,
             inbox: Inbox::new(call.plan.limits.output_bytes_max),
-            report: None,
-            stage: None,
+            report,
+            stage,
             refusal: None,
             end: None,
             cut: None,
@@ -277,6 +284,8 @@ impl Session {
                 self.refusal = Some(failure(class, message));
             }
             Ok(Some(Said::Ended { exit, why })) => self.end = Some((exit, why)),
+            // Said of a waiting cage, before there is a session.
+            Ok(Some(Said::Begun)) => {}
             Ok(None) | Err(_) => self.control = None,
         }
     }

@@ -80,6 +80,8 @@ pub(super) struct Job {
     pub(super) without: Vec<Layer>,
     /// Builds and reports, and starts nothing.
     pub(super) probe: bool,
+    /// Builds, starts the interpreter, and waits for a [`Late`] before it counts as a call.
+    pub(super) waits: bool,
     pub(super) exe: RawPath,
     pub(super) runtime: Vec<RuntimeMount>,
     pub(super) bootstrap: String,
@@ -106,6 +108,14 @@ impl Job {
     }
 }
 
+/// The call that a waiting cage gets: what replaces the limits that it was built with, and what it sees. Its descriptors are
+/// the lock, then the grants.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Late {
+    pub(super) limits: Limits,
+    pub(super) grants: Vec<GrantJob>,
+}
+
 /// What the helper says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Said {
@@ -113,6 +123,8 @@ pub(super) enum Said {
     Started { report: CageReport, stage: bool },
     /// It could not be built, or the interpreter could not be started; `denied` when a granted object is closed to this user.
     Refused { message: String, denied: bool },
+    /// A waiting cage has the limits and the grants of its call, and may be fed.
+    Begun,
     /// Everything that was in the cage is dead.
     Ended { exit: Exit, why: Option<Why> },
 }
