@@ -8,6 +8,7 @@ pub mod people;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ use crate::export::audit::{ExportError, Follower};
 use crate::llm::Models;
 use crate::loader::check::Seen;
 use crate::projector::{self, Projected, Watch};
-use crate::sandbox::{self, Sandbox, SandboxError};
+use crate::sandbox::{self, Sandbox, SandboxError, Warm, WarmCounts};
 use crate::scheduler::Scheduler;
 use crate::signing::{KeyError, Keys};
 use crate::views::Views;
@@ -121,12 +122,19 @@ pub struct Core {
     pub views: Views,
 }
 
+/// The sandbox of commands that ask for the same one.
+#[derive(Default)]
+struct Caging {
+    opened: OnceLock<Sandbox>,
+    keeps_warm: AtomicBool,
+}
+
 /// An open instance, as one command has it: cheap to clone, for one thread or many.
 #[derive(Clone)]
 pub struct Instance {
     core: Arc<Core>,
     folds: Arc<Folds>,
-    sandbox: Arc<OnceLock<Sandbox>>,
+    sandbox: Arc<Caging>,
     /// Its folders; the person's own is the command's.
     pub dirs: Dirs,
     /// Its settings, as the command's flags and variables make them.
@@ -516,16 +524,33 @@ impl Instance {
 
     /// The sandbox, found and tried at its first use.
     pub fn sandbox(&self) -> Result<&Sandbox, SandboxError> {
-        if self.sandbox.get().is_none() {
+        if self.sandbox.opened.get().is_none() {
             // By its path, beside which the small helper lies; by the running image itself once that path is another's.
             let own_path = std::env::current_exe().ok().filter(|path| path.exists());
             let helper = own_path.unwrap_or_else(|| "/proc/self/exe".into());
             let settings = sandbox::Settings::new(helper, self.dirs.runtime.clone())
                 .with_variables(self.variables.sandbox.as_deref(), self.variables.sandbox_backend.as_deref())?;
             let opened = Sandbox::open(&settings)?;
-            return Ok(self.sandbox.get_or_init(|| opened));
+            let sandbox = self.sandbox.opened.get_or_init(|| opened);
+            if self.sandbox.keeps_warm.load(Ordering::SeqCst) {
+                sandbox.keep_warm(Warm::default());
+            }
+            return Ok(sandbox);
         }
-        Ok(self.sandbox.get().expect("it was just looked at"))
+        Ok(self.sandbox.opened.get().expect("it was just looked at"))
+    }
+
+    /// Has the sandbox keep cages waiting from now on, which pays where calls follow on calls. It is not opened for that.
+    pub fn keep_warm(&self) {
+        self.sandbox.keeps_warm.store(true, Ordering::SeqCst);
+        if let Some(sandbox) = self.sandbox.opened.get() {
+            sandbox.keep_warm(Warm::default());
+        }
+    }
+
+    /// What became of warm calls in this process.
+    pub fn warm_counts(&self) -> WarmCounts {
+        self.sandbox.opened.get().map(Sandbox::warm_counts).unwrap_or_default()
     }
 
     /// Where deleted things go: the person's trash.
