@@ -1,6 +1,6 @@
 //! The helper's side of a warm call: puts on a cage that waits what is known only now, from outside and before it is fed.
 //!
-//! Limits are lowered by `prlimit`. Mounts are made by a companion, a process that lives for this alone: whoever is to mount
+//! Limits the daemon lowers by itself. Mounts are made by a companion, a process that lives for this alone: whoever is to mount
 //! something must be where the object is and then where it is to appear, and nobody who was in the cage's mount namespace
 //! gets back. Whatever cannot be done ends the cage; the daemon then builds another, for this call alone.
 
@@ -13,8 +13,8 @@ use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 
 use super::child::{BuildError, Step};
 use super::native::{self, Ids};
-use super::wire::{self, Job, Late, Said};
-use super::{limits, owners, sys};
+use super::wire::{self, Job, Said, Told};
+use super::{owners, sys};
 
 /// A waiting cage as its helper holds it.
 pub(super) struct Waiting<'w> {
@@ -28,18 +28,24 @@ impl Waiting<'_> {
     /// Waits for a call and makes the job that of the call; returns its lock. `None` when none came: the daemon let it go or
     /// died, or what waited is dead.
     pub(super) fn begin(&self, job: &mut Job) -> Result<Option<OwnedFd>, BuildError> {
-        if !self.is_called().step("wait for a call")? {
-            return Ok(None);
-        }
-        let Some(late) = wire::receive::<Late>(self.control).step("take the call")? else { return Ok(None) };
-        let mut received =
-            wire::receive_descriptors(self.control, 1 + late.grants.len()).step("take what was granted")?;
+        let (limits, grants) = loop {
+            if !self.is_called().step("wait for a call")? {
+                return Ok(None);
+            }
+            match wire::receive(self.control).step("take the call")? {
+                Some(Told::Wait) => {
+                    wire::send(self.control, &Said::Waits { pid: self.cage.as_raw_pid() }).step("say that it waits")?;
+                    wire::send_descriptors(self.control, &[self.pidfd]).step("hand the cage over")?;
+                }
+                Some(Told::Call { limits, grants }) => break (limits, grants),
+                None => return Ok(None),
+            }
+        };
+        let mut received = wire::receive_descriptors(self.control, 1 + grants.len()).step("take what was granted")?;
         let lock = received.remove(0);
-        let before = std::mem::replace(&mut job.limits, late.limits);
-        job.grants = late.grants;
-        limits::lower(job, self.ids, self.cage)?;
-        let sizes = |limits: &Limits| (limits.stage_bytes, limits.tmp_bytes);
-        if !received.is_empty() || sizes(&before) != sizes(&job.limits) {
+        let before = std::mem::replace(&mut job.limits, limits);
+        job.grants = grants;
+        if Told::needs_mounts(&limits, &before, received.len()) {
             let Some(companion) = sys::clone_process(0).step("start a companion")? else {
                 drop(lock);
                 self.accompany(job, &before, &received)
@@ -49,7 +55,6 @@ impl Waiting<'_> {
                 return Ok(None);
             }
         }
-        wire::send(self.control, &Said::Begun).step("say that it may be fed")?;
         Ok(Some(lock))
     }
 
@@ -66,16 +71,12 @@ impl Waiting<'_> {
         }
     }
 
-    /// The companion's life.
+    /// The companion's life. It says itself what came of it: the daemon waits for that and for nothing else.
     fn accompany(&self, job: &Job, before: &Limits, grants: &[OwnedFd]) -> ! {
-        let code = match self.bind(job, before, grants) {
-            Ok(()) => 0,
-            Err(error) => {
-                drop(wire::send(self.control, &error.refusal()));
-                71
-            }
-        };
-        std::process::exit(code)
+        let bound = self.bind(job, before, grants);
+        let said = bound.as_ref().err().map_or(Said::Begun, BuildError::refusal);
+        let told = wire::send(self.control, &said);
+        std::process::exit(if bound.is_ok() && told.is_ok() { 0 } else { 71 })
     }
 
     fn bind(&self, job: &Job, before: &Limits, grants: &[OwnedFd]) -> Result<(), BuildError> {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Pid;
 
 use super::binaries;
 use super::interpreter::RuntimeMount;
@@ -33,8 +34,18 @@ pub(super) struct Launched {
     pub(super) scratch: Option<Scratch>,
     /// The stage's path as the executor sees it.
     pub(super) stage: PathBuf,
-    /// Of a cage that waited and has its call now: its report and its stage. The host runs there already.
-    pub(super) begun: Option<(CageReport, OwnedFd)>,
+    /// Of a cage that waited for its call. The host runs there already.
+    pub(super) waited: Option<Waited>,
+}
+
+/// What the daemon knows of a cage that waits.
+#[derive(Debug)]
+pub(super) struct Waited {
+    pub(super) report: CageReport,
+    pub(super) stage: OwnedFd,
+    /// Its first process, whose end is the end of all that is in the cage.
+    pub(super) pid: Pid,
+    pub(super) pidfd: OwnedFd,
 }
 
 /// A plan that builds a cage and starts nothing.
@@ -144,7 +155,7 @@ pub(super) fn start(
     sent.extend(grants.iter().map(|grant| grant.fd.as_fd()));
     job.descriptors = sent.len();
     let child = spawn(settings, theirs)?;
-    let mut launched = Launched { child, control, channel, stdout, stderr, broker, scratch, stage, begun: None };
+    let mut launched = Launched { child, control, channel, stdout, stderr, broker, scratch, stage, waited: None };
     let told = wire::send(launched.control.as_fd(), &job)
         .and_then(|()| wire::send_descriptors(launched.control.as_fd(), &sent));
     if let Err(error) = told {

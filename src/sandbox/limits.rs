@@ -63,15 +63,14 @@ pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(),
     Ok(())
 }
 
-/// Lowers the limits of a cage that waited to those of its call, from outside. The interpreter is the only process there.
-pub(super) fn lower(job: &Job, ids: &Ids, cage: Pid) -> Result<(), BuildError> {
+/// Lowers the limits of a cage that waits to those of its call, from outside. The interpreter is the only process there.
+pub(super) fn lower(job: &Job, ids: &Ids, cage: Pid) -> io::Result<()> {
     if !job.has(Layer::Limits) {
         return Ok(());
     }
     for (resource, value) in wanted(job, ids).into_iter().chain([(Resource::Nofile, job.limits.open_files)]) {
         // The cage has the hard limits that this process has: what it could set by itself is set here.
-        rustix::process::prlimit(Some(cage), resource, lowered(resource, value))
-            .step(format!("limit {resource:?} from outside"))?;
+        rustix::process::prlimit(Some(cage), resource, lowered(resource, value))?;
     }
     Ok(())
 }

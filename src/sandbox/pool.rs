@@ -5,8 +5,9 @@
 //! and so does whatever goes wrong before the cage is fed: nothing ever runs with fewer layers. Cages are built by a thread
 //! of the pool after a call, never while somebody waits for one.
 
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Child;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -14,11 +15,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SendFlags;
+use rustix::process::Pid;
 
-use super::launch::{self, Launched};
+use super::launch::{self, Launched, Waited};
+use super::native::Ids;
 use super::session::HELPER_GRACE;
-use super::wire::{self, Job, Late, Said};
-use super::{Call, Sandbox, Settings, lock, protocol};
+use super::wire::{self, Job, Said, Told};
+use super::{Call, Sandbox, Settings, limits, lock, protocol};
 
 /// How many cages wait, and for how long after the last call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +86,8 @@ struct State {
     wished: Vec<(Key, Job)>,
     waiting: Vec<Worker>,
     called: Option<Instant>,
+    /// Helpers whose cages are dead, on their way out themselves.
+    ending: Vec<Child>,
     is_over: bool,
 }
 
@@ -129,7 +134,7 @@ impl Pool {
         };
         let Ok(key) = Key::of(&job) else { return (None, None) };
         let worker = if self.always { self.shared.prepare(key, &job).ok() } else { self.shared.take(key) };
-        let begun = worker.and_then(|worker| match worker.begin(call) {
+        let begun = worker.and_then(|worker| match worker.begin(call, job.clone()) {
             Ok(launched) => {
                 self.shared.taken.fetch_add(1, Ordering::Relaxed);
                 Some(launched)
@@ -143,10 +148,14 @@ impl Pool {
         (begun, (!self.always).then_some(Wish { key, job }))
     }
 
-    /// Has cages built for calls like one that is over.
-    pub(super) fn refill(&self, wish: Option<Wish>) {
-        let Some(wish) = wish else { return };
-        self.shared.state().wish(wish);
+    /// Has cages built for calls like one that is over, and its helper waited for.
+    pub(super) fn refill(&self, wish: Option<Wish>, helper: Option<Child>) {
+        let Some(wish) = wish else { return helper.into_iter().for_each(leave) };
+        {
+            let mut state = self.shared.state();
+            state.ending.extend(helper);
+            state.wish(wish);
+        }
         let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         if keeper.is_none() {
             let shared = Arc::clone(&self.shared);
@@ -186,10 +195,11 @@ impl Shared {
         let mut state = self.state();
         while !state.is_over {
             let left = state.left();
-            let gone = state.surplus();
-            if !gone.is_empty() {
+            let (gone, ending) = (state.surplus(), std::mem::take(&mut state.ending));
+            if !gone.is_empty() || !ending.is_empty() {
                 drop(state);
                 drop(gone);
+                ending.into_iter().for_each(leave);
             } else if let Some((key, job)) = state.missing() {
                 drop(state);
                 match self.prepare(key, &job) {
@@ -204,9 +214,10 @@ impl Shared {
             }
             state = self.state();
         }
-        let rest = std::mem::take(&mut state.waiting);
+        let (rest, ending) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.ending));
         drop(state);
         drop(rest);
+        ending.into_iter().for_each(leave);
     }
 
     /// Builds a cage and has it run the host up to where that waits for a call.
@@ -278,7 +289,7 @@ impl Key {
 
 impl Worker {
     fn launched(&mut self) -> io::Result<&mut Launched> {
-        self.launched.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+        self.launched.as_mut().ok_or_else(|| ErrorKind::NotConnected.into())
     }
 
     /// Hears that the cage stands, and sends the host.
@@ -289,41 +300,60 @@ impl Worker {
             Some(Said::Started { report, stage: true }) => report,
             other => return Err(io::Error::other(format!("{other:?}"))),
         };
-        let stage = wire::receive_descriptors(control, 1)?.pop().ok_or(io::ErrorKind::UnexpectedEof)?;
-        launched.begun = Some((report, stage));
+        let handed =
+            || wire::receive_descriptors(control, 1)?.pop().ok_or(io::Error::from(ErrorKind::UnexpectedEof));
+        let stage = handed()?;
+        wire::send(control, &Told::Wait)?;
+        let pid = match wire::receive::<Said>(control)? {
+            Some(Said::Waits { pid }) => Pid::from_raw(pid).ok_or(ErrorKind::InvalidData)?,
+            other => return Err(io::Error::other(format!("{other:?}"))),
+        };
+        let pidfd = handed()?;
+        launched.waited = Some(Waited { report, stage, pid, pidfd });
         let host = protocol::host(host);
         // It is shorter than what a socket holds.
         match rustix::net::send(&launched.channel, &host, SendFlags::NOSIGNAL)? {
             sent if sent == host.len() => Ok(()),
-            _ => Err(io::ErrorKind::WriteZero.into()),
+            _ => Err(ErrorKind::WriteZero.into()),
         }
     }
 
-    /// Has the cage made that of a call.
-    fn begin(mut self, call: &Call<'_>) -> io::Result<Launched> {
+    /// Has the cage made that of a call: nothing is left to do but to feed it.
+    fn begin(mut self, call: &Call<'_>, mut job: Job) -> io::Result<Launched> {
         let lock = lock::create(call.lock_file)?;
-        let launched = self.launched()?;
+        let launched = self.launched.as_mut().ok_or(ErrorKind::NotConnected)?;
+        let waited = launched.waited.as_mut().ok_or(ErrorKind::NotConnected)?;
         let control = launched.control.as_fd();
+        let before = std::mem::replace(&mut job.limits, call.plan.limits);
+        // Once it is dead its number may be another's.
+        if is_readable(&waited.pidfd)? {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        limits::lower(&job, &Ids::current(), waited.pid)?;
         let grants = call.grants.iter().map(launch::grant_job).collect();
-        wire::send(control, &Late { limits: call.plan.limits, grants })?;
+        wire::send(control, &Told::Call { limits: job.limits, grants })?;
         let descriptors: Vec<BorrowedFd<'_>> =
             std::iter::once(lock.as_fd()).chain(call.grants.iter().map(|grant| grant.fd.as_fd())).collect();
         wire::send_descriptors(control, &descriptors)?;
-        let patience = Duration::from_millis(call.plan.limits.wall_ms) + HELPER_GRACE;
-        match hear(control, call.cancel.fd(), patience)? {
-            Some(Said::Begun) => {}
-            Some(other) => return Err(io::Error::other(format!("{other:?}"))),
-            None => {
-                launched.child.kill()?;
-                return Err(io::ErrorKind::TimedOut.into());
+        if Told::needs_mounts(&job.limits, &before, call.grants.len()) {
+            let patience = Duration::from_millis(job.limits.wall_ms) + HELPER_GRACE;
+            match hear(control, call.cancel.fd(), patience)? {
+                Some(Said::Begun) => {}
+                Some(other) => return Err(io::Error::other(format!("{other:?}"))),
+                None => {
+                    launched.child.kill()?;
+                    return Err(ErrorKind::TimedOut.into());
+                }
             }
         }
-        let mut launched = self.launched.take().ok_or(io::ErrorKind::NotConnected)?;
-        if let Some((report, _)) = &mut launched.begun {
-            report.warm = true;
-        }
-        Ok(launched)
+        waited.report.warm = true;
+        self.launched.take().ok_or_else(|| ErrorKind::NotConnected.into())
     }
+}
+
+fn is_readable(descriptor: &OwnedFd) -> io::Result<bool> {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    Ok(poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&now))? > 0)
 }
 
 /// What the helper says; `None` when it says nothing for so long, or the call is cancelled.
@@ -336,7 +366,7 @@ fn hear(control: BorrowedFd<'_>, cancel: BorrowedFd<'_>, patience: Duration) -> 
         match poll(&mut waiting, Some(&timeout)) {
             Ok(0) => return Ok(None),
             Ok(_) if waiting[0].revents().is_empty() => return Ok(None),
-            Ok(_) => return wire::receive(control)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()).map(Some),
+            Ok(_) => return wire::receive(control)?.ok_or_else(|| ErrorKind::UnexpectedEof.into()).map(Some),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -346,11 +376,16 @@ fn hear(control: BorrowedFd<'_>, cancel: BorrowedFd<'_>, patience: Duration) -> 
 impl Drop for Worker {
     fn drop(&mut self) {
         let Some(launched) = self.launched.take() else { return };
-        let Launched { mut child, control, .. } = launched;
+        let Launched { child, control, .. } = launched;
         // The end of its socket tells the helper to end the cage.
         drop(control);
-        if let Err(error) = child.wait() {
-            tracing::warn!(%error, "a waiting cage's helper could not be waited for");
-        }
+        leave(child);
+    }
+}
+
+/// Waits for a helper that has nothing to do any more.
+fn leave(mut helper: Child) {
+    if let Err(error) = helper.wait() {
+        tracing::warn!(%error, "a cage's helper could not be waited for");
     }
 }

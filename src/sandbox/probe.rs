@@ -98,7 +98,7 @@ fn probe(settings: &Settings, interpreter: &Interpreter, backend: Backend) -> Re
                 verdict = Ok(report);
             }
             Said::Refused { message, .. } => verdict = Err(message),
-            Said::Begun | Said::Ended { .. } => break,
+            Said::Waits { .. } | Said::Begun | Said::Ended { .. } => break,
         }
     }
     launched.child.wait().map_err(|error| error.to_string())?;

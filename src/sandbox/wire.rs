@@ -80,7 +80,7 @@ pub(super) struct Job {
     pub(super) without: Vec<Layer>,
     /// Builds and reports, and starts nothing.
     pub(super) probe: bool,
-    /// Builds, starts the interpreter, and waits for a [`Late`] before it counts as a call.
+    /// Builds, starts the interpreter, and waits for a [`Told::Call`].
     pub(super) waits: bool,
     pub(super) exe: RawPath,
     pub(super) runtime: Vec<RuntimeMount>,
@@ -108,12 +108,22 @@ impl Job {
     }
 }
 
-/// The call that a waiting cage gets: what replaces the limits that it was built with, and what it sees. Its descriptors are
-/// the lock, then the grants.
+/// What a helper is told whose cage waits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Late {
-    pub(super) limits: Limits,
-    pub(super) grants: Vec<GrantJob>,
+pub(super) enum Told {
+    /// The daemon has heard all that the cage itself had to say, and asks for a hold of it.
+    Wait,
+    /// The call: what replaces the limits that the cage was built with, and what it sees. Descriptors: the lock, then the
+    /// grants.
+    Call { limits: Limits, grants: Vec<GrantJob> },
+}
+
+impl Told {
+    /// Whether the call needs mounts made or changed, so that the cage may be fed only once the helper says [`Said::Begun`].
+    /// All else is done by the daemon itself before it sends the call.
+    pub(super) fn needs_mounts(limits: &Limits, before: &Limits, grants: usize) -> bool {
+        grants > 0 || (limits.stage_bytes, limits.tmp_bytes) != (before.stage_bytes, before.tmp_bytes)
+    }
 }
 
 /// What the helper says.
@@ -123,7 +133,9 @@ pub(super) enum Said {
     Started { report: CageReport, stage: bool },
     /// It could not be built, or the interpreter could not be started; `denied` when a granted object is closed to this user.
     Refused { message: String, denied: bool },
-    /// A waiting cage has the limits and the grants of its call, and may be fed.
+    /// The cage waits. A pidfd of its first process follows.
+    Waits { pid: i32 },
+    /// A waiting cage has the mounts of its call, and may be fed.
     Begun,
     /// Everything that was in the cage is dead.
     Ended { exit: Exit, why: Option<Why> },
