@@ -172,9 +172,10 @@ fn supervise(mut job: Job, mut descriptors: Descriptors, control: BorrowedFd<'_>
     drop(descriptors);
     let pidfd = rustix::process::pidfd_open(child, PidfdFlags::empty()).step("hold the cage")?;
     let waiting = Waiting { cage: child, pidfd: pidfd.as_fd(), control, ids: &ids };
-    // Taking a mount namespace down takes longer than the end of the processes in it. Where the daemon waits for that alone,
-    // it is done when this process ends.
-    let _mounts = job.waits.then(|| std::fs::File::open(format!("/proc/{}/ns/mnt", child.as_raw_pid())));
+    // Taking namespaces down takes longer than the end of the processes in them. Where the daemon waits for that end alone,
+    // they are taken down when this process ends.
+    let held = ["mnt", "net", "ipc", "uts", "cgroup"].map(|kind| format!("/proc/{}/ns/{kind}", child.as_raw_pid()));
+    let _held = job.waits.then(|| held.map(std::fs::File::open));
     let begun = if job.waits { waiting.begin(&mut job).map(|held| lock = held) } else { Ok(()) };
     let end = if begun.is_err() || (job.waits && lock.is_none()) {
         end(&job, child, &pidfd, Some(Why::Asked))
