@@ -15,7 +15,7 @@ use rustix::process::Pid;
 use super::binaries;
 use super::interpreter::RuntimeMount;
 use super::limits;
-use super::protocol::BOOTSTRAP;
+use super::protocol::{BOOTSTRAP, REHEARSAL};
 use super::report::{Backend, CageReport};
 use super::stage::Scratch;
 use super::wire::{self, GrantJob, Job, Layer, RawPath};
@@ -100,6 +100,7 @@ pub(super) fn waiting_job(
 ) -> Option<Job> {
     let mut job = job(settings, interpreter, backend, call);
     job.waits = true;
+    job.bootstrap.insert_str(0, REHEARSAL);
     let own = job.runtime.iter().map(RuntimeMount::path);
     let own: Vec<PathBuf> = own.chain(["/dev", "/proc"].map(PathBuf::from)).chain([job.stage.path()]).collect();
     let apart = |at: &Path| !own.iter().any(|own| own.starts_with(at) || at.starts_with(own));

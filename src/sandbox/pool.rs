@@ -300,8 +300,7 @@ impl Worker {
             Some(Said::Started { report, stage: true }) => report,
             other => return Err(io::Error::other(format!("{other:?}"))),
         };
-        let handed =
-            || wire::receive_descriptors(control, 1)?.pop().ok_or(io::Error::from(ErrorKind::UnexpectedEof));
+        let handed = || wire::receive_descriptors(control, 1)?.pop().ok_or(io::Error::from(ErrorKind::UnexpectedEof));
         let stage = handed()?;
         wire::send(control, &Told::Wait)?;
         let pid = match wire::receive::<Said>(control)? {

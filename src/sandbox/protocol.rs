@@ -30,6 +30,11 @@ def take(count):
 exec(marshal.loads(take(int.from_bytes(take(4),'big'))))
 ";
 
+/// What goes before that where the interpreter will wait: it compiles two lines of ours and forgets them, so that the memory
+/// which compiling needs is there when the call comes.
+pub(super) const REHEARSAL: &str =
+    "compile('def run(args,ctx):\\n return [str(n)+\"x\" for n in args]','main.py','exec',dont_inherit=True)\n";
+
 /// The frame that an interpreter takes first: the compiled host. It runs until it waits for its call.
 pub(super) fn host(host: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(host.len() + 4);
