@@ -19,6 +19,7 @@ use super::bwrap::Inside;
 use super::late::Waiting;
 use super::owners::{self, Taken};
 use super::report::{Backend, CageReport, Level};
+use super::tree::Processes;
 use super::wire::{self, Exit, Job, Layer, Said, Why};
 use super::{bwrap, landlock, limits, native, seccomp, sys, tree};
 
@@ -171,6 +172,7 @@ fn supervise(mut job: Job, mut descriptors: Descriptors, control: BorrowedFd<'_>
     }
     drop(descriptors);
     let pidfd = rustix::process::pidfd_open(child, PidfdFlags::empty()).step("hold the cage")?;
+    let processes = Processes::open();
     let waiting = Waiting { cage: child, pidfd: pidfd.as_fd(), control, ids: &ids };
     // Taking namespaces down takes longer than the end of the processes in them. Where the daemon waits for that end alone,
     // they are taken down when this process ends.
@@ -178,9 +180,9 @@ fn supervise(mut job: Job, mut descriptors: Descriptors, control: BorrowedFd<'_>
     let _held = job.waits.then(|| held.map(std::fs::File::open));
     let begun = if job.waits { waiting.begin(&mut job).map(|held| lock = held) } else { Ok(()) };
     let end = if begun.is_err() || (job.waits && lock.is_none()) {
-        end(&job, child, &pidfd, Some(Why::Asked))
+        end(&job, child, &pidfd, &processes, Some(Why::Asked))
     } else {
-        watch(&job, child, &pidfd, control)
+        watch(&job, child, &pidfd, &processes, control)
     };
     let (exit, why) = end.step("watch the cage")?;
     begun?;
@@ -351,7 +353,13 @@ fn conclude(job: &Job, report: &mut CageReport) {
 }
 
 /// Waits for the end of the cage, or brings it about.
-fn watch(job: &Job, child: Pid, pidfd: &OwnedFd, control: BorrowedFd<'_>) -> io::Result<(Exit, Option<Why>)> {
+fn watch(
+    job: &Job,
+    child: Pid,
+    pidfd: &OwnedFd,
+    processes: &Processes,
+    control: BorrowedFd<'_>,
+) -> io::Result<(Exit, Option<Why>)> {
     let deadline = Instant::now() + Duration::from_millis(job.limits.wall_ms);
     let why = loop {
         let now = Instant::now();
@@ -372,34 +380,40 @@ fn watch(job: &Job, child: Pid, pidfd: &OwnedFd, control: BorrowedFd<'_>) -> io:
         if Instant::now() >= deadline {
             break Some(Why::Deadline);
         }
-        if let Some(excess) = excess(job, child) {
+        if let Some(excess) = excess(job, child, processes) {
             break Some(excess);
         }
     };
-    end(job, child, pidfd, why)
+    end(job, child, pidfd, processes, why)
 }
 
 /// Ends the cage where there is a reason to, and waits until nothing of it lives.
-fn end(job: &Job, child: Pid, pidfd: &OwnedFd, why: Option<Why>) -> io::Result<(Exit, Option<Why>)> {
+fn end(
+    job: &Job,
+    child: Pid,
+    pidfd: &OwnedFd,
+    processes: &Processes,
+    why: Option<Why>,
+) -> io::Result<(Exit, Option<Why>)> {
     if why.is_some() {
         rustix::process::pidfd_send_signal(pidfd, Signal::KILL)?;
     }
     let exit = reap(child)?;
     if job.backend != Backend::Native || !job.has(Layer::PidNamespace) {
-        tree::end_orphans();
+        processes.end_orphans();
     }
     Ok((if job.backend == Backend::Bubblewrap { bwrap::exit(exit) } else { exit }, why))
 }
 
-fn excess(job: &Job, child: Pid) -> Option<Why> {
+fn excess(job: &Job, child: Pid, processes: &Processes) -> Option<Why> {
     if !job.has(Layer::Watchdog) {
         return None;
     }
-    let members = tree::members(child);
-    if tree::tasks(&members) > job.limits.processes + u64::from(job.backend == Backend::Bubblewrap) {
+    let members = processes.members(child);
+    if processes.tasks(&members) > job.limits.processes + u64::from(job.backend == Backend::Bubblewrap) {
         return Some(Why::Processes);
     }
-    tree::exceeds(&members, job.limits.memory_mb).then_some(Why::Memory)
+    processes.exceeds(&members, job.limits.memory_mb).then_some(Why::Memory)
 }
 
 fn reap(child: Pid) -> io::Result<Exit> {

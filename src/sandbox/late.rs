@@ -1,14 +1,15 @@
 //! The helper's side of a warm call: puts on a cage that waits what is known only now, from outside and before it is fed.
 //!
-//! Limits the daemon lowers by itself. Mounts are made by a companion, a process that lives for this alone: whoever is to mount
-//! something must be where the object is and then where it is to appear, and nobody who was in the cage's mount namespace
-//! gets back. Whatever cannot be done ends the cage; the daemon then builds another, for this call alone.
+//! Limits the daemon lowers by itself. To mount something, one must be where the object is and then where it is to appear;
+//! so the helper takes what was granted and joins the cage's user and mount namespaces for good, never that of its
+//! processes: nothing in the cage sees it. Whatever cannot be done ends the cage; the daemon then builds another, for this
+//! call alone.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use metnos_projections::rules::cage_plan::Limits;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::{Pid, Signal};
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 
 use super::child::{BuildError, Step};
@@ -46,14 +47,8 @@ impl Waiting<'_> {
         let before = std::mem::replace(&mut job.limits, limits);
         job.grants = grants;
         if Told::needs_mounts(&limits, &before, received.len()) {
-            let Some(companion) = sys::clone_process(0).step("start a companion")? else {
-                drop(lock);
-                self.accompany(job, &before, &received)
-            };
-            let ended = rustix::process::waitpid(Some(companion), WaitOptions::empty()).step("await the companion")?;
-            if ended.and_then(|(_, status)| status.exit_status()) != Some(0) {
-                return Ok(None);
-            }
+            self.bind(job, &before, &received)?;
+            wire::send(self.control, &Said::Begun).step("say that it may be fed")?;
         }
         Ok(Some(lock))
     }
@@ -69,14 +64,6 @@ impl Waiting<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-    }
-
-    /// The companion's life. It says itself what came of it: the daemon waits for that and for nothing else.
-    fn accompany(&self, job: &Job, before: &Limits, grants: &[OwnedFd]) -> ! {
-        let bound = self.bind(job, before, grants);
-        let said = bound.as_ref().err().map_or(Said::Begun, BuildError::refusal);
-        let told = wire::send(self.control, &said);
-        std::process::exit(if bound.is_ok() && told.is_ok() { 0 } else { 71 })
     }
 
     fn bind(&self, job: &Job, before: &Limits, grants: &[OwnedFd]) -> Result<(), BuildError> {
@@ -97,6 +84,8 @@ impl Waiting<'_> {
             }
         };
         join(ThreadNameSpaceType::MOUNT).step("join the mount namespace")?;
+        // Other rights may have cost it.
+        rustix::process::set_parent_process_death_signal(Some(Signal::TERM)).step("tie life to the daemon")?;
         native::admit(job, before, &trees)
     }
 }

@@ -35,7 +35,7 @@ pub struct Warm {
 impl Default for Warm {
     /// Two, since a turn often makes its next call while the cage for it is still being built.
     fn default() -> Self {
-        Self { size: 2, idle: Duration::from_secs(60) }
+        Self { size: 2, idle: Duration::from_mins(1) }
     }
 }
 
@@ -247,7 +247,7 @@ impl State {
         if left.is_zero() {
             self.wished.clear();
             // Until somebody calls; the exact time does not matter.
-            return Duration::from_secs(3600);
+            return Duration::from_hours(1);
         }
         left
     }
