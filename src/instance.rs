@@ -1,6 +1,7 @@
 //! One open instance: folders, settings, keys, the log, and the projections that commands work with. Commands that run at
 //! the same time share one; each has its own settings and its own person's folder.
 
+mod caging;
 mod credentials;
 mod folds;
 mod own;
@@ -8,8 +9,7 @@ pub mod people;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
@@ -32,10 +32,11 @@ use crate::export::audit::{ExportError, Follower};
 use crate::llm::Models;
 use crate::loader::check::Seen;
 use crate::projector::{self, Projected, Watch};
-use crate::sandbox::{self, Sandbox, SandboxError, Warm, WarmCounts};
+use crate::sandbox;
 use crate::scheduler::Scheduler;
 use crate::signing::{KeyError, Keys};
 use crate::views::Views;
+use caging::Caging;
 use folds::Folds;
 use own::{refuse_foreign_key, refuse_lost_parts};
 
@@ -120,13 +121,6 @@ pub struct Core {
     pub scheduler: Scheduler,
     /// The files of the views that grow with the log.
     pub views: Views,
-}
-
-/// The sandbox of commands that ask for the same one.
-#[derive(Default)]
-struct Caging {
-    opened: OnceLock<Sandbox>,
-    keeps_warm: AtomicBool,
 }
 
 /// An open instance, as one command has it: cheap to clone, for one thread or many.
@@ -520,37 +514,6 @@ impl Instance {
             event,
             blobs: Vec::new(),
         }
-    }
-
-    /// The sandbox, found and tried at its first use.
-    pub fn sandbox(&self) -> Result<&Sandbox, SandboxError> {
-        if self.sandbox.opened.get().is_none() {
-            // By its path, beside which the small helper lies; by the running image itself once that path is another's.
-            let own_path = std::env::current_exe().ok().filter(|path| path.exists());
-            let helper = own_path.unwrap_or_else(|| "/proc/self/exe".into());
-            let settings = sandbox::Settings::new(helper, self.dirs.runtime.clone())
-                .with_variables(self.variables.sandbox.as_deref(), self.variables.sandbox_backend.as_deref())?;
-            let opened = Sandbox::open(&settings)?;
-            let sandbox = self.sandbox.opened.get_or_init(|| opened);
-            if self.sandbox.keeps_warm.load(Ordering::SeqCst) {
-                sandbox.keep_warm(Warm::default());
-            }
-            return Ok(sandbox);
-        }
-        Ok(self.sandbox.opened.get().expect("it was just looked at"))
-    }
-
-    /// Has the sandbox keep cages waiting from now on, which pays where calls follow on calls. It is not opened for that.
-    pub fn keep_warm(&self) {
-        self.sandbox.keeps_warm.store(true, Ordering::SeqCst);
-        if let Some(sandbox) = self.sandbox.opened.get() {
-            sandbox.keep_warm(Warm::default());
-        }
-    }
-
-    /// What became of warm calls in this process.
-    pub fn warm_counts(&self) -> WarmCounts {
-        self.sandbox.opened.get().map(Sandbox::warm_counts).unwrap_or_default()
     }
 
     /// Where deleted things go: the person's trash.
