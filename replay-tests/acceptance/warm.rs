@@ -110,7 +110,7 @@ seen['argv'] = sys.argv, sys.path, sys.flags.isolated, sorted(sys.modules), os.g
 seen['fds'] = sorted(tried(lambda: os.readlink('/proc/self/fd/' + fd).split(':')[0]) for fd in os.listdir('/proc/self/fd'))
 status = open('/proc/self/status').read().splitlines()
 seen['status'] = [line for line in status if line.split(':')[0] in ('Uid', 'Gid', 'Groups', 'NoNewPrivs', 'Seccomp', 'Seccomp_filters', 'CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'SigIgn', 'SigBlk', 'SigCgt', 'Umask')]
-seen['limits'] = open('/proc/self/limits').read()
+seen['limits'] = [line for line in open('/proc/self/limits') if not line.startswith('Max processes')]
 seen['oom'] = open('/proc/self/oom_score_adj').read()
 seen['mounts'] = sorted(line.split(' - ')[0].split()[4] + ' ' + line.split(' - ')[0].split()[5] for line in open('/proc/self/mountinfo'))
 seen['listed'] = [tried(lambda: sorted(os.listdir(path))) for path in ('/', '/dev', '/proc/self/task', '/etc', '/tmp', '/home', '/usr', '/run', ctx.stage)]
@@ -174,6 +174,8 @@ fn cases() -> Vec<Case> {
     let flood = "def run(args, ctx):\n    import os\n    os.write(ctx._channel, (1 << 30).to_bytes(4, 'big'))\n    line = b'x' * (1 << 20)\n    for n in range(1024): os.write(ctx._channel, line)\n    return {'ok': True}\n";
     let forge = "def run(args, ctx):\n    import os\n    body = b'{\"reply\":{\"ok\":true}}'\n    for n in range(2): os.write(ctx._channel, len(body).to_bytes(4, 'big') + body)\n    os._exit(0)\n";
     let fetch = "def run(args, ctx):\n    first = ctx.http('GET', 'http://example.org/')\n    try: ctx.http('GET', 'http://127.0.0.1:1/')\n    except ctx.Failure as failure: second = [failure.error_class, failure.message]\n    return {'ok': True, 'status': first.status, 'body': first.body.decode(), 'second': second}\n";
+    let multiply = "import os, time\ndef run(args, ctx):\n    made = 0\n    try:\n        while made < 40:\n            if os.fork() == 0: time.sleep(30)\n            made += 1\n    except OSError as error: return {'ok': True, 'made': made, 'why': error.errno}\n    time.sleep(5)\n    return {'ok': True, 'made': made}\n";
+    let few = Limits { processes: 9, ..LIMITS };
     let said = "import sys\ndef run(args, ctx):\n    print('out' * 50000)\n    print('err', file=sys.stderr)\n    ctx.log('seen')\n    open(ctx.stage + '/kept', 'w').write('bytes')\n    return {'ok': True, 'text': 'é🦀'}\n";
     let at_import =
         "import os\ntext = open('/etc/passwd').read()\ndef run(args, ctx):\n    return {'ok': True, 'n': len(text)}\n";
@@ -205,6 +207,10 @@ fn cases() -> Vec<Case> {
         Case { limits: Limits { wall_ms: 300, ..LIMITS }, ..Case::new("deadline", "while True: pass\n") },
         Case { limits: Limits { cpu_s: 1, ..LIMITS }, ..Case::new("processor", "while True: pass\n") },
         Case { cancelled: true, ..Case::new("cancel", "import time\ntime.sleep(60)\n") },
+        // What bounds their number is another for root: there a watchdog ends it all.
+        Case { limits: few, ..Case::new("processes", multiply) },
+        Case { limits: Limits { processes: 9, ..usual }, ..Case::new("processes, no mounts", multiply) },
+        Case { limits: few, grants: several, ..Case::new("processes beside grants", multiply) },
         Case::new("two replies", forge),
         Case::new("a reply of a gigabyte", flood),
         Case::new("a fault", "def run(args, ctx):\n    return 1 / 0\n"),

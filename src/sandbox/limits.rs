@@ -63,12 +63,14 @@ pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(),
     Ok(())
 }
 
-/// Lowers the limits of a cage that waits to those of its call, from outside. The interpreter is the only process there.
-pub(super) fn lower(job: &Job, ids: &Ids, cage: Pid) -> io::Result<()> {
+/// Lowers the limits of a cage that waits to those of its call, from outside. The interpreter is the only process there;
+/// where the helper is about to join its user namespace, the kernel will count that one, too.
+pub(super) fn lower(job: &Job, ids: &Ids, cage: Pid, helper_joins: bool) -> io::Result<()> {
     if !job.has(Layer::Limits) {
         return Ok(());
     }
     for (resource, value) in wanted(job, ids).into_iter().chain([(Resource::Nofile, job.limits.open_files)]) {
+        let value = value + u64::from(helper_joins && resource == Resource::Nproc);
         // The cage has the hard limits that this process has: what it could set by itself is set here.
         rustix::process::prlimit(Some(cage), resource, lowered(resource, value))?;
     }
