@@ -1,6 +1,7 @@
 //! One open instance: folders, settings, keys, the log, and the projections that commands work with. Commands that run at
 //! the same time share one; each has its own settings and its own person's folder.
 
+mod caging;
 mod credentials;
 mod folds;
 mod own;
@@ -8,7 +9,7 @@ pub mod people;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
@@ -31,10 +32,11 @@ use crate::export::audit::{ExportError, Follower};
 use crate::llm::Models;
 use crate::loader::check::Seen;
 use crate::projector::{self, Projected, Watch};
-use crate::sandbox::{self, Sandbox, SandboxError};
+use crate::sandbox;
 use crate::scheduler::Scheduler;
 use crate::signing::{KeyError, Keys};
 use crate::views::Views;
+use caging::Caging;
 use folds::Folds;
 use own::{refuse_foreign_key, refuse_lost_parts};
 
@@ -126,7 +128,7 @@ pub struct Core {
 pub struct Instance {
     core: Arc<Core>,
     folds: Arc<Folds>,
-    sandbox: Arc<OnceLock<Sandbox>>,
+    sandbox: Arc<Caging>,
     /// Its folders; the person's own is the command's.
     pub dirs: Dirs,
     /// Its settings, as the command's flags and variables make them.
@@ -512,20 +514,6 @@ impl Instance {
             event,
             blobs: Vec::new(),
         }
-    }
-
-    /// The sandbox, found and tried at its first use.
-    pub fn sandbox(&self) -> Result<&Sandbox, SandboxError> {
-        if self.sandbox.get().is_none() {
-            // By its path, beside which the small helper lies; by the running image itself once that path is another's.
-            let own_path = std::env::current_exe().ok().filter(|path| path.exists());
-            let helper = own_path.unwrap_or_else(|| "/proc/self/exe".into());
-            let settings = sandbox::Settings::new(helper, self.dirs.runtime.clone())
-                .with_variables(self.variables.sandbox.as_deref(), self.variables.sandbox_backend.as_deref())?;
-            let opened = Sandbox::open(&settings)?;
-            return Ok(self.sandbox.get_or_init(|| opened));
-        }
-        Ok(self.sandbox.get().expect("it was just looked at"))
     }
 
     /// Where deleted things go: the person's trash.

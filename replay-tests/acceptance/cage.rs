@@ -9,6 +9,7 @@ mod brokered;
 mod escapes;
 mod owners;
 mod support;
+mod warm;
 mod works;
 
 use std::os::unix::fs::PermissionsExt;
@@ -51,6 +52,24 @@ fn as_an_ordinary_user() {
     for skipped in complained.lines().filter(|line| line.starts_with("SKIPPED")) {
         eprintln!("as an ordinary user: {skipped}");
     }
+    assert!(output.status.success(), "{said}\n{complained}");
+    assert!(said.contains("test result: ok") && !said.contains(" 0 passed"), "{said}");
+}
+
+/// The whole suite once more, each call that can be in a cage that waited for it: what does not get out of the one does not
+/// get out of the other, and each attack succeeds there, too, without its layer.
+#[test]
+fn with_warm_cages() {
+    if support::is_warm() {
+        eprintln!("SKIPPED with_warm_cages: this run is it");
+        return;
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--skip", "as_an_ordinary_user", "--test-threads", "2", "--nocapture"])
+        .env("METNOS_TEST_WARM", "1")
+        .output()
+        .unwrap();
+    let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}\n{complained}");
     assert!(said.contains("test result: ok") && !said.contains(" 0 passed"), "{said}");
 }

@@ -8,7 +8,7 @@ use base64::Engine;
 use metnos::sandbox::{Backend, Level, Sandbox, SandboxError, Settings};
 use serde_json::json;
 
-use crate::support::{Bench, class, grant, helper, ok};
+use crate::support::{Bench, class, grant, helper, is_warm, ok};
 
 #[test]
 fn a_plain_call_answers() {
@@ -20,6 +20,7 @@ fn a_plain_call_answers() {
         assert_eq!(outcome.stdout.text(), "hello\n");
         assert_eq!(outcome.log, ["seen"]);
         assert_eq!(outcome.report.backend, backend);
+        assert_eq!(outcome.report.warm, backend == Backend::Native && is_warm());
         let level = match backend {
             Backend::Native | Backend::Bubblewrap => Level::Full,
             Backend::Landlock => Level::Partial,

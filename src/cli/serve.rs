@@ -147,6 +147,7 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
             tracing::warn!(%error, "the audit files cannot be written");
         }
     });
+    instance.keep_warm();
     let services = Services::start(instance, &Handle::current(), services())
         .map_err(|error| Failure::internal(("error.daemon_cannot", json!({ "reason": error.to_string() }))))?;
     let mut head = instance.log.watch();

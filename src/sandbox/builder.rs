@@ -26,10 +26,11 @@ const BUILD: u64 = {
     hash
 };
 
-const SOURCES: [&[u8]; 11] = [
+const SOURCES: [&[u8]; 12] = [
     include_bytes!("bwrap.rs"),
     include_bytes!("child.rs"),
     include_bytes!("landlock.rs"),
+    include_bytes!("late.rs"),
     include_bytes!("limits.rs"),
     include_bytes!("native.rs"),
     include_bytes!("owners.rs"),

@@ -16,8 +16,10 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
 
 use super::bwrap::Inside;
+use super::late::Waiting;
 use super::owners::{self, Taken};
 use super::report::{Backend, CageReport, Level};
+use super::tree::Processes;
 use super::wire::{self, Exit, Job, Layer, Said, Why};
 use super::{bwrap, landlock, limits, native, seccomp, sys, tree};
 
@@ -38,7 +40,7 @@ pub(super) struct BuildError {
 }
 
 impl BuildError {
-    fn refusal(&self) -> Said {
+    pub(super) fn refusal(&self) -> Said {
         Said::Refused { message: self.to_string(), denied: self.denied }
     }
 }
@@ -130,7 +132,7 @@ fn serve(control: BorrowedFd<'_>) -> Result<(), BuildError> {
         .step("make room for descriptors")?;
     let Some(job) = wire::receive::<Job>(control).step("take the job")? else { return Ok(()) };
     let descriptors = sort(&job, control).step("take the descriptors")?;
-    supervise(&job, descriptors, control)
+    supervise(job, descriptors, control)
 }
 
 fn sort(job: &Job, control: BorrowedFd<'_>) -> io::Result<Descriptors> {
@@ -146,30 +148,44 @@ fn sort(job: &Job, control: BorrowedFd<'_>) -> io::Result<Descriptors> {
     })
 }
 
-fn supervise(job: &Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -> Result<(), BuildError> {
+fn supervise(mut job: Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -> Result<(), BuildError> {
     // Locked by the daemon; kept open, and thereby locked, until everything in the cage is dead.
-    let lock = descriptors.lock.take();
+    let mut lock = descriptors.lock.take();
     if job.backend != Backend::Native {
         rustix::process::set_child_subreaper(Pid::from_raw(1)).step("adopt orphans")?;
     }
     let ids = native::Ids::current();
-    let namespaces = if job.backend == Backend::Native { native::namespaces(job) } else { 0 };
-    let taken = if job.backend == Backend::Native { owners::take(job, &descriptors.grants, &ids)? } else { None };
+    let namespaces = if job.backend == Backend::Native { native::namespaces(&job) } else { 0 };
+    let taken = if job.backend == Backend::Native { owners::take(&job, &descriptors.grants, &ids)? } else { None };
     let inside = (job.backend == Backend::Bubblewrap).then(wire::socket_pair).transpose().step("make a socket")?;
     let Some(child) = sys::clone_process(namespaces).step("clone into new namespaces")? else {
         match inside {
-            Some((_, theirs)) => become_bubblewrap(job, &descriptors, control, theirs),
-            None => become_interpreter(job, &descriptors, control, &ids, taken),
+            Some((_, theirs)) => become_bubblewrap(&job, &descriptors, control, theirs),
+            None => become_interpreter(&job, &descriptors, control, &ids, taken),
         }
     };
     drop(taken);
     if let Some((ours, theirs)) = inside {
         drop(theirs);
         // Where nobody hears it, bubblewrap has ended; what it said is on the error stream.
-        drop(bwrap::tell(job, &descriptors, control, ours.as_fd()));
+        drop(bwrap::tell(&job, &descriptors, control, ours.as_fd()));
     }
     drop(descriptors);
-    let (exit, why) = watch(job, child, control).step("watch the cage")?;
+    let pidfd = rustix::process::pidfd_open(child, PidfdFlags::empty()).step("hold the cage")?;
+    let processes = Processes::open();
+    let waiting = Waiting { cage: child, pidfd: pidfd.as_fd(), control, ids: &ids };
+    // Taking namespaces down takes longer than the end of the processes in them. Where the daemon waits for that end alone,
+    // they are taken down when this process ends.
+    let held = ["mnt", "net", "ipc", "uts", "cgroup"].map(|kind| format!("/proc/{}/ns/{kind}", child.as_raw_pid()));
+    let _held = job.waits.then(|| held.map(std::fs::File::open));
+    let begun = if job.waits { waiting.begin(&mut job).map(|held| lock = held) } else { Ok(()) };
+    let end = if begun.is_err() || (job.waits && lock.is_none()) {
+        end(&job, child, &pidfd, &processes, Some(Why::Asked))
+    } else {
+        watch(&job, child, &pidfd, &processes, control)
+    };
+    let (exit, why) = end.step("watch the cage")?;
+    begun?;
     drop(lock);
     wire::send(control, &Said::Ended { exit, why }).step("report the end")
 }
@@ -337,14 +353,19 @@ fn conclude(job: &Job, report: &mut CageReport) {
 }
 
 /// Waits for the end of the cage, or brings it about.
-fn watch(job: &Job, child: Pid, control: BorrowedFd<'_>) -> io::Result<(Exit, Option<Why>)> {
-    let pidfd = rustix::process::pidfd_open(child, PidfdFlags::empty())?;
+fn watch(
+    job: &Job,
+    child: Pid,
+    pidfd: &OwnedFd,
+    processes: &Processes,
+    control: BorrowedFd<'_>,
+) -> io::Result<(Exit, Option<Why>)> {
     let deadline = Instant::now() + Duration::from_millis(job.limits.wall_ms);
     let why = loop {
         let now = Instant::now();
         let wait = TICK.min(deadline.saturating_duration_since(now));
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
-        let mut waiting = [PollFd::new(&pidfd, PollFlags::IN), PollFd::from_borrowed_fd(control, PollFlags::IN)];
+        let mut waiting = [PollFd::new(pidfd, PollFlags::IN), PollFd::from_borrowed_fd(control, PollFlags::IN)];
         match poll(&mut waiting, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -359,29 +380,40 @@ fn watch(job: &Job, child: Pid, control: BorrowedFd<'_>) -> io::Result<(Exit, Op
         if Instant::now() >= deadline {
             break Some(Why::Deadline);
         }
-        if let Some(excess) = excess(job, child) {
+        if let Some(excess) = excess(job, child, processes) {
             break Some(excess);
         }
     };
+    end(job, child, pidfd, processes, why)
+}
+
+/// Ends the cage where there is a reason to, and waits until nothing of it lives.
+fn end(
+    job: &Job,
+    child: Pid,
+    pidfd: &OwnedFd,
+    processes: &Processes,
+    why: Option<Why>,
+) -> io::Result<(Exit, Option<Why>)> {
     if why.is_some() {
-        rustix::process::pidfd_send_signal(&pidfd, Signal::KILL)?;
+        rustix::process::pidfd_send_signal(pidfd, Signal::KILL)?;
     }
     let exit = reap(child)?;
     if job.backend != Backend::Native || !job.has(Layer::PidNamespace) {
-        tree::end_orphans();
+        processes.end_orphans();
     }
     Ok((if job.backend == Backend::Bubblewrap { bwrap::exit(exit) } else { exit }, why))
 }
 
-fn excess(job: &Job, child: Pid) -> Option<Why> {
+fn excess(job: &Job, child: Pid, processes: &Processes) -> Option<Why> {
     if !job.has(Layer::Watchdog) {
         return None;
     }
-    let members = tree::members(child);
-    if tree::tasks(&members) > job.limits.processes + u64::from(job.backend == Backend::Bubblewrap) {
+    let members = processes.members(child);
+    if processes.tasks(&members) > job.limits.processes + u64::from(job.backend == Backend::Bubblewrap) {
         return Some(Why::Processes);
     }
-    tree::exceeds(&members, job.limits.memory_mb).then_some(Why::Memory)
+    processes.exceeds(&members, job.limits.memory_mb).then_some(Why::Memory)
 }
 
 fn reap(child: Pid) -> io::Result<Exit> {

@@ -83,6 +83,13 @@ fn restrict(job: &Job, grants: &[OwnedFd], view: &View) -> io::Result<Restrictio
     if view.private {
         rules.path(&view.proc, AccessFs::ReadFile | AccessFs::ReadDir)?;
     }
+    if job.waits {
+        // What a call will be granted is not there yet, and a rule binds to an object: so it is the root's, and reads whatever
+        // will be mounted below it. That is wider than the rules of a cold cage by the folders that lead to a grant: those
+        // hold nothing else, belong to a file system that is read-only, and their mode lets nobody list them. Only the helper
+        // can mount anything there, and it does so once, before the cage is fed.
+        rules.path(Path::new("/"), AccessFs::ReadFile | AccessFs::ReadDir)?;
+    }
     for (grant, descriptor) in job.grants.iter().zip(grants) {
         let at = grant.at.path();
         let masks: BTreeSet<PathBuf> = grant.masks.iter().map(super::wire::RawPath::path).collect();

@@ -10,15 +10,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Pid;
 
 use super::binaries;
-use super::protocol::BOOTSTRAP;
-use super::report::Backend;
+use super::interpreter::RuntimeMount;
+use super::limits;
+use super::protocol::{BOOTSTRAP, REHEARSAL};
+use super::report::{Backend, CageReport};
 use super::stage::Scratch;
 use super::wire::{self, GrantJob, Job, Layer, RawPath};
 use super::{Call, Grant, HELPER_ARG, Interpreter, Settings};
 
 /// A helper that was started, and our ends of what it was given.
+#[derive(Debug)]
 pub(super) struct Launched {
     pub(super) child: Child,
     pub(super) control: OwnedFd,
@@ -30,6 +34,18 @@ pub(super) struct Launched {
     pub(super) scratch: Option<Scratch>,
     /// The stage's path as the executor sees it.
     pub(super) stage: PathBuf,
+    /// Of a cage that waited for its call. The host runs there already.
+    pub(super) waited: Option<Waited>,
+}
+
+/// What the daemon knows of a cage that waits.
+#[derive(Debug)]
+pub(super) struct Waited {
+    pub(super) report: CageReport,
+    pub(super) stage: OwnedFd,
+    /// Its first process, whose end is the end of all that is in the cage.
+    pub(super) pid: Pid,
+    pub(super) pidfd: OwnedFd,
 }
 
 /// A plan that builds a cage and starts nothing.
@@ -39,6 +55,7 @@ pub(super) fn probe_job(interpreter: &Interpreter, limits: metnos_projections::r
         backend: Backend::Native,
         without: Vec::new(),
         probe: true,
+        waits: false,
         exe: RawPath::new(&interpreter.path()),
         runtime: interpreter.runtime.clone(),
         bootstrap: String::new(),
@@ -60,13 +77,8 @@ pub(super) fn launch(
     backend: Backend,
     call: &Call<'_>,
 ) -> io::Result<Launched> {
-    let mut job = probe_job(interpreter, call.plan.limits);
-    job.probe = false;
-    job.backend = backend;
-    job.without.clone_from(&settings.without);
-    BOOTSTRAP.clone_into(&mut job.bootstrap);
-    job.env.clone_from(&call.plan.env);
-    job.broker = call.net.is_some();
+    let mut job = job(settings, interpreter, backend, call);
+    job.limits = call.plan.limits;
     job.grants = call.grants.iter().map(grant_job).collect();
     let programs: Vec<&str> = call.plan.binaries.iter().chain(&call.plan.parsers).map(String::as_str).collect();
     job.runtime.extend(binaries::needed(&programs, &job.runtime));
@@ -78,7 +90,42 @@ pub(super) fn launch(
     launched
 }
 
-fn grant_job(grant: &Grant) -> GrantJob {
+/// The job of a cage that can be built before such a call is there, `None` where only one that is built for it will do: what a
+/// grant would change of the cage's own places cannot be changed later, nor can a rule for writing be added.
+pub(super) fn waiting_job(
+    settings: &Settings,
+    interpreter: &Interpreter,
+    backend: Backend,
+    call: &Call<'_>,
+) -> Option<Job> {
+    let mut job = job(settings, interpreter, backend, call);
+    job.waits = true;
+    job.bootstrap.insert_str(0, REHEARSAL);
+    let own = job.runtime.iter().map(RuntimeMount::path);
+    let own: Vec<PathBuf> = own.chain(["/dev", "/proc"].map(PathBuf::from)).chain([job.stage.path()]).collect();
+    let apart = |at: &Path| !own.iter().any(|own| own.starts_with(at) || at.starts_with(own));
+    // What lies in `/tmp` appears in the cage's own, in either.
+    let can_wait =
+        |grant: &Grant| !grant.write && grant.at != job.tmp.path() && apart(&grant.at) && grant.at != Path::new("/");
+    // Programs are looked up at each call, with the libraries that they need by then.
+    let is_plain = call.plan.binaries.is_empty() && call.plan.parsers.is_empty();
+    let fits = backend == Backend::Native && is_plain && call.plan.limits.processes <= job.limits.processes;
+    (fits && job.is_private() && call.grants.iter().all(can_wait)).then_some(job)
+}
+
+/// What does not hang on the grants and limits of a call.
+fn job(settings: &Settings, interpreter: &Interpreter, backend: Backend, call: &Call<'_>) -> Job {
+    let mut job = probe_job(interpreter, limits::WAITING);
+    job.probe = false;
+    job.backend = backend;
+    job.without.clone_from(&settings.without);
+    BOOTSTRAP.clone_into(&mut job.bootstrap);
+    job.env.clone_from(&call.plan.env);
+    job.broker = call.net.is_some();
+    job
+}
+
+pub(super) fn grant_job(grant: &Grant) -> GrantJob {
     GrantJob {
         at: RawPath::new(&grant.at),
         write: grant.write,
@@ -109,7 +156,7 @@ pub(super) fn start(
     sent.extend(grants.iter().map(|grant| grant.fd.as_fd()));
     job.descriptors = sent.len();
     let child = spawn(settings, theirs)?;
-    let mut launched = Launched { child, control, channel, stdout, stderr, broker, scratch, stage };
+    let mut launched = Launched { child, control, channel, stdout, stderr, broker, scratch, stage, waited: None };
     let told = wire::send(launched.control.as_fd(), &job)
         .and_then(|()| wire::send_descriptors(launched.control.as_fd(), &sent));
     if let Err(error) = told {

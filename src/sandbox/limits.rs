@@ -5,7 +5,9 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Resource, Rlimit};
+use rustix::process::{Pid, Resource, Rlimit};
+
+use metnos_projections::rules::cage_plan::Limits;
 
 use super::child::{BuildError, Step};
 use super::native::{self, Ids};
@@ -17,29 +19,30 @@ const PID_MAX_LEAST: u64 = 301;
 /// What stands in the report while it is known that the kernel bounds the pid namespace, and not what else does.
 const PID_MAX: &str = "pid_max";
 
+/// What a cage is built with that waits for a call it knows nothing of yet. Whatever can be lowered from outside is as high
+/// as this user may have it; the rest is what a call must not exceed to be begun there: the number of processes that every
+/// pid namespace may have, and, of the file systems' sizes, what most declared plans ask for, which spares changing them.
+pub(super) const WAITING: Limits = Limits {
+    wall_ms: u64::MAX,
+    cpu_s: u64::MAX,
+    memory_mb: u64::MAX >> 20,
+    processes: PID_MAX_LEAST,
+    file_bytes: u64::MAX,
+    open_files: u64::MAX,
+    output_bytes_max: u64::MAX,
+    stage_bytes: 16 << 20,
+    tmp_bytes: 32 << 20,
+};
+
 /// Applies the limits of a plan.
 pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(), BuildError> {
     if !job.has(Layer::Limits) {
         return Ok(());
     }
-    let wanted = &job.limits;
-    let mut limits = vec![
-        (Resource::Core, 0),
-        (Resource::Cpu, wanted.cpu_s),
-        (Resource::Fsize, wanted.file_bytes),
-        (Resource::Data, wanted.memory_mb << 20),
-        (Resource::Memlock, 0),
-        (Resource::Msgqueue, 0),
-    ];
-    // Counted for each user in each user namespace: without a namespace of its own it would count the user's whole session,
-    // and for host uid 0 the kernel does not look at it at all.
-    let counted = job.backend.has_namespaces() && !ids.is_host_root();
-    if counted {
-        limits.push((Resource::Nproc, wanted.processes));
-    }
-    for (resource, value) in limits {
+    for (resource, value) in wanted(job, ids) {
         bound(resource, value)?;
     }
+    let counted = counts_processes(job, ids);
     report.layers.push("limits".to_owned());
     let watched = job.has(Layer::Watchdog);
     let bounded = report.process_cap == PID_MAX;
@@ -68,15 +71,56 @@ pub(super) fn is_kept_by_kernel(report: &CageReport) -> bool {
     !matches!(report.process_cap.as_str(), WATCHDOG | NONE)
 }
 
+/// Lowers the limits of a cage that waits to those of its call, from outside. The interpreter is the only process there;
+/// where the helper is about to join its user namespace, the kernel will count that one, too.
+pub(super) fn lower(job: &Job, ids: &Ids, cage: Pid, helper_joins: bool) -> io::Result<()> {
+    if !job.has(Layer::Limits) {
+        return Ok(());
+    }
+    for (resource, value) in wanted(job, ids).into_iter().chain([(Resource::Nofile, job.limits.open_files)]) {
+        let value = value + u64::from(helper_joins && resource == Resource::Nproc);
+        // The cage has the hard limits that this process has: what it could set by itself is set here.
+        rustix::process::prlimit(Some(cage), resource, lowered(resource, value))?;
+    }
+    Ok(())
+}
+
+/// The limits of a plan, without that of open descriptors.
+fn wanted(job: &Job, ids: &Ids) -> Vec<(Resource, u64)> {
+    let wanted = &job.limits;
+    let mut limits = vec![
+        (Resource::Core, 0),
+        (Resource::Cpu, wanted.cpu_s),
+        (Resource::Fsize, wanted.file_bytes),
+        (Resource::Data, wanted.memory_mb << 20),
+        (Resource::Memlock, 0),
+        (Resource::Msgqueue, 0),
+    ];
+    if counts_processes(job, ids) {
+        limits.push((Resource::Nproc, wanted.processes));
+    }
+    limits
+}
+
+/// Whether the kernel counts the cage's processes alone. It counts them for each user in each user namespace: without a
+/// namespace of its own that would be the user's whole session, and for host uid 0 it does not look at all.
+fn counts_processes(job: &Job, ids: &Ids) -> bool {
+    job.backend.has_namespaces() && !ids.is_host_root()
+}
+
 /// Bounds the open descriptors; last, since this process still holds one for each grant.
 pub(super) fn bound_descriptors(job: &Job) -> Result<(), BuildError> {
     if job.has(Layer::Limits) { bound(Resource::Nofile, job.limits.open_files) } else { Ok(()) }
 }
 
 fn bound(resource: Resource, value: u64) -> Result<(), BuildError> {
+    rustix::process::setrlimit(resource, lowered(resource, value)).step(format!("limit {resource:?}"))
+}
+
+/// A limit of so much, or of what this process may have at most.
+fn lowered(resource: Resource, value: u64) -> Rlimit {
     let hard = rustix::process::getrlimit(resource).maximum.map_or(value, |hard| hard.min(value));
-    rustix::process::setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) })
-        .step(format!("limit {resource:?}"))
+    Rlimit { current: Some(hard), maximum: Some(hard) }
 }
 
 /// Bounds the number of processes of the pid namespace that this process is the first of.

@@ -12,6 +12,7 @@ pub mod cancel;
 mod child;
 pub mod interpreter;
 mod landlock;
+mod late;
 mod launch;
 mod limits;
 pub mod lock;
@@ -19,6 +20,7 @@ pub mod masks;
 pub mod mending;
 mod native;
 mod owners;
+mod pool;
 mod probe;
 pub mod protocol;
 pub mod report;
@@ -38,11 +40,13 @@ use metnos_projections::rules::cage_plan::CagePlan;
 pub use cancel::CancelFlag;
 pub use child::helper_main;
 pub use interpreter::Interpreter;
+pub use pool::{Warm, WarmCounts};
 pub use report::{Backend, CageReport, Level};
 pub use stage::Stage;
 pub use wire::Layer;
 
 use crate::broker;
+use pool::Pool;
 
 /// The word that makes the binary act as the helper.
 pub const HELPER_ARG: &str = "__cage";
@@ -69,12 +73,24 @@ pub struct Settings {
     /// Layers left out, so that a test can show that an escape succeeds without them. No command and no variable sets this.
     #[doc(hidden)]
     pub without: Vec<Layer>,
+    /// Whether every call that can be is a warm one, from a cage that is made for it on the spot and waits; so that what is
+    /// tested of cold calls can be tested of warm ones. No command and no variable sets this.
+    #[doc(hidden)]
+    pub always_warm: bool,
 }
 
 impl Settings {
     /// Settings with the running binary as the helper and everything else chosen by probing.
     pub fn new(helper_exe: PathBuf, runtime_dir: PathBuf) -> Self {
-        Self { helper_exe, forced: None, off: false, runtime_dir, python: None, without: Vec::new() }
+        Self {
+            helper_exe,
+            forced: None,
+            off: false,
+            runtime_dir,
+            python: None,
+            without: Vec::new(),
+            always_warm: false,
+        }
     }
 
     /// Reads `METNOS_SANDBOX` and `METNOS_SANDBOX_BACKEND` as they were found by the configuration.
@@ -229,9 +245,26 @@ pub struct Sandbox {
     /// The compiled host script, sent to each interpreter.
     host: Vec<u8>,
     capabilities: CageReport,
+    pool: Pool,
 }
 
 impl Sandbox {
+    fn new(settings: Settings, interpreter: Interpreter, capabilities: CageReport) -> Self {
+        let host = interpreter.host();
+        let pool = Pool::new(&settings, &host);
+        Self { settings, interpreter, host, capabilities, pool }
+    }
+
+    /// Keeps cages waiting for calls from now on, where the backend can: for a process that will make many.
+    pub fn keep_warm(&self, warm: Warm) {
+        self.pool.open(warm);
+    }
+
+    /// What became of warm calls so far.
+    pub fn warm_counts(&self) -> WarmCounts {
+        self.pool.counts()
+    }
+
     /// Finds an interpreter and the strongest backend, by trying them.
     ///
     /// # Errors

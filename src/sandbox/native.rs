@@ -9,10 +9,12 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use metnos_projections::rules::cage_plan::Limits;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
-    fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_change, move_mount, open_tree, unmount,
+    FsMountFlags, FsOpenFlags, FsPickFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
+    UnmountFlags, fsconfig_create, fsconfig_reconfigure, fsconfig_set_string, fsmount, fsopen, fspick, mount_change,
+    move_mount, open_tree, unmount,
 };
 use rustix::process::{getgid, getuid};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -22,12 +24,14 @@ use super::interpreter::RuntimeMount;
 use super::limits;
 use super::owners::Taken;
 use super::report::{Backend, CageReport};
-use super::sys::{NODEV, NOEXEC, NOSUID, RDONLY, set_mount_attributes, set_private_attributes};
+use super::sys::{NODEV, NOEXEC, NOSUID, RDONLY, clear_mount_attributes, set_mount_attributes, set_private_attributes};
 use super::wire::{GrantJob, Job, Layer};
 
 pub(super) const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 /// Folders that root often has as links (`/bin` → `usr/bin`); the loader's path goes through one of them.
 pub(super) const TOP_LINKS: &[&str] = &["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+/// The mode of the root: what merely leads to a grant can be passed and not listed, whoever the cage's user is.
+const ON_THE_WAY: &str = "0111";
 const PATH: OFlags = OFlags::PATH.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
 /// Who the helper is outside of the cage.
@@ -96,7 +100,7 @@ pub(super) fn build(
         return View::host(job);
     }
     let trees = Trees::take(job, grants, taken)?;
-    let root = tmpfs("1m", "512", "0755").step("make the root")?;
+    let root = tmpfs("1m", "512", ON_THE_WAY).step("make the root")?;
     move_mount(&root, "", CWD, base(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).step("mount the root")?;
     let root = Root { root };
     root.furnish(job, &trees, report)?;
@@ -181,19 +185,48 @@ impl Trees {
             Some(taken) => taken,
             None => Taken { trees: grant_trees(job, grants)?, copies: Vec::new() },
         };
-        let mut masks: Vec<_> =
-            job.grants.iter().flat_map(|grant| &grant.masks).map(super::wire::RawPath::path).collect();
-        masks.sort();
-        masks.dedup();
         let mut runtime = job.runtime.iter().map(runtime_tree).collect::<Result<Vec<_>, _>>()?;
         runtime.sort_by_key(|tree| tree.at.components().count());
         let devices = DEVICES.iter().filter_map(|name| device_tree(name).transpose()).collect::<Result<_, _>>()?;
-        Ok(Self { devices, granted, masks, runtime })
+        Ok(Self { devices, granted, masks: masks(job), runtime })
     }
 }
 
+/// What stays hidden below all grants of a job.
+fn masks(job: &Job) -> Vec<PathBuf> {
+    let mut masks: Vec<_> = job.grants.iter().flat_map(|grant| &grant.masks).map(super::wire::RawPath::path).collect();
+    masks.sort();
+    masks.dedup();
+    masks
+}
+
+/// Mounts what a call was granted into the private root of the mount namespace that this process has just joined, under the
+/// masks, and gives the file systems the sizes of its plan. The root is open for writing meanwhile, to hold the folders on
+/// the way; the interpreter there waits and has not been fed.
+pub(super) fn admit(job: &Job, before: &Limits, trees: &[Tree]) -> Result<(), BuildError> {
+    let root = rustix::fs::open("/", PATH | OFlags::DIRECTORY, Mode::empty()).step("open the root")?;
+    let root = Root { root };
+    for (at, had, wanted) in [
+        (job.stage.path(), before.stage_bytes, job.limits.stage_bytes),
+        (job.tmp.path(), before.tmp_bytes, job.limits.tmp_bytes),
+    ] {
+        if had != wanted {
+            root.resize(&at, wanted).step(format!("size {}", at.display()))?;
+        }
+    }
+    if trees.is_empty() {
+        return Ok(());
+    }
+    clear_mount_attributes(root.root.as_fd(), RDONLY).step("open the root")?;
+    for tree in trees {
+        root.attach(tree)?;
+    }
+    root.cover(&masks(job))?;
+    set_mount_attributes(root.root.as_fd(), RDONLY, false).step("close the root")
+}
+
 /// The granted objects as this user sees them, those of outer folders first.
-fn grant_trees(job: &Job, grants: &[OwnedFd]) -> Result<Vec<Tree>, BuildError> {
+pub(super) fn grant_trees(job: &Job, grants: &[OwnedFd]) -> Result<Vec<Tree>, BuildError> {
     let mut trees = Vec::new();
     for (grant, descriptor) in job.grants.iter().zip(grants) {
         let at = grant.at.path();
@@ -314,9 +347,7 @@ impl Root {
             self.attach(grant)?;
         }
         self.copies(&trees.granted)?;
-        for mask in &trees.masks {
-            self.hide(mask).step(format!("hide {}", mask.display()))?;
-        }
+        self.cover(&trees.masks)?;
         for runtime in &trees.runtime {
             self.attach(runtime)?;
         }
@@ -353,6 +384,20 @@ impl Root {
             self.attach(&Tree { at: copied.at.clone(), mount, is_dir: false })?;
         }
         unmount(format!("/proc/self/fd/{}", place.mount.as_raw_fd()), UnmountFlags::DETACH).step("close the copies")
+    }
+
+    /// Hides what was found below the grants.
+    fn cover(&self, masks: &[PathBuf]) -> Result<(), BuildError> {
+        masks.iter().try_for_each(|mask| self.hide(mask).step(format!("hide {}", mask.display())))
+    }
+
+    /// Gives a file system of the cage's own another size.
+    fn resize(&self, at: &Path, bytes: u64) -> io::Result<()> {
+        let mount = self.inside(at, OFlags::PATH | OFlags::DIRECTORY)?;
+        let flags = FsPickFlags::FSPICK_EMPTY_PATH | FsPickFlags::FSPICK_CLOEXEC;
+        let context = fspick(&mount, "", flags)?;
+        fsconfig_set_string(context.as_fd(), "size", bytes.to_string())?;
+        Ok(fsconfig_reconfigure(context.as_fd())?)
     }
 
     /// Covers an object with an empty one that cannot be read.
@@ -396,7 +441,7 @@ impl Root {
         }
         let name = at.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let parent = self.folder(at.parent().unwrap_or(Path::new("/")))?;
-        rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755))?;
+        rustix::fs::mkdirat(&parent, name, Mode::XUSR | Mode::XGRP | Mode::XOTH)?;
         Ok(rustix::fs::openat(&parent, name, PATH | OFlags::DIRECTORY, Mode::empty())?)
     }
 

@@ -32,14 +32,14 @@ pub(super) fn open(settings: &Settings) -> Result<Sandbox, SandboxError> {
         let settings = Settings { helper_exe: small, ..settings.clone() };
         match choose(&settings, &interpreter) {
             Ok(capabilities) if capabilities.missing.is_empty() => {
-                return Ok(Sandbox { settings, host: interpreter.host(), interpreter, capabilities });
+                return Ok(Sandbox::new(settings, interpreter, capabilities));
             }
             // Whatever it lacks may be its own fault: the binary itself has the last word.
             Ok(_) | Err(_) => tracing::debug!("the small helper is not used"),
         }
     }
     let capabilities = choose(settings, &interpreter)?;
-    Ok(Sandbox { settings: settings.clone(), host: interpreter.host(), interpreter, capabilities })
+    Ok(Sandbox::new(settings.clone(), interpreter, capabilities))
 }
 
 fn prepare(settings: &Settings) -> io::Result<()> {
@@ -98,7 +98,7 @@ fn probe(settings: &Settings, interpreter: &Interpreter, backend: Backend) -> Re
                 verdict = Ok(report);
             }
             Said::Refused { message, .. } => verdict = Err(message),
-            Said::Ended { .. } => break,
+            Said::Waits { .. } | Said::Begun | Said::Ended { .. } => break,
         }
     }
     launched.child.wait().map_err(|error| error.to_string())?;

@@ -30,8 +30,20 @@ def take(count):
 exec(marshal.loads(take(int.from_bytes(take(4),'big'))))
 ";
 
-/// The three frames that open a call: the compiled host, arguments and context, the code.
-pub(super) fn opening(call: &Call<'_>, host: &[u8], stage: &str) -> Vec<u8> {
+/// What goes before that where the interpreter will wait: it compiles two lines of ours and forgets them, so that the memory
+/// which compiling needs is there when the call comes.
+pub(super) const REHEARSAL: &str =
+    "compile('def run(args,ctx):\\n return [str(n)+\"x\" for n in args]','main.py','exec',dont_inherit=True)\n";
+
+/// The frame that an interpreter takes first: the compiled host. It runs until it waits for its call.
+pub(super) fn host(host: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(host.len() + 4);
+    push(&mut bytes, host);
+    bytes
+}
+
+/// The two frames that open a call, once the host runs: arguments and context, the code.
+pub(super) fn opening(call: &Call<'_>, stage: &str) -> Vec<u8> {
     let limits = &call.plan.limits;
     let rest = json!({
         "context": if call.context.is_object() { call.context.clone() } else { json!({}) },
@@ -41,13 +53,16 @@ pub(super) fn opening(call: &Call<'_>, host: &[u8], stage: &str) -> Vec<u8> {
     });
     // Arguments can be long: they are written out where they lie.
     let first = format!("{{\"args\":{},{}", call.args, &rest.to_string()[1..]);
-    let mut bytes = Vec::with_capacity(host.len() + first.len() + call.code.len() + 12);
-    for frame in [host, first.as_bytes(), call.code] {
-        // A frame beyond 4 GiB cannot exist: arguments and code are bounded far below by the gateway.
-        bytes.extend_from_slice(&u32::try_from(frame.len()).unwrap_or(u32::MAX).to_be_bytes());
-        bytes.extend_from_slice(frame);
-    }
+    let mut bytes = Vec::with_capacity(first.len() + call.code.len() + 8);
+    push(&mut bytes, first.as_bytes());
+    push(&mut bytes, call.code);
     bytes
+}
+
+fn push(bytes: &mut Vec<u8>, frame: &[u8]) {
+    // A frame beyond 4 GiB cannot exist: arguments and code are bounded far below by the gateway.
+    bytes.extend_from_slice(&u32::try_from(frame.len()).unwrap_or(u32::MAX).to_be_bytes());
+    bytes.extend_from_slice(frame);
 }
 
 #[derive(Deserialize)]

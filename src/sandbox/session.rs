@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendFlags, Shutdown};
 use serde_json::Value;
 
-use super::launch::{self, Launched};
+use super::launch::{self, Launched, Waited};
 use super::protocol::{self, Inbox, failure};
 use super::stage::{Scratch, Stage};
 use super::wire::{self, Exit, Said, Why};
@@ -22,17 +22,19 @@ const CHUNK: usize = 64 * 1024;
 /// How long an interpreter that has answered may take to go.
 const GRACE: Duration = Duration::from_millis(250);
 /// How long after the deadline the helper may take before it is killed itself.
-const HELPER_GRACE: Duration = Duration::from_secs(2);
+pub(super) const HELPER_GRACE: Duration = Duration::from_secs(2);
 
 /// Runs one call to its end.
 pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
     let began = Instant::now();
-    let mut outcome = match launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call)
-    {
+    let (warm, wish) = sandbox.pool.begin(sandbox, &call);
+    let cold = || launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call);
+    let (mut outcome, left) = match warm.map_or_else(cold, Ok) {
         Ok(launched) => attend(launched, &sandbox.host, call),
-        Err(error) => refused(format!("the cage could not be started: {error}")),
+        Err(error) => (refused(format!("the cage could not be started: {error}")), None),
     };
     outcome.duration = began.elapsed();
+    sandbox.pool.refill(wish, left);
     outcome
 }
 
@@ -49,24 +51,26 @@ fn refused(message: String) -> Outcome {
     }
 }
 
-fn attend(mut launched: Launched, host: &[u8], mut call: Call<'_>) -> Outcome {
+/// Serves a call; also returns the helper, where that has yet to be waited for.
+fn attend(mut launched: Launched, host: &[u8], mut call: Call<'_>) -> (Outcome, Option<Child>) {
     let broker = match (launched.broker.take(), call.net.take()) {
         (Some(socket), Some(grants)) => match broker::Broker::start(socket, grants) {
             Ok(broker) => Some(broker),
             Err(error) => {
                 Session::new(launched, host, &call).abandon();
-                return refused(format!("the broker could not be started: {error}"));
+                return (refused(format!("the broker could not be started: {error}")), None);
             }
         },
         _ => None,
     };
     let mut session = Session::new(launched, host, &call);
-    session.attend(&call);
+    let is_left = session.attend(&call);
     let connections = broker.map(broker::Broker::finish).unwrap_or_default();
     if let Err(error) = std::fs::remove_file(call.lock_file) {
         tracing::debug!(%error, "a cage's lock file was gone already");
     }
-    session.conclude(&call, connections)
+    let (outcome, helper) = session.conclude(&call, connections);
+    (outcome, is_left.then_some(helper))
 }
 
 /// Why the daemon ended a call before it ended itself.
@@ -82,6 +86,9 @@ struct Session {
     child: Child,
     scratch: Option<Scratch>,
     control: Option<OwnedFd>,
+    /// Of a cage that waited: its first process, until that is dead.
+    tree: Option<OwnedFd>,
+    is_tree_dead: bool,
     channel: Option<OwnedFd>,
     stdout: Stream,
     stderr: Stream,
@@ -102,6 +109,7 @@ struct Session {
 enum Source {
     Cancel,
     Control,
+    Tree,
     Channel,
     Stdout,
     Stderr,
@@ -134,18 +142,25 @@ impl Stream {
 
 impl Session {
     fn new(launched: Launched, host: &[u8], call: &Call<'_>) -> Self {
+        let opening = protocol::opening(call, &launched.stage.to_string_lossy());
+        let (unsent, report, stage, tree) = match launched.waited {
+            Some(Waited { report, stage, pidfd, .. }) => (opening, Some(report), Some(stage), Some(pidfd)),
+            None => ([protocol::host(host), opening].concat(), None, None, None),
+        };
         Self {
-            unsent: protocol::opening(call, host, &launched.stage.to_string_lossy()),
+            unsent,
             child: launched.child,
             scratch: launched.scratch,
             control: Some(launched.control),
+            tree,
+            is_tree_dead: false,
             channel: Some(launched.channel),
             stdout: Stream::new(launched.stdout),
             stderr: Stream::new(launched.stderr),
             sent: 0,
             inbox: Inbox::new(call.plan.limits.output_bytes_max),
-            report: None,
-            stage: None,
+            report,
+            stage,
             refusal: None,
             end: None,
             cut: None,
@@ -154,18 +169,19 @@ impl Session {
         }
     }
 
-    /// Serves all descriptors until the cage is gone and its streams are empty.
-    fn attend(&mut self, call: &Call<'_>) {
+    /// Serves all descriptors until the cage is gone and its streams are empty. Says whether the helper is left to be waited
+    /// for: of a call that has its answer nothing is of interest but that the tree is dead, which the kernel says sooner.
+    fn attend(&mut self, call: &Call<'_>) -> bool {
         let hard = Instant::now() + Duration::from_millis(call.plan.limits.wall_ms) + HELPER_GRACE;
         let mut last = None;
         loop {
             if self.control.is_none() {
                 let last = *last.get_or_insert_with(|| Instant::now() + GRACE);
-                if Instant::now() >= last
-                    || (self.channel.is_none() && self.stdout.source.is_none() && self.stderr.source.is_none())
-                {
+                if Instant::now() >= last || self.is_silent() {
                     break;
                 }
+            } else if self.is_tree_dead && self.answered.is_some() && self.cut.is_none() && self.is_silent() {
+                return true;
             } else if Instant::now() >= hard + GRACE {
                 self.control = None;
             } else if Instant::now() >= hard && self.cut != Some(Cut::Helper) {
@@ -181,6 +197,12 @@ impl Session {
         if let Err(error) = self.child.wait() {
             tracing::warn!(%error, "a cage's helper could not be waited for");
         }
+        false
+    }
+
+    /// Whether nobody can write to the call's streams any more, and all that was written is read.
+    fn is_silent(&self) -> bool {
+        self.channel.is_none() && self.stdout.source.is_none() && self.stderr.source.is_none()
     }
 
     /// Lets the cage go before it was fed: the end of its socket tells the helper.
@@ -205,6 +227,7 @@ impl Session {
         let all = [
             (Source::Cancel, cancel, PollFlags::IN),
             (Source::Control, self.control.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (Source::Tree, self.tree.as_ref().map(AsFd::as_fd), PollFlags::IN),
             (Source::Channel, self.channel.as_ref().map(AsFd::as_fd), PollFlags::IN | unsent),
             (Source::Stdout, self.stdout.source.as_ref().map(AsFd::as_fd), PollFlags::IN),
             (Source::Stderr, self.stderr.source.as_ref().map(AsFd::as_fd), PollFlags::IN),
@@ -234,6 +257,10 @@ impl Session {
         match source {
             Source::Cancel => self.cut(Cut::Cancelled),
             Source::Control => self.hear(),
+            Source::Tree => {
+                self.tree = None;
+                self.is_tree_dead = true;
+            }
             Source::Channel => {
                 self.feed();
                 self.read_channel(call);
@@ -277,6 +304,8 @@ impl Session {
                 self.refusal = Some(failure(class, message));
             }
             Ok(Some(Said::Ended { exit, why })) => self.end = Some((exit, why)),
+            // Said of a waiting cage, before there is a session.
+            Ok(Some(Said::Waits { .. } | Said::Begun)) => {}
             Ok(None) | Err(_) => self.control = None,
         }
     }
@@ -311,10 +340,10 @@ impl Session {
         }
     }
 
-    fn conclude(mut self, call: &Call<'_>, connections: Vec<broker::Connection>) -> Outcome {
+    fn conclude(mut self, call: &Call<'_>, connections: Vec<broker::Connection>) -> (Outcome, Child) {
         let reply = self.verdict(call);
         let stage = self.stage.take().map(|folder| Stage::new(folder, self.scratch.take()));
-        Outcome {
+        let outcome = Outcome {
             reply,
             stage,
             stdout: self.stdout.kept,
@@ -323,7 +352,8 @@ impl Session {
             connections,
             report: self.report.unwrap_or_else(CageReport::none),
             duration: Duration::ZERO,
-        }
+        };
+        (outcome, self.child)
     }
 
     fn verdict(&mut self, call: &Call<'_>) -> Result<Value, CallFailure> {

@@ -46,6 +46,18 @@ pub(super) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: u64, recur
     set_attr(mount, &MountAttr { set: attributes, clear: 0, propagation: 0, userns_fd: 0 }, recursive)
 }
 
+/// Takes attributes of one mount away.
+pub(super) fn clear_mount_attributes(mount: BorrowedFd<'_>, attributes: u64) -> io::Result<()> {
+    set_attr(mount, &MountAttr { set: 0, clear: attributes, propagation: 0, userns_fd: 0 }, false)
+}
+
+/// Gives this process a mount namespace of its own, a copy of the one that it is in.
+pub(super) fn new_mount_namespace() -> io::Result<()> {
+    // SAFETY: a mount namespace has nothing to do with memory or descriptors; what is unsafe about this call is
+    // `CLONE_FILES`, which is not asked for.
+    Ok(unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }?)
+}
+
 /// The same of a detached copy that was taken in the host's own mount namespace: what is mounted on it later must not appear
 /// on the host, so its ties to the mount that it was copied from are cut, too.
 pub(super) fn set_private_attributes(mount: BorrowedFd<'_>, attributes: u64) -> io::Result<()> {

@@ -80,6 +80,8 @@ pub(super) struct Job {
     pub(super) without: Vec<Layer>,
     /// Builds and reports, and starts nothing.
     pub(super) probe: bool,
+    /// Builds, starts the interpreter, and waits for a [`Told::Call`].
+    pub(super) waits: bool,
     pub(super) exe: RawPath,
     pub(super) runtime: Vec<RuntimeMount>,
     pub(super) bootstrap: String,
@@ -106,6 +108,24 @@ impl Job {
     }
 }
 
+/// What a helper is told whose cage waits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Told {
+    /// The daemon has heard all that the cage itself had to say, and asks for a hold of it.
+    Wait,
+    /// The call: what replaces the limits that the cage was built with, and what it sees. Descriptors: the lock, then the
+    /// grants.
+    Call { limits: Limits, grants: Vec<GrantJob> },
+}
+
+impl Told {
+    /// Whether the call needs mounts made or changed, so that the cage may be fed only once the helper says [`Said::Begun`].
+    /// All else is done by the daemon itself before it sends the call.
+    pub(super) fn needs_mounts(limits: &Limits, before: &Limits, grants: usize) -> bool {
+        grants > 0 || (limits.stage_bytes, limits.tmp_bytes) != (before.stage_bytes, before.tmp_bytes)
+    }
+}
+
 /// What the helper says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Said {
@@ -113,6 +133,10 @@ pub(super) enum Said {
     Started { report: CageReport, stage: bool },
     /// It could not be built, or the interpreter could not be started; `denied` when a granted object is closed to this user.
     Refused { message: String, denied: bool },
+    /// The cage waits. A pidfd of its first process follows.
+    Waits { pid: i32 },
+    /// A waiting cage has the mounts of its call, and may be fed.
+    Begun,
     /// Everything that was in the cage is dead.
     Ended { exit: Exit, why: Option<Why> },
 }

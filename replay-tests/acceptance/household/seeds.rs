@@ -456,7 +456,7 @@ fn every_act_waits_for_consent_and_is_answered_with_its_facts() {
             let ran = home.ask(said.0);
             assert_eq!(ran.code, 3, "{}: {} {}", said.0, ran.out, ran.err);
             assert_eq!(tree(&home), before, "{}", said.0);
-            assert!(*tool != RUN.0 || ran.err.contains("argv: seq 2 4"), "what would run is not told: {}", ran.err);
+            assert!(*tool != RUN.0 || ran.err.contains("\n  seq 2 4\n"), "what would run is not told: {}", ran.err);
             told(&home, &server, tool, said, true);
             assert_eq!(tree(&home) == before, *tool == RUN.0, "{}", said.0);
         }

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 use super::daemon::{Daemon, Running, raw, socket, waiting_at};
 use super::home::{Home, Ran, is_root};
@@ -174,9 +175,9 @@ fn nonsense_at_the_socket_is_refused_and_harms_nobody() {
         raw(&home, format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes())
     };
     let data = home.metnos().join("data").canonicalize().unwrap();
-    let os = |text: &str| serde_json::json!({ "Unix": text.as_bytes() });
+    let os = |text: &str| json!({ "Unix": text.as_bytes() });
     let request = |version: &str, protocol: u32, data: &str| {
-        serde_json::json!({
+        json!({
             "protocol": protocol, "version": version, "data": os(data), "argv": [os("metnos"), os("frobnicate")],
             "exchange": null, "process": 1, "folder": null, "variables": [], "terminals": [false, false, false], "columns": [null, null, null],
         })
@@ -195,7 +196,7 @@ fn nonsense_at_the_socket_is_refused_and_harms_nobody() {
         format!("POST /v1/command HTTP/1.1\r\nhost: m\r\ncontent-length: 99999999\r\n\r\n{}", "x".repeat(5 << 20));
     assert!(raw(&home, long.as_bytes()).contains("too long"));
     // A command that suddenly says what makes no sense is let go.
-    let ask = serde_json::json!({
+    let ask = json!({
         "protocol": 1, "version": own, "data": os(data), "argv": [os("metnos"), os("log"), os("tail"), os("-f")],
         "exchange": null, "process": 1, "folder": null, "variables": [], "terminals": [false, false, false], "columns": [null, null, null],
     });
@@ -250,6 +251,35 @@ fn more_commands_than_fit_wait_for_their_turn() {
     let late = late.ends();
     assert_eq!(late.code, 0, "{}", late.err);
     daemon.stop();
+}
+
+/// A daemon's next call finds a cage that waits; a command that runs alone has nobody to build one for.
+#[test]
+fn its_calls_find_cages_that_wait() {
+    let home = Home::new();
+    home.file("notes.txt", "one\n");
+    let cage = || home.run(["--json", "turn", "show"]).json()["steps"][0]["cage"].clone();
+    let read = || assert_eq!(home.ask("read the file notes.txt").code, 0);
+    read();
+    assert_eq!((&cage()["level"], cage().get("warm")), (&json!("full"), None));
+    let daemon = Daemon::serve(&home);
+    let wait_for = |line: &str| {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !daemon.page("/metrics", "localhost").lines().any(|found| found == line) {
+            assert!(Instant::now() < deadline, "{line}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait_for("metnos_warm_cages 0");
+    read();
+    assert_eq!(cage().get("warm"), None, "nothing waits before there was a call");
+    wait_for("metnos_warm_cages 2");
+    read();
+    assert_eq!((&cage()["level"], &cage()["warm"]), (&json!("full"), &json!(true)));
+    wait_for("metnos_warm_calls_total 1");
+    wait_for("metnos_warm_failures_total 0");
+    daemon.stop();
+    home.is_whole();
 }
 
 #[test]

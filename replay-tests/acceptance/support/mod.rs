@@ -58,11 +58,21 @@ impl Bench {
     }
 
     pub(crate) fn try_open(backend: Backend, without: &[Layer]) -> Result<Self, String> {
+        Self::with(backend, without, is_warm())
+    }
+
+    /// A sandbox of the strongest backend whose calls are all cold, or all warm that can be.
+    pub(crate) fn only(warm: bool) -> Self {
+        Self::with(Backend::Native, &[], warm).expect("the sandbox opens")
+    }
+
+    fn with(backend: Backend, without: &[Layer], always_warm: bool) -> Result<Self, String> {
         let folder = tempfile::tempdir().unwrap();
         let mut settings = Settings::new(helper(), folder.path().join("runtime"));
         settings.off = backend == Backend::None;
         settings.forced = Some(backend);
         settings.without = without.to_vec();
+        settings.always_warm = always_warm;
         std::fs::create_dir(&settings.runtime_dir).unwrap();
         std::fs::write(settings.runtime_dir.join("interpreter.json"), survey()).unwrap();
         let sandbox = Sandbox::open(&settings).map_err(|error| error.to_string())?;
@@ -134,6 +144,11 @@ pub(crate) fn alone(name: &str) {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+/// Whether this process is the one that tests warm calls.
+pub(crate) fn is_warm() -> bool {
+    std::env::var_os("METNOS_TEST_WARM").is_some()
 }
 
 /// The interpreter's survey, made once for all tests.

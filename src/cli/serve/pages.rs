@@ -82,6 +82,10 @@ fn text(daemon: &Daemon) -> String {
     page.one("metnos_turns_open", "gauge", "Turns that run or wait for an answer.", turns.open().count() as u64);
     let running = daemon.commands().running.len() as u64;
     page.one("metnos_commands_running", "gauge", "Commands that are being carried out.", running);
+    let warm = instance.warm_counts();
+    page.one("metnos_warm_cages", "gauge", "Cages that wait for a call.", warm.waiting as u64);
+    page.one("metnos_warm_calls_total", "counter", "Calls that a waiting cage took.", warm.taken);
+    page.one("metnos_warm_failures_total", "counter", "Waiting cages that were of no use to their call.", warm.failed);
     let uptime = daemon.started.elapsed().as_secs();
     page.one("metnos_uptime_seconds", "gauge", "How long the daemon has served.", uptime);
     if let Some(bytes) = resident_bytes() {

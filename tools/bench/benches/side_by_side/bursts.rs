@@ -16,6 +16,11 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
+    /// The burst that this share of the bursts does not exceed.
+    pub(crate) fn quantile(&self, share: f64) -> f64 {
+        quantile(self.bursts.clone(), share)
+    }
+
     /// Median of (its burst / the other one's burst of the same round).
     pub(crate) fn beside(&self, other: &Self) -> f64 {
         median(self.bursts.iter().zip(&other.bursts).map(|(own, other)| own / other).collect())

@@ -1,11 +1,14 @@
 //! One small program, run bare and run in a cage.
 
+use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use metnos::sandbox::{Call, CancelFlag, Sandbox};
+use metnos::broker::Grants;
+use metnos::sandbox::{Call, CancelFlag, Grant, Outcome, Sandbox};
 use metnos_projections::rules::cage_plan::{CagePlan, Limits, Net, SyscallProfile};
 use serde_json::{Value, json};
 
@@ -19,7 +22,7 @@ class Context: language = 'en'; timezone = 'Europe/Rome'
 json.dump(scope['run'](request['args'], Context()), sys.stdout)
 ";
 
-const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: Limits = Limits {
     wall_ms: 10_000,
     cpu_s: 10,
     memory_mb: 128,
@@ -31,6 +34,10 @@ const LIMITS: Limits = Limits {
     tmp_bytes: 4 << 20,
 };
 
+/// Linux' numbers for these.
+const O_PATH: i32 = 0o10_000_000;
+const O_CLOEXEC: i32 = 0o2_000_000;
+
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
 /// `python3 -I -S -c pass`: the floor.
@@ -41,7 +48,23 @@ pub(crate) fn nothing(python: &Path) {
 
 /// `python3 -I -S` that does the work.
 pub(crate) fn bare(python: &Path, code: &str, args: &Value) -> Value {
-    let mut command = Command::new(python);
+    worked(Command::new(python), code, args)
+}
+
+/// The same in bubblewrap, with the flags that the project's first documents had: the system's folders and the executor's
+/// read-only, private file systems, no network, what is always on; no system call filter, no limits, no pid namespace.
+pub(crate) fn bubblewrapped(python: &Path, folder: &Path, code: &str, args: &Value) -> Value {
+    let mut command = Command::new("bwrap");
+    let system = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc", "/opt", "/var/lib/python3"];
+    for shown in system.map(Path::new).into_iter().filter(|path| path.exists()).chain([folder]) {
+        command.arg("--ro-bind").arg(shown).arg(shown);
+    }
+    command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--unshare-net", "--unshare-user"]);
+    command.args(["--unshare-ipc", "--unshare-uts", "--die-with-parent", "--"]).arg(python);
+    worked(command, code, args)
+}
+
+fn worked(mut command: Command, code: &str, args: &Value) -> Value {
     command.args(["-I", "-S", "-c", BARE]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("the interpreter starts");
     let request = json!({ "code": code, "args": args }).to_string();
@@ -52,6 +75,30 @@ pub(crate) fn bare(python: &Path, code: &str, args: &Value) -> Value {
 
 /// The same work in a cage without grants.
 pub(crate) fn caged(sandbox: &Sandbox, folder: &Path, code: &str, args: &Value) -> Value {
+    called(sandbox, folder, code, args, More::default()).reply.expect("the program answers")
+}
+
+/// What else a call may have.
+pub(crate) struct More {
+    pub(crate) limits: Limits,
+    pub(crate) grants: Vec<Grant>,
+    pub(crate) net: Option<Grants>,
+}
+
+impl Default for More {
+    fn default() -> Self {
+        Self { limits: LIMITS, grants: Vec::new(), net: None }
+    }
+}
+
+/// A grant to read something that is there.
+pub(crate) fn grant(path: &Path) -> Grant {
+    let held = OpenOptions::new().read(true).custom_flags(O_PATH | O_CLOEXEC).open(path).expect("it is there");
+    Grant { fd: held.into(), at: path.to_owned(), write: false, is_dir: path.is_dir(), masks: Vec::new() }
+}
+
+/// One call in a cage.
+pub(crate) fn called(sandbox: &Sandbox, folder: &Path, code: &str, args: &Value, more: More) -> Outcome {
     let env = ["HOME", "LANG", "PATH", "TMPDIR"].map(str::to_owned).to_vec();
     let plan = CagePlan {
         mounts: Vec::new(),
@@ -60,18 +107,17 @@ pub(crate) fn caged(sandbox: &Sandbox, folder: &Path, code: &str, args: &Value) 
         net: Net::None,
         env,
         syscalls: SyscallProfile::Standard,
-        limits: LIMITS,
+        limits: more.limits,
     };
-    let outcome = sandbox.call(Call {
+    sandbox.call(Call {
         plan: &plan,
-        grants: Vec::new(),
+        grants: more.grants,
         code: code.as_bytes(),
         args,
         context: &json!({ "turn_id": "t", "trace_id": "x", "language": "en", "timezone": "Europe/Rome" }),
         lock_file: &folder.join(format!("{}.lock", CALLS.fetch_add(1, Ordering::Relaxed))),
-        net: None,
+        net: more.net,
         cancel: CancelFlag::new().expect("a descriptor is left"),
         progress: &|_| {},
-    });
-    outcome.reply.expect("the program answers")
+    })
 }

@@ -14,7 +14,7 @@ const CODE: &str = "def run(args, ctx):\n    return {'ok': True, 'content': args
 
 /// The helper: the release build of `metnos` (with the small `metnos-cage` beside it) where there is one, else this program,
 /// which loads slower.
-fn helper() -> PathBuf {
+pub(crate) fn helper() -> PathBuf {
     let own = std::env::current_exe().expect("this program has a path");
     let built = own.parent().and_then(Path::parent).map(|target| target.join("metnos"));
     built.filter(|path| path.exists()).unwrap_or(own)

@@ -38,7 +38,7 @@ impl Goal {
 /// One row a goal, and how many are met.
 pub(crate) fn table(goals: &[Goal]) -> Table {
     let met = goals.iter().filter(|goal| goal.is_met()).count();
-    let note = format!("{met} of {} met; the goals are those of the log's design", goals.len());
+    let note = format!("{met} of {} met; the goals are those of the design", goals.len());
     let mut table = Table::new(&["what", "goal", "found", ""], &note);
     for goal in goals {
         let bound = match goal.bound {

@@ -8,6 +8,7 @@
 mod append;
 mod bursts;
 mod cage;
+mod cage_goals;
 mod cold_call;
 mod daemon;
 mod goals;
@@ -46,6 +47,7 @@ const SECTIONS: &[Section] = &[
     ("planner", planner::run),
     ("prefilter", prefilter::run),
     ("cold_call", cold_call::run),
+    ("cage", cage_goals::run),
     ("turn", turn::run),
     ("daemon", daemon::run),
     ("schedules", schedules::run),

@@ -1,0 +1,91 @@
+//! The helper's side of a warm call: puts on a cage that waits what is known only now, from outside and before it is fed.
+//!
+//! Limits the daemon lowers by itself. To mount something, one must be where the object is and then where it is to appear;
+//! so the helper takes what was granted and joins the cage's user and mount namespaces for good, never that of its
+//! processes: nothing in the cage sees it. Whatever cannot be done ends the cage; the daemon then builds another, for this
+//! call alone.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use metnos_projections::rules::cage_plan::Limits;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal};
+use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
+
+use super::child::{BuildError, Step};
+use super::native::{self, Ids};
+use super::wire::{self, Job, Said, Told};
+use super::{owners, sys};
+
+/// A waiting cage as its helper holds it.
+pub(super) struct Waiting<'w> {
+    pub(super) cage: Pid,
+    pub(super) pidfd: BorrowedFd<'w>,
+    pub(super) control: BorrowedFd<'w>,
+    pub(super) ids: &'w Ids,
+}
+
+impl Waiting<'_> {
+    /// Waits for a call and makes the job that of the call; returns its lock. `None` when none came: the daemon let it go or
+    /// died, or what waited is dead.
+    pub(super) fn begin(&self, job: &mut Job) -> Result<Option<OwnedFd>, BuildError> {
+        let (limits, grants) = loop {
+            if !self.is_called().step("wait for a call")? {
+                return Ok(None);
+            }
+            match wire::receive(self.control).step("take the call")? {
+                Some(Told::Wait) => {
+                    wire::send(self.control, &Said::Waits { pid: self.cage.as_raw_pid() }).step("say that it waits")?;
+                    wire::send_descriptors(self.control, &[self.pidfd]).step("hand the cage over")?;
+                }
+                Some(Told::Call { limits, grants }) => break (limits, grants),
+                None => return Ok(None),
+            }
+        };
+        let mut received = wire::receive_descriptors(self.control, 1 + grants.len()).step("take what was granted")?;
+        let lock = received.remove(0);
+        let before = std::mem::replace(&mut job.limits, limits);
+        job.grants = grants;
+        if Told::needs_mounts(&limits, &before, received.len()) {
+            self.bind(job, &before, &received)?;
+            wire::send(self.control, &Said::Begun).step("say that it may be fed")?;
+        }
+        Ok(Some(lock))
+    }
+
+    /// Whether something is said before what waits is dead.
+    fn is_called(&self) -> std::io::Result<bool> {
+        loop {
+            let mut waiting = [&self.pidfd, &self.control].map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
+            match poll(&mut waiting, None) {
+                Ok(_) => return Ok(waiting[0].revents().is_empty()),
+                // A thread of the daemon has ended, or all of it: then the socket's end is seen next.
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn bind(&self, job: &Job, before: &Limits, grants: &[OwnedFd]) -> Result<(), BuildError> {
+        let join = |what| move_into_thread_name_spaces(self.pidfd, what);
+        let taken = owners::take(job, grants, self.ids)?;
+        if taken.as_ref().is_some_and(|taken| !taken.copies.is_empty()) {
+            return Err(std::io::Error::other("only a copy could show it")).step("bind what was granted");
+        }
+        join(ThreadNameSpaceType::USER).step("join the user namespace")?;
+        let trees = match taken {
+            Some(taken) => taken.trees,
+            None if grants.is_empty() => Vec::new(),
+            None => {
+                // Only what is mounted in a namespace of the cage's own user can be copied there: the host's mounts, as they
+                // are at this moment.
+                sys::new_mount_namespace().step("copy the mounts")?;
+                native::grant_trees(job, grants)?
+            }
+        };
+        join(ThreadNameSpaceType::MOUNT).step("join the mount namespace")?;
+        // Other rights may have cost it.
+        rustix::process::set_parent_process_death_signal(Some(Signal::TERM)).step("tie life to the daemon")?;
+        native::admit(job, before, &trees)
+    }
+}
