@@ -7,6 +7,7 @@
 
 mod brokered;
 mod escapes;
+mod layers;
 mod owners;
 mod support;
 mod warm;

@@ -19,7 +19,7 @@ use super::loaded::{LoadError, Loaded};
 use super::targets::{self, Base, Looked};
 use super::{failed, passed};
 use crate::broker;
-use crate::sandbox::{CageReport, Call, CallFailure, CancelFlag, Grant, Level, Outcome, Progress, Sandbox, masks};
+use crate::sandbox::{Call, CallFailure, CancelFlag, Grant, Level, Outcome, Progress, Sandbox, masks};
 
 /// The most requests of one call, redirects included.
 const REQUESTS_MAX: u32 = 64;
@@ -139,8 +139,14 @@ impl PreparedCall {
             });
         }
         // A birth test is no call: it decides nothing and sees nothing of anybody's.
-        let is_birth = around.canned.is_some();
-        if let Some(message) = lacking(&loaded.manifest, sandbox.capabilities(), is_birth) {
+        let is_chosen = around.canned.is_some() || sandbox.capabilities().level == Level::None;
+        let needs_full = needs_full(&loaded.manifest, is_chosen);
+        if needs_full && sandbox.capabilities().level != Level::Full {
+            // What it lacks is a long list, and `doctor` has it.
+            let message = format!(
+                "{} runs in a full cage only, and this machine's lacks something",
+                loaded.manifest.executor.name
+            );
             return Err(CallFailure { class: "cage_refused", message });
         }
         let net = network(&plan, &self.looked, around);
@@ -162,6 +168,7 @@ impl PreparedCall {
             args: &self.args,
             context: &context,
             lock_file: &lock_file,
+            needs_full,
             net,
             cancel: around.cancel.clone(),
             progress: around.progress,
@@ -170,14 +177,10 @@ impl PreparedCall {
     }
 }
 
-/// Why this machine's cage is not enough for an executor.
-fn lacking(manifest: &Manifest, cage: &CageReport, is_birth: bool) -> Option<String> {
+/// Whether an executor runs in a full cage only.
+fn needs_full(manifest: &Manifest, is_chosen: bool) -> bool {
     let capabilities = manifest.capabilities.iter().map(|capability| capability.name.as_str());
-    let is_chosen = is_birth || cage.level == Level::None;
-    let may =
-        cage.level == Level::Full || policy::may_lack_layers(&manifest.executor.created_by, capabilities, is_chosen);
-    // What it lacks is a long list, and `doctor` has it.
-    (!may).then(|| format!("{} runs in a full cage only, and this machine's lacks something", manifest.executor.name))
+    !policy::may_lack_layers(&manifest.executor.created_by, capabilities, is_chosen)
 }
 
 /// What surrounds a run.

@@ -127,6 +127,7 @@ fn inspect(instance: &Instance, sandbox: &Sandbox, source: &Source) -> Result<Ve
         args: &args,
         context: &json!({ "trace_id": trace }),
         lock_file: &call::cages(&instance.dirs.data).join(format!("{trace}.lock")),
+        needs_full: false,
         net: None,
         cancel: no_cancel()?,
         progress: &progress,

@@ -183,6 +183,8 @@ pub struct Call<'a> {
     pub context: &'a serde_json::Value,
     /// The file that is held locked while the cage lives; made if absent, removed at the end.
     pub lock_file: &'a Path,
+    /// Whether nothing but a full cage will do: of any other the executor gets no byte.
+    pub needs_full: bool,
     /// What the broker may fetch; `None` gives no broker at all.
     pub net: Option<broker::Grants>,
     /// Ends the call from outside.

@@ -14,7 +14,7 @@ use super::launch::{self, Launched, Waited};
 use super::protocol::{self, Inbox, failure};
 use super::stage::{Scratch, Stage};
 use super::wire::{self, Exit, Said, Why};
-use super::{CageReport, Call, CallFailure, Captured, Outcome, Sandbox};
+use super::{CageReport, Call, CallFailure, Captured, Level, Outcome, Sandbox};
 use crate::broker;
 
 const KEPT: usize = 64 * 1024;
@@ -96,6 +96,8 @@ struct Session {
     sent: usize,
     inbox: Inbox,
     report: Option<CageReport>,
+    /// Nothing of the call is sent before the report says that every layer is there.
+    needs_full: bool,
     stage: Option<OwnedFd>,
     refusal: Option<CallFailure>,
     end: Option<(Exit, Option<Why>)>,
@@ -147,8 +149,9 @@ impl Session {
             Some(Waited { report, stage, pidfd, .. }) => (opening, Some(report), Some(stage), Some(pidfd)),
             None => ([protocol::host(host), opening].concat(), None, None, None),
         };
-        Self {
+        let mut session = Self {
             unsent,
+            needs_full: call.needs_full,
             child: launched.child,
             scratch: launched.scratch,
             control: Some(launched.control),
@@ -166,7 +169,22 @@ impl Session {
             cut: None,
             answered: None,
             buffer: vec![0; CHUNK],
-        }
+        };
+        session.refuse_half_a_cage();
+        session
+    }
+
+    /// Whether the cage is known to be what the call needs.
+    fn may_be_fed(&self) -> bool {
+        !self.needs_full || self.report.as_ref().is_some_and(|report| report.level == Level::Full)
+    }
+
+    /// Ends a cage that turned out to lack what its call needs.
+    fn refuse_half_a_cage(&mut self) {
+        let Some(report) = self.report.as_ref().filter(|_| !self.may_be_fed()) else { return };
+        let message = format!("it runs in a full cage only, and this one lacks: {}", report.missing.join("; "));
+        self.refusal = Some(failure("cage_refused", message));
+        self.cut(Cut::Broken);
     }
 
     /// Serves all descriptors until the cage is gone and its streams are empty. Says whether the helper is left to be waited
@@ -222,7 +240,8 @@ impl Session {
 
     /// Waits until something can be served, at most as long as the nearest clock allows.
     fn wait(&self, call: &Call<'_>) -> Vec<Source> {
-        let unsent = if self.sent < self.unsent.len() { PollFlags::OUT } else { PollFlags::empty() };
+        let unsent =
+            if self.sent < self.unsent.len() && self.may_be_fed() { PollFlags::OUT } else { PollFlags::empty() };
         let cancel = if self.cut.is_none() { Some(call.cancel.fd()) } else { None };
         let all = [
             (Source::Cancel, cancel, PollFlags::IN),
@@ -298,6 +317,7 @@ impl Session {
                         }
                     }
                 }
+                self.refuse_half_a_cage();
             }
             Ok(Some(Said::Refused { message, denied })) => {
                 let class = if denied { "permission_denied" } else { "cage_refused" };
@@ -311,7 +331,7 @@ impl Session {
     }
 
     fn feed(&mut self) {
-        let Some(channel) = &self.channel else { return };
+        let Some(channel) = self.channel.as_ref().filter(|_| self.may_be_fed()) else { return };
         while self.sent < self.unsent.len() {
             match rustix::net::send(channel, &self.unsent[self.sent..], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(sent) => self.sent += sent,

@@ -20,6 +20,8 @@ pub(crate) struct Bench {
     pub(crate) locks: Option<PathBuf>,
     /// Programs that the plan of each call lists.
     pub(crate) programs: Vec<String>,
+    /// Whether each call needs a full cage.
+    pub(crate) needs_full: bool,
 }
 
 /// Every backend that cages, and that this machine gives.
@@ -76,7 +78,15 @@ impl Bench {
         std::fs::create_dir(&settings.runtime_dir).unwrap();
         std::fs::write(settings.runtime_dir.join("interpreter.json"), survey()).unwrap();
         let sandbox = Sandbox::open(&settings).map_err(|error| error.to_string())?;
-        Ok(Self { sandbox, folder, calls: AtomicU32::new(0), limits: LIMITS, locks: None, programs: Vec::new() })
+        Ok(Self {
+            sandbox,
+            folder,
+            calls: AtomicU32::new(0),
+            limits: LIMITS,
+            locks: None,
+            programs: Vec::new(),
+            needs_full: false,
+        })
     }
 
     pub(crate) fn native() -> Self {
@@ -123,6 +133,7 @@ impl Bench {
             args: &args,
             context: &json!({"turn_id": "t", "trace_id": "x", "language": "en", "timezone": "Europe/Rome"}),
             lock_file: &lock_file,
+            needs_full: self.needs_full,
             net,
             cancel,
             progress: &|_| {},

@@ -28,7 +28,6 @@ use crate::rules::grants::Leave;
 use crate::rules::policy::{self, Decision, Use};
 use crate::rules::simple::answer::{self, StepResult};
 use crate::rules::simple::{self, Facts, Proposal, Tools};
-use crate::rules::vaglio::Signs;
 use crate::rules::{Rules, shape};
 
 /// Why a yes agrees to nothing: whoever gave it may do less than when they were asked.
@@ -462,41 +461,6 @@ impl Decider<'_> {
             decision = decision.max(self.allowed(asked, &grants, signs, &mut used));
         }
         self.rule_on("call", (&step, &manifest), decision, signs, &used);
-    }
-
-    /// Whether the request's words name what an executor does.
-    pub(super) fn is_named_in_words(&self, manifest: &Manifest) -> bool {
-        let text = self.turn.text().to_lowercase();
-        manifest.executor.affinity.iter().any(|word| text.contains(&word.to_lowercase()))
-    }
-
-    pub(super) fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {
-        let named = self.is_named_in_words(manifest);
-        let untrusted = step.targets.iter().any(|target| {
-            let origin = step.origin(&target.pointer);
-            matches!(origin, Some(Origin::Step { .. } | Origin::Model)) && !self.turn.is_granted(step, target)
-        });
-        Signs {
-            named,
-            harmless: !manifest.contract.side_effects,
-            traversal: step.targets.iter().any(|target| target.given.split('/').any(|part| part == "..")),
-            unusual_keys: self.has_unusual_keys(step),
-            broader: step.targets.iter().any(|target| self.turn.is_broader_than_said(step, target)),
-            unasked_act: manifest.contract.side_effects && !named,
-            untrusted_target: untrusted,
-        }
-    }
-
-    /// Whether an argument is none of those that the executor's schema names; where it lets others pass, that is odd still.
-    fn has_unusual_keys(&self, step: &Step) -> bool {
-        let Some(input) =
-            self.context.catalog.active(&step.tool).and_then(|(_, _, version)| version.definition("Input"))
-        else {
-            return true;
-        };
-        let known = input.get("properties").and_then(Value::as_object);
-        let mut given = step.args.as_object().into_iter().flatten();
-        given.any(|(name, _)| !known.is_some_and(|known| known.contains_key(name)))
     }
 
     fn answer(&mut self) {

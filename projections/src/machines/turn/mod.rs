@@ -23,6 +23,7 @@ mod guests_tests;
 mod outcome;
 pub mod react;
 mod remedies;
+mod signs;
 pub mod state;
 mod switched;
 pub mod talk;

@@ -1,0 +1,46 @@
+//! What the judge weighs of a step: what the words name, what the arguments hold, where targets come from.
+
+use serde_json::Value;
+
+use super::decide::Decider;
+use super::state::Step;
+use crate::manifest::Manifest;
+use crate::plan::Origin;
+use crate::rules::vaglio::Signs;
+
+impl Decider<'_> {
+    /// Whether the request's words name what an executor does.
+    pub(super) fn is_named_in_words(&self, manifest: &Manifest) -> bool {
+        let text = self.turn.text().to_lowercase();
+        manifest.executor.affinity.iter().any(|word| text.contains(&word.to_lowercase()))
+    }
+
+    pub(super) fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {
+        let named = self.is_named_in_words(manifest);
+        let untrusted = step.targets.iter().any(|target| {
+            let origin = step.origin(&target.pointer);
+            matches!(origin, Some(Origin::Step { .. } | Origin::Model)) && !self.turn.is_granted(step, target)
+        });
+        Signs {
+            named,
+            harmless: !manifest.contract.side_effects,
+            traversal: step.targets.iter().any(|target| target.given.split('/').any(|part| part == "..")),
+            unusual_keys: self.has_unusual_keys(step),
+            broader: step.targets.iter().any(|target| self.turn.is_broader_than_said(step, target)),
+            unasked_act: manifest.contract.side_effects && !named,
+            untrusted_target: untrusted,
+        }
+    }
+
+    /// Whether an argument is none of those that the executor's schema names; where it lets others pass, that is odd still.
+    fn has_unusual_keys(&self, step: &Step) -> bool {
+        let Some(input) =
+            self.context.catalog.active(&step.tool).and_then(|(_, _, version)| version.definition("Input"))
+        else {
+            return true;
+        };
+        let known = input.get("properties").and_then(Value::as_object);
+        let mut given = step.args.as_object().into_iter().flatten();
+        given.any(|(name, _)| !known.is_some_and(|known| known.contains_key(name)))
+    }
+}
