@@ -8,6 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 
+/// How long a cage that was to be this call's and could not be may take to let go of the lock.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often a held lock is tried again.
+const RETRY: Duration = Duration::from_millis(5);
+
 /// Makes the file and locks it. The lock goes with the descriptor: it holds while this process or the helper that it is
 /// handed to has it open, on its way between them too.
 pub(super) fn create(path: &Path) -> io::Result<File> {
@@ -15,8 +20,14 @@ pub(super) fn create(path: &Path) -> io::Result<File> {
         std::fs::create_dir_all(parent)?;
     }
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-    Ok(file)
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(RETRY),
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Waits until no cage whose lock file lies in a folder is alive, and removes their files. Returns those that still live
@@ -54,7 +65,7 @@ fn released(path: &Path, deadline: Instant) -> io::Result<bool> {
                 return Ok(true);
             }
             Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(5));
+                std::thread::sleep(RETRY);
             }
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
             Err(error) => return Err(error.into()),
@@ -73,6 +84,14 @@ mod tests {
         let path = folder.path().join("trace.lock");
         let held = create(&path).unwrap();
         assert!(create(&path).is_err(), "two cages cannot share a lock");
+        let (leaving, to) = (create(&folder.path().join("other.lock")).unwrap(), folder.path().join("other.lock"));
+        let left = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            drop(leaving);
+        });
+        create(&to).expect("whoever lets go of it soon is waited for");
+        left.join().unwrap();
+        std::fs::remove_file(to).unwrap();
         assert_eq!(settle(folder.path(), Duration::from_millis(10)).unwrap(), vec![path.clone()]);
         drop(held);
         assert_eq!(settle(folder.path(), Duration::ZERO).unwrap(), Vec::<PathBuf>::new());

@@ -27,7 +27,14 @@ pub(super) const HELPER_GRACE: Duration = Duration::from_secs(2);
 /// Runs one call to its end.
 pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
     let began = Instant::now();
-    let (warm, wish) = sandbox.pool.begin(sandbox, &call);
+    let (warm, wish) = if call.cancel.is_raised() { (None, None) } else { sandbox.pool.begin(sandbox, &call) };
+    // Before anything is built, or while what waited was made ready.
+    if warm.is_none() && call.cancel.is_raised() {
+        sandbox.pool.refill(wish, None);
+        // Where it was made already, nothing that it stands for was fed.
+        std::fs::remove_file(call.lock_file).ok();
+        return never_begun(cancelled());
+    }
     let cold = || launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call);
     let (mut outcome, left) = match warm.map_or_else(cold, Ok) {
         Ok(launched) => attend(launched, &sandbox.host, call),
@@ -39,8 +46,16 @@ pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
 }
 
 fn refused(message: String) -> Outcome {
+    never_begun(failure("cage_refused", message))
+}
+
+fn cancelled() -> CallFailure {
+    failure("cancelled", "the call was cancelled".to_owned())
+}
+
+fn never_begun(why: CallFailure) -> Outcome {
     Outcome {
-        reply: Err(failure("cage_refused", message)),
+        reply: Err(why),
         stage: None,
         stdout: Captured::default(),
         stderr: Captured::default(),
@@ -378,11 +393,12 @@ impl Session {
 
     fn verdict(&mut self, call: &Call<'_>) -> Result<Value, CallFailure> {
         let limits = &call.plan.limits;
+        // A cage that is ended while it is being built says that it could not be.
+        if self.cut == Some(Cut::Cancelled) {
+            return Err(cancelled());
+        }
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
-        }
-        if self.cut == Some(Cut::Cancelled) {
-            return Err(failure("cancelled", "the call was cancelled".to_owned()));
         }
         let torn = self.inbox.is_torn();
         if let Some(reply) = self.inbox.conclude() {

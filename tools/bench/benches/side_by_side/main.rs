@@ -14,6 +14,7 @@ mod daemon;
 mod goals;
 mod group;
 mod history;
+mod loader;
 mod log;
 mod million;
 mod planner;
@@ -48,6 +49,7 @@ const SECTIONS: &[Section] = &[
     ("prefilter", prefilter::run),
     ("cold_call", cold_call::run),
     ("cage", cage_goals::run),
+    ("loader", loader::run),
     ("turn", turn::run),
     ("daemon", daemon::run),
     ("schedules", schedules::run),
