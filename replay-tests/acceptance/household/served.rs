@@ -118,6 +118,10 @@ fn untimed(text: &str) -> String {
             (record["ts_start"], record["ts_end"]) = Default::default();
             for step in record["steps"].as_array_mut().into_iter().flatten() {
                 step["duration_ms"] = 0.into();
+                // A daemon keeps cages waiting, a single command builds its own.
+                if let Some(cage) = step["cage"].as_object_mut() {
+                    cage.remove("warm");
+                }
             }
             record.to_string()
         }

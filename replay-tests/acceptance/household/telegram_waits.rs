@@ -37,7 +37,7 @@ fn a_program_that_is_agreed_to_after_a_restart_is_the_one_that_was_asked_about()
     let from = talk.api.count();
     talk.api.writes(HOST, "esegui il programma date");
     let asked = talk.api.asked(from, HOST);
-    assert!(asked.text.contains("code:exec"), "{}", asked.text);
+    assert!(asked.text.contains("eseguire un programma") && asked.text.contains("\n  date\n"), "{}", asked.text);
     talk.daemon.take().unwrap().stop();
     talk.daemon = Some(Daemon::serve(&talk.home));
     talk.api.presses(HOST, &asked, &asked.keys[0].1);
