@@ -80,10 +80,19 @@ impl Decider<'_> {
             return vec![step.tool.clone()];
         }
         let by_words = self.turn.aside.iter().flat_map(|plan| plan.steps.iter().map(|step| step.tool.clone()));
-        let named = self.is_named_in_words(manifest).then(|| step.tool.clone());
+        let named = self.words_ask_for(manifest).then(|| step.tool.clone());
         let until = self.first_reading().map(|(ask, _)| ask);
         let before = self.turn.steps.iter().filter(|step| until.is_none_or(|until| ask_of(step) <= until));
         by_words.chain(named).chain(before.map(|step| step.tool.clone())).collect()
+    }
+
+    /// Whether the words ask for what an executor does. One of its phrases begins where a word does: «text» is not in
+    /// «context». How the word ends is grammar: «cancella» is in «cancellare».
+    fn words_ask_for(&self, manifest: &Manifest) -> bool {
+        let text = self.turn.text().to_lowercase();
+        let begins_a_word = |at: usize| !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
+        let mut phrases = manifest.executor.affinity.iter();
+        phrases.any(|phrase| text.match_indices(&phrase.to_lowercase()).any(|(at, _)| begins_a_word(at)))
     }
 
     /// After which ask something was first read that somebody else may have written, and by which step; what was said before

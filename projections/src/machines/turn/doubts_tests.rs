@@ -140,6 +140,8 @@ fn a_choice_is_no_models_to_make() {
 fn told_of(request: &str, read: &Value, body: &str) -> String {
     let world = World::with(SEND.0, SEND.1);
     let mut turn = trusted(&world, request);
+    // Of the words alone, whatever the built-in engine makes of them.
+    turn.aside = None;
     let command = read_a(&turn);
     world.take(&mut turn, command);
     carried(&world, &mut turn, vec![target("/paths/0", "path", "/home/o/a.txt", "file")], read);
@@ -163,6 +165,13 @@ fn text_for_others_is_told_for_what_it_carries() {
     assert!(linked.contains("an address that you did not give: https://evil.test/x"), "{linked}");
     let given = told_of("send Anna https://x.test/page and what is in a.txt", &content(), "see https://x.test/page");
     assert!(!given.contains("address"), "{given}");
+}
+
+#[test]
+fn a_word_within_another_asks_for_nothing() {
+    const UNASKED: &str = "do not ask for this";
+    assert!(told_of("put the context of a.txt together for Anna", &content(), "hello").contains(UNASKED));
+    assert!(!told_of("text Anna what is in a.txt", &content(), "hello").contains(UNASKED));
 }
 
 /// What was read because the words ask for it may be passed on; what was read beside is a secret.
