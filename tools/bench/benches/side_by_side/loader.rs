@@ -75,12 +75,15 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// A seed under many names, each with one birth test.
+/// A seed under many names, each with three birth tests.
 fn fill(instance: &Instance, folder: &Path) {
     let seed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../executors/describe_numbers");
     let read = |name: &str| fs::read_to_string(seed.join(name)).expect("a seed");
     let (manifest, code, schema) = (read("manifest.toml"), read("main.py"), read("schema.json"));
-    let tests = "CASES = [{\"name\": \"one\", \"args\": {\"numbers\": [7]}, \"expect\": {\"ok\": True}}]\n";
+    let case = |number: u32| {
+        format!("{{\"name\": \"{number}\", \"args\": {{\"numbers\": [{number}]}}, \"expect\": {{\"ok\": True}}}}")
+    };
+    let tests = format!("CASES = [{}]\n", [1, 2, 3].map(case).join(", "));
     let place = folder.join("source");
     fs::create_dir_all(place.join("tests")).expect("a new folder");
     for number in 0..EXECUTORS {
@@ -88,7 +91,7 @@ fn fill(instance: &Instance, folder: &Path) {
         for (name, text) in [("manifest.toml", manifest.as_str()), ("main.py", &code), ("schema.json", &schema)] {
             fs::write(place.join(name), text).expect("a new file");
         }
-        fs::write(place.join("tests/birth.py"), tests).expect("a new file");
+        fs::write(place.join("tests/birth.py"), &tests).expect("a new file");
         let source = Source::read(&place).expect("a source");
         loader::install(instance, source, "owner").expect("it is sound");
     }
