@@ -1,15 +1,17 @@
 //! Compares the exported files with the log before a turn: a file that disagrees quarantines its executor, and so does a
 //! signature by a key that may not sign any more.
 
+use std::ffi::{CStr, CString};
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::sync::PoisonError;
 
 use metnos_log::Micros;
 use metnos_log::event::executor::LifeCycle;
 use metnos_log::store::plain_blob_hash;
 use metnos_projections::machines::catalog::{Entry, Version};
+use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::{birth, export, quarantine};
 use crate::builtins;
@@ -44,14 +46,15 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
-        let meta = std::fs::symlink_metadata(path).ok()?;
+    /// That of a file below a folder; a link at its end is not followed.
+    fn of(folder: BorrowedFd<'_>, path: &CStr) -> Option<Self> {
+        let meta = rustix::fs::statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some(Self {
-            device: meta.dev(),
-            inode: meta.ino(),
-            bytes: meta.len(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
+            device: meta.st_dev,
+            inode: meta.st_ino,
+            bytes: u64::try_from(meta.st_size).ok()?,
+            modified: (meta.st_mtime, i64::try_from(meta.st_mtime_nsec).ok()?),
+            changed: (meta.st_ctime, i64::try_from(meta.st_ctime_nsec).ok()?),
         })
     }
 
@@ -70,21 +73,23 @@ const CLOCK_STEP_MICROS: i64 = 50_000;
 struct Watched {
     name: String,
     version: String,
-    files: Vec<PathBuf>,
+    /// Below the folder of all executors: the way to that is gone once a pass, not once a file.
+    files: Vec<CString>,
     stamps: Vec<Stamp>,
 }
 
 impl Watched {
-    fn of(name: &str, number: &str, version: &Version, executors: &Path) -> Self {
-        let folder = executors.join(name);
+    fn of(name: &str, number: &str, version: &Version) -> Self {
         let artefacts = version.installed.iter().flat_map(|installed| &installed.artefacts);
-        let files = artefacts.map(|artefact| folder.join(number).join(&artefact.file));
-        let files = files.chain([folder.join("CURRENT")]).collect();
+        let files = artefacts.map(|artefact| format!("{name}/{number}/{}", artefact.file));
+        let files = files.chain([format!("{name}/CURRENT")]);
+        // No name of the vocabulary holds a zero; of one that did, no file is ever there.
+        let files = files.map(|file| CString::new(file).unwrap_or_default()).collect();
         Self { name: name.to_owned(), version: number.to_owned(), files, stamps: Vec::new() }
     }
 
-    fn now(&self) -> Option<Vec<Stamp>> {
-        self.files.iter().map(|path| Stamp::of(path)).collect()
+    fn now(&self, executors: BorrowedFd<'_>) -> Option<Vec<Stamp>> {
+        self.files.iter().map(|path| Stamp::of(executors, path)).collect()
     }
 }
 
@@ -103,13 +108,12 @@ impl Seen {
         if self.generation == Some(catalog.generation) {
             return;
         }
-        let executors = instance.dirs.workspace.join("executors");
         let mut before = std::mem::take(&mut self.executors);
         let has_files = |(name, _, version): &(&str, &str, &Version)| !builtins::is_builtin(name, version);
         let watched = |(name, number, version): (&str, &str, &Version)| {
             let same = |watched: &Watched| watched.name == name && watched.version == number;
             let known = before.iter().position(same).map(|place| before.swap_remove(place));
-            known.unwrap_or_else(|| Watched::of(name, number, version, &executors))
+            known.unwrap_or_else(|| Watched::of(name, number, version))
         };
         self.executors = catalog.all_active().filter(has_files).map(watched).collect();
         self.generation = Some(catalog.generation);
@@ -122,6 +126,9 @@ pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
     let mut seen = instance.executors.lock().unwrap_or_else(PoisonError::into_inner);
     seen.follow(instance);
     let catalog = instance.catalog();
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    // Where it cannot be opened nothing in it has a stamp, and each executor is looked at by itself.
+    let executors = rustix::fs::open(instance.dirs.workspace.join("executors"), flags, Mode::empty()).ok();
     let mut notices = Vec::new();
     for watched in &mut seen.executors {
         // Whatever its files are: whoever signed them is not trusted any more.
@@ -131,7 +138,7 @@ pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
             }
             continue;
         }
-        let stamps = watched.now();
+        let stamps = executors.as_ref().and_then(|executors| watched.now(executors.as_fd()));
         if let Some(stamps) = &stamps
             && *stamps == watched.stamps
         {
