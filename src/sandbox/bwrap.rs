@@ -48,7 +48,7 @@ struct Told {
 }
 
 /// Bubblewrap, where it is installed as a program that can be trusted.
-fn program() -> io::Result<PathBuf> {
+pub(super) fn program() -> io::Result<PathBuf> {
     let trusted = |path: &&&str| fs::metadata(path).is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0);
     let found = PLACES.iter().find(trusted).map(PathBuf::from);
     found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "bubblewrap (bwrap) is not installed"))

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::limits;
-use super::report::{Backend, CageReport};
+use super::report::CageReport;
+use super::{bwrap, limits};
 
 /// One thing that a person can do about a cage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub fn mendings(report: Option<&CageReport>, is_off: bool, proc: &Path) -> Vec<M
     }
     let switch = |name: &str| std::fs::read_to_string(proc.join(name)).ok().map(|text| text.trim().to_owned());
     let mut found = Vec::new();
-    let has_namespaces = report.is_some_and(|report| matches!(report.backend, Backend::Native | Backend::Bubblewrap));
+    let has_namespaces = report.is_some_and(|report| report.backend.has_namespaces());
     if !has_namespaces {
         if switch("sys/kernel/apparmor_restrict_unprivileged_userns").as_deref() == Some("1") {
             found.push(Mending::AppArmor);
@@ -63,7 +63,7 @@ pub fn mendings(report: Option<&CageReport>, is_off: bool, proc: &Path) -> Vec<M
         if found.is_empty() {
             found.push(Mending::Namespaces);
         }
-        if !["/usr/bin/bwrap", "/usr/local/bin/bwrap"].into_iter().any(|path| Path::new(path).exists()) {
+        if bwrap::program().is_err() {
             found.push(Mending::Bubblewrap);
         }
     }
@@ -79,7 +79,7 @@ pub fn mendings(report: Option<&CageReport>, is_off: bool, proc: &Path) -> Vec<M
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::Level;
+    use crate::sandbox::{Backend, Level};
 
     fn switches(set: &[(&str, &str)]) -> tempfile::TempDir {
         let proc = tempfile::tempdir().unwrap();
