@@ -126,6 +126,8 @@ pub struct Act<'a> {
     pub contents: Vec<String>,
     /// Whether others receive that text.
     pub outgoing: bool,
+    /// Whether it is known already to be of the request, where neither target nor content show it.
+    pub is_anchored: bool,
 }
 
 /// Why a call is asked about.
@@ -196,6 +198,7 @@ impl Turn {
             targets: Roles::values(&roles.target_args, arguments).map(named).collect(),
             contents: Roles::values(&roles.content_args, arguments).map(|(_, value)| value).collect(),
             outgoing: roles.outgoing,
+            is_anchored: false,
         };
         self.doubts(&act).into_iter().next()
     }
@@ -217,15 +220,16 @@ impl Turn {
         if act.outgoing && act.targets.iter().any(|target| !target.is_id) {
             let text = act.contents.join(" ");
             if on.addresses {
-                let strange = addresses(&text).filter(|address| !self.said(address));
-                doubts.extend(strange.map(|address| Doubt::Address(address.to_owned())));
+                let strange: BTreeSet<&str> = addresses(&text).filter(|address| !self.said(address)).collect();
+                doubts.extend(strange.into_iter().map(|address| Doubt::Address(address.to_owned())));
             }
             let text = normalised(&text);
             if on.secrets && self.secrets.iter().any(|secret| occurs(secret, &text)) {
                 doubts.push(Doubt::Secret);
             }
         }
-        let is_anchored = !act.targets.is_empty() || act.contents.iter().any(|value| self.said(value));
+        let is_anchored =
+            act.is_anchored || !act.targets.is_empty() || act.contents.iter().any(|value| self.said(value));
         if on.anchor && !is_anchored {
             doubts.push(Doubt::Unasked);
         }

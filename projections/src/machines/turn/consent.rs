@@ -105,8 +105,9 @@ fn arguments(step: &Step) -> Vec<String> {
     let is_target = |name: &str| step.targets.iter().any(|target| target.pointer.split('/').nth(1) == Some(name));
     let shown = |(name, value): (&String, &Value)| match value {
         Value::Array(words) if words.iter().all(Value::is_string) => {
-            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(as_word).collect();
-            format!("{name}: {}", words.join(" "))
+            let words = words.iter().filter_map(Value::as_str).map(as_word).collect::<Vec<_>>().join(" ");
+            // A command is read as it would be typed.
+            if name == "argv" { words } else { format!("{name}: {words}") }
         }
         Value::Array(items) => format!("{name}: [{}]", items.len()),
         Value::String(text) => format!("{name}: {}", text.escape_debug()),
@@ -119,6 +120,12 @@ fn arguments(step: &Step) -> Vec<String> {
 fn as_word(word: &str) -> String {
     let plain = !word.is_empty() && word.chars().all(|letter| !letter.is_whitespace() && !letter.is_control());
     if plain { word.to_owned() } else { format!("{word:?}") }
+}
+
+/// The text that a step would store or send, with its argument's name.
+fn content<'s>(step: &'s Step, manifest: &'s Manifest) -> Option<(&'s str, &'s str)> {
+    let mut stored = manifest.arguments.iter().filter(|(_, argument)| argument.role == Role::Content);
+    stored.find_map(|(name, _)| Some((name.as_str(), step.args.get(name)?.as_str()?)))
 }
 
 /// A text of several lines below a question's own.
@@ -145,17 +152,11 @@ impl Asking<'_> {
         let sources = self.sources(turn, step).join("\n");
         let kind = kind_of_call(manifest);
         // What is sent is told as it would be read.
-        let body = (kind == "send").then(|| step.args.get("body").and_then(Value::as_str)).flatten();
-        let mut arguments = if body.is_some() { Vec::new() } else { arguments(step) };
-        // A command is read as it would be typed.
-        if kind == "run" {
-            for argument in &mut arguments {
-                *argument = argument.replacen("argv: ", "", 1);
-            }
-        }
+        let body = content(step, manifest).filter(|_| kind == "send").map(|(_, text)| indented(text));
+        let arguments = if body.is_some() { Vec::new() } else { arguments(step) };
         let values = json!({
             "kind": kind, "tool": step.tool, "targets": targets, "arguments": arguments, "capabilities": capabilities,
-            "named": named(turn, step), "sources": sources, "body": body.map(indented), "via": step.args.get("via"),
+            "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
         });
         self.say("consent.call", &values)
     }
@@ -165,16 +166,15 @@ impl Asking<'_> {
         if !ops.iter().any(|op| matches!(op.op.as_str(), "write" | "append")) {
             return None;
         }
-        let mut stored = manifest.arguments.iter().filter(|(_, argument)| argument.role == Role::Content);
-        let (name, text) = stored.find_map(|(name, _)| Some((name, step.args.get(name)?.as_str()?)))?;
-        let from = match step.origin(&format!("/{name}")) {
-            Some(Origin::Step { step: number, .. }) => turn.steps.iter().find(|step| step.number == *number),
-            Some(Origin::Words { .. } | Origin::Configuration | Origin::Default | Origin::Model) | None => None,
-        };
-        let by_model = matches!(step.origin(&format!("/{name}")), Some(Origin::Model));
+        let (name, text) = content(step, manifest)?;
+        let origin = step.origin(&format!("/{name}"));
+        let from = turn
+            .steps
+            .iter()
+            .find(|step| matches!(origin, Some(Origin::Step { step: number, .. }) if step.number == *number));
         let shown: String = text.chars().take(SHOWN_CHARS).collect();
         let values = json!({
-            "text": indented(&shown), "rest": text.chars().count().saturating_sub(SHOWN_CHARS), "by_model": by_model,
+            "text": indented(&shown), "rest": text.chars().count().saturating_sub(SHOWN_CHARS), "by_model": matches!(origin, Some(Origin::Model)),
             "step": from.map(|step| step.number), "tool": from.map(|step| &step.tool),
         });
         Some(self.say("consent.contents", &values))

@@ -17,7 +17,7 @@ use crate::rules::shape::{self, Category};
 
 /// How a verdict names a doubt among its reasons.
 pub(super) const REASON: &str = "provenance: ";
-/// How many things of one kind a question names.
+/// How many addresses a question names.
 const SHOWN_MAX: usize = 5;
 
 /// Whether an executor changes something, sends, or makes a request leave for a place that an argument names.
@@ -58,11 +58,9 @@ impl Decider<'_> {
         let roles_of_it = roles(manifest);
         let contents: Vec<String> =
             Roles::values(&roles_of_it.content_args, &step.args).map(|(_, value)| value).collect();
-        let mut act = Act { tool: &step.tool, outgoing: roles_of_it.outgoing, contents, targets };
         // What the built-in engine made of the words is of the words, and so is an act that takes nothing with it.
-        if !self.turn.is_model_planned() || act.contents.is_empty() {
-            act.contents.push(String::new());
-        }
+        let is_anchored = !self.turn.is_model_planned() || contents.is_empty();
+        let act = Act { tool: &step.tool, outgoing: roles_of_it.outgoing, is_anchored, contents, targets };
         let mut known = provenance::Turn::new(Rules::ALL, self.turn.text(), self.locked_plan(step, manifest));
         if act.outgoing || act.targets.iter().any(|target| !target.is_vouched) {
             for earlier in self.turn.steps.iter().filter(|earlier| earlier.number < step.number) {
@@ -80,19 +78,10 @@ impl Decider<'_> {
             return vec![step.tool.clone()];
         }
         let by_words = self.turn.aside.iter().flat_map(|plan| plan.steps.iter().map(|step| step.tool.clone()));
-        let named = self.words_ask_for(manifest).then(|| step.tool.clone());
+        let named = self.is_named_in_words(manifest).then(|| step.tool.clone());
         let until = self.first_reading().map(|(ask, _)| ask);
         let before = self.turn.steps.iter().filter(|step| until.is_none_or(|until| ask_of(step) <= until));
         by_words.chain(named).chain(before.map(|step| step.tool.clone())).collect()
-    }
-
-    /// Whether the words ask for what an executor does. One of its phrases begins where a word does: «text» is not in
-    /// «context». How the word ends is grammar: «cancella» is in «cancellare».
-    fn words_ask_for(&self, manifest: &Manifest) -> bool {
-        let text = self.turn.text().to_lowercase();
-        let begins_a_word = |at: usize| !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
-        let mut phrases = manifest.executor.affinity.iter();
-        phrases.any(|phrase| text.match_indices(&phrase.to_lowercase()).any(|(at, _)| begins_a_word(at)))
     }
 
     /// After which ask something was first read that somebody else may have written, and by which step; what was said before
@@ -115,24 +104,29 @@ impl Decider<'_> {
 
     /// What a question says of doubts; where targets come from is told beside them.
     pub(super) fn told(&self, doubts: &[Doubt]) -> Vec<String> {
+        let addresses: Vec<&str> = doubts
+            .iter()
+            .filter_map(|doubt| if let Doubt::Address(address) = doubt { Some(address.as_str()) } else { None })
+            .collect();
+        let shown = &addresses[..addresses.len().min(SHOWN_MAX)];
+        let read = self.first_reading().and_then(|(_, step)| step);
         let mut told = Vec::new();
         for doubt in doubts {
             let (key, values) = match doubt {
-                Doubt::OutsideOfPlan => {
-                    let read = self.first_reading().and_then(|(_, step)| step);
-                    (
-                        "consent.outside_of_plan",
-                        json!({ "step": read.map(|step| step.number), "tool": read.map(|step| &step.tool) }),
-                    )
+                Doubt::OutsideOfPlan => (
+                    "consent.outside_of_plan",
+                    json!({ "step": read.map(|step| step.number), "tool": read.map(|step| &step.tool) }),
+                ),
+                // All in one line, in the place of the first.
+                Doubt::Address(address) if addresses.first() == Some(&address.as_str()) => {
+                    ("consent.addresses", json!({ "addresses": shown, "rest": addresses.len() - shown.len() }))
                 }
-                Doubt::Address(address) => ("consent.address", json!({ "address": address })),
                 Doubt::Secret => ("consent.secret", json!({})),
                 Doubt::Unasked => ("consent.unasked", json!({})),
-                Doubt::Target { .. } => continue,
+                Doubt::Address(_) | Doubt::Target { .. } => continue,
             };
             told.push(self.say(key, &values));
         }
-        told.truncate(SHOWN_MAX);
         told
     }
 }

@@ -174,6 +174,14 @@ fn a_word_within_another_asks_for_nothing() {
     assert!(!told_of("text Anna what is in a.txt", &content(), "hello").contains(UNASKED));
 }
 
+/// However many addresses there are: what else is to be said is said.
+#[test]
+fn many_addresses_hide_nothing() {
+    let links = (0..9).map(|number| format!("https://evil.test/{number}")).collect::<Vec<_>>().join(" ");
+    let text = told_of("what does a.txt have to do with Anna", &content(), &format!("{links} {links}"));
+    assert!(text.contains("https://evil.test/4 and 4 more\n") && text.contains("do not ask for this"), "{text}");
+}
+
 /// What was read because the words ask for it may be passed on; what was read beside is a secret.
 #[test]
 fn what_was_read_beside_the_request_is_not_passed_on_untold() {

@@ -34,6 +34,8 @@ pub mod thinking;
 mod thinking_tests;
 mod verdicts;
 #[cfg(test)]
+mod verdicts_tests;
+#[cfg(test)]
 mod wild_tests;
 mod wishes;
 

@@ -9,10 +9,13 @@ use crate::plan::Origin;
 use crate::rules::vaglio::Signs;
 
 impl Decider<'_> {
-    /// Whether the request's words name what an executor does.
+    /// Whether the request's words name what an executor does. One of its phrases begins where a word does: «text» is not in
+    /// «context». How the word ends is grammar: «cancella» is in «cancellare».
     pub(super) fn is_named_in_words(&self, manifest: &Manifest) -> bool {
         let text = self.turn.text().to_lowercase();
-        manifest.executor.affinity.iter().any(|word| text.contains(&word.to_lowercase()))
+        let begins_a_word = |at: usize| !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
+        let mut phrases = manifest.executor.affinity.iter();
+        phrases.any(|phrase| text.match_indices(&phrase.to_lowercase()).any(|(at, _)| begins_a_word(at)))
     }
 
     pub(super) fn signs(&self, step: &Step, manifest: &Manifest) -> Signs {

@@ -1,6 +1,5 @@
 //! The turn machine by given, when, then: no clock, no disk, no cage.
 
-use metnos_log::event::actor::Granted;
 use metnos_log::event::executor::{ExecutorInstalled, VersionPromoted};
 use metnos_log::event::executor::{LifeCycle, LifeCycleChanged};
 use metnos_log::event::turn::{
@@ -205,7 +204,7 @@ pub(super) fn returned(turn: &Turn, result: &Value, effects: Vec<PlannedOp>) -> 
     }))
 }
 
-fn write_op() -> PlannedOp {
+pub(super) fn write_op() -> PlannedOp {
     PlannedOp {
         op: "write".to_owned(),
         path: "/home/o/b.txt".to_owned(),
@@ -248,51 +247,6 @@ fn a_typed_file_is_read_unasked_and_answered() {
     assert_eq!(world.take(&mut turn, command), ["invocation_finished", "turn_closed"]);
     assert_eq!((turn.final_kind.as_deref(), turn.message.as_deref()), (Some("answer"), Some("2\n3\n4")));
     assert_eq!(react(&turn), Some(Effect::Reply));
-}
-
-#[test]
-fn a_forbidden_target_is_blocked_before_its_absence_is_told() {
-    let world = World::new();
-    let mut turn = Turn::default();
-    world.take(&mut turn, open("read the file ~/.ssh/id_rsa", "full"));
-    let mut absent = target("/paths/0", "path", "/home/o/.ssh/id_rsa", "absent");
-    absent.trouble = Some(("not_found".to_owned(), "absent".to_owned()));
-    let labels = world.take(&mut turn, prepared(vec![absent]));
-    assert_eq!(labels, ["arguments_resolved", "verdict_given", "step_refused", "turn_closed"]);
-    assert_eq!(turn.final_class.as_deref(), Some("vaglio_guard"));
-}
-
-/// What was looked up is a plain path. Anything else is a fault somewhere, and the guard passes nothing that it cannot judge.
-#[test]
-fn what_cannot_be_judged_is_blocked() {
-    let world = World::new();
-    for path in ["a.txt", "", "/home/o/../../etc/shadow", "/home/o/./a", "/home/o/a\0b"] {
-        let mut turn = Turn::default();
-        world.take(&mut turn, open("read the file a.txt and tell me the last three lines", "full"));
-        world.take(&mut turn, prepared(vec![target("/paths/0", "path", path, "file")]));
-        assert_eq!(turn.final_class.as_deref(), Some("vaglio_guard"), "{path:?}");
-        let mut turn = Turn::default();
-        world.take(&mut turn, open("write \"hello\" to b.txt", "full"));
-        world.take(&mut turn, prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]));
-        let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
-        let op = PlannedOp { path: path.to_owned(), ..write_op() };
-        let command = returned(&turn, &result, vec![op]);
-        world.take(&mut turn, command);
-        assert_eq!(turn.final_class.as_deref(), Some("vaglio_guard"), "{path:?}");
-    }
-}
-
-/// An autonomy that nobody knows, from a log that is newer or was tampered with, is the least one.
-#[test]
-fn an_unknown_autonomy_allows_the_least() {
-    let world = World::new();
-    let mut turn = Turn::default();
-    world.take(&mut turn, open("write \"hello\" to b.txt", "everything"));
-    world.take(&mut turn, prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]));
-    let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
-    let command = returned(&turn, &result, vec![write_op()]);
-    world.take(&mut turn, command);
-    assert_eq!(turn.final_class.as_deref(), Some("policy_violation"));
 }
 
 #[test]
@@ -342,50 +296,6 @@ fn consent_binds_what_will_happen() {
     let command = returned(&turn, &result, vec![PlannedOp { bytes: 6, ..write_op() }]);
     world.take(&mut turn, command);
     assert_ne!(turn.asked.unwrap().digest, first);
-}
-
-#[test]
-fn read_only_denies_a_write_and_full_still_asks_for_one() {
-    let world = World::new();
-    for (autonomy, expected) in [("read_only", "step_refused"), ("full", "consent_asked"), ("nonsense", "step_refused")]
-    {
-        let mut turn = Turn::default();
-        world.take(&mut turn, open("write \"hello\" to b.txt", autonomy));
-        world.take(&mut turn, prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]));
-        let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
-        let command = returned(&turn, &result, vec![write_op()]);
-        assert_eq!(world.take(&mut turn, command)[2], expected, "{autonomy}");
-    }
-}
-
-/// What a write at a level leads to once the call is back, with a grant that ends then, and the reasons of the last verdict.
-#[track_caller]
-fn granted(autonomy: &str, capability: &str, pattern: &str, until: i64) -> (&'static str, Vec<String>) {
-    let (world, mut turn) = (World::new(), Turn::default());
-    world.take(&mut turn, open("write \"hello\" to b.txt", autonomy));
-    let Command::Prepared(facts) = prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]) else {
-        panic!("no facts")
-    };
-    let (capability, pattern) = (capability.to_owned(), pattern.to_owned());
-    let grants = vec![Granted { grant: 3, capability, target: pattern, until: NOW.0 + until }];
-    world.take(&mut turn, Command::Prepared(Prepared { grants, ..facts }));
-    let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
-    let command = returned(&turn, &result, vec![write_op()]);
-    let label = world.take(&mut turn, command)[2];
-    (label, turn.step().unwrap().reasons.clone())
-}
-
-#[test]
-fn a_grant_that_holds_makes_the_question_unnecessary_and_is_named() {
-    let allowed = ("effects_planned", vec!["policy: allow".to_owned(), "grant: 3".to_owned()]);
-    assert_eq!(granted("supervised", "fs:write", "/home/o", 1), allowed);
-    assert_eq!(granted("full", "fs:write", "/home/o/b.txt", 1), allowed);
-    assert_eq!(super::grants(&allowed.1), [3]);
-    let asked = ("consent_asked", vec!["policy: ask".to_owned()]);
-    assert_eq!(granted("supervised", "fs:write", "/home/o", 0), asked, "it has ended");
-    assert_eq!(granted("supervised", "fs:write", "/home/o/other", 1), asked);
-    assert_eq!(granted("supervised", "fs:read", "/home/o", 1), asked);
-    assert_eq!(granted("read_only", "fs:write", "/home/o", 1), ("step_refused", vec!["policy: deny".to_owned()]));
 }
 
 #[test]
