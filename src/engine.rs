@@ -371,10 +371,18 @@ impl Run<'_> {
         self.take(Command::Prepared(facts), Vec::new())
     }
 
+    /// Whether what is asked about is a call that can do no harm: it changes nothing and runs no program.
+    fn is_harmless(&self, asked: &Asked) -> bool {
+        let tool = self.turn.step().map_or("", |step| step.tool.as_str());
+        let manifest = self.instance.catalog().active(tool).and_then(|(_, _, version)| version.manifest());
+        asked.about == "call"
+            && manifest.is_some_and(|manifest| !manifest.contract.side_effects && !manifest.is_critical())
+    }
+
     /// Asks; `false` when the answer comes to another process.
     fn ask(&mut self, step: u32, asked: &Asked) -> Result<bool, EngineError> {
         self.settle()?;
-        let approved = self.turn.is_approved_in_advance(asked);
+        let approved = self.turn.is_approved_in_advance(asked, self.is_harmless(asked));
         let answer =
             if approved { Answer::Yes("approve_option") } else { self.person.consent_to(asked, self.language()) };
         let digest = asked.digest.clone();
@@ -394,6 +402,10 @@ impl Run<'_> {
     }
 
     fn call(&mut self, step: u32, trace_id: &str) -> Result<(), EngineError> {
+        if again::is_doubtful(self.instance, &self.turn) {
+            // That it began must be known after a crash.
+            self.settle()?;
+        }
         let started = Instant::now();
         let caller = self.caller();
         let turn = &self.turn;
@@ -427,6 +439,7 @@ impl Run<'_> {
             faults::reach("before_intent");
             return self.take(Command::Returned(Box::new(finished)), blobs);
         }
+        faults::reach("call_begun");
         let returned = match (prepared, self.instance.sandbox()) {
             (Ok(prepared), Ok(sandbox)) => prepared.run(sandbox, &around),
             (Err(failure), _) => Err(failure),

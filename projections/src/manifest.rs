@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rules::policy;
+
 /// `manifest.toml`, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,6 +38,20 @@ pub struct Manifest {
     pub tests: Tests,
     /// Where its audit lines go.
     pub audit: Audit,
+}
+
+impl Manifest {
+    /// The capabilities by which it changes files by itself, instead of asking the core for effects.
+    pub fn writes_by_itself(&self) -> impl Iterator<Item = &Capability> {
+        self.capabilities.iter().filter(|capability| capability.name == "fs:write")
+    }
+
+    /// Whether a call could do harm by itself, before the core commits anything for it.
+    pub fn is_critical(&self) -> bool {
+        self.capabilities
+            .iter()
+            .any(|capability| policy::registered(&capability.name).is_none_or(|known| known.critical))
+    }
 }
 
 /// `[executor]`.
@@ -113,7 +129,8 @@ pub struct Contract {
     /// It takes many targets in one call.
     #[serde(default)]
     pub vectorial: bool,
-    /// How a direct writer in doubt is asked what became of its call.
+    /// How a direct writer in doubt is asked what became of its call: the name of a function beside `run` in `main.py`, called
+    /// with the same arguments where it can only look. It returns `{"ok": true, "outcome": "happened" | "did_not_happen"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
     /// Wall time of one call, in seconds.

@@ -256,7 +256,11 @@ fn is_legal(phase: Phase, event: &Event) -> bool {
         Event::DialogOpened(_) | Event::TurnSuspended(_) => &[Planning, Preparing, Asking],
         Event::StepProposed(_) => &[Planning, Returned],
         Event::ArgumentsResolved(_) => &[Preparing],
-        Event::VerdictGiven(_) | Event::ConsentAsked(_) => &[Preparing, Returned],
+        Event::VerdictGiven(_) => &[Preparing, Returned],
+        // Of a call in doubt, while it stands open.
+        Event::ConsentAsked(_) => &[Preparing, Returned, Calling],
+        Event::InvocationInDoubt(_) => &[Calling],
+        Event::InvocationSettled(_) => &[Calling, Asking],
         Event::ConsentGiven(_) | Event::ConsentDenied(_) | Event::ConsentExpired(_) => &[Asking],
         Event::DialogAnswered(_) | Event::DialogExpired(_) | Event::DialogWithdrawn(_) | Event::TurnResumed(_) => {
             &[Waiting]

@@ -110,3 +110,5 @@ mod telegram_peers;
 mod telegram_refused;
 #[path = "household/telegram_waits.rs"]
 mod telegram_waits;
+#[path = "household/writers.rs"]
+mod writers;

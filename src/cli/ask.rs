@@ -310,7 +310,13 @@ fn settle_each(context: &Context, instance: &Instance, open: Vec<TurnId>) -> Res
             output::aside(&ended.message.unwrap_or_default());
             return Err(Failure::interrupted());
         }
-        let key = if changing { "notice.finished" } else { "notice.interrupted" };
+        let was_in_doubt = ended.final_class.as_deref() != Some("cancelled")
+            && ended.step().is_some_and(|step| step.settled.is_some());
+        let key = match (changing, was_in_doubt) {
+            (true, _) => "notice.finished",
+            (false, true) => "notice.in_doubt",
+            (false, false) => "notice.interrupted",
+        };
         let text = ended.opened.as_ref().map(|opened| output::short(&opened.text, 60)).unwrap_or_default();
         context.say(&context.text(instance, key, &json!({ "text": text, "message": ended.message })));
     }

@@ -5,23 +5,17 @@ pub(super) mod life;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use metnos_log::TurnId;
 use metnos_log::event::executor::LifeCycle;
 use metnos_projections::machines::turn::Turn;
-use metnos_projections::machines::turn::decide::trouble;
 use serde_json::{Value, json};
 
 use super::ask::{self, Approve};
 use super::output::by;
 use super::{Context, Failure, console, output, terminal};
 use crate::ageing;
-use crate::engine;
-use crate::gateway::call::{Around, PreparedCall};
 use crate::gateway::{LoadError, Loaded};
-use crate::instance::{Instance, now, random};
+use crate::instance::now;
 use crate::loader::{self, Source, check};
-use crate::sandbox::{CageReport, Progress};
-use crate::signing::hex;
 
 /// Look at, run, check and add executors.
 #[derive(Subcommand, Debug)]
@@ -237,86 +231,41 @@ fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u
     let instance = context.ready(&context.flags())?;
     let loaded =
         Loaded::from_catalog(&instance.catalog(), &instance.log.reader(), name).map_err(|error| refused(&error))?;
-    if loaded.manifest.contract.side_effects || loaded.builtin.is_some() {
-        let text = format!("executor run {name} --args {args}");
-        let given = json!({ "tool": loaded.name, "args": args });
-        let turn = ask::carry_out(context, &instance, text, approve, Some(given))?;
+    let text = format!("executor run {name} --args {args}");
+    // Whoever names an executor and its arguments has asked for what it reads.
+    let approve = match approve {
+        _ if context.global.yes => Approve::All,
+        Approve::None => Approve::Reads,
+        given => given,
+    };
+    let turn = ask::carry_out(context, &instance, text, approve, Some(json!({ "tool": loaded.name, "args": args })))?;
+    if !context.global.json {
         return ask::tell(context, &instance, &turn);
     }
-    ageing::used(&instance, &loaded.name, None)?;
-    let (result, report, duration_ms, trace_id) = caged(context, &instance, loaded, args)?;
-    let good = result.get("ok") == Some(&Value::Bool(true));
-    if context.global.json {
-        let mut line = json!({ "ok": good, "cage": report, "duration_ms": duration_ms, "trace_id": trace_id });
-        if good {
-            line["result"] = result;
-        } else {
-            line["error"] = result.get("error").cloned().unwrap_or_default();
-            line["error_class"] = result.get("error_class").cloned().unwrap_or_default();
-        }
-        output::result_json(&line);
-    } else if good {
-        output::json_text(&serde_json::to_string_pretty(&result).unwrap_or_default());
+    output::result_json(&called(&turn, &ask::record(&instance, &turn)?));
+    Ok(ask::exit_code(&turn))
+}
+
+/// What came of the one call of a turn, for scripts (`cli.md`, «executor run»).
+fn called(turn: &Turn, record: &Value) -> Value {
+    let good = turn.final_kind.as_deref() == Some("answer") && turn.step().is_some_and(|step| step.ok);
+    let (step, said) = (&record["steps"][0], turn.step());
+    let mut line = json!({
+        "ok": good, "cage": step["cage"], "duration_ms": step["duration_ms"].as_u64().unwrap_or_default(),
+        "trace_id": said.map_or("", |step| step.trace_id.as_str()), "turn_id": record["turn_id"],
+    });
+    if good {
+        line["result"] = step["result"].clone();
     } else {
-        let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        return Err(Failure::refused(format!("{}: {}", text("error_class"), text("error")), by("next.executor_args")));
+        let result = said.and_then(|step| step.result.as_deref()).and_then(|result| result.get("error")).cloned();
+        line["error"] = result.unwrap_or_else(|| record["final_message"].clone());
+        line["error_class"] = record["error_class"].clone();
     }
-    Ok(u8::from(!good))
+    line
 }
 
 fn refused(error: &LoadError) -> Failure {
     Failure::refused(format!("{}: {error}", error.class()), by("next.executors"))
-}
-
-fn caged(
-    context: &Context,
-    instance: &Instance,
-    loaded: Loaded,
-    args: Value,
-) -> Result<(Value, Option<CageReport>, u64, String), Failure> {
-    use metnos_projections::rules::vaglio::Subject;
-    let folder = super::folder(instance);
-    let mut caller = engine::caller(instance, &Turn::default(), TurnId::new(now(), random()));
-    caller.folder = folder;
-    caller.zone.clone_from(&instance.settings.zone);
-    let tool = loaded.name.clone();
-    let prepared = PreparedCall::new(1, Ok::<_, LoadError>(loaded), args, &caller);
-    let trace_id = hex(&random::<13>());
-    let failure = |class: &str, reason: &str| json!({ "ok": false, "error_class": class, "error": reason });
-    let language = instance.settings.language.unwrap_or_default();
-    let said = |target: &metnos_log::event::turn::Target| {
-        let (class, reason) = target.trouble.as_ref()?;
-        let reason = trouble(&instance.rules.messages, language, reason, &target.canonical);
-        Some((class.clone(), if reason.is_empty() { target.canonical.clone() } else { reason }))
-    };
-    let troubles = prepared.facts.targets.iter().filter_map(said);
-    let checks = prepared.facts.checks.iter().filter_map(|check| check.failure.clone());
-    if let Some((class, reason)) = troubles.chain(checks).next() {
-        return Ok((failure(&class, &reason), None, 0, trace_id));
-    }
-    let paths: Vec<String> = prepared
-        .facts
-        .targets
-        .iter()
-        .filter(|target| target.role != "url")
-        .map(|target| target.canonical.clone())
-        .collect();
-    let home = caller.home.to_string_lossy().into_owned();
-    let subject = Subject { about: "call", tool: &tool, paths: &paths, home: &home, own: &caller.own };
-    if let Some(blocked) = instance.rules.laws.guard(subject, language) {
-        return Ok((failure("vaglio_guard", &blocked.reason), None, 0, trace_id));
-    }
-    let cancel = context.begin_turn(instance)?;
-    let progress = |_: Progress| {};
-    let around =
-        Around { caller: &caller, trace_id: &trace_id, typed: &|_| true, cancel, progress: &progress, canned: None };
-    match prepared.run(instance.sandbox()?, &around) {
-        Ok(returned) => {
-            let duration = u64::try_from(returned.outcome.duration.as_millis()).unwrap_or(u64::MAX);
-            Ok((returned.result, Some(returned.outcome.report), duration, trace_id))
-        }
-        Err(error) => Ok((failure(error.class, &error.message), None, 0, trace_id)),
-    }
 }
 
 fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {

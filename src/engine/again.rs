@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use metnos_log::TurnId;
+use metnos_log::event::turn::Target;
 use metnos_projections::machines::turn::command::Command;
-use metnos_projections::machines::turn::{Effect, Phase, Turn, forms, react};
+use metnos_projections::machines::turn::writers::{DID_NOT_HAPPEN, HAPPENED, UNKNOWN};
+use metnos_projections::machines::turn::{DOUBT, Effect, Phase, Turn, forms, react};
 use metnos_projections::messages::Language;
 
 use super::{Answer, EngineError, Person, Run};
 use crate::gateway::Caller;
 use crate::gateway::Loaded;
-use crate::gateway::call::PreparedCall;
+use crate::gateway::call::{Around, PreparedCall};
 use crate::instance::Instance;
 use crate::sandbox::{CallFailure, CancelFlag, Progress};
 
@@ -36,7 +38,11 @@ pub fn resume(
     (id, turn): (TurnId, Turn),
 ) -> Result<Turn, EngineError> {
     let mut run = Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new() };
-    let interrupted = !matches!(react(&run.turn), Some(Effect::Commit { .. } | Effect::Reply));
+    if is_doubtful(instance, &run.turn) {
+        run.doubted()?;
+    }
+    let asks_about_doubt = run.turn.asked.as_ref().is_some_and(|asked| asked.about == DOUBT);
+    let interrupted = !matches!(react(&run.turn), Some(Effect::Commit { .. } | Effect::Reply)) && !asks_about_doubt;
     if interrupted {
         // Nothing was changed and the one who asked is gone: the record says so and ends.
         run.take(Command::Cancel { by: "restart".to_owned() }, Vec::new())?;
@@ -45,19 +51,28 @@ pub fn resume(
 }
 
 /// Carries on a turn whose person is still there, though its process is not: what only reads runs again, what was asked is
-/// asked again, planned changes are finished. A call that may have changed something by itself ends the turn.
+/// asked again, planned changes are finished. Of a call that may have changed something by itself, its check or the person
+/// says what became of it.
 pub fn go_on(
     instance: &Instance,
     person: &dyn Person,
     cancel: CancelFlag,
     (id, turn): (TurnId, Turn),
 ) -> Result<Turn, EngineError> {
-    let in_doubt = turn.phase == Phase::Calling && !is_repeatable(instance, &turn);
     let mut run = Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new() };
-    if in_doubt {
+    if is_doubtful(instance, &run.turn) && !is_repeatable(instance, &run.turn) {
+        run.doubted()?;
+    } else if run.turn.phase == Phase::Calling && !is_repeatable(instance, &run.turn) {
         run.take(Command::Cancel { by: "restart".to_owned() }, Vec::new())?;
     }
     run.until_closed()
+}
+
+/// Whether the call that is open may have changed something by itself.
+pub(super) fn is_doubtful(instance: &Instance, turn: &Turn) -> bool {
+    let Some(step) = turn.step().filter(|_| turn.phase == Phase::Calling) else { return false };
+    let manifest = instance.catalog().active(&step.tool).and_then(|(_, _, version)| version.manifest());
+    manifest.is_some_and(|manifest| manifest.writes_by_itself().next().is_some())
 }
 
 /// Whether the call that is open may run again.
@@ -76,6 +91,42 @@ fn is_repeatable(instance: &Instance, turn: &Turn) -> bool {
 }
 
 impl Run<'_> {
+    /// The call that is open was cut off: it is in doubt until its check or the person says what became of it.
+    fn doubted(&mut self) -> Result<(), EngineError> {
+        if !self.turn.is_in_doubt() {
+            self.take(Command::Doubt, Vec::new())?;
+        }
+        if self.turn.phase == Phase::Calling {
+            let outcome = self.checked().filter(|outcome| [HAPPENED, DID_NOT_HAPPEN].contains(&outcome.as_str()));
+            let outcome = outcome.unwrap_or_else(|| UNKNOWN.to_owned());
+            self.take(Command::Settle { outcome }, Vec::new())?;
+        }
+        self.settle()
+    }
+
+    /// What the executor's check says of the call that is open; `None` where it is not the version that was called any more,
+    /// or its targets are others.
+    fn checked(&self) -> Option<String> {
+        let (caller, step) = (self.caller(), self.turn.step()?);
+        let loaded = Loaded::from_catalog(&self.instance.catalog(), &self.instance.log.reader(), &step.tool);
+        let prepared = PreparedCall::new(step.number, loaded, Arc::clone(&step.args), &caller);
+        let named = |target: &Target| (target.pointer.clone(), target.canonical.clone());
+        let is_same = prepared.facts.version == step.version
+            && prepared.facts.targets.iter().map(named).eq(step.targets.iter().map(named));
+        if !is_same {
+            return None;
+        }
+        let around = Around {
+            caller: &caller,
+            trace_id: &format!("{}-check", step.trace_id),
+            typed: &|_| false,
+            cancel: self.cancel.clone(),
+            progress: &|_| {},
+            canned: None,
+        };
+        prepared.check(self.instance.sandbox().ok()?, &around)
+    }
+
     /// The call of the step that is up, prepared by this process because another one, or an earlier answer, had begun it.
     /// What was judged then must be what is there now.
     pub(super) fn prepared_again(&self, caller: &Caller) -> Result<PreparedCall, CallFailure> {

@@ -1,6 +1,7 @@
 //! Steps 1 to 4 before the verdict, 5 to 7 after it: prepares a call and runs it in its cage.
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +14,14 @@ use metnos_projections::manifest::Manifest;
 use metnos_projections::rules::cage_plan::{self, Autonomy, CagePlan, CallGrants, Places};
 use metnos_projections::rules::core_paths::OwnDirs;
 use metnos_projections::rules::{perimeter, policy};
+use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 
 use super::loaded::{LoadError, Loaded};
 use super::targets::{self, Base, Looked};
 use super::{failed, passed};
 use crate::broker;
-use crate::sandbox::{Call, CallFailure, CancelFlag, Grant, Level, Outcome, Progress, Sandbox, masks};
+use crate::sandbox::{Call, CallFailure, CancelFlag, Grant, Level, Outcome, Progress, RUN, Sandbox, masks};
 
 /// The most requests of one call, redirects included.
 const REQUESTS_MAX: u32 = 64;
@@ -115,7 +117,7 @@ impl PreparedCall {
             Some(fault) => failed("validate_input", "invalid_args", fault),
         });
         let plan = call_plan(&loaded.declared, &looked, caller);
-        refuse_undeclared(&mut looked, &plan, caller);
+        refuse_undeclared(&mut looked, (&plan, &loaded.declared), caller);
         let facts = Prepared {
             step,
             targets: looked.iter().map(|looked| looked.target.clone()).collect(),
@@ -127,8 +129,42 @@ impl PreparedCall {
         Self { facts, loaded: Some(loaded), args, looked, plan: Some(plan) }
     }
 
-    /// Steps 5 to 7: open_cage, run, validate_output. Blocks until the cage is gone.
+    /// Steps 5 to 7: open_cage, run, validate_output. Blocks until the cage is gone, and what the executor changed by itself is
+    /// on the disk.
     pub fn run(self, sandbox: &Sandbox, around: &Around<'_>) -> Result<Returned, CallFailure> {
+        let changed = self.opened_for_change();
+        let (loaded, outcome) = self.call(sandbox, around, RUN)?;
+        for folder in changed {
+            rustix::fs::syncfs(&folder).map_err(|error| CallFailure {
+                class: "operation_failed",
+                message: format!("what it changed could not be brought to the disk: {error}"),
+            })?;
+        }
+        Ok(judged(&loaded, outcome))
+    }
+
+    /// Asks the executor's own check what became of a call like this; it can look at what the call could change, and change
+    /// nothing. `None` where it does not say.
+    pub fn check(mut self, sandbox: &Sandbox, around: &Around<'_>) -> Option<String> {
+        let check = self.loaded.as_ref()?.manifest.contract.check.clone()?;
+        for mount in self.plan.iter_mut().flat_map(|plan| &mut plan.mounts) {
+            mount.access = cage_plan::Access::Read;
+        }
+        let (_, outcome) = self.call(sandbox, around, &check).ok()?;
+        let reply = outcome.reply.ok().filter(|reply| reply["ok"] == json!(true))?;
+        reply.get("outcome").and_then(Value::as_str).map(str::to_owned)
+    }
+
+    /// The folders that this call may change by itself.
+    fn opened_for_change(&self) -> Vec<OwnedFd> {
+        let held = self.looked.iter().filter(|looked| looked.by_itself).filter_map(|looked| looked.held.as_ref());
+        let opened = |(_, at): &(OwnedFd, PathBuf)| {
+            rustix::fs::open(at, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()
+        };
+        held.filter_map(opened).collect()
+    }
+
+    fn call(self, sandbox: &Sandbox, around: &Around<'_>, entry: &str) -> Result<(Loaded, Outcome), CallFailure> {
         let refused = |message: &str| CallFailure { class: "internal_error", message: message.to_owned() };
         let loaded = self.loaded.ok_or_else(|| refused("the executor was not verified"))?;
         let plan = self.plan.ok_or_else(|| refused("the call has no plan"))?;
@@ -165,6 +201,7 @@ impl PreparedCall {
             plan: &plan,
             grants,
             code: &loaded.code,
+            entry,
             args: &self.args,
             context: &context,
             lock_file: &lock_file,
@@ -173,7 +210,7 @@ impl PreparedCall {
             cancel: around.cancel.clone(),
             progress: around.progress,
         });
-        Ok(judged(&loaded, outcome))
+        Ok((loaded, outcome))
     }
 }
 
@@ -227,9 +264,12 @@ fn judged(loaded: &Loaded, mut outcome: Outcome) -> Returned {
 
 fn call_plan(declared: &CagePlan, looked: &[Looked], caller: &Caller) -> CagePlan {
     let mut grants = CallGrants::default();
-    for Looked { target, held } in looked {
+    for Looked { target, held, by_itself } in looked {
         match (target.role.as_str(), held) {
             ("url", _) => grants.hosts.extend(host(&target.canonical)),
+            (_, Some((_, folder))) if *by_itself => {
+                grants.write.push(caller.places.symbolise(&folder.to_string_lossy()));
+            }
             ("path" | "target_path", Some(_)) => grants.read.push(caller.places.symbolise(&target.canonical)),
             _ => {}
         }
@@ -259,8 +299,16 @@ fn leave_outside(looked: &mut [Looked], caller: &Caller) {
 }
 
 /// Marks targets that the executor did not declare: it does not get to see them, whatever the arguments say.
-fn refuse_undeclared(looked: &mut [Looked], plan: &CagePlan, caller: &Caller) {
-    for Looked { target, held } in looked {
+fn refuse_undeclared(looked: &mut [Looked], (plan, declared): (&CagePlan, &CagePlan), caller: &Caller) {
+    for Looked { target, held, by_itself } in looked {
+        if let Some((_, folder)) = held.as_ref().filter(|_| *by_itself) {
+            let folder = folder.to_string_lossy();
+            if !cage_plan::may_change(declared, &caller.places.symbolise(&folder)) {
+                let detail = format!("undeclared_folder: {folder}");
+                target.trouble = Some(("policy_violation".to_owned(), detail));
+                *held = None;
+            }
+        }
         let is_mounted = || plan.mounts.iter().any(|mount| mount.path == caller.places.symbolise(&target.canonical));
         if target.role == "path" && held.is_some() && target.trouble.is_none() && !is_mounted() {
             target.trouble = Some(("policy_violation".to_owned(), "undeclared".to_owned()));
@@ -278,15 +326,18 @@ fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
     let home = caller.home.to_string_lossy();
     let except: Vec<String> =
         plan.mounts.iter().flat_map(|mount| &mount.except).map(|glob| caller.places.resolve(glob)).collect();
+    let mount_of = |at: &Path| {
+        let path = caller.places.symbolise(&at.to_string_lossy());
+        plan.mounts.iter().filter(move |mount| mount.path == path)
+    };
     let grant = |looked: Looked| {
         // What is to be moved is shown to an executor that declares to read it, and held back from any other.
-        let shown =
-            |at: &Path| plan.mounts.iter().any(|mount| mount.path == caller.places.symbolise(&at.to_string_lossy()));
-        let (fd, at) = looked.held.filter(|(_, at)| looked.target.role == "path" || shown(at))?;
-        let is_dir = looked.target.kind == "folder";
+        let (fd, at) = looked.held.filter(|(_, at)| looked.target.role == "path" || mount_of(at).next().is_some())?;
+        let is_dir = looked.by_itself || looked.target.kind == "folder";
+        let write = looked.by_itself && mount_of(&at).any(|mount| mount.access == cage_plan::Access::Write);
         let mut masks = if is_dir { masks::below(&at, &home, &caller.own) } else { Vec::new() };
         masks.extend(masks::excepted(&at, &except));
-        Some(Grant { fd, at, write: false, is_dir, masks })
+        Some(Grant { fd, at, write, is_dir, masks })
     };
     let named = looked.into_iter().filter_map(grant);
     let whole = plan.mounts.iter().filter(|mount| mount.from_args.is_empty()).filter_map(|mount| {

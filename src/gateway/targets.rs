@@ -3,6 +3,7 @@
 //! A path is resolved exactly once, here; what is mounted or written later is this descriptor, so that a link that
 //! changes in between changes nothing.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use metnos_log::event::turn::Target;
 use metnos_projections::machines::turn::decide::role_name;
-use metnos_projections::machines::turn::{End, Wanted};
+use metnos_projections::machines::turn::{End, Wanted, writers};
 use metnos_projections::manifest::Role;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -25,8 +26,16 @@ pub const LISTED_MAX: usize = 32;
 pub struct Looked {
     /// What it is.
     pub target: Target,
-    /// The object itself, for targets that exist and are read.
+    /// The object itself, for targets that exist and are read; of what the executor changes by itself, the folder.
     pub held: Option<(OwnedFd, PathBuf)>,
+    /// Whether the executor changes it by itself: then what is held is opened for that.
+    pub by_itself: bool,
+}
+
+impl Looked {
+    fn new(target: Target, held: Option<(OwnedFd, PathBuf)>) -> Self {
+        Self { target, held, by_itself: false }
+    }
 }
 
 /// Where names start from.
@@ -52,10 +61,29 @@ pub fn look_up(wanted: &[Wanted], base: Base<'_>) -> Vec<Looked> {
         _ => looked.extend(listed.into_iter().map(|wanted| one(wanted, base))),
     }
     // A descriptor each is held only for as many as are mounted one by one.
-    for looked in looked.iter_mut().filter(|looked| looked.target.role == "target_path").skip(LISTED_MAX) {
+    for looked in
+        looked.iter_mut().filter(|looked| looked.target.role == "target_path" && !looked.by_itself).skip(LISTED_MAX)
+    {
         looked.held = None;
     }
+    open_once(&mut looked);
     looked
+}
+
+/// Holds each folder that is to be changed once, and not more of them than can be looked over.
+fn open_once(looked: &mut [Looked]) {
+    let mut open = BTreeSet::new();
+    for looked in looked.iter_mut().filter(|looked| looked.by_itself) {
+        let Some((_, folder)) = &looked.held else { continue };
+        if open.contains(folder) {
+            looked.held = None;
+        } else if open.len() == LISTED_MAX {
+            looked.held = None;
+            trouble(&mut looked.target, "too_large", format!("many_folders: {LISTED_MAX}"));
+        } else {
+            open.insert(folder.clone());
+        }
+    }
 }
 
 /// The deepest folder that holds all listed paths, when they are too many to be granted one by one.
@@ -86,15 +114,16 @@ fn one(wanted: &Wanted, base: Base<'_>) -> Looked {
         trouble: None,
     };
     match wanted.role {
-        Role::Url => Looked { target: address(target), held: None },
+        Role::Url => Looked::new(address(target), None),
         Role::TargetPath => match wanted.end {
-            End::Content => Looked { target: to_be_written(target, wanted, base), held: None },
+            End::Content => Looked::new(to_be_written(target, wanted, base), None),
             End::Itself => itself(target, wanted, base),
-            End::Folder => Looked { target: to_be_made(target, wanted, base), held: None },
-            End::Template => Looked { target: template(target, wanted, base), held: None },
+            End::Folder => Looked::new(to_be_made(target, wanted, base), None),
+            End::Template => Looked::new(template(target, wanted, base), None),
+            End::ByItself => changed_by_itself(target, wanted, base),
         },
         Role::Path => read_path(target, wanted, base),
-        _ => Looked { target: Target { kind: "other".to_owned(), ..target }, held: None },
+        _ => Looked::new(Target { kind: "other".to_owned(), ..target }, None),
     }
 }
 
@@ -127,7 +156,7 @@ fn read_path(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
         Ok(path) => path,
         Err(reason) => {
             trouble(&mut target, "invalid_args", reason);
-            return Looked { target, held: None };
+            return Looked::new(target, None);
         }
     };
     match hold(&path) {
@@ -136,15 +165,15 @@ fn read_path(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
             kind.clone_into(&mut target.kind);
             if canonical == Path::new("/") {
                 trouble(&mut target, "policy_violation", "whole_disk");
-                return Looked { target, held: None };
+                return Looked::new(target, None);
             }
-            Looked { target, held: Some((fd, canonical)) }
+            Looked::new(target, Some((fd, canonical)))
         }
         Err(error) => {
             name(&mut target, &lexical(&path));
             let (class, reason) = said(error);
             trouble(&mut target, class, reason);
-            Looked { target, held: None }
+            Looked::new(target, None)
         }
     }
 }
@@ -216,6 +245,57 @@ fn to_be_written(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Target 
     target
 }
 
+/// What the executor changes by itself: a file, which may be absent but not its folder, or a folder. That folder is held: a
+/// file bound alone could be neither renamed nor removed. The home folder, and what holds it, is nobody's to open whole.
+fn changed_by_itself(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
+    let path = match absolute(wanted, base) {
+        Ok(path) => path,
+        Err(reason) => {
+            trouble(&mut target, "invalid_args", reason);
+            return Looked { by_itself: true, ..Looked::new(target, None) };
+        }
+    };
+    match hold(&path) {
+        Ok((_, canonical, kind)) => {
+            name(&mut target, &canonical);
+            kind.clone_into(&mut target.kind);
+            if kind == "other" {
+                trouble(&mut target, "wrong_type", "no_plain_file");
+            }
+        }
+        Err(Errno::NOENT) => name_in_folder(&mut target, &path),
+        Err(error) => {
+            name(&mut target, &lexical(&path));
+            let (class, reason) = said(error);
+            trouble(&mut target, class, reason);
+        }
+    }
+    let held = if target.trouble.is_none() { folder_to_open(&mut target, base) } else { None };
+    Looked { target, held, by_itself: true }
+}
+
+/// The folder of a target that is to be changed there, as it is called now.
+fn folder_to_open(target: &mut Target, base: Base<'_>) -> Option<(OwnedFd, PathBuf)> {
+    let folder = PathBuf::from(writers::folder(&target.canonical, &target.kind));
+    let home = base.home.canonicalize().unwrap_or_else(|_| base.home.to_owned());
+    if home.starts_with(&folder) {
+        trouble(target, "policy_violation", format!("whole_home: {}", folder.display()));
+        return None;
+    }
+    match hold(&folder) {
+        Ok((fd, at, "folder")) if at == folder => Some((fd, at)),
+        Ok(_) => {
+            trouble(target, "target_changed", "changed");
+            None
+        }
+        Err(error) => {
+            let (class, reason) = said(error);
+            trouble(target, class, reason);
+            None
+        }
+    }
+}
+
 /// What is moved or deleted: the name itself in its real folder, a link at the end not followed. A plain file is held, so
 /// that an executor that may read it sees its size and dates.
 fn itself(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
@@ -223,7 +303,7 @@ fn itself(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
         Ok(path) => path,
         Err(reason) => {
             trouble(&mut target, "invalid_args", reason);
-            return Looked { target, held: None };
+            return Looked::new(target, None);
         }
     };
     let found = match (path.parent(), path.file_name()) {
@@ -246,13 +326,13 @@ fn itself(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
                 _ => "other",
             };
             kind.clone_into(&mut target.kind);
-            Looked { target, held: (kind == "file").then_some((fd, canonical)) }
+            Looked::new(target, (kind == "file").then_some((fd, canonical)))
         }
         Err(error) => {
             name(&mut target, &lexical(&path));
             let (class, reason) = said(error);
             trouble(&mut target, class, reason);
-            Looked { target, held: None }
+            Looked::new(target, None)
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::broker::Canned;
 use crate::gateway::call::{Around, PreparedCall, Returned};
 use crate::gateway::{Caller, Loaded, call};
 use crate::instance::{Instance, InstanceError, random};
-use crate::sandbox::{Call, CancelFlag, Progress, Sandbox};
+use crate::sandbox::{Call, CancelFlag, Progress, RUN, Sandbox};
 use crate::signing::hex;
 
 const INSPECT: &str = include_str!("inspect.py");
@@ -86,7 +86,7 @@ fn key_of(parts: [BlobHash; 5]) -> BlobHash {
 pub fn run(instance: &Instance, candidate: &Candidate) -> Result<BirthTestsRun, InstallError> {
     let sandbox = instance.sandbox()?;
     let interpreter = sandbox.interpreter().version.clone();
-    let cases = inspect(instance, sandbox, &candidate.source)?;
+    let cases = inspect(instance, sandbox, candidate)?;
     let mut verdicts = Vec::new();
     for case in cases {
         let case: Case = serde_json::from_value(case).map_err(|error| {
@@ -111,12 +111,15 @@ pub fn run(instance: &Instance, candidate: &Candidate) -> Result<BirthTestsRun, 
 }
 
 /// Reads the cases and looks through the code, in a cage that sees nothing.
-fn inspect(instance: &Instance, sandbox: &Sandbox, source: &Source) -> Result<Vec<Value>, InstallError> {
+fn inspect(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate) -> Result<Vec<Value>, InstallError> {
+    let source = &candidate.source;
     let text = |bytes: &[u8], name: &str| {
         let text = std::str::from_utf8(bytes).map(str::to_owned);
         text.map_err(|_| InstallError::Content(format!("{} is not valid UTF-8", source.label(name))))
     };
-    let args = json!({ "code": text(&source.code, "main.py")?, "tests": text(&source.tests, "tests/birth.py")? });
+    let (code, tests) = (text(&source.code, "main.py")?, text(&source.tests, "tests/birth.py")?);
+    let check = &candidate.loaded.manifest.contract.check;
+    let args = json!({ "code": code, "tests": tests, "functions": [Some(RUN), check.as_deref()] });
     let trace = hex(&random::<8>());
     let plan = inspector_plan();
     let progress = |_: Progress| {};
@@ -124,6 +127,7 @@ fn inspect(instance: &Instance, sandbox: &Sandbox, source: &Source) -> Result<Ve
         plan: &plan,
         grants: Vec::new(),
         code: INSPECT.as_bytes(),
+        entry: RUN,
         args: &args,
         context: &json!({ "trace_id": trace }),
         lock_file: &call::cages(&instance.dirs.data).join(format!("{trace}.lock")),
@@ -162,14 +166,19 @@ fn one(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate, case: Case
     let scratch = Scratch::make(&instance.dirs.runtime)
         .map_err(|error| InstallError::Content(format!("no scratch folder: {error}")))?;
     scratch.lay(&case).map_err(|error| InstallError::Content(format!("case «{}»: {error}", case.name)))?;
-    let root = scratch.0.to_string_lossy().into_owned();
+    let (root, home) = (scratch.workspace(), scratch.0.join("home"));
+    let (folder, root) = (root.clone(), root.to_string_lossy().into_owned());
     let args = with_root(case.args, &root);
     let caller = Caller {
-        home: scratch.0.join("home"),
-        folder: scratch.0.clone(),
+        home: home.clone(),
+        folder,
         within: None,
         grants: Vec::new(),
-        places: Places { home: format!("{root}/home"), workspace: root.clone(), runtime: format!("{root}/run") },
+        places: Places {
+            home: home.to_string_lossy().into_owned(),
+            workspace: root.clone(),
+            runtime: format!("{root}/run"),
+        },
         own: metnos_projections::rules::core_paths::OwnDirs::default(),
         autonomy: Autonomy::Supervised,
         cages: call::cages(&instance.dirs.data),
@@ -242,21 +251,29 @@ pub fn sweep(runtime: &Path) {
     }
 }
 
+const WORKSPACE: &str = "ws";
+
 /// A folder that goes with its case.
 struct Scratch(std::path::PathBuf);
 
 impl Scratch {
     fn make(runtime: &Path) -> std::io::Result<Self> {
         let path = runtime.join(format!("birth-{}", hex(&random::<8>())));
-        std::fs::create_dir_all(&path)?;
+        std::fs::create_dir_all(path.join(WORKSPACE))?;
         path.canonicalize().map(Self)
+    }
+
+    /// What `{ws}` stands for. The home folder of a case lies beside it: who changes files by itself may open the one and not
+    /// the other.
+    fn workspace(&self) -> std::path::PathBuf {
+        self.0.join(WORKSPACE)
     }
 
     fn lay(&self, case: &Case) -> std::io::Result<()> {
         let plain = case.files.iter().map(|(name, text)| (name, text.clone().into_bytes()));
         let packed = case.files_b64.iter().map(|(name, text)| (name, STANDARD.decode(text).unwrap_or_default()));
         for (name, bytes) in plain.chain(packed) {
-            let path = self.0.join(name);
+            let path = self.workspace().join(name);
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder)?;
             }

@@ -11,7 +11,7 @@ def run(args, ctx):
         code = ast.parse(args["code"], "main.py")
     except (SyntaxError, ValueError) as error:
         return {"ok": True, "fault": "main.py line %s: %s" % (getattr(error, "lineno", "?"), error), "cases": []}
-    fault = code_fault(code)
+    fault = code_fault(code, [name for name in args["functions"] if name])
     try:
         tests = ast.parse(args["tests"], "tests/birth.py")
         cases = birth_cases(tests)
@@ -20,8 +20,7 @@ def run(args, ctx):
     return {"ok": True, "fault": fault, "cases": cases}
 
 
-def code_fault(tree):
-    has_run = False
+def code_fault(tree, functions):
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):
@@ -39,10 +38,9 @@ def code_fault(tree):
             word = node.id if isinstance(node, ast.Name) else node.attr
             if word in ("__import__", "__builtins__", "__loader__", "__subclasses__"):
                 return "main.py line %d: %s is not allowed" % (node.lineno, word)
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == "run":
-            has_run = True
-    return None if has_run else "main.py defines no function run(args, ctx)"
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    missing = [name for name in functions if name not in defined]
+    return "main.py defines no function %s(args, ctx)" % missing[0] if missing else None
 
 
 def birth_cases(tree):

@@ -326,6 +326,8 @@ impl Seat<'_> {
 /// Completes the report: what ends the tree, what bounds memory, and whether all layers are there.
 fn conclude(job: &Job, report: &mut CageReport) {
     let pid_namespace = job.backend.has_namespaces() && job.has(Layer::PidNamespace);
+    let writable = job.grants.iter().filter(|grant| grant.write);
+    report.writable = writable.map(|grant| grant.at.path().to_string_lossy().into_owned()).collect();
     report.tree_kill = match (job.backend, pid_namespace) {
         (_, true) => "pid namespace".to_owned(),
         (Backend::Landlock, _) if report.seccomp => "no process can be started".to_owned(),

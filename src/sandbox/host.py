@@ -155,9 +155,10 @@ def _answer(first, code, context):
     space = {"__name__": "main", "__file__": "main.py", "__builtins__": __builtins__}
     try:
         exec(compile(code, "main.py", "exec", dont_inherit=True), space)
-        if not callable(space.get("run")):
-            return _fault("contract_violation", "main.py defines no run(args, ctx)")
-        result = _result(space["run"], first["args"], context)
+        entry = first["entry"]
+        if not callable(space.get(entry)):
+            return _fault("contract_violation", "main.py defines no %s(args, ctx)" % entry)
+        result = _result(space[entry], first["args"], context)
     except BaseException as error:
         import traceback
 
@@ -165,7 +166,7 @@ def _answer(first, code, context):
         said = str(error)
         return _fault("crashed", type(error).__name__ + (": " + said if said else ""))
     if not isinstance(result, dict) or not isinstance(result.get("ok"), bool):
-        return _fault("contract_violation", "run() returned no object with a boolean «ok»")
+        return _fault("contract_violation", "%s() returned no object with a boolean «ok»" % first["entry"])
     try:
         body = _json_bytes(result)
     except BaseException as error:

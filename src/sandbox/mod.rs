@@ -48,6 +48,9 @@ pub use wire::Layer;
 use crate::broker;
 use pool::Pool;
 
+/// The function of `main.py` that carries a call out.
+pub const RUN: &str = "run";
+
 /// The word that makes the binary act as the helper.
 pub const HELPER_ARG: &str = "__cage";
 
@@ -177,6 +180,8 @@ pub struct Call<'a> {
     pub grants: Vec<Grant>,
     /// The bytes of `main.py` that were just verified.
     pub code: &'a [u8],
+    /// The function of it that is called: [`RUN`], or the check of a call in doubt.
+    pub entry: &'a str,
     /// Its arguments, an object.
     pub args: &'a serde_json::Value,
     /// `workspace turn_id trace_id language timezone config credentials`, an object; what is absent is empty in the cage.

@@ -48,6 +48,7 @@ pub(super) fn opening(call: &Call<'_>, stage: &str) -> Vec<u8> {
     let rest = json!({
         "context": if call.context.is_object() { call.context.clone() } else { json!({}) },
         "stage": stage,
+        "entry": call.entry,
         "wall_ms": limits.wall_ms,
         "output_bytes_max": limits.output_bytes_max,
     });

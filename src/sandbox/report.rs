@@ -67,6 +67,9 @@ pub struct CageReport {
     pub tree_kill: String,
     /// What a full cage would cover and this one does not, in plain words.
     pub missing: Vec<String>,
+    /// The files and folders that the executor could change by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writable: Vec<String>,
     /// Whether it was built before its call and waited for it. Said only where it is so: older records know no such word.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warm: bool,
@@ -85,6 +88,7 @@ impl CageReport {
             process_cap: "none".to_owned(),
             tree_kill: "none".to_owned(),
             missing: Vec::new(),
+            writable: Vec::new(),
             warm: false,
         }
     }

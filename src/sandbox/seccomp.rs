@@ -164,7 +164,8 @@ pub(super) fn apply(job: &Job, report: &mut CageReport) -> Result<(), BuildError
     }
     let alone = !job.backend.has_namespaces();
     let own = u64::try_from(rustix::process::getpid().as_raw_pid()).unwrap_or(0);
-    let rules = filter(alone, own).step("make the syscall filter")?;
+    let writes = job.grants.iter().any(|grant| grant.write);
+    let rules = filter(alone, own, writes).step("make the syscall filter")?;
     apply_filter(&numbers(alone)).map_err(io::Error::other).step("filter syscall numbers")?;
     apply_filter(&rules).map_err(io::Error::other).step("filter syscalls")?;
     report.seccomp = true;
@@ -239,7 +240,7 @@ fn errno(errno: libc::c_int) -> u32 {
 }
 
 /// What the arguments decide, and the architecture.
-fn filter(alone: bool, own: u64) -> io::Result<BpfProgram> {
+fn filter(alone: bool, own: u64, writes: bool) -> io::Result<BpfProgram> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     let mut clone = namespace_flags()?;
@@ -258,6 +259,9 @@ fn filter(alone: bool, own: u64) -> io::Result<BpfProgram> {
     // Typing into a terminal, and signals sent by the kernel on behalf of a descriptor.
     rules.insert(libc::SYS_ioctl, one_of(1, &[libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSCTTY, FIOSETOWN, SIOCSPGRP])?);
     rules.insert(libc::SYS_fcntl, one_of(1, &[F_SETOWN, F_SETOWN_EX])?);
+    if writes {
+        rules.extend(no_set_id()?);
+    }
     let denied = SeccompAction::Errno(errno(libc::EPERM));
     SeccompFilter::new(rules, SeccompAction::Allow, denied, arch)
         .and_then(BpfProgram::try_from)
@@ -283,6 +287,53 @@ fn stream_pairs_only() -> io::Result<Vec<SeccompRule>> {
     }
     Ok(denied)
 }
+
+/// Denies to make a file that runs as its owner, wherever the mode is an argument: what is written into a folder of the host
+/// is seen there without the mount's `nosuid`. `openat2`, whose mode a filter cannot read, does not exist then.
+fn no_set_id() -> io::Result<Vec<(i64, Vec<SeccompRule>)>> {
+    let made = [libc::O_CREAT, TMPFILE].map(|flag| u64::try_from(flag).expect("a flag is positive"));
+    let mut rules = Vec::new();
+    for (call, mode) in MODES {
+        let set = SET_ID.iter().map(|&bit| rule(vec![condition(mode, SeccompCmpOp::MaskedEq(bit), bit)?]));
+        rules.push((call, set.collect::<io::Result<_>>()?));
+    }
+    for (call, flags, mode) in OPENS {
+        let mut set = Vec::new();
+        for bit in SET_ID {
+            for flag in made {
+                let makes = condition(flags, SeccompCmpOp::MaskedEq(flag), flag)?;
+                set.push(rule(vec![makes, condition(mode, SeccompCmpOp::MaskedEq(bit), bit)?])?);
+            }
+        }
+        rules.push((call, set));
+    }
+    rules.push((libc::SYS_openat2, Vec::new()));
+    Ok(rules)
+}
+
+/// The bits of a mode that make a file run as its owner or group.
+const SET_ID: [u64; 2] = [0o4000, 0o2000];
+/// `O_TMPFILE` without the bit of `O_DIRECTORY`, which the library adds.
+const TMPFILE: libc::c_int = libc::O_TMPFILE & !libc::O_DIRECTORY;
+/// Calls that set a mode, and which argument that is.
+#[cfg(target_arch = "x86_64")]
+const MODES: [(i64, u8); 7] = [
+    (libc::SYS_chmod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_creat, 1),
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES: [(i64, u8); 4] =
+    [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2), (libc::SYS_mknodat, 2)];
+/// Calls that open, and which arguments are flags and mode.
+#[cfg(target_arch = "x86_64")]
+const OPENS: [(i64, u8, u8); 2] = [(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENS: [(i64, u8, u8); 1] = [(libc::SYS_openat, 2, 3)];
 
 /// One rule for each flag that would make a namespace.
 fn namespace_flags() -> io::Result<Vec<SeccompRule>> {

@@ -282,6 +282,11 @@ pub fn narrow(declared: &CagePlan, autonomy: Autonomy, grants: &CallGrants) -> C
     }
 }
 
+/// Whether a declared plan lets a folder be changed by the executor itself.
+pub fn may_change(declared: &CagePlan, folder: &str) -> bool {
+    granted(declared, folder, Access::Write).is_some()
+}
+
 /// The mount of a granted path: the narrowest declared one that covers it lends capability and exceptions.
 fn granted(declared: &CagePlan, path: &str, access: Access) -> Option<Mount> {
     let cover = declared

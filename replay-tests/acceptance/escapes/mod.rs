@@ -3,6 +3,7 @@
 mod processes;
 mod reach;
 mod resources;
+mod writing;
 
 use metnos::sandbox::Outcome;
 

@@ -24,7 +24,7 @@ const COMMITS_MAX: usize = 60;
 /// The longest that a daemon may take to fire.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// What a person does next.
-const NEXT: [&str; 5] = ["executor", "run", "get_now", "--args", "{}"];
+const NEXT: [&str; 2] = ["plan", "what time is it"];
 
 /// A turn that is killed.
 struct Reference {

@@ -44,7 +44,7 @@ fn what_is_archived_is_not_called_and_comes_back() {
     assert_eq!(home.ask("what time is it").code, 0);
     let history = home.run(["executor", "history", "get_now", "--calls"]).out;
     for said in
-        ["not needed", "to below_threshold", "to archived", "to active (owner)", "called     1.0.0", "2 calls in all"]
+        ["not needed", "to below_threshold", "to archived", "to active (owner)", "called     1.0.0", "4 calls in all"]
     {
         assert!(history.contains(said), "{said}: {history}");
     }

@@ -134,6 +134,7 @@ impl Bench {
             context: &json!({"turn_id": "t", "trace_id": "x", "language": "en", "timezone": "Europe/Rome"}),
             lock_file: &lock_file,
             needs_full: self.needs_full,
+            entry: metnos::sandbox::RUN,
             net,
             cancel,
             progress: &|_| {},

@@ -62,6 +62,13 @@ pub enum Command {
         /// `person` or `question`.
         by: String,
     },
+    /// The process of the call that is open is gone, and the call may have changed something by itself.
+    Doubt,
+    /// The executor's own check was asked what became of the call in doubt.
+    Settle {
+        /// `happened`, `did_not_happen` or `unknown`.
+        outcome: String,
+    },
     /// A call ended.
     Returned(Box<InvocationFinished>),
     /// One planned change was made or failed.
@@ -129,6 +136,11 @@ impl Command {
             Event::DialogWithdrawn(withdrawn) => {
                 Some(Self::Withdraw { dialog: withdrawn.dialog.clone(), by: withdrawn.by.clone() })
             }
+            Event::InvocationInDoubt(_) => Some(Self::Doubt),
+            // What a person says of it follows from their answer.
+            Event::InvocationSettled(settled) if settled.by == "check" => {
+                Some(Self::Settle { outcome: settled.outcome.clone() })
+            }
             Event::InvocationFinished(finished) => Some(Self::Returned(Box::new(finished.clone()))),
             Event::EffectCommitted(committed) => Some(Self::Effect(committed.clone())),
             Event::EffectsCommitted(committed) => Some(Self::Effects(committed.clone())),
@@ -150,6 +162,8 @@ impl Command {
             Self::Answer { .. } => "answer",
             Self::Lapse { .. } => "lapse",
             Self::Withdraw { .. } => "withdraw",
+            Self::Doubt => "call in doubt",
+            Self::Settle { .. } => "check answered",
             Self::Returned(_) => "call returned",
             Self::Effect(_) => "effect done",
             Self::Effects(_) => "effects done",

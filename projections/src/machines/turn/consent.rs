@@ -7,14 +7,15 @@ use serde_json::{Value, json};
 
 use super::decide::{bound, trouble};
 use super::state::{Step, Turn};
+use super::writers;
 use crate::machines::schedules::task;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
 use crate::plan::Origin;
 use crate::presented::visible;
-use crate::rules::core_paths;
 use crate::rules::policy::{self, Class};
 use crate::rules::undo::{self, Reach};
+use crate::rules::{cage_plan, core_paths};
 
 /// The most changes that a question lists one by one.
 const LISTED_MAX: usize = 20;
@@ -116,6 +117,13 @@ fn arguments(step: &Step) -> Vec<String> {
     given.iter().filter(|(name, _)| !is_target(name)).map(shown).collect()
 }
 
+/// What an executor gets to see that no argument names.
+fn shown(manifest: &Manifest) -> Vec<&str> {
+    let reads = manifest.capabilities.iter().filter(|capability| capability.name == "fs:read");
+    let whole = reads.filter(|capability| capability.from_args.is_empty());
+    whole.flat_map(|capability| &capability.hint).map(String::as_str).filter(|hint| *hint != cage_plan::ARGS).collect()
+}
+
 /// One word of a command, so that it is seen where it begins and ends.
 fn as_word(word: &str) -> String {
     let plain = !word.is_empty() && word.chars().all(|letter| !letter.is_whitespace() && !letter.is_control());
@@ -154,9 +162,12 @@ impl Asking<'_> {
         // What is sent is told as it would be read.
         let body = content(step, manifest).filter(|_| kind == "send").map(|(_, text)| indented(text));
         let arguments = if body.is_some() { Vec::new() } else { arguments(step) };
+        let folders: Vec<String> =
+            writers::reach(manifest, &step.targets).iter().map(|folder| self.short(folder)).collect();
         let values = json!({
             "kind": kind, "tool": step.tool, "targets": targets, "arguments": arguments, "capabilities": capabilities,
             "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
+            "folders": folders, "shown": shown(manifest),
         });
         self.say("consent.call", &values)
     }

@@ -19,6 +19,7 @@ use super::forms;
 use super::react::with_targets;
 use super::state::{Phase, Step, Turn};
 use super::thinking::METIS;
+use super::writers::{self, DOUBT};
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
@@ -88,18 +89,27 @@ pub fn decide_and_apply(
         (Phase::Asking, Command::Consent { step, digest, by }) => {
             decider.answers(&digest)?;
             decider.push(ConsentAnswered { step, digest, by });
-            decider.go_on_after_consent(turn.asked.as_ref().is_some_and(|asked| asked.about == "effects"));
+            match turn.asked.as_ref().map(|asked| asked.about.as_str()) {
+                Some(DOUBT) => decider.settled_by_person(Some(true)),
+                about => decider.go_on_after_consent(about == Some("effects")),
+            }
         }
         (Phase::Asking, Command::Deny { step, digest, by }) => {
             decider.answers(&digest)?;
             decider.push(ConsentDenied { step, digest, by });
-            decider.refuse("consent", "consent_denied", None);
+            if turn.asked.as_ref().is_some_and(|asked| asked.about == DOUBT) {
+                decider.settled_by_person(Some(false));
+            } else {
+                decider.refuse("consent", "consent_denied", None);
+            }
         }
         (Phase::Asking, Command::Expire { step, digest, why }) => {
             decider.answers(&digest)?;
             let is_over = why == RIGHTS_CHANGED;
             decider.push(ConsentExpired { step, digest, why });
-            if is_over {
+            if turn.asked.as_ref().is_some_and(|asked| asked.about == DOUBT) {
+                decider.settled_by_person(None);
+            } else if is_over {
                 let reason = decider.say("consent.rights_changed", &json!({}));
                 decider.refuse("consent", "policy_violation", Some(reason));
             } else {
@@ -107,6 +117,8 @@ pub fn decide_and_apply(
             }
         }
         (Phase::Calling, Command::Returned(finished)) => decider.returned(*finished),
+        (Phase::Calling, Command::Doubt) => decider.doubted(),
+        (Phase::Calling, Command::Settle { outcome }) if turn.is_in_doubt() => decider.settled(&outcome),
         (Phase::Committing, Command::Effect(committed)) => decider.committed(committed),
         (Phase::Committing, Command::Effects(committed)) => decider.committed(committed),
         (Phase::Waiting, Command::Answer { dialog, answer, channel, existing }) => {
@@ -451,6 +463,8 @@ impl Decider<'_> {
             };
             let grants = match capability.name.as_str() {
                 name if capability.from_args.is_empty() => leave.whole(name),
+                // It gets more than the file that it was given: a grant of the file does not cover that.
+                "fs:write" => leave.paths("fs:write", writers::folders(capability, &step.targets)),
                 name => leave.targets(name, step.targets.iter().filter(concerned)),
             };
             let unrepeatable_act = manifest.contract.side_effects

@@ -33,8 +33,7 @@ fn leaves_for_a_named_place(manifest: &Manifest) -> bool {
 
 /// Whether the call itself is the act, and not what the core then does for it.
 fn acts_by_itself(manifest: &Manifest) -> bool {
-    let critical = |name: &str| policy::registered(name).is_none_or(|known| known.critical);
-    leaves_for_a_named_place(manifest) || manifest.capabilities.iter().any(|capability| critical(&capability.name))
+    leaves_for_a_named_place(manifest) || manifest.is_critical()
 }
 
 /// Whether what an executor returns can hold what somebody else wrote: all but what it was told or computed.

@@ -42,7 +42,7 @@ fn fetches(world: &World, turn: &mut Turn, url: &str) {
 fn asked(turn: &Turn) -> &str {
     assert_eq!(turn.phase, Phase::Asking);
     let asked = turn.asked.as_ref().unwrap();
-    assert!(!turn.is_approved_in_advance(asked), "{}", asked.text);
+    assert!(!turn.is_approved_in_advance(asked, false), "{}", asked.text);
     &asked.text
 }
 
@@ -84,7 +84,11 @@ fn what_was_chosen_after_reading_is_asked_about() {
     reads(&world, &mut turn);
     deletes_b(&world, &mut turn);
     let asked = turn.asked.clone().unwrap();
-    assert!(turn.is_approved_in_advance(&asked) && !asked.text.contains("do not ask for this"), "{}", asked.text);
+    assert!(
+        turn.is_approved_in_advance(&asked, false) && !asked.text.contains("do not ask for this"),
+        "{}",
+        asked.text
+    );
     // And so was a plan that was made before anything was read.
     let mut turn = trusted(&world, "what does a.txt say of b.txt");
     let both = [("delete_files", json!({ "paths": ["b.txt"] })), ("read_files", json!({ "paths": ["a.txt"] }))];
@@ -128,7 +132,7 @@ fn a_choice_is_no_models_to_make() {
         let command = returned(&turn, &result, vec![delete_op("/home/o/old/a")]);
         world.take(&mut turn, command);
         let asked = turn.asked.clone().unwrap();
-        (turn.is_approved_in_advance(&asked), asked.text)
+        (turn.is_approved_in_advance(&asked, false), asked.text)
     };
     let (is_agreed, text) = deletes(json!({ "paths": ["/home/o/old/a"] }), "/paths/0");
     assert!(!is_agreed && text.contains("Not from your words:\n  /home/o/old/a"), "{text}");

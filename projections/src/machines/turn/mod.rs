@@ -38,6 +38,7 @@ mod verdicts_tests;
 #[cfg(test)]
 mod wild_tests;
 mod wishes;
+pub mod writers;
 
 pub use answers::Around;
 pub use command::Command;
@@ -45,6 +46,7 @@ pub use decide::{Context, RIGHTS_CHANGED, Rejection, decide, decide_and_apply};
 pub use react::{Effect, End, Wanted, react};
 pub use state::{Phase, Step, Turn};
 pub use verdicts::grants;
+pub use writers::DOUBT;
 
 /// The stream of an event that happened in a turn: most are the turn's own.
 pub fn stream_of(id: metnos_log::TurnId, event: &metnos_log::Event) -> String {

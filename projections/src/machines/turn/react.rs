@@ -91,6 +91,8 @@ pub enum End {
     Folder,
     /// Things are moved there: a folder or a pattern of names; folders may be missing.
     Template,
+    /// The executor changes it by itself: a file, which may be absent but not its folder, or a folder.
+    ByItself,
 }
 
 impl End {
@@ -149,14 +151,17 @@ pub fn wanted(manifest: &crate::manifest::Manifest, args: &Value) -> Vec<Wanted>
     for (name, argument) in &manifest.arguments {
         let Some(value) = args.get(name) else { continue };
         let pointer = format!("/{name}");
-        if argument.role == Role::Entries {
+        let by_itself = manifest.writes_by_itself().any(|capability| capability.from_args.contains(name));
+        if by_itself && matches!(argument.role, Role::Path | Role::TargetPath) {
+            collect(value, &pointer, Role::TargetPath, End::ByItself, &mut found);
+        } else if argument.role == Role::Entries {
             let reads = manifest.capabilities.iter().any(|capability| capability.from_args.contains(name));
-            let role = match (reads, acts) {
-                (true, _) => Role::Path,
-                (false, true) => Role::TargetPath,
-                (false, false) => continue,
+            let (role, end) = match (by_itself, reads, acts) {
+                (true, _, _) => (Role::TargetPath, End::ByItself),
+                (false, true, _) => (Role::Path, End::Content),
+                (false, false, true) => (Role::TargetPath, End::of(tool, name, argument.role)),
+                (false, false, false) => continue,
             };
-            let end = if reads { End::Content } else { End::of(tool, name, argument.role) };
             for (index, entry) in value.as_array().into_iter().flatten().enumerate() {
                 let Some(path) = entry.get("path").and_then(Value::as_str) else { continue };
                 let value_b64 = entry.get("path_b64").and_then(Value::as_str).map(str::to_owned);

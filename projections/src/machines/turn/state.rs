@@ -13,6 +13,7 @@ use super::forms::{self, Question};
 use super::outcome;
 use super::talk::Talk;
 use super::thinking::METIS;
+use super::writers::{DOUBT, UNKNOWN};
 use crate::messages::Language;
 use crate::plan::{Origin, Plan};
 use crate::rules::core_paths;
@@ -139,6 +140,8 @@ pub struct Step {
     pub tries: u32,
     /// Names its call.
     pub trace_id: String,
+    /// Of a call that was cut off while it could change something by itself, what is known to have become of it.
+    pub settled: Option<String>,
     /// Its result, once it ended.
     pub result: Option<Arc<Value>>,
     /// Whether it ended well.
@@ -169,6 +172,11 @@ impl Turn {
         Some(format!("{id}-{}", self.dialogs))
     }
 
+    /// Whether nobody knows what became of the call that is open.
+    pub fn is_in_doubt(&self) -> bool {
+        self.step().is_some_and(|step| step.settled.as_deref() == Some(UNKNOWN))
+    }
+
     /// Results of the steps that ended well, by number.
     pub fn results(&self) -> BTreeMap<u32, &Value> {
         let ended = self.steps.iter().filter(|step| step.ok);
@@ -187,9 +195,10 @@ impl Turn {
 
     /// Whether what was agreed to in advance covers a question. That is what the sentence asks for: where a model planned,
     /// it changes nothing and sends nothing to anywhere that the person did not name.
-    pub fn is_approved_in_advance(&self, asked: &Asked) -> bool {
+    pub fn is_approved_in_advance(&self, asked: &Asked, is_harmless: bool) -> bool {
         let approve = self.opened.as_ref().map_or("none", |opened| opened.approve.as_str());
-        let covers = approve == "all" || (approve == "reads" && asked.about == "call");
+        // What became of a call is not agreed to but known, and not in advance.
+        let covers = asked.about != DOUBT && (approve == "all" || (approve == "reads" && is_harmless));
         let is_named = |step: &Step| {
             let acts = shape::category(&step.tool) == Some(shape::Category::Act);
             let leaves = |target: &Target| matches!(target.role.as_str(), "url" | "host" | "recipient");
@@ -364,6 +373,11 @@ impl Turn {
             Event::VerdictGiven(verdict) => step.reasons.clone_from(&verdict.reasons),
             Event::InvocationStarted(started) => {
                 step.trace_id.clone_from(&started.trace_id);
+                self.phase = Phase::Calling;
+            }
+            Event::InvocationInDoubt(_) => step.settled = Some(UNKNOWN.to_owned()),
+            Event::InvocationSettled(settled) => {
+                step.settled = Some(settled.outcome.clone());
                 self.phase = Phase::Calling;
             }
             Event::InvocationFinished(finished) => {

@@ -154,13 +154,8 @@ impl Decider<'_> {
 
     /// Everything is allowed and known: the call begins.
     pub(super) fn start_call(&mut self, step: &Step) {
-        let repeatable = self.manifest(&step.tool).is_some_and(|manifest| {
-            // Effects are committed by the core: the call itself only looks, so it may run again.
-            !manifest
-                .capabilities
-                .iter()
-                .any(|capability| policy::registered(&capability.name).is_none_or(|known| known.critical))
-        });
+        // Effects are committed by the core: the call itself only looks, so it may run again.
+        let repeatable = self.manifest(&step.tool).is_some_and(|manifest| !manifest.is_critical());
         self.push(InvocationStarted {
             trace_id: trace_id(self.id, step.number),
             step: step.number,

@@ -1,0 +1,295 @@
+//! Executors that change files by themselves: what they are given, what is said of it, and what becomes of a call that a kill
+//! cuts off.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::json;
+
+use super::home::Home;
+use super::pty::Pty;
+
+const SCHEMA: &str = r#"{"definitions": {
+    "Input": {"type": "object", "properties": {"path": {"type": "string"}, "also": {"type": "string"}}, "required": ["path"], "additionalProperties": false},
+    "Output": {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}}}"#;
+
+/// Writes beside its file and renames it over it, as many tools do; tries what its argument `also` names, too.
+const CODE: &str = r#"
+import os
+
+def run(args, ctx):
+    path = args["path"]
+    text = open(path).read() if os.path.exists(path) else ""
+    with open(path + ".part", "w") as part:
+        part.write(text + "stamped\n")
+    os.rename(path + ".part", path)
+    tried = ""
+    if args.get("also"):
+        try:
+            open(args["also"], "a").write("here too\n")
+            tried = "written"
+        except OSError as error:
+            tried = type(error).__name__
+    return {"ok": True, "results": [{"path": path}], "ok_count": 1, "fail_count": 0, "tried": tried}
+
+def look(args, ctx):
+    path = args["path"]
+    try:
+        open(path, "a").close()
+        return {"ok": True, "outcome": "unknown"}  # A check that could write would be no check.
+    except OSError:
+        pass
+    done = os.path.exists(path) and open(path).read().endswith("stamped\n")
+    return {"ok": True, "outcome": "happened" if done else "did_not_happen"}
+"#;
+
+const BIRTH: &str = r#"CASES = [
+    {"name": "new", "args": {"path": "{ws}/a.txt"}, "expect": {"ok": True, "ok_count": 1}},
+    {"name": "there", "args": {"path": "{ws}/in/a.txt"}, "files": {"in/a.txt": "x\n"}, "expect": {"ok": True}},
+    {"name": "no folder", "args": {"path": "{ws}/none/a.txt"}, "expect": {"ok": False}},
+]
+"#;
+
+fn manifest(check: &str, hint: &str) -> String {
+    format!(
+        r#"[executor]
+name = "change_files_stamp"
+version = "1.0.0"
+created_at = "2026-11-21T00:00:00Z"
+created_by = "owner"
+summary = "Stamps a file."
+affinity = ["stamp", "timbra"]
+[description]
+en = "Stamps a file by adding a line to it."
+it = "Timbra un file aggiungendo una riga."
+[contract]
+input_schema = "schema.json#/definitions/Input"
+output_schema = "schema.json#/definitions/Output"
+error_classes = ["invalid_args", "crashed"]
+idempotent = false
+side_effects = true
+timeout_s = 5
+{check}
+[[capabilities]]
+name = "fs:write"
+hint = ["{hint}"]
+from_args = ["path"]
+[arguments.path]
+role = "target_path"
+[arguments.also]
+role = "option"
+[sandbox]
+profile = "declared"
+[audit]
+trace_topic = "executor.change_files_stamp"
+"#
+    )
+}
+
+const ARGS: &str = r#"{"path": "work/a.txt"}"#;
+const CHECK: &str = "check = \"look\"";
+
+/// Of one that declares a folder of the home: a birth test has none, and gets nothing.
+const BIRTH_WITHOUT: &str = r#"CASES = [
+    {"name": "outside", "args": {"path": "{ws}/a.txt"}, "expect": {"ok": False}},
+    {"name": "below", "args": {"path": "{ws}/in/a.txt"}, "files": {"in/a.txt": "x\n"}, "expect": {"ok": False}},
+    {"name": "no folder", "args": {"path": "~/work/a.txt"}, "expect": {"ok": False}},
+]
+"#;
+
+fn laid(home: &Home, manifest: &str) -> PathBuf {
+    let birth = if manifest.contains("{args}") { BIRTH } else { BIRTH_WITHOUT };
+    let folder = home.files().join("executor");
+    std::fs::create_dir_all(folder.join("tests")).unwrap();
+    for (name, text) in
+        [("manifest.toml", manifest), ("schema.json", SCHEMA), ("main.py", CODE), ("tests/birth.py", birth)]
+    {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    folder
+}
+
+fn with_stamp(check: &str, hint: &str) -> Home {
+    let home = Home::new();
+    let folder = laid(&home, &manifest(check, hint));
+    let added = home.run(["--yes", "executor", "add", folder.to_str().unwrap()]);
+    assert_eq!(added.code, 0, "{} {}", added.out, added.err);
+    std::fs::create_dir(home.files().join("work")).unwrap();
+    home
+}
+
+fn run(home: &Home, args: &serde_json::Value) -> serde_json::Value {
+    home.run(["--json", "--yes", "executor", "run", "change_files_stamp", "--args", &args.to_string()]).json()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+#[test]
+fn it_gets_the_folder_of_its_file_and_nothing_else() {
+    let home = with_stamp(CHECK, "{args}");
+    let beside = home.file("work/b.txt", "");
+    let outside = home.file("c.txt", "");
+    let file = home.files().join("work/a.txt");
+    let ran = run(&home, &json!({ "path": file, "also": beside }));
+    assert_eq!((&ran["ok"], &ran["result"]["tried"]), (&json!(true), &json!("written")), "{ran}");
+    assert_eq!(ran["cage"]["writable"], json!([file.parent().unwrap()]), "{ran}");
+    assert_eq!((read(&file).as_str(), read(&beside).as_str()), ("stamped\n", "here too\n"));
+    let ran = run(&home, &json!({ "path": file, "also": outside }));
+    assert_ne!(ran["result"]["tried"], json!("written"), "{ran}");
+    assert_eq!(read(&outside), "");
+    home.is_whole();
+}
+
+#[test]
+fn what_would_open_too_much_is_refused() {
+    let home = with_stamp("", "~/work/**");
+    std::fs::create_dir(home.files().join("work/.ssh")).unwrap();
+    home.file("work/.ssh/id", "key\n");
+    let said = |path: &str| {
+        let ran = home.run([
+            "--json",
+            "--yes",
+            "executor",
+            "run",
+            "change_files_stamp",
+            "--args",
+            &json!({ "path": path }).to_string(),
+        ]);
+        (ran.json(), format!("{}{}", ran.out, ran.err))
+    };
+    for (path, class, says) in [
+        ("~/a.txt", "policy_violation", "holds too much"),
+        ("/etc/hosts", "vaglio_guard", "/etc"),
+        ("~/work/.ssh/id", "vaglio_guard", ".ssh"),
+        ("~/executor/main.py", "policy_violation", "which it does not declare"),
+        ("~/work/../executor/main.py", "policy_violation", "which it does not declare"),
+        ("~/work/none/a.txt", "not_found", "does not exist"),
+    ] {
+        let (ran, text) = said(path);
+        assert_eq!((&ran["ok"], &ran["error_class"]), (&json!(false), &json!(class)), "{path}: {ran}");
+        assert!(text.contains(says), "{path}: {text}");
+    }
+    // What is forbidden below a folder that is opened is not there, and cannot be written.
+    let key = home.files().join("work/.ssh/id");
+    let ran = run(&home, &json!({ "path": home.files().join("work/a.txt"), "also": key }));
+    assert_ne!(ran["result"]["tried"], json!("written"), "{ran}");
+    assert_eq!(read(&key), "key\n");
+}
+
+#[test]
+fn the_question_says_what_it_could_change() {
+    let home = with_stamp(CHECK, "{args}");
+    let mut terminal = Pty::run(&home, 200, &["executor", "run", "change_files_stamp", "--args", ARGS]);
+    let asked = terminal.sees("[y/N]");
+    for says in [
+        "change_files_stamp would change files by itself, here:",
+        "work/a.txt",
+        "It could change or delete anything in ~/work.",
+        "I cannot take it back.",
+    ] {
+        assert!(asked.contains(says), "{says}: {asked}");
+    }
+    terminal.types("n\n");
+    terminal.ends();
+    assert!(!home.files().join("work/a.txt").exists());
+    // A grant of the file alone is not one of the folder that it opens.
+    let granted = |path: &str| assert_eq!(home.run(["grants", "give", "fs:write", path]).code, 0);
+    home.file("work/a.txt", "");
+    granted("~/work/a.txt");
+    assert_eq!(home.run(["executor", "run", "change_files_stamp", "--args", ARGS]).code, 3);
+    granted("~/work");
+    let ran = home.run(["executor", "run", "change_files_stamp", "--args", ARGS]);
+    assert_eq!(
+        (ran.code, read(&home.files().join("work/a.txt")).as_str()),
+        (0, "stamped\n"),
+        "{} {}",
+        ran.out,
+        ran.err
+    );
+}
+
+/// Kills the whole group where the call waits: before it begins, or when it is over and not on record yet.
+fn killed_at(home: &Home, point: &str) {
+    let mut command = home.command();
+    command
+        .args(["--yes", "executor", "run", "change_files_stamp", "--args", ARGS])
+        .env("METNOS_PAUSE_AT", format!("{point}:30000"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().unwrap();
+    let waiting = format!("waiting at {point}");
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let reached = lines.any(|line| {
+        said.push_str(&line);
+        line == waiting
+    });
+    assert!(reached, "the call never came to {point}: {said}");
+    kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+}
+
+fn events(home: &Home) -> Vec<serde_json::Value> {
+    let shown = home.run(["--json", "log", "tail", "--count", "40"]).out;
+    shown.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn settled(home: &Home) -> Option<(String, String)> {
+    let events = events(home);
+    let labels: Vec<&str> = events.iter().filter_map(|event| event["kind"].as_str()).collect();
+    assert!(labels.contains(&"invocation_in_doubt"), "{labels:?}");
+    let settled = events.iter().rev().find(|event| event["kind"] == "invocation_settled")?;
+    let body = &settled["payload"];
+    Some((body["outcome"].as_str()?.to_owned(), body["by"].as_str()?.to_owned()))
+}
+
+#[test]
+fn its_check_says_what_became_of_a_call_that_was_cut_off() {
+    for (point, outcome, text) in [("call_begun", "did_not_happen", ""), ("before_intent", "happened", "stamped\n")] {
+        let home = with_stamp(CHECK, "{args}");
+        killed_at(&home, point);
+        let file = home.files().join("work/a.txt");
+        assert_eq!(read(&file), text);
+        let next = home.ask("what time is it");
+        assert_eq!((next.code, read(&file).as_str()), (0, text), "nothing is made again: {}", next.err);
+        assert_eq!(settled(&home), Some((outcome.to_owned(), "check".to_owned())), "{}", next.err);
+        let says = if outcome == "happened" { "had done its work before I was stopped" } else { "is closed" };
+        assert!(next.err.contains(says), "{}", next.err);
+        home.is_whole();
+    }
+}
+
+#[test]
+fn without_a_check_the_person_is_asked() {
+    let home = with_stamp("", "{args}");
+    killed_at(&home, "before_intent");
+    // Whoever agreed to everything in advance has not seen what became of it.
+    let mut terminal = Pty::run(&home, 200, &["ask", "what time is it"]);
+    let asked = terminal.sees("[y/N]");
+    assert!(asked.contains("I was stopped while change_files_stamp changed files by itself"), "{asked}");
+    assert!(asked.contains("work/a.txt") && asked.contains("Shall I count it as done?"), "{asked}");
+    terminal.types("y\n");
+    let (_, shown) = terminal.ends();
+    assert!(shown.contains("had done its work before I was stopped"), "{shown}");
+    assert_eq!(settled(&home), Some(("happened".to_owned(), "owner".to_owned())));
+    home.is_whole();
+    // Nobody is there: it stays unknown, and is not made again.
+    killed_at(&home, "before_intent");
+    let next = home.ask("what time is it");
+    assert!(next.err.contains("nobody could say whether it was done"), "{}", next.err);
+    assert_eq!(read(&home.files().join("work/a.txt")), "stamped\nstamped\n");
+    home.is_whole();
+}
+
+#[test]
+fn a_check_that_is_no_function_is_refused() {
+    let home = Home::new();
+    let folder = laid(&home, &manifest("check = \"nowhere\"", "{args}"));
+    let added = home.run(["--yes", "executor", "add", folder.to_str().unwrap()]);
+    assert_ne!(added.code, 0);
+    assert!(added.err.contains("defines no function nowhere(args, ctx)"), "{}", added.err);
+}
