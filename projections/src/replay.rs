@@ -259,14 +259,13 @@ fn is_legal(phase: Phase, event: &Event) -> bool {
         Event::VerdictGiven(_) => &[Preparing, Returned],
         // Of a call in doubt, while it stands open.
         Event::ConsentAsked(_) => &[Preparing, Returned, Calling],
-        Event::InvocationInDoubt(_) => &[Calling],
         Event::InvocationSettled(_) => &[Calling, Asking],
         Event::ConsentGiven(_) | Event::ConsentDenied(_) | Event::ConsentExpired(_) => &[Asking],
         Event::DialogAnswered(_) | Event::DialogExpired(_) | Event::DialogWithdrawn(_) | Event::TurnResumed(_) => {
             &[Waiting]
         }
         Event::InvocationStarted(_) => &[Preparing, Asking],
-        Event::InvocationFinished(_) => &[Calling],
+        Event::InvocationFinished(_) | Event::InvocationInDoubt(_) => &[Calling],
         Event::EffectsPlanned(_) => &[Returned, Asking],
         Event::EffectCommitted(_) | Event::EffectsCommitted(_) => &[Committing],
         Event::ModelAnswered(_) | Event::ModelFailed(_) => &[Thinking],

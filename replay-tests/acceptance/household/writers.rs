@@ -89,14 +89,14 @@ trace_topic = "executor.change_files_stamp"
     )
 }
 
-const ARGS: &str = r#"{"path": "work/a.txt"}"#;
+const ARGS: &str = r#"{"path": "album/a.txt"}"#;
 const CHECK: &str = "check = \"look\"";
 
 /// Of one that declares a folder of the home: a birth test has none, and gets nothing.
 const BIRTH_WITHOUT: &str = r#"CASES = [
     {"name": "outside", "args": {"path": "{ws}/a.txt"}, "expect": {"ok": False}},
     {"name": "below", "args": {"path": "{ws}/in/a.txt"}, "files": {"in/a.txt": "x\n"}, "expect": {"ok": False}},
-    {"name": "no folder", "args": {"path": "~/work/a.txt"}, "expect": {"ok": False}},
+    {"name": "no folder", "args": {"path": "~/album/a.txt"}, "expect": {"ok": False}},
 ]
 "#;
 
@@ -117,7 +117,7 @@ fn with_stamp(check: &str, hint: &str) -> Home {
     let folder = laid(&home, &manifest(check, hint));
     let added = home.run(["--yes", "executor", "add", folder.to_str().unwrap()]);
     assert_eq!(added.code, 0, "{} {}", added.out, added.err);
-    std::fs::create_dir(home.files().join("work")).unwrap();
+    std::fs::create_dir(home.files().join("album")).unwrap();
     home
 }
 
@@ -132,9 +132,9 @@ fn read(path: &Path) -> String {
 #[test]
 fn it_gets_the_folder_of_its_file_and_nothing_else() {
     let home = with_stamp(CHECK, "{args}");
-    let beside = home.file("work/b.txt", "");
+    let beside = home.file("album/b.txt", "");
     let outside = home.file("c.txt", "");
-    let file = home.files().join("work/a.txt");
+    let file = home.files().join("album/a.txt");
     let ran = run(&home, &json!({ "path": file, "also": beside }));
     assert_eq!((&ran["ok"], &ran["result"]["tried"]), (&json!(true), &json!("written")), "{ran}");
     assert_eq!(ran["cage"]["writable"], json!([file.parent().unwrap()]), "{ran}");
@@ -147,9 +147,9 @@ fn it_gets_the_folder_of_its_file_and_nothing_else() {
 
 #[test]
 fn what_would_open_too_much_is_refused() {
-    let home = with_stamp("", "~/work/**");
-    std::fs::create_dir(home.files().join("work/.ssh")).unwrap();
-    home.file("work/.ssh/id", "key\n");
+    let home = with_stamp("", "~/album/**");
+    std::fs::create_dir(home.files().join("album/.ssh")).unwrap();
+    home.file("album/.ssh/id", "key\n");
     let said = |path: &str| {
         let ran = home.run([
             "--json",
@@ -165,18 +165,18 @@ fn what_would_open_too_much_is_refused() {
     for (path, class, says) in [
         ("~/a.txt", "policy_violation", "holds too much"),
         ("/etc/hosts", "vaglio_guard", "/etc"),
-        ("~/work/.ssh/id", "vaglio_guard", ".ssh"),
+        ("~/album/.ssh/id", "vaglio_guard", ".ssh"),
         ("~/executor/main.py", "policy_violation", "which it does not declare"),
-        ("~/work/../executor/main.py", "policy_violation", "which it does not declare"),
-        ("~/work/none/a.txt", "not_found", "does not exist"),
+        ("~/album/../executor/main.py", "policy_violation", "which it does not declare"),
+        ("~/album/none/a.txt", "not_found", "does not exist"),
     ] {
         let (ran, text) = said(path);
         assert_eq!((&ran["ok"], &ran["error_class"]), (&json!(false), &json!(class)), "{path}: {ran}");
         assert!(text.contains(says), "{path}: {text}");
     }
     // What is forbidden below a folder that is opened is not there, and cannot be written.
-    let key = home.files().join("work/.ssh/id");
-    let ran = run(&home, &json!({ "path": home.files().join("work/a.txt"), "also": key }));
+    let key = home.files().join("album/.ssh/id");
+    let ran = run(&home, &json!({ "path": home.files().join("album/a.txt"), "also": key }));
     assert_ne!(ran["result"]["tried"], json!("written"), "{ran}");
     assert_eq!(read(&key), "key\n");
 }
@@ -188,24 +188,24 @@ fn the_question_says_what_it_could_change() {
     let asked = terminal.sees("[y/N]");
     for says in [
         "change_files_stamp would change files by itself, here:",
-        "work/a.txt",
-        "It could change or delete anything in ~/work.",
+        "album/a.txt",
+        "It could change or delete anything in ~/album.",
         "I cannot take it back.",
     ] {
         assert!(asked.contains(says), "{says}: {asked}");
     }
     terminal.types("n\n");
     terminal.ends();
-    assert!(!home.files().join("work/a.txt").exists());
+    assert!(!home.files().join("album/a.txt").exists());
     // A grant of the file alone is not one of the folder that it opens.
     let granted = |path: &str| assert_eq!(home.run(["grants", "give", "fs:write", path]).code, 0);
-    home.file("work/a.txt", "");
-    granted("~/work/a.txt");
+    home.file("album/a.txt", "");
+    granted("~/album/a.txt");
     assert_eq!(home.run(["executor", "run", "change_files_stamp", "--args", ARGS]).code, 3);
-    granted("~/work");
+    granted("~/album");
     let ran = home.run(["executor", "run", "change_files_stamp", "--args", ARGS]);
     assert_eq!(
-        (ran.code, read(&home.files().join("work/a.txt")).as_str()),
+        (ran.code, read(&home.files().join("album/a.txt")).as_str()),
         (0, "stamped\n"),
         "{} {}",
         ran.out,
@@ -252,7 +252,7 @@ fn its_check_says_what_became_of_a_call_that_was_cut_off() {
     for (point, outcome, text) in [("call_begun", "did_not_happen", ""), ("before_intent", "happened", "stamped\n")] {
         let home = with_stamp(CHECK, "{args}");
         killed_at(&home, point);
-        let file = home.files().join("work/a.txt");
+        let file = home.files().join("album/a.txt");
         assert_eq!(read(&file), text);
         let next = home.ask("what time is it");
         assert_eq!((next.code, read(&file).as_str()), (0, text), "nothing is made again: {}", next.err);
@@ -271,7 +271,7 @@ fn without_a_check_the_person_is_asked() {
     let mut terminal = Pty::run(&home, 200, &["ask", "what time is it"]);
     let asked = terminal.sees("[y/N]");
     assert!(asked.contains("I was stopped while change_files_stamp changed files by itself"), "{asked}");
-    assert!(asked.contains("work/a.txt") && asked.contains("Shall I count it as done?"), "{asked}");
+    assert!(asked.contains("album/a.txt") && asked.contains("Shall I count it as done?"), "{asked}");
     terminal.types("y\n");
     let (_, shown) = terminal.ends();
     assert!(shown.contains("had done its work before I was stopped"), "{shown}");
@@ -281,7 +281,7 @@ fn without_a_check_the_person_is_asked() {
     killed_at(&home, "before_intent");
     let next = home.ask("what time is it");
     assert!(next.err.contains("nobody could say whether it was done"), "{}", next.err);
-    assert_eq!(read(&home.files().join("work/a.txt")), "stamped\nstamped\n");
+    assert_eq!(read(&home.files().join("album/a.txt")), "stamped\nstamped\n");
     home.is_whole();
 }
 

@@ -7,8 +7,7 @@ use metnos_log::canonical::{self, Json};
 use metnos_log::event::dialog::{DialogAnswered, DialogExpired, DialogWithdrawn};
 use metnos_log::event::mnestome::PassingObserved;
 use metnos_log::event::turn::{
-    ArgumentsResolved, CandidatesRanked, ConsentAnswered, ConsentDenied, ConsentExpired, PlanProposed, StepProposed,
-    Target, TurnClosed, TurnOpened,
+    ArgumentsResolved, CandidatesRanked, PlanProposed, StepProposed, Target, TurnClosed, TurnOpened,
 };
 use metnos_log::{Event, Kept, Micros, TurnId};
 use serde_json::{Value, json};
@@ -19,7 +18,7 @@ use super::forms;
 use super::react::with_targets;
 use super::state::{Phase, Step, Turn};
 use super::thinking::METIS;
-use super::writers::{self, DOUBT};
+use super::writers;
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
@@ -88,33 +87,15 @@ pub fn decide_and_apply(
         (Phase::Preparing, Command::Prepared(prepared)) => decider.prepared(prepared),
         (Phase::Asking, Command::Consent { step, digest, by }) => {
             decider.answers(&digest)?;
-            decider.push(ConsentAnswered { step, digest, by });
-            match turn.asked.as_ref().map(|asked| asked.about.as_str()) {
-                Some(DOUBT) => decider.settled_by_person(Some(true)),
-                about => decider.go_on_after_consent(about == Some("effects")),
-            }
+            decider.consented(step, digest, by);
         }
         (Phase::Asking, Command::Deny { step, digest, by }) => {
             decider.answers(&digest)?;
-            decider.push(ConsentDenied { step, digest, by });
-            if turn.asked.as_ref().is_some_and(|asked| asked.about == DOUBT) {
-                decider.settled_by_person(Some(false));
-            } else {
-                decider.refuse("consent", "consent_denied", None);
-            }
+            decider.denied(step, digest, by);
         }
         (Phase::Asking, Command::Expire { step, digest, why }) => {
             decider.answers(&digest)?;
-            let is_over = why == RIGHTS_CHANGED;
-            decider.push(ConsentExpired { step, digest, why });
-            if turn.asked.as_ref().is_some_and(|asked| asked.about == DOUBT) {
-                decider.settled_by_person(None);
-            } else if is_over {
-                let reason = decider.say("consent.rights_changed", &json!({}));
-                decider.refuse("consent", "policy_violation", Some(reason));
-            } else {
-                decider.refuse("consent", "consent_expired", None);
-            }
+            decider.expired(step, digest, why);
         }
         (Phase::Calling, Command::Returned(finished)) => decider.returned(*finished),
         (Phase::Calling, Command::Doubt) => decider.doubted(),

@@ -6,11 +6,15 @@
 use std::collections::BTreeSet;
 
 use metnos_log::Kept;
-use metnos_log::event::turn::{ConsentAsked, EffectsPlanned, InvocationStarted, StepRefused, VerdictGiven};
+use metnos_log::event::turn::{
+    ConsentAnswered, ConsentAsked, ConsentDenied, ConsentExpired, EffectsPlanned, InvocationStarted, StepRefused,
+    VerdictGiven,
+};
 use serde_json::{Value, json};
 
-use super::decide::{Context, Decider, trace_id, trouble};
+use super::decide::{Context, Decider, RIGHTS_CHANGED, trace_id, trouble};
 use super::state::Step;
+use super::writers::DOUBT;
 use super::{consent, doubts, forms};
 use crate::manifest::Manifest;
 use crate::rules::core_paths::{self, OwnDirs};
@@ -138,6 +142,41 @@ impl Decider<'_> {
             text: Kept::text(text),
             expires_s: patience.unwrap_or(CONSENT_EXPIRES_S),
         });
+    }
+
+    fn is_about_doubt(&self) -> bool {
+        self.turn.asked.as_ref().is_some_and(|asked| asked.about == DOUBT)
+    }
+
+    /// A person said yes to the question that is open.
+    pub(super) fn consented(&mut self, step: u32, digest: String, by: String) {
+        let about = self.turn.asked.as_ref().map(|asked| asked.about.clone()).unwrap_or_default();
+        self.push(ConsentAnswered { step, digest, by });
+        match about.as_str() {
+            DOUBT => self.settled_by_person(Some(true)),
+            about => self.go_on_after_consent(about == "effects"),
+        }
+    }
+
+    /// A person said no to it.
+    pub(super) fn denied(&mut self, step: u32, digest: String, by: String) {
+        let is_doubt = self.is_about_doubt();
+        self.push(ConsentDenied { step, digest, by });
+        if is_doubt { self.settled_by_person(Some(false)) } else { self.refuse("consent", "consent_denied", None) }
+    }
+
+    /// Nobody answered it, or the answer counts no more.
+    pub(super) fn expired(&mut self, step: u32, digest: String, why: String) {
+        let (is_over, is_doubt) = (why == RIGHTS_CHANGED, self.is_about_doubt());
+        self.push(ConsentExpired { step, digest, why });
+        if is_doubt {
+            self.settled_by_person(None);
+        } else if is_over {
+            let reason = self.say("consent.rights_changed", &json!({}));
+            self.refuse("consent", "policy_violation", Some(reason));
+        } else {
+            self.refuse("consent", "consent_expired", None);
+        }
     }
 
     pub(super) fn go_on_after_consent(&mut self, effects: bool) {

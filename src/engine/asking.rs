@@ -1,0 +1,39 @@
+//! A question for consent: put to whoever is there, or answered by what was agreed to in advance.
+
+use metnos_projections::machines::turn::RIGHTS_CHANGED;
+use metnos_projections::machines::turn::command::Command;
+use metnos_projections::machines::turn::state::Asked;
+
+use super::{Answer, EngineError, Run};
+
+impl Run<'_> {
+    /// Whether what is asked about is a call that can do no harm: it changes nothing and runs no program.
+    fn is_harmless(&self, asked: &Asked) -> bool {
+        let tool = self.turn.step().map_or("", |step| step.tool.as_str());
+        let manifest = self.instance.catalog().active(tool).and_then(|(_, _, version)| version.manifest());
+        asked.about == "call"
+            && manifest.is_some_and(|manifest| !manifest.contract.side_effects && !manifest.is_critical())
+    }
+
+    /// Asks; `false` when the answer comes to another process.
+    pub(super) fn ask(&mut self, step: u32, asked: &Asked) -> Result<bool, EngineError> {
+        self.settle()?;
+        let approved = self.turn.is_approved_in_advance(asked, self.is_harmless(asked));
+        let answer =
+            if approved { Answer::Yes("approve_option") } else { self.person.consent_to(asked, self.language()) };
+        let digest = asked.digest.clone();
+        let command = match answer {
+            Answer::Yes(_) if !approved && self.instance.allows_less(&self.turn) => {
+                Command::Expire { step, digest, why: RIGHTS_CHANGED.to_owned() }
+            }
+            Answer::Yes(by) => Command::Consent { step, digest, by: by.to_owned() },
+            Answer::No(by) => Command::Deny { step, digest, by: by.to_owned() },
+            Answer::Nobody => Command::Expire { step, digest, why: "no_terminal".to_owned() },
+            Answer::Late => Command::Expire { step, digest, why: "time".to_owned() },
+            Answer::Cancelled => Command::Cancel { by: "person".to_owned() },
+            Answer::Later => return Ok(false),
+        };
+        self.take(command, Vec::new())?;
+        Ok(true)
+    }
+}
