@@ -98,7 +98,7 @@ fn a_form_survives_its_process_and_its_values_reach_later_steps() {
     chat.sees("What for? (an empty line leaves it out)");
     chat.sees(") > ");
     chat.types("\r");
-    chat.sees("\r\none\r\ntwo\r\n");
+    chat.sees("one\r\ntwo\r\n");
     chat.sees("> \r");
     chat.types("\u{4}");
     assert_eq!(chat.ends().0, Some(0));
