@@ -7,6 +7,7 @@
 mod again;
 mod asking;
 mod changes;
+mod preparing;
 mod thinking;
 
 pub(crate) use thinking::{HISTORY_CHARACTERS, shortened};
@@ -358,16 +359,6 @@ impl Run<'_> {
 
     fn caller(&self) -> Caller {
         caller(self.instance, &self.turn, self.id)
-    }
-
-    fn prepare(&mut self, step: u32, tool: &str, args: Result<Arc<Value>, ReferenceError>) -> Result<(), EngineError> {
-        // References that cannot be replaced are refused by the turn itself; there is nothing to look up.
-        let args = args.unwrap_or_else(|_| Arc::new(json!({})));
-        let loaded = Loaded::from_catalog(&self.instance.catalog(), &self.instance.log.reader(), tool);
-        let prepared = PreparedCall::new(step, loaded, args, &self.caller());
-        let facts = prepared.facts.clone();
-        self.prepared = Some(prepared);
-        self.take(Command::Prepared(facts), Vec::new())
     }
 
     fn call(&mut self, step: u32, trace_id: &str) -> Result<(), EngineError> {

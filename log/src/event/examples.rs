@@ -305,6 +305,7 @@ fn decisions() -> Vec<Event> {
             ],
             plan_digest: text("0c"),
             grants: Vec::new(),
+            mnest_permille: None,
         }
         .into(),
         StepRefused { step: 1, by: text("guard"), class: text("forbidden"), reason: text("no") }.into(),
@@ -533,10 +534,13 @@ fn grown_rights() -> Vec<Event> {
     let granted = Granted { grant: 3, capability, target, until: 1_700_000_000_000_000 };
     let resolved = decisions().into_iter().filter_map(|event| match event {
         Event::ArgumentsResolved(resolved) => {
-            Some(ArgumentsResolved { grants: vec![granted.clone()], ..resolved }.into())
+            let grants = vec![granted.clone()];
+            let then = ArgumentsResolved { grants, ..resolved };
+            Some([then.clone().into(), ArgumentsResolved { mnest_permille: Some(640), ..then }.into()])
         }
         _ => None,
     });
+    let resolved = resolved.flatten();
     let admitted = KeyAdmitted { role: text("signer"), name: Some(text("workshop")), ..admitted() };
     resolved.chain([admitted.into()]).collect()
 }

@@ -152,6 +152,9 @@ pub struct ArgumentsResolved {
     /// The grants of whoever asks that hold now and that its executor could use. Fact.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<Granted>,
+    /// The weight, in thousandths, of the strongest mnest toward its executor from one that ended well earlier in the turn. Fact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mnest_permille: Option<u16>,
 }
 
 /// One of the gateway's eight steps.

@@ -12,6 +12,10 @@ use crate::rules::shape::{self, Category};
 /// A score below this is a refusal.
 pub const JUDGE_THRESHOLD_PERMILLE: u16 = 300;
 
+/// A mnest of this weight is a strong one: that of three passings lately, of which the first weighs 0.30 and each other 0.15
+/// more.
+pub const STRONG_MNEST_PERMILLE: u16 = 550;
+
 /// Why the Laws cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LawsError {
@@ -185,6 +189,8 @@ pub struct Signs {
     pub untrusted_target: bool,
     /// A target that takes in more than what was asked for.
     pub broader: bool,
+    /// A strong mnest leads to it from an earlier step: it was done like this before.
+    pub strong_mnest: bool,
 }
 
 /// The judge's score in thousandths: base 700 and the design's weights.
@@ -192,6 +198,7 @@ pub fn judge(signs: Signs) -> u16 {
     let weights = [
         (signs.named, 100),
         (signs.harmless, 50),
+        (signs.strong_mnest, 50),
         (signs.traversal, -500),
         (signs.unusual_keys, -200),
         (signs.unasked_act, -300),
@@ -243,6 +250,7 @@ mod tests {
     fn the_judge_adds_up() {
         assert_eq!(judge(Signs::default()), 700);
         assert_eq!(judge(Signs { named: true, harmless: true, ..Signs::default() }), 850);
+        assert_eq!(judge(Signs { strong_mnest: true, ..Signs::default() }), 750);
         let wide = Signs { unasked_act: true, broader: true, ..Signs::default() };
         assert_eq!(judge(wide), 200, "the folder of a file, and nobody asked for the act");
         let bad = Signs { traversal: true, unasked_act: true, untrusted_target: true, ..Signs::default() };

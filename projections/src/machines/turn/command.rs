@@ -101,6 +101,8 @@ pub struct Prepared {
     pub plan_digest: String,
     /// The grants of whoever asks that hold now and that the executor could use.
     pub grants: Vec<Granted>,
+    /// The weight, in thousandths, of the strongest mnest toward the executor from one that ended well earlier in the turn.
+    pub mnest_permille: Option<u16>,
 }
 
 impl Command {
@@ -116,6 +118,7 @@ impl Command {
                 checks: resolved.checks.clone(),
                 plan_digest: resolved.plan_digest.clone(),
                 grants: resolved.grants.clone(),
+                mnest_permille: resolved.mnest_permille,
             })),
             Event::ConsentGiven(given) => {
                 Some(Self::Consent { step: given.step, digest: given.digest.clone(), by: given.by.clone() })

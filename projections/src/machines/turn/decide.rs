@@ -334,6 +334,7 @@ impl Decider<'_> {
             checks: prepared.checks.clone(),
             plan_digest: prepared.plan_digest,
             grants: prepared.grants,
+            mnest_permille: prepared.mnest_permille,
         });
         if self.names_what_is_outside(&prepared.targets) {
             return;

@@ -6,7 +6,7 @@ use super::decide::Decider;
 use super::state::Step;
 use crate::manifest::Manifest;
 use crate::plan::Origin;
-use crate::rules::vaglio::Signs;
+use crate::rules::vaglio::{STRONG_MNEST_PERMILLE, Signs};
 
 impl Decider<'_> {
     /// Whether the request's words name what an executor does. One of its phrases begins where a word does: «text» is not in
@@ -32,6 +32,7 @@ impl Decider<'_> {
             broader: step.targets.iter().any(|target| self.turn.is_broader_than_said(step, target)),
             unasked_act: manifest.contract.side_effects && !named,
             untrusted_target: untrusted,
+            strong_mnest: step.mnest_permille >= STRONG_MNEST_PERMILLE,
         }
     }
 

@@ -132,6 +132,8 @@ pub struct Step {
     pub plan_digest: String,
     /// The grants that held when it was prepared.
     pub grants: Vec<Granted>,
+    /// How strongly earlier turns lead from this one's earlier steps to its executor, in thousandths.
+    pub mnest_permille: u16,
     /// What the last verdict on it was for.
     pub reasons: Vec<String>,
     /// What a person answered to its questions, in their order.
@@ -369,6 +371,7 @@ impl Turn {
                 step.version.clone_from(&resolved.version);
                 step.plan_digest.clone_from(&resolved.plan_digest);
                 step.grants.clone_from(&resolved.grants);
+                step.mnest_permille = resolved.mnest_permille.unwrap_or_default();
             }
             Event::VerdictGiven(verdict) => step.reasons.clone_from(&verdict.reasons),
             Event::InvocationStarted(started) => {

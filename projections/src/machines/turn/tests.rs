@@ -182,6 +182,7 @@ pub(super) fn prepared(targets: Vec<Target>) -> Command {
         checks,
         plan_digest: "p".to_owned(),
         grants: Vec::new(),
+        mnest_permille: None,
     })
 }
 

@@ -1,12 +1,13 @@
 //! What guard, policy and grants say of a step, by given, when, then.
 
+use metnos_log::Event;
 use metnos_log::event::actor::Granted;
 use metnos_log::event::turn::PlannedOp;
 use serde_json::json;
 
 use super::command::Prepared;
-use super::tests::{NOW, World, open, prepared, returned, target, write_op};
-use super::{Command, Turn};
+use super::tests::{ID, NOW, World, open, prepared, returned, target, write_op};
+use super::{Command, Turn, decide};
 
 #[test]
 fn a_forbidden_target_is_blocked_before_its_absence_is_told() {
@@ -95,4 +96,26 @@ fn a_grant_that_holds_makes_the_question_unnecessary_and_is_named() {
     assert_eq!(granted("supervised", "fs:write", "/home/o/other", 1), asked);
     assert_eq!(granted("supervised", "fs:read", "/home/o", 1), asked);
     assert_eq!(granted("read_only", "fs:write", "/home/o", 1), ("step_refused", vec!["policy: deny".to_owned()]));
+}
+
+/// What is done as it was done before weighs a little more; a weak trace weighs nothing.
+#[test]
+fn a_strong_mnest_speaks_for_a_step() {
+    let world = World::new();
+    let score = |mnest_permille| {
+        let mut turn = Turn::default();
+        world.take(&mut turn, open("write \"hello\" to b.txt", "supervised"));
+        let Command::Prepared(facts) = prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]) else {
+            panic!("no facts")
+        };
+        let events =
+            decide(&turn, ID, world.context(), Command::Prepared(Prepared { mnest_permille, ..facts })).unwrap();
+        let scores = events.iter().filter_map(|event| match event {
+            Event::VerdictGiven(verdict) => Some(verdict.score_permille),
+            _ => None,
+        });
+        scores.last().unwrap()
+    };
+    assert_eq!(score(Some(549)), score(None));
+    assert_eq!(score(Some(550)), score(None) + 50);
 }
