@@ -25,7 +25,6 @@ use metnos_projections::machines::turn::state::Asked;
 use metnos_projections::machines::turn::{Context, Effect, Phase, Rejection, Turn, decide_and_apply, react};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::{Autonomy, Places};
-use metnos_projections::rules::references::ReferenceError;
 use metnos_projections::rules::simple;
 use serde_json::{Value, json};
 

@@ -110,11 +110,9 @@ fn a_strong_mnest_speaks_for_a_step() {
         };
         let events =
             decide(&turn, ID, world.context(), Command::Prepared(Prepared { mnest_permille, ..facts })).unwrap();
-        let scores = events.iter().filter_map(|event| match event {
-            Event::VerdictGiven(verdict) => Some(verdict.score_permille),
-            _ => None,
-        });
-        scores.last().unwrap()
+        let score =
+            |event: &Event| if let Event::VerdictGiven(verdict) = event { Some(verdict.score_permille) } else { None };
+        events.iter().rev().find_map(score).unwrap()
     };
     assert_eq!(score(Some(549)), score(None));
     assert_eq!(score(Some(550)), score(None) + 50);
