@@ -101,7 +101,9 @@ impl<'h> Turning<'h> {
         let checks = ["receive", "resolve", "verify", "validate_input"].map(passed).to_vec();
         let plan_digest = format!("blake3:{}", blake3::hash(tool.as_bytes()).to_hex());
         let version = version.to_owned();
-        self.take(Command::Prepared(Prepared { step, targets, version, checks, plan_digest, grants: Vec::new() }));
+        let (grants, mnest_permille) = (Vec::new(), None);
+        let facts = Prepared { step, targets, version, checks, plan_digest, grants, mnest_permille };
+        self.take(Command::Prepared(facts));
         self
     }
 

@@ -125,6 +125,7 @@ impl PreparedCall {
             checks,
             plan_digest: plan.digest(),
             grants: usable(&loaded.manifest, &caller.grants),
+            mnest_permille: None,
         };
         Self { facts, loaded: Some(loaded), args, looked, plan: Some(plan) }
     }
