@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Context, Failure, output};
-use crate::sandbox::{Level, SandboxError, mending};
+use crate::sandbox::mending::{self, Mending};
+use crate::sandbox::{Level, SandboxError};
 use crate::views::state::{self as views, Condition, State};
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
@@ -20,6 +21,13 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
             let report = sandbox.capabilities().clone();
             let values = json!({ "backend": report.backend.name(), "level": report.level, "layers": report.layers, "missing": report.missing });
             findings.push((report.level == Level::Full, say("doctor.cage", values), None));
+            if report.level != Level::None {
+                let values = json!({ "memory": report.memory_cap, "processes": report.process_cap });
+                findings.push((true, say("doctor.caps", values), None));
+                if !report.is_enclosed() {
+                    findings.push((false, say(Mending::Delegation.key(), json!({})), None));
+                }
+            }
             Ok(report)
         }
         Err(error) => {

@@ -76,7 +76,8 @@ fn unit(program: &Path, home: Option<&Path>) -> Result<String, Failure> {
     }
     Ok(format!(
         "[Unit]\nDescription=Metnos, the household assistant\n\n\
-         [Service]\nType=exec\nExecStart={command} serve\nRestart=on-failure\nRestartSec=2\nTimeoutStopSec=10\n\n\
+         [Service]\nType=exec\nExecStart={command} serve\nRestart=on-failure\nRestartSec=2\nTimeoutStopSec=10\n\
+         Delegate=memory pids\n\n\
          [Install]\nWantedBy=default.target\n"
     ))
 }
