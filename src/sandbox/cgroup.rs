@@ -42,6 +42,8 @@ static TAKEN: Mutex<Weak<Own>> = Mutex::new(Weak::new());
 
 /// Takes this process's own cgroup, where it is delegated to it: for a process that makes many calls, before it starts any
 /// other. All of it is as it was once nobody holds this any more. `None` where there is none to take, or it was taken already.
+///
+/// Commands that end after a call or two do not even look: the shell that they were typed into lives in the same cgroup.
 pub fn take() -> Option<Arc<Own>> {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     if taken.strong_count() > 0 {
@@ -425,7 +427,6 @@ mod tests {
     struct Place(PathBuf);
 
     impl Place {
-        #[expect(clippy::print_stderr, reason = "what is skipped is said")]
         fn new(name: &str) -> Option<Self> {
             let places = places(&fs::read("/proc/self/cgroup").unwrap(), &fs::read("/proc/self/mountinfo").unwrap());
             let name = format!("test-{name}-{}", std::process::id());
