@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Context, Failure, output};
-use crate::sandbox::{Level, SandboxError, mending};
+use crate::sandbox::mending::{self, Mending};
+use crate::sandbox::{CageReport, Level, SandboxError};
 use crate::views::state::{self as views, Condition, State};
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
@@ -20,6 +21,8 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
             let report = sandbox.capabilities().clone();
             let values = json!({ "backend": report.backend.name(), "level": report.level, "layers": report.layers, "missing": report.missing });
             findings.push((report.level == Level::Full, say("doctor.cage", values), None));
+            let caps = caps(&report).into_iter();
+            findings.extend(caps.map(|(good, key, values)| (good, say(key, values), None)));
             Ok(report)
         }
         Err(error) => {
@@ -74,4 +77,17 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         }
     }
     Ok(0)
+}
+
+/// What bounds a call, and what would do it better: whether it is good, key and value for the texts.
+fn caps(report: &CageReport) -> Vec<(bool, &'static str, Value)> {
+    if report.level == Level::None {
+        return Vec::new();
+    }
+    let values = json!({ "memory": report.memory_cap, "processes": report.process_cap });
+    let mut found = vec![(true, "doctor.caps", values)];
+    if !report.is_enclosed() {
+        found.push((false, Mending::Delegation.key(), json!({})));
+    }
+    found
 }

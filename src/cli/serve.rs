@@ -27,6 +27,7 @@ use super::output::by;
 use super::{Context, Failure, client, output, wire};
 use crate::channel::telegram::Telegram;
 use crate::instance::{Instance, now};
+use crate::sandbox::cgroup;
 use crate::service::{Service, Services};
 use lapses::Lapses;
 use remote::Remote;
@@ -90,6 +91,8 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     if let Some(pid) = client::server(context) {
         return Err(already(context, pid));
     }
+    // Held until nothing of the instance is left; before anything is started, which would live beside it.
+    let _cgroup = cgroup::take();
     let instance = context.ready(&context.flags())?;
     let broken =
         |error: &std::io::Error| Failure::internal(("error.daemon_cannot", json!({ "reason": error.to_string() })));

@@ -76,7 +76,8 @@ fn unit(program: &Path, home: Option<&Path>) -> Result<String, Failure> {
     }
     Ok(format!(
         "[Unit]\nDescription=Metnos, the household assistant\n\n\
-         [Service]\nType=exec\nExecStart={command} serve\nRestart=on-failure\nRestartSec=2\nTimeoutStopSec=10\n\n\
+         [Service]\nType=exec\nExecStart={command} serve\nRestart=on-failure\nRestartSec=2\nTimeoutStopSec=10\n\
+         Delegate=memory pids\n\n\
          [Install]\nWantedBy=default.target\n"
     ))
 }
@@ -147,4 +148,17 @@ fn told(context: &Context, key: &str, place: &Path, is_systemd_there: bool) -> R
     let messages = Messages::embedded();
     output::result(&messages.say(language, key, json!({ "unit": place, "systemd": is_systemd_there })));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_has_what_bounds_a_call_delegated_to_it() {
+        let text = unit(Path::new("/opt/a b/metnos"), Some(Path::new("/home/anna/50%"))).unwrap();
+        let section = text.split("\n\n").find(|section| section.starts_with("[Service]\n")).unwrap();
+        assert!(section.lines().any(|line| line == "Delegate=memory pids"), "{text}");
+        assert!(section.contains("ExecStart=\"/opt/a b/metnos\" --home \"/home/anna/50%%\" serve\n"), "{text}");
+    }
 }

@@ -18,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions};
 use super::bwrap::Inside;
 use super::late::Waiting;
 use super::owners::{self, Taken};
-use super::report::{Backend, CageReport, Level};
+use super::report::{Backend, CGROUP, CageReport, Level};
 use super::tree::Processes;
 use super::wire::{self, Exit, Job, Layer, Said, Why};
 use super::{bwrap, landlock, limits, native, seccomp, sys, tree};
@@ -75,6 +75,7 @@ pub(super) struct Descriptors {
     stdout: OwnedFd,
     stderr: OwnedFd,
     pub(super) broker: Option<OwnedFd>,
+    cgroup: Option<OwnedFd>,
     pub(super) grants: Vec<OwnedFd>,
 }
 
@@ -144,6 +145,7 @@ fn sort(job: &Job, control: BorrowedFd<'_>) -> io::Result<Descriptors> {
         stderr: next()?,
         lock: if job.lock { Some(next()?) } else { None },
         broker: if job.broker { Some(next()?) } else { None },
+        cgroup: if job.cgroup.is_some() { Some(next()?) } else { None },
         grants: received.collect(),
     })
 }
@@ -155,10 +157,10 @@ fn supervise(mut job: Job, mut descriptors: Descriptors, control: BorrowedFd<'_>
         rustix::process::set_child_subreaper(Pid::from_raw(1)).step("adopt orphans")?;
     }
     let ids = native::Ids::current();
-    let namespaces = if job.backend == Backend::Native { native::namespaces(&job) } else { 0 };
     let taken = if job.backend == Backend::Native { owners::take(&job, &descriptors.grants, &ids)? } else { None };
     let inside = (job.backend == Backend::Bubblewrap).then(wire::socket_pair).transpose().step("make a socket")?;
-    let Some(child) = sys::clone_process(namespaces).step("clone into new namespaces")? else {
+    let cgroup = descriptors.cgroup.take();
+    let Some(child) = clone_process(&mut job, cgroup).step("clone into new namespaces")? else {
         match inside {
             Some((_, theirs)) => become_bubblewrap(&job, &descriptors, control, theirs),
             None => become_interpreter(&job, &descriptors, control, &ids, taken),
@@ -188,6 +190,19 @@ fn supervise(mut job: Job, mut descriptors: Descriptors, control: BorrowedFd<'_>
     begun?;
     drop(lock);
     wire::send(control, &Said::Ended { exit, why }).step("report the end")
+}
+
+/// Clones the process that the cage is built around, into the call's cgroup; beside that one where the kernel does not do
+/// it, and then the job knows of no cgroup.
+fn clone_process(job: &mut Job, cgroup: Option<OwnedFd>) -> io::Result<Option<Pid>> {
+    let namespaces = |job: &Job| if job.backend == Backend::Native { native::namespaces(job) } else { 0 };
+    if let Some(cgroup) = cgroup {
+        if let Ok(cloned) = sys::clone_process_into(cgroup.as_fd(), namespaces(job)) {
+            return Ok(cloned);
+        }
+        job.cgroup = None;
+    }
+    sys::clone_process(namespaces(job))
 }
 
 /// Builds the cage around this process and becomes the interpreter, or says why not and ends.
@@ -333,12 +348,17 @@ fn conclude(job: &Job, report: &mut CageReport) {
         (Backend::Landlock, _) if report.seccomp => "no process can be started".to_owned(),
         _ => "adopted orphans are killed".to_owned(),
     };
-    if job.has(Layer::Watchdog) && tree::available() {
-        report.memory_cap =
-            if job.has(Layer::Limits) { "rlimit and watchdog".to_owned() } else { "watchdog".to_owned() };
-    } else {
-        report.memory_cap =
-            if job.has(Layer::Limits) { "rlimit of each process".to_owned() } else { "none".to_owned() };
+    let is_enclosed = job.cgroup.is_some_and(|caps| caps.memory);
+    let is_watched = job.has(Layer::Watchdog) && tree::available();
+    let memory_cap = match (is_enclosed, is_watched, job.has(Layer::Limits)) {
+        (true, _, _) => CGROUP,
+        (_, true, true) => "rlimit and watchdog",
+        (_, true, false) => "watchdog",
+        (_, false, true) => "rlimit of each process",
+        (_, false, false) => "none",
+    };
+    memory_cap.clone_into(&mut report.memory_cap);
+    if !is_enclosed && !is_watched {
         report.missing.push("a watchdog over the memory of the whole tree".to_owned());
     }
     if job.backend == Backend::None {

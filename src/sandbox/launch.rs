@@ -13,6 +13,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
 use super::binaries;
+use super::cgroup::Enclosure;
 use super::interpreter::RuntimeMount;
 use super::limits;
 use super::protocol::{BOOTSTRAP, REHEARSAL};
@@ -30,6 +31,8 @@ pub(super) struct Launched {
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
     pub(super) broker: Option<OwnedFd>,
+    /// What all of it lives in, where a cgroup is delegated.
+    pub(super) cgroup: Option<Enclosure>,
     /// The real folder of stage and temporary files, where the cage has no file system of its own.
     pub(super) scratch: Option<Scratch>,
     /// The stage's path as the executor sees it.
@@ -64,6 +67,7 @@ pub(super) fn probe_job(interpreter: &Interpreter, limits: metnos_projections::r
         grants: Vec::new(),
         lock: false,
         broker: false,
+        cgroup: None,
         descriptors: 0,
         stage: RawPath::new(Path::new("/stage")),
         tmp: RawPath::new(Path::new("/tmp")),
@@ -149,25 +153,41 @@ pub(super) fn start(
     let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
     let (broker, their_broker) =
         if job.broker { wire::socket_pair().map(|(ours, theirs)| (Some(ours), Some(theirs)))? } else { (None, None) };
+    let cgroup = enclose(settings, &mut job);
     let mut sent: Vec<BorrowedFd<'_>> = vec![their_channel.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
     job.lock = lock.is_some();
     sent.extend(lock.map(AsFd::as_fd));
     sent.extend(their_broker.as_ref().map(AsFd::as_fd));
+    sent.extend(cgroup.as_ref().map(Enclosure::descriptor));
     sent.extend(grants.iter().map(|grant| grant.fd.as_fd()));
     job.descriptors = sent.len();
-    let child = spawn(settings, theirs)?;
-    let mut launched = Launched { child, control, channel, stdout, stderr, broker, scratch, stage, waited: None };
-    let told = wire::send(launched.control.as_fd(), &job)
-        .and_then(|()| wire::send_descriptors(launched.control.as_fd(), &sent));
+    let mut child = spawn(settings, theirs)?;
+    let told = wire::send(control.as_fd(), &job).and_then(|()| wire::send_descriptors(control.as_fd(), &sent));
     if let Err(error) = told {
-        launched.child.kill()?;
-        launched.child.wait()?;
+        child.kill()?;
+        child.wait()?;
         return Err(error);
     }
+    let launched = Launched { child, control, channel, stdout, stderr, broker, cgroup, scratch, stage, waited: None };
     for ours in [Some(&launched.channel), Some(&launched.stdout), Some(&launched.stderr)].into_iter().flatten() {
         wire::set_nonblocking(ours)?;
     }
     Ok(launched)
+}
+
+/// Makes the cgroup of a job, where it is to have limits. Where none can be made, the job has those that need none.
+fn enclose(settings: &Settings, job: &mut Job) -> Option<Enclosure> {
+    let own = settings.cgroup.as_ref().filter(|_| job.has(Layer::Limits))?;
+    match own.enclose(&job.limits, job.backend) {
+        Ok(made) => {
+            job.cgroup = Some(made.caps());
+            Some(made)
+        }
+        Err(error) => {
+            tracing::debug!(%error, "a call has no cgroup of its own");
+            None
+        }
+    }
 }
 
 fn spawn(settings: &Settings, socket: OwnedFd) -> io::Result<Child> {

@@ -11,7 +11,7 @@ use metnos_projections::rules::cage_plan::Limits;
 
 use super::child::{BuildError, Step};
 use super::native::{self, Ids};
-use super::report::{Backend, CageReport};
+use super::report::{Backend, CGROUP, CageReport};
 use super::wire::{Job, Layer};
 
 /// The smallest value that the kernel takes for the pid namespace's own bound.
@@ -47,6 +47,7 @@ pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(),
     let watched = job.has(Layer::Watchdog);
     let bounded = report.process_cap == PID_MAX;
     report.process_cap = match job.backend {
+        _ if job.cgroup.is_some_and(|caps| caps.processes) => CGROUP.to_owned(),
         _ if counted => "limit in the user namespace".to_owned(),
         Backend::Landlock if job.has(Layer::Seccomp) => "no process can be started".to_owned(),
         _ if bounded && watched => "bound of the pid namespace and watchdog".to_owned(),

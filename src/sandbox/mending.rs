@@ -22,6 +22,8 @@ pub enum Mending {
     Landlock,
     /// As root, nothing bounds the number of processes.
     Root,
+    /// No cgroup is delegated to whoever makes the calls.
+    Delegation,
     /// The consent to run without a cage was given.
     Off,
 }
@@ -37,6 +39,7 @@ impl Mending {
             Self::Bubblewrap => "doctor.mend_bubblewrap",
             Self::Landlock => "doctor.mend_landlock",
             Self::Root => "doctor.mend_root",
+            Self::Delegation => "doctor.mend_cgroup",
             Self::Off => "doctor.mend_off",
         }
     }

@@ -9,6 +9,7 @@ mod binaries;
 mod builder;
 mod bwrap;
 pub mod cancel;
+pub mod cgroup;
 mod child;
 pub mod interpreter;
 mod landlock;
@@ -33,6 +34,7 @@ mod wire;
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metnos_projections::rules::cage_plan::CagePlan;
@@ -73,6 +75,8 @@ pub struct Settings {
     pub runtime_dir: PathBuf,
     /// Forces one interpreter instead of looking for one.
     pub python: Option<PathBuf>,
+    /// The cgroup below which each call gets one of its own; `None` where this process has none to give.
+    pub cgroup: Option<Arc<cgroup::Own>>,
     /// Layers left out, so that a test can show that an escape succeeds without them. No command and no variable sets this.
     #[doc(hidden)]
     pub without: Vec<Layer>,
@@ -83,7 +87,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Settings with the running binary as the helper and everything else chosen by probing.
+    /// Settings with the running binary as the helper, the cgroup that this process has taken, and everything else chosen by
+    /// probing.
     pub fn new(helper_exe: PathBuf, runtime_dir: PathBuf) -> Self {
         Self {
             helper_exe,
@@ -91,6 +96,7 @@ impl Settings {
             off: false,
             runtime_dir,
             python: None,
+            cgroup: cgroup::taken(),
             without: Vec::new(),
             always_warm: false,
         }

@@ -24,7 +24,9 @@ use super::interpreter::RuntimeMount;
 use super::limits;
 use super::owners::Taken;
 use super::report::{Backend, CageReport};
-use super::sys::{NODEV, NOEXEC, NOSUID, RDONLY, clear_mount_attributes, set_mount_attributes, set_private_attributes};
+use super::sys::{
+    self, NODEV, NOEXEC, NOSUID, RDONLY, clear_mount_attributes, set_mount_attributes, set_private_attributes,
+};
 use super::wire::{GrantJob, Job, Layer};
 
 pub(super) const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
@@ -73,8 +75,11 @@ impl View {
 
 /// The namespaces of a job, as flags of clone.
 pub(super) fn namespaces(job: &Job) -> libc::c_int {
-    let mut flags =
-        libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+    let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+    // The root of a cgroup namespace is where whoever made it is: of a cgroup of its own that is the child.
+    if job.cgroup.is_none() {
+        flags |= libc::CLONE_NEWCGROUP;
+    }
     if job.has(Layer::PidNamespace) {
         flags |= libc::CLONE_NEWPID;
     }
@@ -93,6 +98,9 @@ pub(super) fn build(
     report: &mut CageReport,
 ) -> Result<View, BuildError> {
     map_ids(ids)?;
+    if job.cgroup.is_some() {
+        sys::new_cgroup_namespace().step("make a cgroup namespace")?;
+    }
     report.layers.push("namespaces".to_owned());
     limits::bound_processes(job, report);
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).step("make mounts private")?;

@@ -29,7 +29,7 @@ const LOOKED_MAX: usize = 100_000;
 /// Mounts made for what is closed below granted folders.
 const MOUNTS_MAX: usize = 256;
 /// The longest file that is copied where no mount can show it; the sum of all copies, too.
-const COPIED_MAX: u64 = 16 << 20;
+pub(super) const COPIED_MAX: u64 = 16 << 20;
 
 /// A single file that no mount can show: its bytes are copied into the private root.
 pub(super) struct Copied {

@@ -331,6 +331,9 @@ impl Worker {
         }
         let needs_mounts = Told::needs_mounts(&job.limits, &before, call.grants.len());
         limits::lower(&job, &Ids::current(), waited.pid, needs_mounts)?;
+        if let Some(cgroup) = &launched.cgroup {
+            cgroup.rebound(&job.limits, job.backend)?;
+        }
         let grants = call.grants.iter().map(launch::grant_job).collect();
         wire::send(control, &Told::Call { limits: job.limits, grants })?;
         let descriptors: Vec<BorrowedFd<'_>> =
@@ -377,10 +380,11 @@ fn hear(control: BorrowedFd<'_>, cancel: BorrowedFd<'_>, patience: Duration) -> 
 impl Drop for Worker {
     fn drop(&mut self) {
         let Some(launched) = self.launched.take() else { return };
-        let Launched { child, control, .. } = launched;
+        let Launched { child, control, cgroup, .. } = launched;
         // The end of its socket tells the helper to end the cage.
         drop(control);
         leave(child);
+        drop(cgroup);
     }
 }
 

@@ -46,6 +46,9 @@ pub enum Level {
     Full,
 }
 
+/// The cap that a cgroup of the call's own is.
+pub(super) const CGROUP: &str = "cgroup";
+
 /// The report of one cage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CageReport {
@@ -76,6 +79,11 @@ pub struct CageReport {
 }
 
 impl CageReport {
+    /// Whether a cgroup bounds both memory and processes.
+    pub fn is_enclosed(&self) -> bool {
+        self.memory_cap == CGROUP && self.process_cap == CGROUP
+    }
+
     /// The report of no cage at all.
     pub fn none() -> Self {
         Self {

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendFlags, Shutdown};
 use serde_json::Value;
 
+use super::cgroup::Enclosure;
 use super::launch::{self, Launched, Waited};
 use super::protocol::{self, Inbox, failure};
 use super::stage::{Scratch, Stage};
@@ -99,6 +100,7 @@ enum Cut {
 
 struct Session {
     child: Child,
+    cgroup: Option<Enclosure>,
     scratch: Option<Scratch>,
     control: Option<OwnedFd>,
     /// Of a cage that waited: its first process, until that is dead.
@@ -168,6 +170,7 @@ impl Session {
             unsent,
             needs_full: call.needs_full,
             child: launched.child,
+            cgroup: launched.cgroup,
             scratch: launched.scratch,
             control: Some(launched.control),
             tree,
@@ -411,7 +414,7 @@ impl Session {
             Some((_, Some(Why::Deadline))) => {
                 Err(failure("timeout", format!("it ran longer than {} ms", limits.wall_ms)))
             }
-            Some((_, Some(Why::Memory))) => {
+            Some(_) if self.ran_out_of_memory() => {
                 Err(failure("crashed", format!("it used more than {} MiB of memory", limits.memory_mb)))
             }
             Some((_, Some(Why::Processes))) => {
@@ -429,6 +432,12 @@ impl Session {
             }
             None => Err(failure("cage_refused", "the helper ended before the cage did".to_owned())),
         }
+    }
+
+    /// Whether more memory was used than planned, as the helper saw it or as the kernel did.
+    fn ran_out_of_memory(&self) -> bool {
+        matches!(self.end, Some((_, Some(Why::Memory))))
+            || self.cgroup.as_ref().is_some_and(Enclosure::ran_out_of_memory)
     }
 
     fn last_words(&self) -> String {

@@ -24,6 +24,8 @@ pub(super) const NOSUID: u64 = 0x2;
 pub(super) const NODEV: u64 = 0x4;
 /// `MOUNT_ATTR_NOEXEC`.
 pub(super) const NOEXEC: u64 = 0x8;
+/// `CLONE_INTO_CGROUP`, which the libc crate has for its own width only.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 /// `MOUNT_ATTR_IDMAP`.
 const IDMAP: u64 = 0x10_0000;
 
@@ -34,7 +36,23 @@ pub(super) fn clone_process(namespaces: libc::c_int) -> io::Result<Option<Pid>> 
     let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
     // SAFETY: without CLONE_VM and with a null stack this is fork: the child gets a copy of memory and stack. The helper
     // has one thread, so no lock can be held by a thread that the child lacks.
-    let result = unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) };
+    born(unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) })
+}
+
+/// The same, with the child in a cgroup from its first moment.
+pub(super) fn clone_process_into(cgroup: BorrowedFd<'_>, namespaces: libc::c_int) -> io::Result<Option<Pid>> {
+    let flags = u64::try_from(namespaces).map_err(io::Error::other)?;
+    // SAFETY: an all-zero clone_args is a valid value of this plain C struct.
+    let mut wanted: libc::clone_args = unsafe { std::mem::zeroed() };
+    wanted.flags = flags | CLONE_INTO_CGROUP;
+    wanted.exit_signal = u64::try_from(libc::SIGCHLD).map_err(io::Error::other)?;
+    wanted.cgroup = u64::try_from(cgroup.as_raw_fd()).map_err(io::Error::other)?;
+    // SAFETY: as above, this is fork; the struct lives across the call and its size is passed.
+    let result = unsafe { libc::syscall(libc::SYS_clone3, &raw const wanted, size_of::<libc::clone_args>()) };
+    born(result)
+}
+
+fn born(result: libc::c_long) -> io::Result<Option<Pid>> {
     match libc::pid_t::try_from(result) {
         Ok(-1) | Err(_) => Err(io::Error::last_os_error()),
         Ok(pid) => Ok(Pid::from_raw(pid)),
@@ -56,6 +74,12 @@ pub(super) fn new_mount_namespace() -> io::Result<()> {
     // SAFETY: a mount namespace has nothing to do with memory or descriptors; what is unsafe about this call is
     // `CLONE_FILES`, which is not asked for.
     Ok(unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }?)
+}
+
+/// Makes the cgroup that this process is in the root of those that it sees.
+pub(super) fn new_cgroup_namespace() -> io::Result<()> {
+    // SAFETY: as above: it has nothing to do with memory or descriptors.
+    Ok(unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWCGROUP) }?)
 }
 
 /// The same of a detached copy that was taken in the host's own mount namespace: what is mounted on it later must not appear

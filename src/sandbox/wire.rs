@@ -36,7 +36,7 @@ pub enum Layer {
     Landlock,
     /// The syscall filter.
     Seccomp,
-    /// Resource limits of the process and of the pid namespace.
+    /// Resource limits of the process, of the pid namespace and of the cgroup.
     Limits,
     /// The watchdog over memory and processes.
     Watchdog,
@@ -71,7 +71,14 @@ pub(super) struct GrantJob {
     pub(super) masks: Vec<RawPath>,
 }
 
-/// All that the helper needs to know. Descriptors: channel, stdout, stderr, lock and broker
+/// Which caps the cgroup of a call has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Caps {
+    pub(super) memory: bool,
+    pub(super) processes: bool,
+}
+
+/// All that the helper needs to know. Descriptors: channel, stdout, stderr, lock, broker and cgroup
 /// where there are such, then the grants.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Job {
@@ -90,6 +97,8 @@ pub(super) struct Job {
     pub(super) grants: Vec<GrantJob>,
     pub(super) lock: bool,
     pub(super) broker: bool,
+    /// Of a call that has a cgroup of its own: what that bounds.
+    pub(super) cgroup: Option<Caps>,
     pub(super) descriptors: usize,
     /// Where the stage is: a path in the cage, or a real folder where there is no private root.
     pub(super) stage: RawPath,

@@ -9,7 +9,7 @@ use metnos::sandbox::Outcome;
 
 /// Whether an attack achieved what it was after. It answers `escaped`; being killed, refused or cut short is no success.
 #[track_caller]
-fn escaped(outcome: &Outcome) -> bool {
+pub(crate) fn escaped(outcome: &Outcome) -> bool {
     match &outcome.reply {
         Ok(reply) => {
             reply["escaped"].as_bool().unwrap_or_else(|| panic!("the attack does not say how it went: {reply}"))
@@ -27,7 +27,7 @@ fn escaped(outcome: &Outcome) -> bool {
 
 /// Checks one attack: it succeeds in the control and fails in the cage.
 #[track_caller]
-fn check(name: &str, control: &Outcome, caged: &Outcome) {
+pub(crate) fn check(name: &str, control: &Outcome, caged: &Outcome) {
     assert!(
         escaped(control),
         "{name}: the control must succeed, or the attack proves nothing: {:?} {}",
@@ -38,7 +38,7 @@ fn check(name: &str, control: &Outcome, caged: &Outcome) {
 }
 
 /// Wraps an attack: whatever it raises is a refusal, with the reason in the answer.
-fn attack(body: &str) -> String {
+pub(crate) fn attack(body: &str) -> String {
     let body = body.lines().collect::<Vec<_>>().join("\n        ");
     format!(
         "import os, sys, time\ndef run(args, ctx):\n    escaped, why = False, ''\n    try:\n        {body}\n    except BaseException as error:\n        why = repr(error)\n    return {{'ok': True, 'escaped': bool(escaped), 'why': why}}\n"

@@ -38,4 +38,9 @@ fn doctor_names_what_would_mend_the_cage() {
     assert!(said.contains("unset METNOS_SANDBOX") && said.contains("level none"), "{said}");
     let whole = Home::new().run(["doctor"]).out;
     assert!(whole.contains("level full") != whole.contains("is not run"), "{whole}");
+    // A command of its own never has what a daemon may have.
+    let limits = whole.lines().find(|line| line.contains("limits of a call")).unwrap();
+    assert!(limits.contains("memory by rlimit") && !limits.contains("cgroup"), "{whole}");
+    assert!(whole.contains("note a cgroup for each call") && whole.contains("Delegate=yes metnos serve"), "{whole}");
+    assert!(!off.run(["doctor"]).out.contains("Delegate="), "who chose no cage is told nothing of its limits");
 }
