@@ -74,6 +74,8 @@ mod pty;
 mod readme;
 #[path = "household/replayed.rs"]
 mod replayed;
+#[path = "household/resolvers.rs"]
+mod resolvers;
 #[path = "household/schedule_changes.rs"]
 mod schedule_changes;
 #[path = "household/schedules.rs"]

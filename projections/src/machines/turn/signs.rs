@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::decide::Decider;
+use super::react::wanted;
 use super::state::Step;
 use crate::manifest::Manifest;
 use crate::plan::Origin;
@@ -33,6 +34,30 @@ impl Decider<'_> {
             unasked_act: manifest.contract.side_effects && !named,
             untrusted_target: untrusted,
         }
+    }
+
+    /// What the judge would have to know and does not: then it approves nothing.
+    pub(super) fn lacking_for_judge(&self, step: &Step, manifest: &Manifest) -> Option<&'static str> {
+        let Some(opened) = self.turn.opened.as_ref() else { return Some("intent") };
+        // A command that names its steps says what it wants by them.
+        if self.turn.text().trim().is_empty() && opened.given.is_none() {
+            return Some("intent");
+        }
+        let Some((name, version, _)) = self.context.catalog.active(&step.tool) else { return Some("tool") };
+        if name != manifest.executor.name {
+            return Some("tool");
+        }
+        // Of another version nobody knows here what it declares.
+        if version != step.version {
+            return Some("version");
+        }
+        let is_looked_up = |pointer: &str| {
+            let of_it =
+                |at: &str| pointer.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            step.targets.iter().any(|target| of_it(&target.pointer))
+        };
+        let is_whole = wanted(manifest, &step.args).iter().all(|wanted| is_looked_up(&wanted.pointer));
+        (!is_whole).then_some("facts")
     }
 
     /// Whether an argument is none of those that the executor's schema names; where it lets others pass, that is odd still.
