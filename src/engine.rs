@@ -41,6 +41,7 @@ use crate::gateway::{Caller, Loaded, call, failed, passed};
 use crate::instance::{Instance, InstanceError, now, people, random};
 use crate::loader::check;
 use crate::sandbox::{CallFailure, CancelFlag, Progress, SandboxError, Stage};
+use crate::seats::{Said, Seat};
 
 /// The most changes that an event lists itself, and the most outcomes that get an event each.
 const LISTED_MAX: usize = 16;
@@ -68,7 +69,7 @@ pub enum EngineError {
 /// An answer to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Yes, by these means (`terminal`, `approve_option`).
+    /// Yes, by these means (`terminal`, `approve_option`, `telegram`, `inbox`, `approvals`).
     Yes(&'static str),
     /// No, by these means.
     No(&'static str),
@@ -82,12 +83,26 @@ pub enum Answer {
     Later,
 }
 
+impl Answer {
+    /// What was said elsewhere, as the answer to a consent; words are none.
+    pub fn elsewhere(said: &Said) -> Option<Self> {
+        match said {
+            Said::Consent(true) => Some(Self::Yes(ELSEWHERE)),
+            Said::Consent(false) => Some(Self::No(ELSEWHERE)),
+            Said::Words(_) => None,
+        }
+    }
+}
+
+/// How the record names an answer that `metnos approvals` gave.
+pub const ELSEWHERE: &str = "approvals";
+
 /// The person's side of a turn.
 pub trait Person: Sync {
     /// Asks for consent; `about` is `call` or `effects`.
     fn consent(&self, about: &str, text: &str, language: Language) -> Answer;
-    /// The same, for whoever must know what exactly is agreed to.
-    fn consent_to(&self, asked: &Asked, language: Language) -> Answer {
+    /// The same, for whoever must know what exactly is agreed to, and waits so that an answer from elsewhere is heard.
+    fn consent_to(&self, asked: &Asked, language: Language, _elsewhere: &Seat<'_>) -> Answer {
         self.consent(&asked.about, &asked.text, language)
     }
     /// Whether the process ends: the turn is left as it stands, and another process goes on with it.
@@ -373,10 +388,16 @@ impl Run<'_> {
 
     /// Asks; `false` when the answer comes to another process.
     fn ask(&mut self, step: u32, asked: &Asked) -> Result<bool, EngineError> {
+        // Whoever learns from the log that it is asked finds somebody waiting.
+        let seat = self.instance.seats.sit(self.id, &asked.digest).map_err(EngineError::Settle)?;
         self.settle()?;
         let approved = self.turn.is_approved_in_advance(asked);
-        let answer =
-            if approved { Answer::Yes("approve_option") } else { self.person.consent_to(asked, self.language()) };
+        let answer = if approved {
+            Answer::Yes("approve_option")
+        } else {
+            self.person.consent_to(asked, self.language(), &seat)
+        };
+        drop(seat);
         let digest = asked.digest.clone();
         let command = match answer {
             Answer::Yes(_) if !approved && self.instance.allows_less(&self.turn) => {

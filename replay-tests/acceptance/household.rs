@@ -18,6 +18,8 @@ mod ageing;
 mod anchors;
 #[path = "household/append_kills.rs"]
 mod append_kills;
+#[path = "household/approvals.rs"]
+mod approvals;
 #[path = "household/audit.rs"]
 mod audit;
 #[path = "household/bad_input.rs"]
