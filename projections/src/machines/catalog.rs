@@ -547,10 +547,9 @@ fn install(
         return Err(Rejection::BirthFailed { name, case: failed.name.clone() });
     }
     let entry = catalog.executors.get(&name);
-    if signed_before(catalog, &signed)?.is_some() {
-        if entry.is_some_and(|entry| entry.life == LifeCycle::Active && entry.current.as_deref() == Some(&version)) {
-            return Err(Rejection::AlreadyActive { name, version });
-        }
+    let is_active = |entry: &Entry| entry.life == LifeCycle::Active && entry.current.as_deref() == Some(&version);
+    if signed_before(catalog, &signed)?.is_some() && entry.is_some_and(is_active) {
+        return Err(Rejection::AlreadyActive { name, version });
     }
     let from = entry.map(|entry| entry.life);
     let mut events = vec![signed.into(), installed.into(), birth.into()];
