@@ -92,15 +92,6 @@ pub enum NotAnswered {
     },
 }
 
-/// What an answer leads to.
-#[derive(Clone, Debug)]
-pub enum Led {
-    /// The turn goes on where it waited.
-    There,
-    /// Nobody waited: it was carried on here, as far as this.
-    Here(Box<Turn>),
-}
-
 /// The questions that wait for whoever asks, the oldest first.
 pub fn waiting(instance: &Instance) -> Result<Vec<Waiting>, EngineError> {
     let turns = instance.turns();
@@ -209,7 +200,7 @@ fn became_in(instance: &Instance, id: TurnId, channel: &str, name: &str) -> Resu
         let is_this = |key: &str| this.as_deref() == Some(key);
         let answered = |how, by: &str| Some(NotAnswered::Answered(how, by.to_owned(), recorded.time.0));
         match recorded.event() {
-            Some(Event::TurnOpened(opened)) if channel == SCHEDULE => schedule = opened.address.clone(),
+            Some(Event::TurnOpened(opened)) if channel == SCHEDULE => schedule.clone_from(&opened.address),
             Some(Event::ConsentAsked(asked)) if consent_name(id, schedule.as_deref(), &asked.digest) == name => {
                 (this, until, told) = (Some(asked.digest.clone()), lapses(asked.expires_s), None);
             }
@@ -235,37 +226,31 @@ fn became_in(instance: &Instance, id: TurnId, channel: &str, name: &str) -> Resu
     Ok(this.map(|_| told.unwrap_or(NotAnswered::Lapsed(until))))
 }
 
-/// Hands an answer to whoever of this process waits for it.
-///
-/// # Errors
-/// As a value: what stands against it. None where nobody of this process waits.
-pub fn hand(
-    instance: &Instance,
-    waiting: &Waiting,
-    said: Said,
-) -> Result<Result<Option<Led>, NotAnswered>, EngineError> {
+/// Hands an answer to whoever of this process waits for it, where the turn then goes on; whether somebody does.
+pub fn hand(instance: &Instance, waiting: &Waiting, said: Said) -> Result<Result<bool, NotAnswered>, EngineError> {
     let is_wanted =
         matches!((&said, &waiting.wants), (Said::Consent(_), Wants::Consent(_)) | (Said::Words(_), Wants::Words(_)));
     if !is_wanted {
         return Ok(Err(NotAnswered::OtherKind { consent: matches!(waiting.wants, Wants::Consent(_)) }));
     }
     match instance.seats.hand(waiting.turn, waiting.wants.key(), said) {
-        Handed::Taken => Ok(Ok(Some(Led::There))),
+        Handed::Taken => Ok(Ok(true)),
         Handed::Late => {
             instance.catch_up()?;
             Ok(Err(became(instance, &waiting.name)?))
         }
-        Handed::Nobody => Ok(Ok(None)),
+        Handed::Nobody => Ok(Ok(false)),
     }
 }
 
-/// Answers the consent of a chat that nobody serves just now, and carries its turn on; what it asks after that waits again.
+/// Answers the consent of a chat that nobody serves just now, and carries its turn on, as far as this; what it asks after that
+/// waits again.
 pub fn carry_on(
     instance: &Instance,
     waiting: &Waiting,
     is_yes: bool,
     cancel: CancelFlag,
-) -> Result<Result<Led, NotAnswered>, EngineError> {
+) -> Result<Result<Turn, NotAnswered>, EngineError> {
     let turn = engine::folded(instance, waiting.turn)?;
     let is_asked = turn.phase == Phase::Asking
         && turn.asked.as_ref().is_some_and(|asked| asked.digest == waiting.wants.key() && now().0 < asked.until);
@@ -276,7 +261,7 @@ pub fn carry_on(
     let person = Once { digest: waiting.wants.key(), is_yes };
     let turn = engine::go_on(instance, &person, cancel, (waiting.turn, turn))?;
     instance.catch_up().map_err(InstanceError::from)?;
-    Ok(Ok(Led::Here(Box::new(turn))))
+    Ok(Ok(turn))
 }
 
 /// Whoever gave one answer to one question, and is not asked anything else.

@@ -90,8 +90,8 @@ impl Seats {
         let is_open = |waiters: &mut BTreeMap<Question, Waiter>| {
             waiters.contains_key(&question) && !is_taken.load(Ordering::SeqCst)
         };
-        let waited = self.changed.wait_timeout_while(waiters, PATIENCE, is_open);
-        let (mut waiters, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let over = self.changed.wait_timeout_while(waiters, PATIENCE, is_open);
+        let (mut waiters, _) = over.unwrap_or_else(PoisonError::into_inner);
         if is_taken.load(Ordering::SeqCst) {
             return Handed::Taken;
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::output::by;
 use super::{Context, Failure, ask, inbox, output};
-use crate::approvals::{self, Led, NotAnswered, SCHEDULE, Waiting, Wants};
+use crate::approvals::{self, NotAnswered, SCHEDULE, Waiting, Wants};
 use crate::engine::{self, Answer, ELSEWHERE, Reply};
 use crate::instance::Instance;
 use crate::seats::Said;
@@ -52,7 +52,9 @@ pub(super) fn run(context: &Context, command: &Approvals) -> Result<u8, Failure>
 fn list(context: &Context, instance: &Instance) -> Result<u8, Failure> {
     let waiting = approvals::waiting(instance)?;
     if context.global.json {
-        waiting.iter().for_each(|waiting| output::result_json(&told(waiting)));
+        for waiting in &waiting {
+            output::result_json(&told(waiting));
+        }
         return Ok(0);
     }
     if waiting.is_empty() {
@@ -102,28 +104,28 @@ fn values(instance: &Instance, waiting: &Waiting) -> Value {
 
 fn consent(context: &Context, instance: &Instance, name: &str, is_yes: bool) -> Result<u8, Failure> {
     let waiting = found(context, instance, name)?;
-    // What a task asks is answered where tasks are, and carried out at once.
-    if waiting.channel == SCHEDULE && matches!(waiting.wants, Wants::Consent(_)) {
-        let answer = if is_yes { Answer::Yes(ELSEWHERE) } else { Answer::No(ELSEWHERE) };
-        return inbox::answered(context, instance, &waiting.name, answer);
-    }
-    let handed = approvals::hand(instance, &waiting, Said::Consent(is_yes))?;
-    let led = match refused(context, instance, name, handed)? {
-        Some(led) => led,
-        None => {
-            let cancel = context.begin_turn(instance)?;
-            let carried = approvals::carry_on(instance, &waiting, is_yes, cancel)?;
-            refused(context, instance, name, carried)?
-        }
-    };
     let said = if is_yes { "yes" } else { "no" };
-    match led {
-        Led::There => there(context, instance, &waiting, said),
-        Led::Here(turn) => {
-            ask::follow(context, instance);
-            here(context, instance, &waiting, said, &turn)
-        }
+    let handed = approvals::hand(instance, &waiting, Said::Consent(is_yes))?;
+    if refused(context, instance, name, handed)? {
+        there(context, instance, &waiting, said);
+        return Ok(0);
     }
+    // What a task asks is answered where tasks are, and carried out at once.
+    if waiting.channel == SCHEDULE {
+        let answer = if is_yes { Answer::Yes(ELSEWHERE) } else { Answer::No(ELSEWHERE) };
+        if !context.global.json {
+            return inbox::answered(context, instance, &waiting.name, answer);
+        }
+        let id = inbox::given(context, instance, &waiting.name, answer)?;
+        // The object has it.
+        inbox::tell(instance, &id, &|_| {})?;
+        return here(context, instance, &waiting, said, &engine::folded(instance, waiting.turn)?);
+    }
+    let cancel = context.begin_turn(instance)?;
+    let carried = approvals::carry_on(instance, &waiting, is_yes, cancel)?;
+    let turn = refused(context, instance, name, carried)?;
+    ask::follow(context, instance);
+    here(context, instance, &waiting, said, &turn)
 }
 
 pub(super) fn answer(context: &Context, words: &Words) -> Result<u8, Failure> {
@@ -131,8 +133,9 @@ pub(super) fn answer(context: &Context, words: &Words) -> Result<u8, Failure> {
     let waiting = found(context, instance, &words.name)?;
     let text = words.text.join(" ");
     let handed = approvals::hand(instance, &waiting, Said::Words(text.clone()))?;
-    if refused(context, instance, &words.name, handed)?.is_some() {
-        return there(context, instance, &waiting, "words");
+    if refused(context, instance, &words.name, handed)? {
+        there(context, instance, &waiting, "words");
+        return Ok(0);
     }
     let turn = engine::folded(instance, waiting.turn)?;
     let is_asked = matches!(&waiting.wants, Wants::Words(dialog) if turn.dialog().as_ref() == Some(dialog));
@@ -179,7 +182,7 @@ fn failure(context: &Context, instance: &Instance, name: &str, why: &NotAnswered
 }
 
 /// The turn goes on where it waited.
-fn there(context: &Context, instance: &Instance, waiting: &Waiting, said: &str) -> Result<u8, Failure> {
+fn there(context: &Context, instance: &Instance, waiting: &Waiting, said: &str) {
     if context.global.json {
         output::result_json(&ended(waiting, said, "there", None));
     } else {
@@ -187,7 +190,6 @@ fn there(context: &Context, instance: &Instance, waiting: &Waiting, said: &str) 
         values["answer"] = said.into();
         output::result(&context.text(instance, "approvals.goes_on", &values));
     }
-    Ok(0)
 }
 
 /// The turn went on here, to its end or to its next question.

@@ -662,9 +662,9 @@ mod tests {
 
     #[test]
     fn what_is_signed_is_not_called_and_never_changed() {
-        let signed = |byte| match install(byte, true) {
-            Command::Install { signed, .. } => Command::Sign(signed),
-            _ => panic!("another command"),
+        let signed = |byte| {
+            let Command::Install { signed, .. } = install(byte, true) else { panic!("another command") };
+            Command::Sign(signed)
         };
         let (name, version) = ("get_now".to_owned(), "1.0.0".to_owned());
         check(&Catalog::default(), signed(2), &Err(Rejection::KeyUnknown { key_id: "k".to_owned() }));

@@ -245,8 +245,11 @@ fn a_tasks_question_has_one_name_everywhere() {
     let name = only(&home);
     assert!(home.run(["inbox"]).out.contains(&format!("metnos inbox yes {name}")));
     assert_eq!(waiting(&home)[0]["schedule_id"], "1");
-    let denied = home.run(["approvals", "deny", &name]);
+    let denied = home.run(["--json", "approvals", "deny", &name]);
     assert_eq!(denied.code, 0, "{} {}", denied.out, denied.err);
+    let told = denied.json();
+    assert_eq!((&told["answer"], &told["goes_on"], &told["waits"]), (&"no".into(), &"here".into(), &Value::Null));
+    assert!(told["final_message"].as_str().unwrap().contains("as you decided"), "{told}");
     refused(&home.run(["approvals", "grant", &name]), "was answered already: no, by metnos approvals");
     // The same task asks about more: the name of what it asked before is none of that.
     let more = home.file("inbox/b.txt", "two\n");
