@@ -6,6 +6,7 @@
 
 mod again;
 mod changes;
+mod person;
 mod thinking;
 
 pub(crate) use thinking::{HISTORY_CHARACTERS, shortened};
@@ -30,6 +31,7 @@ use metnos_projections::rules::simple;
 use serde_json::{Value, json};
 
 pub use again::{Absent, go_on, resume};
+pub use person::{Answer, ELSEWHERE, Person};
 
 use crate::ageing;
 use crate::builtins::{self, Builtin};
@@ -41,7 +43,6 @@ use crate::gateway::{Caller, Loaded, call, failed, passed};
 use crate::instance::{Instance, InstanceError, now, people, random};
 use crate::loader::check;
 use crate::sandbox::{CallFailure, CancelFlag, Progress, SandboxError, Stage};
-use crate::seats::{Said, Seat};
 
 /// The most changes that an event lists itself, and the most outcomes that get an event each.
 const LISTED_MAX: usize = 16;
@@ -64,59 +65,6 @@ pub enum EngineError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] metnos_log::store::ReadError),
-}
-
-/// An answer to a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Yes, by these means (`terminal`, `approve_option`, `telegram`, `inbox`, `approvals`).
-    Yes(&'static str),
-    /// No, by these means.
-    No(&'static str),
-    /// Nobody is there.
-    Nobody,
-    /// Nobody answered in time.
-    Late,
-    /// The person wants the whole turn to stop.
-    Cancelled,
-    /// The answer comes to another process: the turn is left as it stands.
-    Later,
-}
-
-impl Answer {
-    /// What was said elsewhere, as the answer to a consent; words are none.
-    pub fn elsewhere(said: &Said) -> Option<Self> {
-        match said {
-            Said::Consent(true) => Some(Self::Yes(ELSEWHERE)),
-            Said::Consent(false) => Some(Self::No(ELSEWHERE)),
-            Said::Words(_) => None,
-        }
-    }
-}
-
-/// How the record names an answer that `metnos approvals` gave.
-pub const ELSEWHERE: &str = "approvals";
-
-/// The person's side of a turn.
-pub trait Person: Sync {
-    /// Asks for consent; `about` is `call` or `effects`.
-    fn consent(&self, about: &str, text: &str, language: Language) -> Answer;
-    /// The same, for whoever must know what exactly is agreed to, and waits so that an answer from elsewhere is heard.
-    fn consent_to(&self, asked: &Asked, language: Language, _elsewhere: &Seat<'_>) -> Answer {
-        self.consent(&asked.about, &asked.text, language)
-    }
-    /// Whether the process ends: the turn is left as it stands, and another process goes on with it.
-    fn is_leaving(&self) -> bool {
-        false
-    }
-    /// Told how far a call is.
-    fn progress(&self, progress: &Progress);
-    /// Told that this executor begins.
-    fn starting(&self, _tool: &str) {}
-    /// Told that this model is asked.
-    fn thinking(&self, _model: &str) {}
-    /// Told the next piece of what a model says; the answer comes whole later.
-    fn said(&self, _words: &str) {}
 }
 
 /// A sentence and how it came.

@@ -252,8 +252,7 @@ def run(args, ctx):
 /// A head and a body as they go over the socket; the lengths may lie.
 fn frame(head: &str, length: u32, body: &[u8]) -> String {
     let body_length = u32::try_from(body.len()).unwrap();
-    let bytes = [&length.to_be_bytes()[..], head.as_bytes(), &body_length.to_be_bytes(), body].concat();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    metnos_log::hex(&[&length.to_be_bytes()[..], head.as_bytes(), &body_length.to_be_bytes(), body].concat())
 }
 
 fn honest(head: &str) -> String {

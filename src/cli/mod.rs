@@ -477,11 +477,8 @@ impl Context {
         loader::birth::sweep(&instance.dirs.runtime);
         let is_new = instance.is_new;
         if is_new {
-            self.say(&self.text(
-                instance,
-                "first_run.created",
-                &serde_json::json!({ "workspace": instance.dirs.workspace }),
-            ));
+            let values = serde_json::json!({ "workspace": instance.dirs.workspace });
+            self.say(&self.text(instance, "first_run.created", &values));
         }
         let laid = seeds::install_missing(instance);
         crate::builtins::install_missing(instance)?;

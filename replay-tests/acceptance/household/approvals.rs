@@ -132,8 +132,8 @@ fn another_persons_question_and_one_whose_time_is_over_are_refused() {
     assert_eq!(waiting(home), Vec::<Value>::new(), "it is hers");
     // Her question has a name, too: that of the turn and of what it binds.
     let export = home.run(["log", "export"]).out;
-    let hers = export.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let hers = hers.filter(|event| event["kind"] == "consent_asked").last().unwrap();
+    let mut hers = export.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let hers = hers.rfind(|event| event["kind"] == "consent_asked").unwrap();
     let (turn, digest) = (hers["turn"].as_str().unwrap(), hers["payload"]["digest"].as_str().unwrap());
     let name = format!("{}-{}", turn[turn.len() - 5..].to_lowercase(), &digest[..4]);
     refused(&home.run(["approvals", "grant", &name]), "is somebody else's");
