@@ -7,6 +7,7 @@
 mod again;
 mod asking;
 mod changes;
+mod person;
 mod preparing;
 mod thinking;
 
@@ -21,7 +22,6 @@ use metnos_log::event::turn::{InvocationFinished, PlannedOp, TurnOpened};
 use metnos_log::store::Pending;
 use metnos_log::{AppendError, BlobHash, Event, EventId, Kept, TurnId};
 use metnos_projections::machines::turn::command::Command;
-use metnos_projections::machines::turn::state::Asked;
 use metnos_projections::machines::turn::{Context, Effect, Phase, Rejection, Turn, decide_and_apply, react};
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::{Autonomy, Places};
@@ -29,6 +29,7 @@ use metnos_projections::rules::simple;
 use serde_json::{Value, json};
 
 pub use again::{Absent, go_on, resume};
+pub use person::{Answer, ELSEWHERE, Person};
 
 use crate::ageing;
 use crate::builtins::{self, Builtin};
@@ -62,45 +63,6 @@ pub enum EngineError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] metnos_log::store::ReadError),
-}
-
-/// An answer to a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Yes, by these means (`terminal`, `approve_option`).
-    Yes(&'static str),
-    /// No, by these means.
-    No(&'static str),
-    /// Nobody is there.
-    Nobody,
-    /// Nobody answered in time.
-    Late,
-    /// The person wants the whole turn to stop.
-    Cancelled,
-    /// The answer comes to another process: the turn is left as it stands.
-    Later,
-}
-
-/// The person's side of a turn.
-pub trait Person: Sync {
-    /// Asks for consent; `about` is `call` or `effects`.
-    fn consent(&self, about: &str, text: &str, language: Language) -> Answer;
-    /// The same, for whoever must know what exactly is agreed to.
-    fn consent_to(&self, asked: &Asked, language: Language) -> Answer {
-        self.consent(&asked.about, &asked.text, language)
-    }
-    /// Whether the process ends: the turn is left as it stands, and another process goes on with it.
-    fn is_leaving(&self) -> bool {
-        false
-    }
-    /// Told how far a call is.
-    fn progress(&self, progress: &Progress);
-    /// Told that this executor begins.
-    fn starting(&self, _tool: &str) {}
-    /// Told that this model is asked.
-    fn thinking(&self, _model: &str) {}
-    /// Told the next piece of what a model says; the answer comes whole later.
-    fn said(&self, _words: &str) {}
 }
 
 /// A sentence and how it came.

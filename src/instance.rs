@@ -34,6 +34,7 @@ use crate::loader::check::Seen;
 use crate::projector::{self, Projected, Watch};
 use crate::sandbox;
 use crate::scheduler::Scheduler;
+use crate::seats::Seats;
 use crate::signing::{KeyError, Keys};
 use crate::views::Views;
 use caging::Caging;
@@ -119,6 +120,8 @@ pub struct Core {
     audit: Mutex<Option<Follower>>,
     /// What the scheduler of this process does just now.
     pub scheduler: Scheduler,
+    /// Where questions are waited for within this process.
+    pub seats: Seats,
     /// The files of the views that grow with the log.
     pub views: Views,
 }
@@ -209,6 +212,7 @@ impl Instance {
             executors: Mutex::default(),
             audit: Mutex::default(),
             scheduler: Scheduler::default(),
+            seats: Seats::default(),
             views: Views::default(),
         };
         Ok(Self {

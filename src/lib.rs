@@ -5,6 +5,7 @@
 
 pub mod ageing;
 pub mod anchoring;
+pub mod approvals;
 pub mod broker;
 pub mod builtins;
 mod cause;
@@ -30,6 +31,7 @@ pub mod pairing;
 pub mod projector;
 pub mod sandbox;
 pub mod scheduler;
+pub mod seats;
 pub mod service;
 pub mod signing;
 pub mod snapshots;

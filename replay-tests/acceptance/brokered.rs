@@ -1,11 +1,12 @@
 //! Requests from inside of a cage, through the broker, to a server on loopback.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use metnos::broker::{Grants, target};
+use metnos::broker::{Broker, Grants, target};
 use metnos::sandbox::{CancelFlag, Outcome};
 use serde_json::{Value, json};
 
@@ -228,4 +229,107 @@ fn silence_is_a_timeout_and_no_one_waits_for_it() {
         &fetch(&bench, typed(&[format!("http://{closed}/")]), json!({"url": format!("http://{closed}/")})),
         "network",
     );
+}
+
+/// Says to the broker what it was told to say, and then asks as an executor does or takes the answer to what it said.
+const LIE: &str = "
+import json, posix
+def take(fd, count):
+    return b''.join(posix.read(fd, 1) for _ in range(count))
+def run(args, ctx):
+    frame = bytes.fromhex(args['frame'])
+    while frame:
+        frame = frame[posix.write(ctx._net, frame):]
+    if args['closes']:
+        posix.close(ctx._net)
+    if args['asks']:
+        return {'ok': True, 'content': ctx.http('GET', args['url']).body.decode()}
+    head = json.loads(take(ctx._net, int.from_bytes(take(ctx._net, 4), 'big')))
+    take(ctx._net, int.from_bytes(take(ctx._net, 4), 'big'))
+    raise ctx.Failure(head['error_class'], head['error'])
+";
+
+/// A head and a body as they go over the socket; the lengths may lie.
+fn frame(head: &str, length: u32, body: &[u8]) -> String {
+    let body_length = u32::try_from(body.len()).unwrap();
+    metnos_log::hex(&[&length.to_be_bytes()[..], head.as_bytes(), &body_length.to_be_bytes(), body].concat())
+}
+
+fn honest(head: &str) -> String {
+    frame(head, u32::try_from(head.len()).unwrap(), b"")
+}
+
+/// What is said in an executor's place is a request like any other, or none.
+#[test]
+fn a_frame_that_lies_fetches_nothing() {
+    let (server, other) = (Server::start(), Server::start());
+    let bench = Bench::native();
+    let request = |url: &str| json!({"method": "GET", "url": url, "headers": []}).to_string();
+    let granting = json!({"method": "GET", "url": other.url("/"), "headers": [], "typed": true, "hosts": ["*"]});
+    let headed =
+        json!({"method": "GET", "url": server.url("/"), "headers": [["X-A", format!("b\r\nHost: {}", other.address)]]});
+    let inside = request(&other.url("/"));
+    let lies = [
+        (honest("\u{1}no request"), "invalid_args"),
+        (honest("[]"), "invalid_args"),
+        (honest(&granting.to_string()), "invalid_args"),
+        (honest(&inside), "policy_violation"),
+        (honest(&headed.to_string()), "invalid_args"),
+        // A whole request within the body of one that is refused.
+        (frame("{}", 2, honest(&inside).as_bytes()), "invalid_args"),
+    ];
+    for (lie, class) in lies {
+        let args = json!({"frame": lie, "asks": false, "closes": false});
+        refused(&fetch_by(LIE, &bench, typed(&[server.url("/only")]), args), class);
+    }
+    let asking = |lie: &str, closes: bool| {
+        let args = json!({"frame": lie, "asks": true, "closes": closes, "url": server.url("/")});
+        fetch_by(LIE, &bench, typed(&[server.url("/")]), args)
+    };
+    assert_eq!(server.seen.lock().unwrap().len() + other.seen.lock().unwrap().len(), 0, "nothing was dialled");
+    // A head that is longer than any ends the broker, and with it every way out.
+    refused(&asking(&frame(&inside, u32::MAX, b""), false), "network");
+    // The way to it is closed in the middle of a request, or before one.
+    let whole = honest(&request(&server.url("/")));
+    refused(&asking(&whole[..whole.len() / 4 * 2], true), "network");
+    refused(&asking("", true), "network");
+    assert_eq!(server.seen.lock().unwrap().len() + other.seen.lock().unwrap().len(), 0, "nothing was dialled");
+    assert_eq!(ok(&asking("", false))["content"], "hello", "the control");
+}
+
+fn fetch_by(code: &str, bench: &Bench, grants: Grants, args: Value) -> Outcome {
+    bench.full(code, args, Vec::new(), CancelFlag::new().unwrap(), Some(grants))
+}
+
+/// The broker by itself, over a pair of sockets: how it ends is what its executor sees.
+#[test]
+fn a_broker_that_ends_gives_no_answer_and_says_what_it_did() {
+    let server = Server::start();
+    let begin = |grants: Grants| {
+        let (ours, its) = UnixStream::pair().unwrap();
+        (ours, Broker::start(its.into(), grants).unwrap())
+    };
+    let bytes = |text: &str| -> Vec<u8> {
+        (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+    };
+    let request = bytes(&honest(&json!({"method": "GET", "url": server.url("/slow"), "headers": []}).to_string()));
+    // The request breaks off, wherever that is.
+    for end in 0..request.len() {
+        let (mut ours, broker) = begin(typed(&[server.url("/")]));
+        ours.write_all(&request[..end]).unwrap();
+        ours.shutdown(Shutdown::Both).unwrap();
+        assert_eq!(broker.finish(), [], "{end}");
+    }
+    assert_eq!(server.seen.lock().unwrap().len(), 0, "nothing was dialled");
+    // The broker ends while a request is on its way.
+    let (mut ours, broker) = begin(typed(&[server.url("/")]));
+    ours.write_all(&request).unwrap();
+    while server.seen.lock().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    let connections = broker.finish();
+    assert_eq!((connections.len(), connections[0].verdict.as_str(), connections[0].bytes), (1, "unfinished", 0));
+    let mut answer = Vec::new();
+    ours.read_to_end(&mut answer).unwrap();
+    assert!(answer.is_empty(), "half an answer is none: {answer:?}");
 }

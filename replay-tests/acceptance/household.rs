@@ -18,6 +18,8 @@ mod ageing;
 mod anchors;
 #[path = "household/append_kills.rs"]
 mod append_kills;
+#[path = "household/approvals.rs"]
+mod approvals;
 #[path = "household/audit.rs"]
 mod audit;
 #[path = "household/bad_input.rs"]
@@ -74,6 +76,8 @@ mod pty;
 mod readme;
 #[path = "household/replayed.rs"]
 mod replayed;
+#[path = "household/resolvers.rs"]
+mod resolvers;
 #[path = "household/schedule_changes.rs"]
 mod schedule_changes;
 #[path = "household/schedules.rs"]

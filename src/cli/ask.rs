@@ -82,7 +82,11 @@ pub(super) fn run(context: &Context, ask: &Ask) -> Result<u8, Failure> {
 fn asked(context: &Context, instance: &Instance, turn: Turn) -> Result<Turn, Failure> {
     let question = turn.message.clone().unwrap_or_default();
     let prompt = instance.rules.messages.say(turn.language, "chat.answer_prompt", json!({}));
-    let heard = terminal::ask_line(&question, &prompt);
+    let (Some(id), Some(dialog)) = (turn.id, turn.dialog()) else { return Ok(turn) };
+    let heard = {
+        let seat = instance.seats.sit(id, &dialog).map_err(|error| Failure::internal(error.to_string()))?;
+        terminal::ask_line_or(&question, &prompt, &seat)
+    };
     let reply = match heard {
         Some(answer) if !answer.trim().is_empty() || turn.may_be_left_out() => {
             Reply::Answered { answer: answer.trim().to_owned(), channel: CONSOLE.to_owned() }

@@ -284,7 +284,7 @@ impl<'a> Talk<'a> {
         let instance = self.context.ready(&self.context.flags())?;
         loop {
             interrupt::between_turns(false);
-            let read = console::current().read(Wanted::Line, None);
+            let read = console::current().read(Wanted::Line, &[]);
             let bytes = match read.map_err(|error| {
                 Failure::internal(("error.input_unreadable", json!({ "reason": error.to_string() })))
             })? {
@@ -377,10 +377,15 @@ impl<'a> Talk<'a> {
     fn answers(&mut self, instance: &Instance, text: &str) -> Result<Option<Turn>, Failure> {
         let pending = self.memory.pending.clone().filter(|pending| pending.tag.is_none());
         let Some(Pending { turn, question, .. }) = pending else { return Ok(None) };
-        let Some(turn) = past(instance, &turn)?.filter(|turn| turn.phase == Phase::Waiting) else {
-            self.memory.pending = None; // It lapsed while the person thought.
+        let Some(turn) = past(instance, &turn)? else { return Ok(None) };
+        if turn.phase != Phase::Waiting {
+            self.memory.pending = None; // It lapsed while the person thought, or was answered in another place.
+            if turn.final_kind.as_deref() == Some("answer") {
+                let values = json!({ "message": turn.message });
+                self.context.say(&self.context.text(instance, "approvals.chat_elsewhere", &values));
+            }
             return Ok(None);
-        };
+        }
         match conversation::fit(instance, &super::folder(instance), &turn, text)? {
             Fit::Answer => Ok(Some(turn)),
             Fit::Completes(whole) => {

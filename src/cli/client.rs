@@ -276,7 +276,7 @@ impl Conversation {
         self.reading = Some(flag.clone());
         let (to, console) = (Arc::clone(&self.to), Arc::clone(&self.console));
         std::thread::Builder::new().name("input".to_owned()).spawn(move || {
-            let bytes = match console.read(wanted, Some(&flag)) {
+            let bytes = match console.read(wanted, &[&flag]) {
                 Ok(Heard::Bytes(bytes)) => bytes,
                 Ok(Heard::Ended) | Err(_) => Vec::new(),
                 Ok(Heard::Cancelled) => return,

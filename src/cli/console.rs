@@ -43,7 +43,7 @@ pub(super) enum Heard {
     Bytes(Vec<u8>),
     /// The input has ended.
     Ended,
-    /// The turn was stopped instead.
+    /// What would have ended the reading was raised first.
     Cancelled,
 }
 
@@ -51,8 +51,8 @@ pub(super) enum Heard {
 pub(super) trait Console: Send + Sync {
     /// Writes bytes and lets them be seen.
     fn write(&self, stream: Stream, bytes: &[u8]) -> io::Result<()>;
-    /// Reads; a turn that is stopped meanwhile stops that too.
-    fn read(&self, wanted: Wanted, cancel: Option<&CancelFlag>) -> io::Result<Heard>;
+    /// Reads, until one of these is raised: the turn is stopped, or its question answered in another place.
+    fn read(&self, wanted: Wanted, until: &[&CancelFlag]) -> io::Result<Heard>;
     /// Whether a stream is a terminal.
     fn is_terminal(&self, stream: Stream) -> bool;
     /// How many columns it has; `None` where it is no terminal or does not say.

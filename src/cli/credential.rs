@@ -87,7 +87,7 @@ pub(super) fn read_value(name: &str, how: &str) -> Result<Secret, Failure> {
     let unreadable = |error: &dyn std::error::Error| {
         Failure::usage(("error.value_unreadable", json!({ "reason": error.to_string() })), how)
     };
-    let bytes = match console.read(Wanted::All(64 << 10), None).map_err(|error| unreadable(&error))? {
+    let bytes = match console.read(Wanted::All(64 << 10), &[]).map_err(|error| unreadable(&error))? {
         Heard::Bytes(bytes) => Zeroizing::new(bytes),
         Heard::Ended | Heard::Cancelled => Zeroizing::default(),
     };

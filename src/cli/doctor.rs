@@ -34,8 +34,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     if let Err(SandboxError::NoInterpreter { .. }) = &report {
         findings.push((false, say("doctor.mend_python", json!({})), None));
     } else if !is_full {
-        let is_off = report.as_ref().is_ok_and(|report| report.level == Level::None);
-        let mendings = mending::mendings(report.as_ref().ok(), is_off, Path::new("/proc"));
+        let mendings = mending::mendings(report.as_ref().ok(), instance.cage_chosen(), Path::new("/proc"));
         findings.extend(mendings.into_iter().map(|mending| (false, say(mending.key(), json!({})), None)));
         findings.push((false, say("doctor.needs_full", json!({})), None));
     }

@@ -14,7 +14,7 @@ use super::output::by;
 use super::{Context, Failure, console, output, terminal};
 use crate::ageing;
 use crate::gateway::{LoadError, Loaded};
-use crate::instance::now;
+use crate::instance::{Instance, now};
 use crate::loader::{self, Source, check};
 
 /// Look at, run, check and add executors.
@@ -46,6 +46,12 @@ pub(super) enum Executor {
     /// Check, birth-test, lock, sign and activate a folder.
     Add {
         /// The folder.
+        dir: PathBuf,
+    },
+    /// Check, birth-test, lock and sign a folder in place, to hand it on; it is not added here.
+    Sign {
+        /// The folder, or the name of an executor that is here.
+        #[arg(value_name = "DIR-OR-NAME")]
         dir: PathBuf,
     },
     /// Compare every active executor with what was signed.
@@ -117,6 +123,7 @@ pub(super) fn run(context: &Context, command: &Executor) -> Result<u8, Failure> 
         Executor::Run { name, args, approve } => call(context, name, args, *approve),
         Executor::Check { dir } => check_folder(context, dir),
         Executor::Add { dir } => add(context, dir),
+        Executor::Sign { dir } => sign(context, dir),
         Executor::Verify => verify(context),
         Executor::History { name, calls } => life::history(context, name, *calls),
         Executor::Archive { name, reason } => life::move_away(context, name, LifeCycle::Archived, reason.as_deref()),
@@ -144,7 +151,8 @@ fn list(context: &Context) -> Result<u8, Failure> {
     let proposed = if looks_back { Vec::new() } else { ageing::proposed(&instance, now())? };
     let mut rows = Vec::new();
     for (name, entry) in &instance.catalog().executors {
-        let current = entry.current.clone().unwrap_or_default();
+        // What was only signed here is not here.
+        let Some(current) = entry.current.clone() else { continue };
         let manifest = entry.versions.get(&current).and_then(metnos_projections::machines::catalog::Version::manifest);
         let description = manifest.map(|manifest| match context.language(&instance) {
             metnos_projections::messages::Language::En => manifest.description.en,
@@ -317,6 +325,56 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
         let values =
             json!({ "name": birth.name, "version": birth.version, "count": birth.cases.len(), "key": values["key"] });
         output::result(&context.text(&instance, "executor.added", &values));
+    }
+    Ok(0)
+}
+
+/// The folder that is meant: one that is there, or that of an executor's current version below the workspace.
+fn meant(instance: &Instance, dir: &std::path::Path) -> PathBuf {
+    let folder = console::path(dir);
+    if folder.is_dir() {
+        return folder;
+    }
+    let catalog = instance.catalog();
+    let found = dir.to_str().and_then(|name| catalog.find(name));
+    let current = found.and_then(|(name, entry)| Some((name, entry.current.as_deref()?)));
+    current.map_or(folder, |(name, current)| instance.dirs.workspace.join("executors").join(name).join(current))
+}
+
+fn sign(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
+    let instance = context.ready(&context.flags())?;
+    let folder = meant(&instance, dir);
+    let candidate = loader::candidate(Source::read(&folder).map_err(loader::InstallError::from)?)?;
+    let capabilities: Vec<&str> =
+        candidate.loaded.manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect();
+    let values = json!({
+        "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities,
+        "key": instance.keys.key_id(),
+    });
+    // Nobody need agree to what is done already.
+    if !matches!(loader::signer::of(&instance.catalog(), &candidate), Ok(Some(_))) {
+        terminal::agreed(context, &instance, ("consent.sign_executor", &values), "error.not_signed")?;
+    }
+    let signed = loader::sign_folder(&instance, &folder, candidate).map_err(|error| {
+        if error.is_of_a_change() {
+            Failure::refused(("error.signed_changed", values.clone()), by("next.new_version"))
+        } else {
+            error.into()
+        }
+    })?;
+    ask::follow(context, &instance);
+    let is_own = signed.key_id == instance.keys.key_id();
+    if context.global.json {
+        output::result_json(&json!({
+            "ok": true, "name": signed.name, "version": signed.version, "key": signed.key_id, "lock": signed.lock,
+            "cases": signed.cases, "signed_before": signed.cases.is_none(), "folder": folder,
+        }));
+    } else {
+        let values = json!({
+            "name": signed.name, "version": signed.version, "key": signed.key_id, "count": signed.cases,
+            "folder": folder, "is_own": is_own, "public": instance.dirs.config.join("keys/instance.pub"),
+        });
+        output::result(&context.text(&instance, "executor.signed", &values));
     }
     Ok(0)
 }

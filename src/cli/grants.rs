@@ -76,10 +76,18 @@ pub(super) fn run(context: &Context, command: &Grants) -> Result<u8, Failure> {
             let theirs = instance.as_actor(&whom);
             let target = resolved(&theirs, capability, target)?;
             let (by, reason) = (OWNER.to_owned(), said(reason));
-            let command =
-                Command::Grant { actor: whom.clone(), capability: capability.clone(), target, until, by, reason };
+            let held = |instance: &Instance| {
+                let actors = instance.actors();
+                let grant = actors.equal_grant(&whom, capability, &target, now())?;
+                Some((grant, actors.get(&whom)?.grants.get(&grant)?.until))
+            };
+            let before = held(&instance).map(|(_, until)| until);
+            let (target, actor) = (target.clone(), whom.clone());
+            let command = Command::Grant { actor, capability: capability.clone(), target, until, by, reason };
             actor::change(&instance, command)?;
-            given(context, &instance, &theirs);
+            if let Some((grant, _)) = held(&instance) {
+                given(context, &instance, &theirs, (grant, before.map(|before| (before, before < until.0))));
+            }
         }
         Grants::Revoke { grant, reason } => {
             let (by, reason) = (OWNER.to_owned(), said(reason));
@@ -90,9 +98,8 @@ pub(super) fn run(context: &Context, command: &Grants) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Says what was given just now.
-fn given(context: &Context, instance: &Instance, theirs: &Instance) {
-    let number = instance.actors().granted;
+/// Says what was given just now; of what held before, until when that was, and whether it ends later now.
+fn given(context: &Context, instance: &Instance, theirs: &Instance, (number, before): (u64, Option<(i64, bool)>)) {
     let lines = told(context, instance, |_, grant| grant == number);
     let Some(mut values) = lines.into_iter().next() else { return };
     let capability = values["capability"].as_str().unwrap_or_default();
@@ -100,6 +107,8 @@ fn given(context: &Context, instance: &Instance, theirs: &Instance) {
     let used = Use { capability, granted: true, leave: true, unrepeatable_act: true, own: false };
     values["denied"] = (policy::decide(autonomy, used) == Decision::Deny).into();
     values["autonomy"] = theirs.autonomy().into();
+    values["before"] = json!(before.map(|(before, _)| output::moment(before, &instance.settings.zone)));
+    values["is_later"] = before.is_some_and(|(_, is_later)| is_later).into();
     actor::done(context, instance, "grants.given", &values);
 }
 

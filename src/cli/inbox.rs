@@ -76,6 +76,26 @@ pub(super) fn run(context: &Context, inbox: &Inbox) -> Result<u8, Failure> {
 
 /// Gives an answer to its question and shows what came of it.
 pub(super) fn answered(context: &Context, instance: &Instance, tag: &str, answer: Answer) -> Result<u8, Failure> {
+    let id = given(context, instance, tag, answer)?;
+    // It may ask a second thing.
+    if let Some(pending) = questions::pending(instance)?.into_iter().find(|pending| pending.schedule == id) {
+        return Ok(waits(context, &pending));
+    }
+    tell(instance, &id, &output::result)?;
+    Ok(0)
+}
+
+/// Tells what came of a schedule, and notes that it was told.
+pub(super) fn tell(instance: &Instance, id: &str, shown: &dyn Fn(&str)) -> Result<(), Failure> {
+    for (untold, text) in delivery::untold(instance)?.iter().filter(|(untold, _)| untold.schedule == id) {
+        shown(text);
+        delivery::deliver(instance, untold)?;
+    }
+    Ok(())
+}
+
+/// Gives an answer to its question; which schedule that is of.
+pub(super) fn given(context: &Context, instance: &Instance, tag: &str, answer: Answer) -> Result<String, Failure> {
     let stopping = Stopping::by(context.begin_turn(instance)?);
     let given =
         schedule::with_person(context, instance, |here| questions::answer(instance, tag, (answer, here), &stopping));
@@ -91,15 +111,7 @@ pub(super) fn answered(context: &Context, instance: &Instance, tag: &str, answer
         }
     };
     ask::follow(context, instance);
-    // It may ask a second thing.
-    if let Some(pending) = questions::pending(instance)?.into_iter().find(|pending| pending.schedule == id) {
-        return Ok(waits(context, &pending));
-    }
-    for (untold, text) in delivery::untold(instance)?.iter().filter(|(untold, _)| untold.schedule == id) {
-        output::result(text);
-        delivery::deliver(instance, untold)?;
-    }
-    Ok(0)
+    Ok(id)
 }
 
 /// Says that a question waits; the exit code of that.

@@ -3,6 +3,7 @@
 //! Exit: 0 done · 1 refused or not found · 2 failed or wrong usage · 3 needs a person and none is there.
 
 mod actor;
+mod approvals;
 mod ask;
 mod at;
 mod audit;
@@ -174,6 +175,11 @@ enum Command {
     Schedule(schedule::Schedule),
     /// Show what schedules have to tell, and answer what they ask.
     Inbox(inbox::Inbox),
+    /// See what waits for a yes, wherever it was asked, and answer it from here.
+    #[command(subcommand)]
+    Approvals(approvals::Approvals),
+    /// Answer a question that wants words: a field of a form, a choice, a place.
+    Answer(approvals::Words),
     /// Look at past turns.
     #[command(subcommand)]
     Turn(turn::Turn),
@@ -224,6 +230,8 @@ impl Command {
             | Self::Mnest(_)
             | Self::Schedule(_)
             | Self::Inbox(_)
+            | Self::Approvals(_)
+            | Self::Answer(_)
             | Self::Turn(_)
             | Self::At(_)
             | Self::Diff(_)
@@ -343,6 +351,8 @@ impl Context {
             Command::Snapshot(command) => snapshot::run(self, command),
             Command::Schedule(command) => schedule::run(self, command),
             Command::Inbox(inbox) => inbox::run(self, inbox),
+            Command::Approvals(command) => approvals::run(self, command),
+            Command::Answer(words) => approvals::answer(self, words),
             Command::Turn(command) => turn::run(self, command),
             Command::Executor(command) => executor::run(self, command),
             Command::Log(command) => log::run(self, command),
@@ -467,11 +477,8 @@ impl Context {
         loader::birth::sweep(&instance.dirs.runtime);
         let is_new = instance.is_new;
         if is_new {
-            self.say(&self.text(
-                instance,
-                "first_run.created",
-                &serde_json::json!({ "workspace": instance.dirs.workspace }),
-            ));
+            let values = serde_json::json!({ "workspace": instance.dirs.workspace });
+            self.say(&self.text(instance, "first_run.created", &values));
         }
         let laid = seeds::install_missing(instance);
         crate::builtins::install_missing(instance)?;

@@ -2,6 +2,7 @@
 //!
 //! Nothing is asked where nobody can answer; Ctrl-C instead of an answer stops the turn.
 
+use metnos_projections::machines::turn::state::Asked;
 use metnos_projections::messages::{Language, Messages};
 use metnos_projections::visible;
 use serde_json::{Value, json};
@@ -11,9 +12,10 @@ use super::interrupt;
 use super::output::{by, write_aside};
 use super::progress::ProgressLine;
 use super::{Context, Failure};
-use crate::engine::{Answer, Person};
+use crate::engine::{Answer, ELSEWHERE, Person};
 use crate::instance::Instance;
-use crate::sandbox::Progress;
+use crate::sandbox::{CancelFlag, Progress};
+use crate::seats::{Said, Seat};
 
 /// Whoever started the command.
 pub(super) struct Terminal<'a> {
@@ -59,19 +61,11 @@ pub(super) fn agreed(
 
 impl Person for Terminal<'_> {
     fn consent(&self, _about: &str, text: &str, language: Language) -> Answer {
-        if !Self::is_there() {
-            return Answer::Nobody;
-        }
-        if let Some(line) = &self.line {
-            line.hold();
-        }
-        let prompt = self.messages.say(language, "consent.prompt", json!({}));
-        write_aside(&format!("{} {prompt} ", visible::text(text)));
-        let answer = read_answer();
-        if let Some(line) = &self.line {
-            line.release();
-        }
-        answer
+        self.asked(text, language, None)
+    }
+
+    fn consent_to(&self, asked: &Asked, language: Language, elsewhere: &Seat<'_>) -> Answer {
+        self.asked(&asked.text, language, Some(elsewhere))
     }
 
     fn progress(&self, progress: &Progress) {
@@ -95,26 +89,63 @@ impl Person for Terminal<'_> {
     }
 }
 
+impl Terminal<'_> {
+    fn asked(&self, text: &str, language: Language, elsewhere: Option<&Seat<'_>>) -> Answer {
+        if !Self::is_there() {
+            return Answer::Nobody;
+        }
+        if let Some(line) = &self.line {
+            line.hold();
+        }
+        let prompt = self.messages.say(language, "consent.prompt", json!({}));
+        write_aside(&format!("{} {prompt} ", visible::text(text)));
+        let answer = read_answer(elsewhere);
+        if let Answer::Yes(ELSEWHERE) | Answer::No(ELSEWHERE) = answer {
+            let values = json!({ "answer": if answer == Answer::Yes(ELSEWHERE) { "yes" } else { "no" } });
+            write_aside(&format!("\n{}\n", self.messages.say(language, "approvals.elsewhere", values)));
+        }
+        if let Some(line) = &self.line {
+            line.release();
+        }
+        answer
+    }
+}
+
 /// What came instead of a line, or the line.
 enum Heard {
     Line(String),
     Nobody,
     Cancelled,
+    Elsewhere(Said),
 }
 
 /// Puts a question and takes one line; none when nobody answers.
 pub(super) fn ask_line(question: &str, prompt: &str) -> Option<String> {
+    line_or(question, prompt, None)
+}
+
+/// The same for a question that may be answered in another place meanwhile: then that is the line.
+pub(super) fn ask_line_or(question: &str, prompt: &str, elsewhere: &Seat<'_>) -> Option<String> {
+    line_or(question, prompt, Some(elsewhere))
+}
+
+fn line_or(question: &str, prompt: &str, elsewhere: Option<&Seat<'_>>) -> Option<String> {
     write_aside(&format!("{}\n{prompt} ", visible::text(question)));
-    match read_line() {
+    match read_line(elsewhere) {
         Heard::Line(line) => Some(line),
-        Heard::Nobody | Heard::Cancelled => None,
+        Heard::Elsewhere(Said::Words(words)) => {
+            write_aside(&format!("{}\n", visible::text(&words)));
+            Some(words)
+        }
+        Heard::Nobody | Heard::Cancelled | Heard::Elsewhere(Said::Consent(_)) => None,
     }
 }
 
-fn read_answer() -> Answer {
-    match read_line() {
+fn read_answer(elsewhere: Option<&Seat<'_>>) -> Answer {
+    match read_line(elsewhere) {
         Heard::Nobody => Answer::Nobody,
         Heard::Cancelled => Answer::Cancelled,
+        Heard::Elsewhere(said) => Answer::elsewhere(&said).unwrap_or(Answer::Nobody),
         Heard::Line(line) => match line.trim().to_lowercase().as_str() {
             "y" | "yes" | "s" | "si" | "sì" => Answer::Yes("terminal"),
             _ => Answer::No("terminal"),
@@ -122,13 +153,19 @@ fn read_answer() -> Answer {
     }
 }
 
-/// One line from the person, or Ctrl-C instead of it.
-fn read_line() -> Heard {
+/// One line from the person, or Ctrl-C instead of it, or an answer from elsewhere.
+fn read_line(elsewhere: Option<&Seat<'_>>) -> Heard {
     let asking = interrupt::asking();
-    match console::current().read(Wanted::Line, asking.turn()) {
+    let until: Vec<&CancelFlag> = asking.turn().into_iter().chain(elsewhere.map(Seat::wakes)).collect();
+    match console::current().read(Wanted::Line, &until) {
         Ok(console::Heard::Bytes(bytes)) => String::from_utf8(bytes).map_or(Heard::Nobody, Heard::Line),
         Ok(console::Heard::Ended) | Err(_) => Heard::Nobody,
         Ok(console::Heard::Cancelled) => {
+            // Ctrl-C counts, whatever else came.
+            let is_stopped = asking.turn().is_some_and(CancelFlag::is_raised);
+            if let Some(said) = elsewhere.filter(|_| !is_stopped).and_then(Seat::take) {
+                return Heard::Elsewhere(said);
+            }
             write_aside("\n");
             Heard::Cancelled
         }

@@ -392,7 +392,10 @@ fn system_zone() -> String {
 fn read(path: &Path) -> Result<File, ConfigError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
+        // A link that leads nowhere is settings that cannot be read: what they held back is not to be let go.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.symlink_metadata().is_err() => {
+            return Ok(File::default());
+        }
         Err(source) => return Err(ConfigError::Io { path: path.to_owned(), source }),
     };
     parse(&path.to_string_lossy(), &text)
@@ -469,6 +472,19 @@ mod tests {
             let settings = Settings::resolve(path, &Flags::default(), &variables).unwrap();
             assert_eq!(settings.zone, name.map_or_else(system_zone, str::to_owned), "{tz}");
         }
+    }
+
+    /// What the file held back would be let go by the defaults: only a file that is not there is an empty one.
+    #[test]
+    fn what_cannot_be_read_is_not_taken_for_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metnos.toml");
+        let resolved = || Settings::resolve(&path, &Flags::default(), &Variables::default());
+        assert_eq!(resolved().unwrap().network_allow, ["*"]);
+        std::os::unix::fs::symlink(folder.path().join("elsewhere.toml"), &path).unwrap();
+        assert!(matches!(resolved(), Err(ConfigError::Io { .. })));
+        std::fs::write(folder.path().join("elsewhere.toml"), "[network]\nallow = []\n").unwrap();
+        assert_eq!(resolved().unwrap().network_allow, Vec::<String>::new());
     }
 
     #[test]

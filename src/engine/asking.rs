@@ -17,10 +17,16 @@ impl Run<'_> {
 
     /// Asks; `false` when the answer comes to another process.
     pub(super) fn ask(&mut self, step: u32, asked: &Asked) -> Result<bool, EngineError> {
+        // Whoever learns from the log that it is asked finds somebody waiting.
+        let seat = self.instance.seats.sit(self.id, &asked.digest).map_err(EngineError::Settle)?;
         self.settle()?;
         let approved = self.turn.is_approved_in_advance(asked, self.is_harmless(asked));
-        let answer =
-            if approved { Answer::Yes("approve_option") } else { self.person.consent_to(asked, self.language()) };
+        let answer = if approved {
+            Answer::Yes("approve_option")
+        } else {
+            self.person.consent_to(asked, self.language(), &seat)
+        };
+        drop(seat);
         let digest = asked.digest.clone();
         let command = match answer {
             Answer::Yes(_) if !approved && self.instance.allows_less(&self.turn) => {

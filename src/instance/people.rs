@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use metnos_log::TurnId;
 use metnos_log::event::actor::Granted;
-use metnos_projections::machines::actors::{self, Actors, Command, HOST, SYSTEM};
+use metnos_projections::machines::actors::{self, Actor, Actors, Command, HOST, SYSTEM};
 use metnos_projections::machines::turn::Turn;
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::Autonomy;
@@ -91,7 +91,9 @@ impl Instance {
         // What has only ended was not taken back.
         let is_revoked = |grant: &Granted| {
             let theirs = actors.get(&self.actor);
-            now().0 < grant.until && theirs.is_none_or(|actor| !actor.grants.contains_key(&grant.grant))
+            // Given again for a shorter time, it was taken back from then on.
+            let holds = |actor: &Actor| actor.grants.get(&grant.grant).is_some_and(|held| now().0 < held.until);
+            now().0 < grant.until && !theirs.is_some_and(holds)
         };
         level(&self.autonomy()) < level(&then.autonomy)
             || turn.step().is_some_and(|step| step.grants.iter().any(is_revoked))

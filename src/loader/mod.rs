@@ -6,6 +6,7 @@ pub mod check;
 pub mod export;
 pub mod seeds;
 pub mod signer;
+mod signing;
 pub mod source;
 
 use metnos_log::event::executor::{Artefact, BirthTestsRun, ExecutorInstalled, ExecutorSigned, LifeCycle};
@@ -20,6 +21,7 @@ use crate::projector::Projected;
 use crate::sandbox::SandboxError;
 use crate::signing::SignedParts;
 pub use signer::{Signer, SignerError};
+pub use signing::{Signed, sign_folder};
 pub use source::{Source, SourceError};
 
 /// Why an executor is not installed.
@@ -99,13 +101,12 @@ pub fn install(instance: &Instance, source: Source, by: &str) -> Result<BirthTes
     Ok(birth)
 }
 
-fn sign(instance: &Instance, candidate: Candidate, birth: BirthTestsRun, by: &str) -> Result<(), InstallError> {
-    let theirs = signer::of(&instance.catalog(), &candidate)?;
-    let Candidate { source, loaded, schema } = candidate;
+/// The signature over a candidate, by this instance's key or as somebody else gave it, and the manifest that it is over.
+fn signature(instance: &Instance, candidate: &Candidate, theirs: Option<Signer>) -> (ExecutorSigned, String) {
+    let Candidate { source, loaded, .. } = candidate;
     let lock = loaded.declared.digest();
     let tests = plain_blob_hash(&source.tests);
     let text = source::with_hashes(&source.manifest, &lock, &tests);
-    let manifest = crate::manifest::parse(&source.label("manifest.toml"), &text)?;
     let parts = SignedParts {
         manifest: plain_blob_hash(text.as_bytes()),
         code: plain_blob_hash(&source.code),
@@ -124,9 +125,18 @@ fn sign(instance: &Instance, candidate: Candidate, birth: BirthTestsRun, by: &st
         schema: parts.schema,
         tests,
         lock: lock.clone(),
-        signature: signature.clone(),
+        signature,
         key_id,
     };
+    (signed, text)
+}
+
+fn sign(instance: &Instance, candidate: Candidate, birth: BirthTestsRun, by: &str) -> Result<(), InstallError> {
+    let theirs = signer::of(&instance.catalog(), &candidate)?;
+    let (signed, text) = signature(instance, &candidate, theirs);
+    let Candidate { source, loaded, schema } = candidate;
+    let manifest = crate::manifest::parse(&source.label("manifest.toml"), &text)?;
+    let (signature, lock) = (&signed.signature, &signed.lock);
     let files = [
         ("main.py", source.code),
         ("manifest.sig", format!("{signature}\n").into_bytes()),

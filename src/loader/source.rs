@@ -21,6 +21,15 @@ pub enum SourceError {
         #[source]
         source: io::Error,
     },
+    /// One cannot be written.
+    #[error("{path} cannot be written")]
+    Unwritten {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// One is too long.
     #[error("{path} is too long")]
     TooLong {

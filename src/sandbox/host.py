@@ -17,7 +17,7 @@ def _read(fd, count):
     while count:
         part = posix.read(fd, min(count, 1 << 20))
         if not part:
-            posix._exit(3)
+            raise EOFError
         parts.append(part)
         count -= len(part)
     return b"".join(parts)
@@ -126,10 +126,15 @@ class _Context:
         if isinstance(body, str):
             body = body.encode("utf-8")
         request = {"method": str(method), "url": str(url), "headers": [[str(k), str(v)] for k, v in (headers or {}).items()]}
-        _put(self._net, _json_bytes(request))
-        _put(self._net, bytes(body or b""))
-        head = _decode(_take(self._net).decode("utf-8"))
-        content = _take(self._net)
+        request, body = _json_bytes(request), bytes(body or b"")
+        try:
+            _put(self._net, request)
+            _put(self._net, body)
+            head = _decode(_take(self._net).decode("utf-8"))
+            content = _take(self._net)
+        except (OSError, EOFError, ValueError):
+            # It ended, or what is left of the way to it cannot be used any more.
+            raise Failure("network", "the way to the network is gone") from None
         if "error_class" in head:
             raise Failure(head["error_class"], head["error"])
         answer = _Answer()
@@ -179,8 +184,11 @@ def _answer(first, code, context):
 def _main():
     channel, net = int(sys.argv[1]), int(sys.argv[2])
     sys.argv = ["main.py"]
-    first = _decode(_take(channel).decode("utf-8"))
-    code = _take(channel)
+    try:
+        first = _decode(_take(channel).decode("utf-8"))
+        code = _take(channel)
+    except EOFError:
+        posix._exit(3)
     answer = _answer(first, code, _Context(channel, net, first))
     for stream in (sys.stdout, sys.stderr):
         try:

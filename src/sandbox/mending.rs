@@ -26,6 +26,19 @@ pub enum Mending {
     Delegation,
     /// The consent to run without a cage was given.
     Off,
+    /// Another backend was chosen than this machine would give.
+    Forced,
+}
+
+/// What somebody chose of the cage, rather than the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// Nothing that weakens it.
+    Nothing,
+    /// To run without one.
+    Off,
+    /// A backend that gives less than the machine would.
+    Less,
 }
 
 impl Mending {
@@ -41,14 +54,18 @@ impl Mending {
             Self::Root => "doctor.mend_root",
             Self::Delegation => "doctor.mend_cgroup",
             Self::Off => "doctor.mend_off",
+            Self::Forced => "doctor.mend_forced",
         }
     }
 }
 
 /// What would help, the simplest first; `proc` is where the kernel's switches lie.
-pub fn mendings(report: Option<&CageReport>, is_off: bool, proc: &Path) -> Vec<Mending> {
-    if is_off {
-        return vec![Mending::Off];
+pub fn mendings(report: Option<&CageReport>, chosen: Chosen, proc: &Path) -> Vec<Mending> {
+    match chosen {
+        Chosen::Off => return vec![Mending::Off],
+        // The machine would give more.
+        Chosen::Less => return vec![Mending::Forced],
+        Chosen::Nothing => {}
     }
     let switch = |name: &str| std::fs::read_to_string(proc.join(name)).ok().map(|text| text.trim().to_owned());
     let mut found = Vec::new();
@@ -99,7 +116,7 @@ mod tests {
         let cages =
             CageReport { backend: Backend::Landlock, level: Level::Partial, landlock_abi: 6, ..CageReport::none() };
         let of = |set: &[(&str, &str)]| {
-            let mut found = mendings(Some(&cages), false, switches(set).path());
+            let mut found = mendings(Some(&cages), Chosen::Nothing, switches(set).path());
             found.retain(|mending| *mending != Mending::Bubblewrap);
             found
         };
@@ -107,11 +124,12 @@ mod tests {
         assert_eq!(of(&[("sys/kernel/unprivileged_userns_clone", "0")]), [Mending::Unprivileged]);
         assert_eq!(of(&[("sys/user/max_user_namespaces", "0")]), [Mending::NoNamespaces]);
         assert_eq!(of(&[("sys/user/max_user_namespaces", "100")]), [Mending::Namespaces]);
-        assert_eq!(mendings(None, true, Path::new("/nowhere")), [Mending::Off]);
+        assert_eq!(mendings(None, Chosen::Off, Path::new("/nowhere")), [Mending::Off]);
+        assert_eq!(mendings(Some(&cages), Chosen::Less, Path::new("/nowhere")), [Mending::Forced]);
         let kept = "limit in the user namespace".to_owned();
         let native = CageReport { backend: Backend::Native, landlock_abi: 0, process_cap: kept, ..cages.clone() };
-        assert_eq!(mendings(Some(&native), false, Path::new("/nowhere")), [Mending::Landlock]);
+        assert_eq!(mendings(Some(&native), Chosen::Nothing, Path::new("/nowhere")), [Mending::Landlock]);
         let root = CageReport { backend: Backend::Native, process_cap: "watchdog".to_owned(), ..cages.clone() };
-        assert_eq!(mendings(Some(&root), false, Path::new("/nowhere")), [Mending::Root]);
+        assert_eq!(mendings(Some(&root), Chosen::Nothing, Path::new("/nowhere")), [Mending::Root]);
     }
 }

@@ -18,9 +18,10 @@ use crate::channel::{outbox, telegram};
 use crate::engine::{self, Answer, EngineError, Person};
 use crate::instance::{Instance, InstanceError, now};
 use crate::sandbox::Progress;
+use crate::seats::Seat;
 
 /// How much of a question's digest names it.
-const TAG_LENGTH: usize = 4;
+pub(crate) const TAG_LENGTH: usize = 4;
 
 /// A question that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ impl Person for Owner<'_> {
         Answer::Nobody
     }
 
-    fn consent_to(&self, asked: &Asked, language: Language) -> Answer {
+    fn consent_to(&self, asked: &Asked, language: Language, elsewhere: &Seat<'_>) -> Answer {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((_, answer)) = said.filter(|(digest, _)| *digest == asked.digest) {
             return answer;
@@ -94,7 +95,7 @@ impl Person for Owner<'_> {
         if now().0 >= asked.until {
             return Answer::Late;
         }
-        let here = self.here.map(|here| here.consent_to(asked, language));
+        let here = self.here.map(|here| here.consent_to(asked, language, elsewhere));
         if let Some(answer @ (Answer::Yes(_) | Answer::No(_))) = here {
             return answer;
         }

@@ -223,7 +223,7 @@ pub struct ConsentAnswered {
     pub step: u32,
     /// What was consented to.
     pub digest: String,
-    /// `terminal` or `approve_option`.
+    /// By which means: `terminal`, `approve_option`, `telegram`, `inbox`, `approvals` (from another place than it was asked in).
     pub by: String,
 }
 
@@ -234,7 +234,7 @@ pub struct ConsentDenied {
     pub step: u32,
     /// What was refused.
     pub digest: String,
-    /// `terminal` or `approve_option`.
+    /// By which means: `terminal`, `approve_option`, `telegram`, `inbox`, `approvals` (from another place than it was asked in).
     pub by: String,
 }
 

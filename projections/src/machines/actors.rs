@@ -381,7 +381,9 @@ pub fn decide(actors: &Actors, command: Command, now: Micros) -> Result<(String,
         Command::OpenFolder { actor, folder } => opened(actors, actor, folder)?,
         Command::CloseFolder { actor, folder } => closed(actors, actor, folder)?,
         Command::Grant { actor, capability, target, until, by, reason } => {
-            let (grant, until) = (actors.granted + 1, until.0);
+            // One that holds is given again under its own number: it then ends as is said now.
+            let grant = actors.equal_grant(&actor, &capability, &target, now).unwrap_or(actors.granted + 1);
+            let until = until.0;
             given(actors, GrantGiven { actor, grant, capability, target, until, by, reason }, now)?
         }
         Command::RevokeGrant { grant, by, reason } => ungiven(actors, (grant, by, reason), now)?,
@@ -404,14 +406,14 @@ fn opened(actors: &Actors, actor: String, folder: String) -> Result<(String, Eve
 }
 
 fn given(actors: &Actors, given: GrantGiven, now: Micros) -> Result<(String, Event), Rejection> {
-    let holding = actors.known(&given.actor)?.granted(now).count();
+    let mut holding = actors.known(&given.actor)?.granted(now).filter(|granted| granted.grant != given.grant);
     if grants::grantable(&given.capability).is_err() {
         return Err(Rejection::NotGrantable(given.capability));
     }
     if given.until <= now.0 {
         return Err(Rejection::Over);
     }
-    if holding >= GRANTS_MAX {
+    if holding.nth(GRANTS_MAX - 1).is_some() {
         return Err(Rejection::TooManyGrants);
     }
     Ok((given.actor.clone(), given.into()))
@@ -506,6 +508,13 @@ impl Projection for Actors {
 }
 
 impl Actors {
+    /// The number of the grant of just this that holds at a moment.
+    pub fn equal_grant(&self, actor: &str, capability: &str, target: &str, now: Micros) -> Option<u64> {
+        let mut granted = self.actors.get(actor)?.granted(now);
+        let equal = granted.find(|granted| granted.capability == capability && granted.target == target);
+        equal.map(|granted| granted.grant)
+    }
+
     /// By the event's own time: whenever it is folded, the same is left.
     fn take_grant(&mut self, time: Micros, given: &GrantGiven) {
         self.granted = self.granted.max(given.grant);
@@ -653,6 +662,12 @@ mod tests {
         // A number is never given again.
         let actors = check(&[&given[..], &[ungrant(1)]].concat(), 5, grant("fs:read", 20), &Ok(HOST));
         assert_eq!(numbers(&actors, 5), [2]);
+        // The same again is the same one, until then; once it has ended it is another one.
+        let actors = check(&given, 5, grant("fs:write", 20), &Ok(HOST));
+        assert_eq!((numbers(&actors, 19), actors.get(HOST).unwrap().grants.len()), (vec![1], 1));
+        let actors = check(&given, 5, grant("fs:write", 7), &Ok(HOST));
+        assert_eq!((numbers(&actors, 6), numbers(&actors, 7)), (vec![1], vec![]));
+        assert_eq!(numbers(&check(&given, 10, grant("fs:write", 20), &Ok(HOST)), 11), [2]);
         let nobody = Command::Grant {
             actor: text("guest_9"),
             capability: text("fs:read"),

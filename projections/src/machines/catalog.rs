@@ -216,6 +216,8 @@ pub enum Command {
         /// Who wants it.
         by: String,
     },
+    /// A checked and signed version is to be known as signed; it is not installed by that.
+    Sign(ExecutorSigned),
     /// Something about it does not hold.
     Quarantine {
         /// The executor.
@@ -385,6 +387,7 @@ pub enum Rejection {
 pub fn decide(catalog: &Catalog, command: Command) -> Result<Vec<Event>, Rejection> {
     match command {
         Command::Install { signed, installed, birth, by } => install(catalog, signed, installed, birth, by),
+        Command::Sign(signed) => sign(catalog, signed),
         Command::Quarantine { name, version, reason, by } => quarantine(catalog, name, version, reason, by),
         Command::Move { name, to, reason, by } => move_to(catalog, name, to, &reason, &by),
         Command::Promote { name, version } => promote(catalog, name, version),
@@ -511,6 +514,26 @@ fn switch(catalog: &Catalog, name: String, enabled: bool, by: String) -> Result<
     Ok(vec![LifeCycleChanged { name, version: version.clone(), from: Some(entry.life), to, reason, by }.into()])
 }
 
+/// The signature that a version has, where it is over the same content.
+fn signed_before<'c>(catalog: &'c Catalog, signed: &ExecutorSigned) -> Result<Option<&'c ExecutorSigned>, Rejection> {
+    let entry = catalog.executors.get(&signed.name);
+    let before = entry.and_then(|entry| entry.versions.get(&signed.version)).and_then(|known| known.signed.as_ref());
+    let of = |signed: &ExecutorSigned| (signed.manifest, signed.code, signed.schema, signed.tests, signed.lock.clone());
+    match before {
+        Some(before) if of(before) != of(signed) => {
+            Err(Rejection::VersionTaken { name: signed.name.clone(), version: signed.version.clone() })
+        }
+        before => Ok(before),
+    }
+}
+
+/// Signed twice is signed once.
+fn sign(catalog: &Catalog, signed: ExecutorSigned) -> Result<Vec<Event>, Rejection> {
+    may_sign(catalog, &signed.key_id)?;
+    let is_signed = signed_before(catalog, &signed)?.is_some();
+    Ok(if is_signed { Vec::new() } else { vec![signed.into()] })
+}
+
 fn install(
     catalog: &Catalog,
     signed: ExecutorSigned,
@@ -524,16 +547,9 @@ fn install(
         return Err(Rejection::BirthFailed { name, case: failed.name.clone() });
     }
     let entry = catalog.executors.get(&name);
-    let before = entry.and_then(|entry| entry.versions.get(&version)).and_then(|version| version.signed.as_ref());
-    if let Some(before) = before {
-        if (before.manifest, before.code, before.schema, before.tests, &before.lock)
-            != (signed.manifest, signed.code, signed.schema, signed.tests, &signed.lock)
-        {
-            return Err(Rejection::VersionTaken { name, version });
-        }
-        if entry.is_some_and(|entry| entry.life == LifeCycle::Active && entry.current.as_deref() == Some(&version)) {
-            return Err(Rejection::AlreadyActive { name, version });
-        }
+    let is_active = |entry: &Entry| entry.life == LifeCycle::Active && entry.current.as_deref() == Some(&version);
+    if signed_before(catalog, &signed)?.is_some() && entry.is_some_and(is_active) {
+        return Err(Rejection::AlreadyActive { name, version });
     }
     let from = entry.map(|entry| entry.life);
     let mut events = vec![signed.into(), installed.into(), birth.into()];
@@ -642,6 +658,24 @@ mod tests {
         check(&active, install(9, true), &Err(taken));
         check(&active, install(2, true), &Err(Rejection::AlreadyActive { name, version }));
         check(&given(&[]), quarantine(), &Err(Rejection::Unknown { name: "get_now".to_owned() }));
+    }
+
+    #[test]
+    fn what_is_signed_is_not_called_and_never_changed() {
+        let signed = |byte| {
+            let Command::Install { signed, .. } = install(byte, true) else { panic!("another command") };
+            Command::Sign(signed)
+        };
+        let (name, version) = ("get_now".to_owned(), "1.0.0".to_owned());
+        check(&Catalog::default(), signed(2), &Err(Rejection::KeyUnknown { key_id: "k".to_owned() }));
+        check(&given(&[]), signed(2), &Ok(&["executor_signed"]));
+        let catalog = given(&[signed(2)]);
+        assert!(catalog.active("get_now").is_none());
+        check(&catalog, signed(2), &Ok(&[]));
+        let taken = Err(Rejection::VersionTaken { name, version });
+        check(&catalog, signed(9), &taken);
+        check(&catalog, install(9, true), &taken);
+        assert!(given(&[signed(2), install(2, true)]).active("get_now").is_some());
     }
 
     #[test]

@@ -11,6 +11,8 @@ use crate::rules::shape::{self, Category};
 
 /// A score below this is a refusal.
 pub const JUDGE_THRESHOLD_PERMILLE: u16 = 300;
+/// No score is higher.
+const SCORE_MAX_PERMILLE: u16 = 1000;
 
 /// A mnest of this weight is a strong one: that of three passings lately, of which the first weighs 0.30 and each other 0.15
 /// more.
@@ -206,7 +208,13 @@ pub fn judge(signs: Signs) -> u16 {
         (signs.broader, -200),
     ];
     let score: i32 = 700 + weights.iter().filter(|(holds, _)| *holds).map(|(_, weight)| weight).sum::<i32>();
-    u16::try_from(score.clamp(0, 1000)).expect("clamped to 0..=1000")
+    let most = i32::from(SCORE_MAX_PERMILLE);
+    u16::try_from(score.clamp(0, most)).expect("clamped to what a score can be")
+}
+
+/// Whether a score is one that the judge approves with. What is no score at all approves nothing.
+pub fn approves(score: u16) -> bool {
+    (JUDGE_THRESHOLD_PERMILLE..=SCORE_MAX_PERMILLE).contains(&score)
 }
 
 /// Whether a verb passes the judge at once.
@@ -255,5 +263,12 @@ mod tests {
         assert_eq!(judge(wide), 200, "the folder of a file, and nobody asked for the act");
         let bad = Signs { traversal: true, unasked_act: true, untrusted_target: true, ..Signs::default() };
         assert_eq!(judge(bad), 0);
+    }
+
+    #[test]
+    fn what_is_no_score_approves_nothing() {
+        let approving: Vec<u16> =
+            [0, 299, 300, 700, 1000, 1001, u16::MAX].into_iter().filter(|s| approves(*s)).collect();
+        assert_eq!(approving, [300, 700, 1000]);
     }
 }

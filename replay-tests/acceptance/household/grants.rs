@@ -43,6 +43,33 @@ fn a_grant_is_used_unasked_until_it_ends() {
     home.is_whole();
 }
 
+/// The same given twice was two grants, and taking one back left the other.
+#[test]
+fn the_same_grant_again_is_the_same_one() {
+    let (home, clock) = clocked();
+    let give = |how: &[&str]| grants(&home, &[&["give", "fs:write", "~"], how].concat());
+    let count = || home.run(["--json", "grants", "list"]).json()["grants"].as_array().unwrap().len();
+    let first = give(&["--for", "2h"]);
+    assert!(first.out.contains("Grant 1") && !first.out.contains("It held"), "{}", first.out);
+    let longer = give(&["--for", "5h"]);
+    let says = ["Grant 1", "until 2030-05-01 17:00", "It held until 2030-05-01 14:00", "is extended"];
+    assert!(says.iter().all(|part| longer.out.contains(part)), "{}", longer.out);
+    let sooner = give(&["--for", "1h"]);
+    assert!(sooner.out.contains("Grant 1") && sooner.out.contains("ends sooner"), "{}", sooner.out);
+    assert_eq!(count(), 1);
+    // Another target, or another capability, is another grant.
+    assert!(grants(&home, &["give", "fs:write", "~/inbox"]).out.contains("Grant 2"));
+    assert!(grants(&home, &["give", "fs:read", "~"]).out.contains("Grant 3"));
+    std::fs::write(&clock, "2030-05-01T11:00:00Z").unwrap();
+    assert_eq!(count(), 2, "it ended as was said last");
+    writes(&home, "late.txt", 3);
+    let again = give(&[]);
+    assert!(again.out.contains("Grant 4") && !again.out.contains("It held"), "{}", again.out);
+    assert_eq!(grants(&home, &["revoke", "4"]).code, 0);
+    writes(&home, "later.txt", 3);
+    home.is_whole();
+}
+
 #[test]
 fn a_revoked_grant_grants_nothing() {
     let home = Home::new();

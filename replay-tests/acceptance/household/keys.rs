@@ -157,3 +157,89 @@ fn a_revoked_key_taints_what_it_signed_until_that_is_approved() {
     assert_eq!((&signed["version"], &signed["signed"]["key_id"]), (&"1.1.0".into(), &own["key"]));
     home.is_whole();
 }
+
+/// A folder that nobody signed, with another version than the one that every home has.
+fn unsigned(home: &Home, version: &str) -> PathBuf {
+    let folder = home.files().join(format!("mine-{version}"));
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+    std::fs::write(folder.join("manifest.toml"), manifest.replacen("1.0.0", version, 1)).unwrap();
+    folder
+}
+
+#[test]
+fn what_one_instance_signed_is_added_by_another_that_admitted_its_key() {
+    let (maker, taker) = (Home::new(), Home::empty(super::home::User::Current));
+    let folder = unsigned(&maker, "1.1.0");
+    let folder_name = folder.to_str().unwrap();
+    let sign = |home: &Home| yes(home, &["--json", "executor", "sign", folder_name]);
+    let asked = maker.run(["executor", "sign", folder_name]);
+    assert!(asked.code == 3 && asked.err.contains("with your key"), "{} {}", asked.code, asked.err);
+    assert!(!folder.join("manifest.sig").exists());
+    let signed = sign(&maker);
+    assert_eq!(signed.code, 0, "{} {}", signed.out, signed.err);
+    let signed = signed.json();
+    assert_eq!((&signed["name"], &signed["version"]), (&"get_now".into(), &"1.1.0".into()));
+    let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+    let lock = signed["lock"].as_str().unwrap();
+    assert!(manifest.contains(lock) && manifest.contains("[tests]\nhash = \"blake3:"), "{manifest}");
+    assert_eq!(std::fs::read_to_string(folder.join("profile.lock")).unwrap(), format!("{lock}\n"));
+    // It is on record, and not here.
+    assert_eq!(maker.run(["--json", "executor", "show", "get_now"]).json()["version"], "1.0.0");
+    assert!(maker.run(["executor", "history", "get_now"]).out.contains("1.1.0"));
+    let again = sign(&maker).json();
+    assert_eq!((&again["signed_before"], &again["key"]), (&true.into(), &signed["key"]));
+    // Another instance takes it for its key, and not before.
+    assert_eq!(taker.ask("what time is it").code, 0);
+    is_refused(&add(&taker, &folder), "metnos key admit");
+    let key = std::fs::read_to_string(maker.metnos().join("config/keys/instance.pub")).unwrap();
+    assert_eq!(yes(&taker, &["key", "admit", key.trim(), "--name", "workshop"]).code, 0);
+    let added = add(&taker, &folder);
+    assert_eq!((added.code, &added.json()["key"]), (0, &signed["key"]), "{}", added.err);
+    assert_eq!(taker.run(["--json", "executor", "show", "get_now"]).json()["version"], "1.1.0");
+    assert_eq!(taker.ask("what time is it").code, 0);
+    // A version that was signed is never another one; the next version is.
+    let code = folder.join("main.py");
+    let changed = std::fs::read_to_string(&code).unwrap() + "\n# more\n";
+    std::fs::write(&code, changed).unwrap();
+    is_refused(&sign(&maker), "a change is a new version");
+    is_refused(&sign(&taker), "a change is a new version");
+    std::fs::remove_file(folder.join("manifest.sig")).unwrap();
+    is_refused(&sign(&maker), "a change is a new version");
+    std::fs::write(folder.join("manifest.toml"), manifest.replacen("1.1.0", "1.2.0", 1)).unwrap();
+    assert_eq!(sign(&maker).code, 0);
+    let newer = unsigned(&maker, "1.3.0");
+    std::fs::copy(folder.join("manifest.sig"), newer.join("manifest.sig")).unwrap();
+    assert_eq!(yes(&maker, &["executor", "sign", newer.to_str().unwrap()]).code, 0, "it was the older version's");
+    assert_eq!((add(&taker, &newer).code, add(&maker, &newer).code), (0, 0));
+    maker.is_whole();
+    taker.is_whole();
+}
+
+#[test]
+fn what_does_not_pass_is_not_signed() {
+    let home = Home::new();
+    let refused = |name: &str, file: &str, text: &str| {
+        let folder = unsigned(&home, name);
+        let before = std::fs::read_to_string(folder.join(file)).unwrap();
+        std::fs::write(folder.join(file), before + text).unwrap();
+        let events = home.run(["log", "export"]).out.matches("\"executor_signed\"").count();
+        let ran = yes(&home, &["executor", "sign", folder.to_str().unwrap()]);
+        assert_eq!(ran.code, 1, "{file}: {} {}", ran.out, ran.err);
+        assert!(!folder.join("manifest.sig").exists() && !folder.join("profile.lock").exists(), "{file}");
+        assert_eq!(home.run(["log", "export"]).out.matches("\"executor_signed\"").count(), events);
+    };
+    refused(
+        "2.1.0",
+        "main.py",
+        "\ndef run(args, ctx):\n    return {'ok': False, 'error_class': 'crashed', 'error': 'x'}\n",
+    );
+    refused("2.2.0", "main.py", "\neval('1')\n");
+    refused("2.3.0", "manifest.toml", "\n[[capabilities]]\nname = \"no:such\"\n");
+    refused("2.4.0", "schema.json", "}");
+    // An executor that is here is signed already, whoever signed it; of a name that is not, there is no folder.
+    let named = yes(&home, &["executor", "sign", "get_now"]);
+    assert!(named.code == 0 && named.out.contains("signed already, by your key"), "{} {}", named.out, named.err);
+    assert_ne!(yes(&home, &["executor", "sign", "no_such_thing"]).code, 0);
+    home.is_whole();
+}

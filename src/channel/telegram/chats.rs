@@ -168,6 +168,8 @@ impl Bot {
     fn again(&self, instance: &Instance, work: &Work, id: TurnId) -> Result<Came, EngineError> {
         let turn = engine::folded(instance, id)?;
         if matches!(turn.phase, Phase::Closed | Phase::Waiting) {
+            // What it asked may have been answered while nobody served this chat.
+            self.remove_keys(&self.places_of(id));
             return Ok(ended(turn));
         }
         let (cancel, person) = self.person(instance, work)?;

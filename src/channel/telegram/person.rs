@@ -11,9 +11,10 @@ use serde_json::json;
 use super::shown::Shown;
 use super::{Bot, CHANNEL, after};
 use crate::channel::outbox;
-use crate::engine::{Answer, Person};
+use crate::engine::{Answer, ELSEWHERE, Person};
 use crate::instance::{Instance, now};
 use crate::sandbox::{CancelFlag, Progress};
+use crate::seats::Seat;
 
 /// How long an answer is waited for (design 5-turn, «Recovery»).
 const CONSENT_PATIENCE: Duration = Duration::from_mins(10);
@@ -36,7 +37,7 @@ impl Person for Keyboard<'_> {
         Answer::Nobody
     }
 
-    fn consent_to(&self, asked: &Asked, language: Language) -> Answer {
+    fn consent_to(&self, asked: &Asked, language: Language, elsewhere: &Seat<'_>) -> Answer {
         let about = (asked, after(CONSENT_PATIENCE));
         let message = question(self.instance, &self.chat.to_string(), self.turn, about, language);
         let id = message.id();
@@ -47,10 +48,16 @@ impl Person for Keyboard<'_> {
         crate::faults::reach("asked_to_press");
         self.shown.hold(true);
         self.set_asking(true);
-        let answer = self.awaited(id);
+        let answer = self.awaited(id, elsewhere);
         self.set_asking(false);
         self.shown.hold(false);
-        if matches!(answer, Answer::Late | Answer::Cancelled | Answer::Nobody) {
+        if let Answer::Yes(ELSEWHERE) | Answer::No(ELSEWHERE) = answer {
+            self.tell_elsewhere(id, answer == Answer::Yes(ELSEWHERE), language);
+        }
+        if matches!(
+            answer,
+            Answer::Late | Answer::Cancelled | Answer::Nobody | Answer::Yes(ELSEWHERE) | Answer::No(ELSEWHERE)
+        ) {
             self.bot.remove_keys(&self.bot.places(id));
         }
         answer
@@ -101,7 +108,7 @@ pub(crate) fn question(
 
 impl Keyboard<'_> {
     /// Waits for a press that counts.
-    fn awaited(&self, id: metnos_log::EventId) -> Answer {
+    fn awaited(&self, id: metnos_log::EventId, elsewhere: &Seat<'_>) -> Answer {
         let mut head = self.instance.log.watch();
         loop {
             head.borrow_and_update();
@@ -120,7 +127,11 @@ impl Keyboard<'_> {
                 // It cannot be put, or nobody of this home reads where it was put.
                 _ if is_unasked || channel.is_revoked(&self.chat.to_string()) => return Answer::Nobody,
                 _ if self.cancel.is_raised() => return Answer::Cancelled,
-                Some((None, until)) if now().0 < until => {}
+                Some((None, until)) if now().0 < until => {
+                    if let Some(answer) = elsewhere.take().as_ref().and_then(Answer::elsewhere) {
+                        return answer;
+                    }
+                }
                 Some(_) | None => return Answer::Late,
             }
             self.bot.around.runtime.block_on(async {
@@ -129,6 +140,23 @@ impl Keyboard<'_> {
                     () = tokio::time::sleep(STEP) => {}
                 }
             });
+        }
+    }
+
+    /// Says below a question that it was answered in another place.
+    fn tell_elsewhere(&self, id: metnos_log::EventId, is_yes: bool, language: Language) {
+        let values = json!({ "answer": if is_yes { "yes" } else { "no" } });
+        let text = self.instance.rules.messages.say(language, "telegram.answered_elsewhere", &values);
+        let notice = outbox::Message {
+            address: self.chat.to_string(),
+            purpose: "notice",
+            text,
+            for_event: Some(id),
+            key: "elsewhere".to_owned(),
+            ..outbox::Message::default()
+        };
+        if let Err(error) = outbox::record(self.instance, vec![notice.draft(self.instance, CHANNEL)]) {
+            tracing::warn!(%error, "it is not told that a question was answered elsewhere");
         }
     }
 

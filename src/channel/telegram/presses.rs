@@ -1,7 +1,7 @@
 //! Pressed buttons: what each means is decided and on record before anything follows from it.
 
 use metnos_log::event::channel::ButtonPressed;
-use metnos_log::{Event, EventId};
+use metnos_log::{Event, EventId, TurnId};
 use metnos_projections::machines::channels::Press;
 use serde_json::json;
 
@@ -93,6 +93,14 @@ impl Bot {
             .into_iter()
             .flat_map(|consent| consent.receipts.iter().map(|receipt| (consent.address.clone(), *receipt)));
         places.collect()
+    }
+
+    /// Where the questions of a turn are that are over.
+    pub(super) fn places_of(&self, turn: TurnId) -> Vec<(String, i64)> {
+        let projected = self.instance.projected();
+        let over = projected.channels.get(CHANNEL).consents.values();
+        let over = over.filter(|consent| consent.bound.turn == turn && consent.is_over);
+        over.flat_map(|consent| consent.receipts.iter().map(|receipt| (consent.address.clone(), *receipt))).collect()
     }
 
     pub(super) fn remove_keys(&self, places: &[(String, i64)]) {

@@ -30,7 +30,7 @@ impl Console for Own {
         stdout.write_all(bytes).and_then(|()| stdout.flush())
     }
 
-    fn read(&self, wanted: Wanted, cancel: Option<&CancelFlag>) -> io::Result<Heard> {
+    fn read(&self, wanted: Wanted, until: &[&CancelFlag]) -> io::Result<Heard> {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         let reader = match &mut *input {
             Some(reader) => reader,
@@ -40,7 +40,7 @@ impl Console for Own {
         match wanted {
             Wanted::All(most) => reader.by_ref().take(most).read_to_end(&mut bytes)?,
             Wanted::Line => {
-                if reader.buffer().is_empty() && is_cancelled(reader.get_ref(), cancel)? {
+                if reader.buffer().is_empty() && is_cancelled(reader.get_ref(), until)? {
                     return Ok(Heard::Cancelled);
                 }
                 reader.read_until(b'\n', &mut bytes)?
@@ -88,15 +88,18 @@ impl Console for Own {
     }
 }
 
-/// Waits until there is something to read; whether the turn was stopped first.
-fn is_cancelled(input: &File, cancel: Option<&CancelFlag>) -> io::Result<bool> {
-    let Some(cancel) = cancel else { return Ok(false) };
+/// Waits until there is something to read; whether one of these was raised first.
+fn is_cancelled(input: &File, until: &[&CancelFlag]) -> io::Result<bool> {
+    if until.is_empty() {
+        return Ok(false);
+    }
     loop {
-        let mut descriptors = [PollFd::new(input, PollFlags::IN), PollFd::from_borrowed_fd(cancel.fd(), PollFlags::IN)];
+        let flags = until.iter().map(|flag| PollFd::from_borrowed_fd(flag.fd(), PollFlags::IN));
+        let mut descriptors: Vec<PollFd<'_>> = [PollFd::new(input, PollFlags::IN)].into_iter().chain(flags).collect();
         match poll(&mut descriptors, None) {
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
-            Ok(_) => return Ok(!descriptors[1].revents().is_empty()),
+            Ok(_) => return Ok(descriptors[1..].iter().any(|flag| !flag.revents().is_empty())),
         }
     }
 }

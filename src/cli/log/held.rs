@@ -60,7 +60,7 @@ fn text(from: &Path) -> Result<String, Failure> {
         Failure::refused(("error.file_unusable", values), hint)
     };
     let bytes = if from == Path::new("-") {
-        match console::current().read(Wanted::All(TEXT_BYTES_MAX), None).map_err(unreadable)? {
+        match console::current().read(Wanted::All(TEXT_BYTES_MAX), &[]).map_err(unreadable)? {
             Heard::Bytes(bytes) => bytes,
             Heard::Ended | Heard::Cancelled => Vec::new(),
         }

@@ -73,7 +73,7 @@ fn step_by_step(context: &Context, instance: &Instance, lines: &[String]) -> u8 
     output::aside(&context.text(instance, "timeline.keys", &json!({})));
     for line in lines {
         output::result(line);
-        match console::current().read(Wanted::Line, None) {
+        match console::current().read(Wanted::Line, &[]) {
             Ok(Heard::Bytes(bytes)) if !bytes.trim_ascii().eq_ignore_ascii_case(b"q") => {}
             _ => return 0,
         }

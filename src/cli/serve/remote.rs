@@ -19,6 +19,9 @@ use crate::sandbox::CancelFlag;
 /// The most that is kept of what a command reads at once. A sentence that is anywhere near as long is refused for that.
 const INPUT_BYTES_MAX: usize = 16 << 20;
 
+/// How often whoever waits for input looks whether it is still wanted.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// How long a client may take to make room for what is said out of turn.
 const SAY_PATIENCE: Duration = Duration::from_millis(500);
 
@@ -125,19 +128,23 @@ impl Console for Remote {
         Ok(())
     }
 
-    fn read(&self, wanted: Wanted, cancel: Option<&CancelFlag>) -> io::Result<Heard> {
+    fn read(&self, wanted: Wanted, until: &[&CancelFlag]) -> io::Result<Heard> {
         let mut inbox = self.inbox();
         inbox.input.clear();
         inbox.is_whole = false;
         drop(inbox);
         self.frames.blocking_send(Frame::Read(wanted)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        let is_over = |inbox: &Inbox| inbox.is_whole || inbox.gone || cancel.is_some_and(CancelFlag::is_raised);
-        let heard = self.arrived.wait_while(self.inbox(), |inbox| !is_over(inbox));
-        let mut inbox = heard.unwrap_or_else(PoisonError::into_inner);
-        if inbox.gone && cancel.is_none() {
+        let is_raised = || until.iter().any(|flag| flag.is_raised());
+        let mut inbox = self.inbox();
+        while !(inbox.is_whole || inbox.gone || is_raised()) {
+            // A question that is answered in another place wakes nobody here.
+            let heard = self.arrived.wait_timeout(inbox, LOOK_EVERY);
+            inbox = heard.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if inbox.gone && until.is_empty() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        if cancel.is_some_and(CancelFlag::is_raised) || inbox.gone {
+        if is_raised() || inbox.gone {
             drop(inbox);
             // A connection that is gone reads nothing more.
             self.frames.blocking_send(Frame::StopReading).ok();

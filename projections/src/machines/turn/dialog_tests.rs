@@ -12,7 +12,7 @@ use super::{Command, Effect, Phase, Rejection, Turn, decide, forms, react};
 /// Takes a command in; what it led to.
 #[track_caller]
 fn events(world: &World, turn: &mut Turn, command: Command) -> Vec<Event> {
-    let events = decide(turn, ID, world.context(), command).unwrap();
+    let events = decide(turn, ID, world.context(), world.current(turn, command)).unwrap();
     for event in &events {
         turn.apply(ID, NOW, event);
     }

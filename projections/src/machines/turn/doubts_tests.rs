@@ -123,20 +123,22 @@ fn a_choice_is_no_models_to_make() {
     world.take(&mut turn, command);
     let found = json!({ "ok": true, "entries": [{ "path": "/home/o/old/a" }, { "path": "/home/o/old/b" }] });
     carried(&world, &mut turn, vec![target("/base_path", "path", "/home/o/old", "folder")], &found);
-    let deletes = |args: Value, pointer: &str| {
+    let deletes = |args: Value, pointers: [&str; 2]| {
         let mut turn = turn.clone();
         let command = calls(&turn, &[("delete_files", args)]);
         world.take(&mut turn, command);
-        world.take(&mut turn, ready(2, vec![target(pointer, "target_path", "/home/o/old/a", "file")]));
+        let named = [(pointers[0], "/home/o/old/a"), (pointers[1], "/home/o/old/b")];
+        let targets = named.map(|(pointer, path)| target(pointer, "target_path", path, "file")).to_vec();
+        world.take(&mut turn, ready(2, targets));
         let result = json!({ "ok": true, "effects": [], "results": [], "ok_count": 1, "fail_count": 0 });
         let command = returned(&turn, &result, vec![delete_op("/home/o/old/a")]);
         world.take(&mut turn, command);
         let asked = turn.asked.clone().unwrap();
         (turn.is_approved_in_advance(&asked, false), asked.text)
     };
-    let (is_agreed, text) = deletes(json!({ "paths": ["/home/o/old/a"] }), "/paths/0");
+    let (is_agreed, text) = deletes(json!({ "paths": ["/home/o/old/a", "/home/o/old/b"] }), ["/paths/0", "/paths/1"]);
     assert!(!is_agreed && text.contains("Not from your words:\n  /home/o/old/a"), "{text}");
-    let (is_agreed, text) = deletes(json!({ "from_step": 1 }), "/entries/0/path");
+    let (is_agreed, text) = deletes(json!({ "from_step": 1 }), ["/entries/0/path", "/entries/1/path"]);
     assert!(is_agreed && !text.contains("Not from your words"), "{text}");
 }
 

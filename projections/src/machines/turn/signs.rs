@@ -1,8 +1,11 @@
 //! What the judge weighs of a step: what the words name, what the arguments hold, where targets come from.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::decide::Decider;
+use super::react::wanted;
 use super::state::Step;
 use crate::manifest::Manifest;
 use crate::plan::Origin;
@@ -34,6 +37,31 @@ impl Decider<'_> {
             untrusted_target: untrusted,
             strong_mnest: step.mnest_permille >= STRONG_MNEST_PERMILLE,
         }
+    }
+
+    /// What the judge would have to know and does not: then it approves nothing.
+    pub(super) fn lacking_for_judge(&self, step: &Step, manifest: &Manifest) -> Option<&'static str> {
+        let Some(opened) = self.turn.opened.as_ref() else { return Some("intent") };
+        // A command that names its steps says what it wants by them.
+        if self.turn.text().trim().is_empty() && opened.given.is_none() {
+            return Some("intent");
+        }
+        let Some((name, version, _)) = self.context.catalog.active(&step.tool) else { return Some("tool") };
+        if name != manifest.executor.name {
+            return Some("tool");
+        }
+        // Of another version nobody knows here what it declares.
+        if version != step.version {
+            return Some("version");
+        }
+        let looked_up: BTreeSet<&str> = step.targets.iter().map(|target| target.pointer.as_str()).collect();
+        // Many in one list are looked up as the folder that holds them.
+        let is_looked_up = |pointer: &str| {
+            let above = pointer.match_indices('/').map(|(at, _)| &pointer[..at]);
+            above.chain([pointer]).any(|at| looked_up.contains(at))
+        };
+        let is_whole = wanted(manifest, &step.args).iter().all(|wanted| is_looked_up(&wanted.pointer));
+        (!is_whole).then_some("facts")
     }
 
     /// Whether an argument is none of those that the executor's schema names; where it lets others pass, that is odd still.

@@ -75,9 +75,10 @@ pub struct Turn {
     pub aside: Option<Plan>,
     /// How often a model was asked.
     pub asks: u32,
-    /// How long people were waited for, and since when they are, in µs.
+    /// How long people were waited for, in µs.
     pub waited_us: i64,
-    waits_since: Option<Micros>,
+    /// Since when somebody is waited for.
+    pub waits_since: Option<Micros>,
     /// The steps so far.
     pub steps: Vec<Step>,
     /// Where it stands.

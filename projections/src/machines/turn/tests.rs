@@ -10,6 +10,8 @@ use metnos_log::{Event, Kept, Micros, TurnId};
 use serde_json::{Value, json};
 
 use super::command::Prepared;
+use super::decide::role_name;
+use super::react::wanted;
 use super::{Command, Context, Effect, Phase, Rejection, Turn, decide, react};
 use crate::machines::catalog::Catalog;
 use crate::manifest::Manifest;
@@ -18,6 +20,8 @@ use crate::rules::simple::Tools;
 use crate::rules::{Rules, undo};
 
 pub(super) const ID: TurnId = TurnId([7; 16]);
+/// In facts: the version that the catalog has.
+const CURRENT: &str = "current";
 pub(super) const NOW: Micros = Micros(1_795_305_600_000_000);
 
 /// The seeds as a catalog, as if they had been installed.
@@ -123,10 +127,31 @@ impl World {
         Context { rules: &self.rules, catalog: &self.catalog, tools: &self.tools, time: NOW }
     }
 
+    /// A command whose facts are of the version that the catalog has.
+    pub(super) fn current(&self, turn: &Turn, mut command: Command) -> Command {
+        if let (Command::Prepared(facts), Some(step)) = (&mut command, turn.step())
+            && facts.version == CURRENT
+            && let Some((_, version, _)) = self.catalog.active(&step.tool)
+        {
+            version.clone_into(&mut facts.version);
+        }
+        command
+    }
+
+    /// What the edge finds where each thing that the arguments name is a file below the person's folder.
+    pub(super) fn looked_up(&self, tool: &str, args: &Value) -> Vec<Target> {
+        let manifest = self.catalog.active(tool).and_then(|(_, _, version)| version.manifest()).unwrap();
+        let found = |wanted: super::Wanted| {
+            let path = format!("/home/o/{}", wanted.value.trim_start_matches(['/', '.']));
+            target(&wanted.pointer, role_name(wanted.role), &path, "file")
+        };
+        wanted(&manifest, args).into_iter().map(found).collect()
+    }
+
     /// Takes a command in; the labels of what it leads to.
     #[track_caller]
     pub(super) fn take(&self, turn: &mut Turn, command: Command) -> Vec<&'static str> {
-        let events = decide(turn, ID, self.context(), command).unwrap();
+        let events = decide(turn, ID, self.context(), self.current(turn, command)).unwrap();
         for event in &events {
             turn.apply(ID, NOW, event);
         }
@@ -178,7 +203,7 @@ pub(super) fn prepared(targets: Vec<Target>) -> Command {
     Command::Prepared(Prepared {
         step: 1,
         targets,
-        version: "1.0.0".to_owned(),
+        version: CURRENT.to_owned(),
         checks,
         plan_digest: "p".to_owned(),
         grants: Vec::new(),

@@ -29,6 +29,9 @@ const CONSENT_EXPIRES_S: u32 = 600;
 /// How the reason of a verdict begins that names a grant.
 const GRANT: &str = "grant: ";
 
+/// What the guard says of what it cannot judge.
+const UNJUDGED: &str = "perimeter.unjudged";
+
 /// The grants that the reasons of a verdict name.
 pub fn grants(reasons: &[String]) -> Vec<u64> {
     reasons.iter().filter_map(|reason| reason.strip_prefix(GRANT)?.parse().ok()).collect()
@@ -36,7 +39,11 @@ pub fn grants(reasons: &[String]) -> Vec<u64> {
 
 impl Decider<'_> {
     pub(super) fn guard(&self, about: &str, tool: &str, paths: &[String]) -> Option<(String, String)> {
-        let opened = self.turn.opened.as_ref()?;
+        // Without these facts nothing can be told apart from what is forbidden.
+        let Some(opened) = self.turn.opened.as_ref() else {
+            let reason = self.say("refusal.unjudged", &json!({ "path": paths.first().map_or(tool, String::as_str) }));
+            return Some((UNJUDGED.to_owned(), reason));
+        };
         let [config, data, audit] = opened.own.clone();
         let own = OwnDirs { config, data, audit };
         let subject = Subject { about, tool, paths, home: &opened.home, own: &own };
@@ -53,7 +60,7 @@ impl Decider<'_> {
         let beyond = paths.find(|path| !core_paths::can_be_judged(path));
         if let Some(path) = beyond {
             let reason = self.say("refusal.unjudged", &json!({ "path": path }));
-            self.block(about, step, "perimeter.unjudged".to_owned(), reason);
+            self.block(about, step, UNJUDGED.to_owned(), reason);
         }
         beyond.is_some()
     }
@@ -87,14 +94,17 @@ impl Decider<'_> {
         // Whatever autonomy allows: a doubt is for a person to settle.
         let decision = if doubts.is_empty() { decision } else { decision.max(Decision::Ask) };
         signs.untrusted_target |= doubts.iter().any(|doubt| matches!(doubt, Doubt::Target { .. }));
-        let score = vaglio::judge(signs);
-        let judged =
-            vaglio::is_safe(&step.tool) && !signs.untrusted_target || score >= vaglio::JUDGE_THRESHOLD_PERMILLE;
+        let lacking = self.lacking_for_judge(step, manifest);
+        let score = if lacking.is_some() { 0 } else { vaglio::judge(signs) };
+        let passes = vaglio::is_safe(&step.tool) && !signs.untrusted_target || vaglio::approves(score);
+        let judged = lacking.is_none() && passes;
         let approved = judged && decision != Decision::Deny;
         let mut reasons = vec![format!("policy: {}", decision.name())];
         reasons.extend(grants.iter().map(|grant| format!("{GRANT}{grant}")));
-        if !judged {
-            reasons.push(format!("judge: {score} is below {}", vaglio::JUDGE_THRESHOLD_PERMILLE));
+        match lacking {
+            Some(lacking) => reasons.push(format!("judge: no {lacking}")),
+            None if !judged => reasons.push(format!("judge: {score} is below {}", vaglio::JUDGE_THRESHOLD_PERMILLE)),
+            None => {}
         }
         let named: BTreeSet<&str> = doubts.iter().map(doubts::name).collect();
         reasons.extend(named.into_iter().map(|name| format!("{}{name}", doubts::REASON)));

@@ -54,6 +54,69 @@ fn an_unknown_autonomy_allows_the_least() {
     assert_eq!(turn.final_class.as_deref(), Some("policy_violation"));
 }
 
+/// What one faulty fact about a write leads to: the class that it ends with, and the reasons of the last verdict.
+#[track_caller]
+fn faulty(text: &str, fault: impl Fn(&mut Prepared)) -> (Option<String>, Vec<String>) {
+    let (world, mut turn) = (World::new(), Turn::default());
+    world.take(&mut turn, open("write \"hello\" to b.txt", "full"));
+    turn.opened.as_mut().unwrap().text = text.to_owned();
+    let Command::Prepared(mut facts) = prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]) else {
+        panic!("no facts")
+    };
+    fault(&mut facts);
+    world.take(&mut turn, Command::Prepared(facts));
+    (turn.final_class.clone(), turn.step().unwrap().reasons.clone())
+}
+
+/// The judge knows what was asked for, the executor that was looked up and what its arguments name, or it approves nothing.
+#[test]
+fn a_judge_that_cannot_judge_approves_nothing() {
+    const TEXT: &str = "write \"hello\" to b.txt";
+    assert_eq!(faulty(TEXT, |_| {}), (None, vec!["policy: allow".to_owned()]), "the control");
+    let refused = |lacking: &str| {
+        (Some("vaglio_judge".to_owned()), vec!["policy: allow".to_owned(), format!("judge: no {lacking}")])
+    };
+    assert_eq!(faulty(" ", |_| {}), refused("intent"));
+    assert_eq!(faulty(TEXT, |facts| facts.version = "0.9.0".to_owned()), refused("version"));
+    assert_eq!(faulty(TEXT, |facts| facts.version = String::new()), refused("version"));
+    assert_eq!(faulty(TEXT, |facts| facts.targets.clear()), refused("facts"));
+    assert_eq!(faulty(TEXT, |facts| facts.targets[0].pointer = "/paths/0".to_owned()), refused("facts"));
+}
+
+/// A safe verb passes the judge at once, but not where nothing is known of what it would look at.
+#[test]
+fn a_look_at_what_nobody_looked_up_is_refused() {
+    let world = World::new();
+    for (targets, class) in
+        [(vec![], Some("vaglio_judge")), (vec![target("/paths/0", "path", "/home/o/a.txt", "file")], None)]
+    {
+        let mut turn = Turn::default();
+        world.take(&mut turn, open("read the file a.txt and tell me the last three lines", "full"));
+        world.take(&mut turn, prepared(targets));
+        assert_eq!(turn.final_class.as_deref(), class);
+    }
+}
+
+/// What a turn was opened with can be erased from the log while it is open: then nobody knows what may be reached, and for whom.
+#[test]
+fn a_turn_whose_beginning_is_unknown_does_nothing_more() {
+    let (world, mut whole, mut turn) = (World::new(), Turn::default(), Turn::default());
+    let events =
+        decide(&whole, ID, world.context(), open("read the file a.txt and tell me the last three lines", "full"));
+    for event in events.unwrap() {
+        whole.apply(ID, NOW, &event);
+        if event.label() != "turn_opened" {
+            turn.apply(ID, NOW, &event);
+        }
+    }
+    let facts = || prepared(vec![target("/paths/0", "path", "/home/o/a.txt", "file")]);
+    world.take(&mut whole, facts());
+    assert_eq!(whole.final_class, None, "the control");
+    let labels = world.take(&mut turn, facts());
+    assert_eq!(labels, ["arguments_resolved", "verdict_given", "step_refused", "turn_closed"]);
+    assert_eq!(turn.final_class.as_deref(), Some("vaglio_guard"));
+}
+
 #[test]
 fn read_only_denies_a_write_and_full_still_asks_for_one() {
     let world = World::new();

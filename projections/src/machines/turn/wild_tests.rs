@@ -56,7 +56,7 @@ proptest! {
         let mut next = Some(opened("copy what a.txt says to b.txt, then tell me", "metis", false));
         for round in 0..400_usize {
             let Some(command) = next.take() else { break };
-            let events = decide(&turn, ID, world.context(), command).unwrap();
+            let events = decide(&turn, ID, world.context(), world.current(&turn, command)).unwrap();
             for event in &events {
                 turn.apply(ID, NOW, event);
             }
@@ -65,7 +65,7 @@ proptest! {
             next = match react(&turn).unwrap() {
                 Effect::Think { .. } if outcome == 3 && round % 5 == 0 => Some(failed(&turn, "unparseable")),
                 Effect::Think { .. } => Some(answered(&turn, &said[round % said.len()])),
-                Effect::Prepare { step, .. } => Some(ready(step, Vec::new())),
+                Effect::Prepare { step, tool, args } => Some(ready(step, world.looked_up(&tool, &args.unwrap_or_default()))),
                 Effect::Ask { step, asked } if outcome == 0 => Some(Command::Deny { step, digest: asked.digest, by: "terminal".to_owned() }),
                 Effect::Ask { step, asked } => Some(Command::Consent { step, digest: asked.digest, by: "terminal".to_owned() }),
                 Effect::Call { .. } => Some(match outcome {

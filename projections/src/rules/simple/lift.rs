@@ -3,7 +3,7 @@
 //! It never looks at a disk: what exists is told by the caller as byte ranges. What is lifted is opaque afterwards, so
 //! that instructions inside of a quotation are never read as instructions.
 
-use super::lexicon::Lexicons;
+use super::lexicon::{Lexicons, Sense};
 use super::words::{fold, is_word};
 use crate::messages::Language;
 
@@ -85,9 +85,9 @@ fn lift_existing(lexicons: &Lexicons, text: &str, at: usize, existing: &[(u32, u
     let starts_here = existing.iter().filter(|(start, _)| *start as usize == at);
     let end = starts_here.map(|(_, end)| *end as usize).max()?;
     let value = text.get(at..end).filter(|value| !value.trim().is_empty())?;
-    // A file called «list» does not take the word «list» away.
+    // A file called «list» does not take the word «list» away; in «the folder old» it is nothing but a name.
     let known = |word: &str| Language::ALL.iter().any(|&l| lexicons.speaks(&fold(word), l) > 0);
-    if !value.contains(['.', '/', '~']) && value.split_whitespace().all(known) {
+    if !value.contains(['.', '/', '~']) && value.split_whitespace().all(known) && !is_called(lexicons, text, at, end) {
         return None;
     }
     // Nor does one called «many» the end of «how many».
@@ -96,6 +96,15 @@ fn lift_existing(lexicons: &Lexicons, text: &str, at: usize, existing: &[(u32, u
         return None;
     }
     Some(Place { start: at, end, lifted: Lifted::Path { value: value.to_owned(), looks: looks(value), quoted: false } })
+}
+
+/// Whether what stands there is the name of the folder that the word before it announces: nothing follows that it could say
+/// something about.
+fn is_called(lexicons: &Lexicons, text: &str, at: usize, end: usize) -> bool {
+    let Some(before) = text[..at].split_whitespace().next_back().map(fold) else { return false };
+    let is_folder = |sense: &Sense| matches!(sense, Sense::Object(o) if lexicons.objects[*o] == "dirs");
+    let announces = Language::ALL.iter().any(|&l| lexicons.senses_of(&before, l).iter().any(is_folder));
+    announces && text[end..].trim().chars().all(|sign| matches!(sign, '.' | '!' | '?' | '"' | '»' | '”'))
 }
 
 /// How many marks inside of a quotation are looked at before it is taken for an apostrophe.

@@ -169,6 +169,28 @@ fn values_come_from_the_bytes_that_they_name() {
     assert_eq!(origin("/tail_lines"), "ultime tre righe");
 }
 
+/// «old» is a word of the sentence everywhere else, and so is every other word that a folder may be called by.
+#[test]
+fn the_folder_that_a_word_announces_is_called_by_whatever_follows() {
+    let world = world();
+    let plan = |text: &str, name: &str| {
+        let start = text.rfind(name).unwrap();
+        let range = (u32::try_from(start).unwrap(), u32::try_from(start + name.len()).unwrap());
+        line(&propose(&world.lexicons, &world.tools, &world.messages, &World::facts(&[range]), text).plan)
+    };
+    let all = |name: &str| format!(r#"find_files {{"base_path":"{name}"}} > delete_files {{"from_step":1}}"#);
+    assert_eq!(plan("delete all the files in the folder old", "old"), all("old"));
+    assert_eq!(plan("delete the files in the directory list.", "list"), all("list"));
+    assert_eq!(plan("cancella tutti i file nella cartella nuovi", "nuovi"), all("nuovi"));
+    for text in [
+        "delete all the files in the old folder",
+        "delete the old files",
+        "delete all the files in the folder old and new",
+    ] {
+        assert_eq!(plan(text, "old"), "ask", "{text}");
+    }
+}
+
 #[test]
 fn what_exists_is_a_path_whatever_its_name() {
     let world = world();

@@ -379,11 +379,20 @@ impl<'a> Builder<'a> {
         true
     }
 
-    /// «every file in ~/x», «the files in ~/x»: many of them, in a folder that a word of place introduces.
+    /// Whether a word of place introduces what is at `at`, with at most «the folder» in between.
+    fn is_inside_of(&self, at: usize) -> bool {
+        let of_folders = |item: &Item| item.object().is_some_and(|o| self.lexicons.objects[o] == "dirs");
+        let mut before = self.items[..at].iter().rev();
+        // «nella» is both at once.
+        let led = before.find(|item| item.is(Cue::Inside) || !(item.is(Cue::Determiner) || of_folders(item)));
+        led.is_some_and(|item| item.is(Cue::Inside) && !item.is(Cue::Every))
+    }
+
+    /// «every file in ~/x», «the files in the folder ~/x»: many of them, in a folder that a word of place introduces.
     pub(super) fn many_in_folder(&self, tool: &Indexed, available: &[usize]) -> bool {
         let place = available.iter().copied().find(|&at| path(&self.items[at]).is_some());
         let folder = place.filter(|&at| at > 0 && path(&self.items[at]).is_some_and(|(_, looks)| looks != Looks::File));
-        let inside = folder.is_some_and(|at| self.items[at - 1].is(Cue::Inside) && !self.items[at - 1].is(Cue::Every));
+        let inside = folder.is_some_and(|at| self.is_inside_of(at));
         let every = available.iter().any(|&at| self.items[at].is(Cue::Every));
         let noun = |at: &usize| {
             let item = &self.items[*at];
