@@ -184,19 +184,20 @@ const AT_LEAST: u16 = 0x35;
 const MORE_THAN: u16 = 0x25;
 const EQUAL: u16 = 0x15;
 
-/// What a number alone decides. Kills x32, answers «no such call» to `clone3`, whose flags a filter cannot read, and to calls
-/// newer than the list (libraries fall back to what the second filter sees), and denies what is denied whatever its
+/// What a number alone decides. Kills x32, answers «no such call» to `clone3` and `openat2`, whose flags and modes a filter
+/// cannot read, and to calls newer than the list (libraries fall back to what the second filter sees), and denies what is denied whatever its
 /// arguments. The other filter checks the architecture; the stricter of two answers holds.
 ///
 /// The denied numbers are a tree and not a row: the kernel walks a new filter once for every number there is.
 fn numbers(alone: bool) -> BpfProgram {
     const LOAD_NUMBER: sock_filter = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
-    let clone3 = number(libc::SYS_clone3);
+    let (clone3, openat2) = (number(libc::SYS_clone3), number(libc::SYS_openat2));
     let mut program = vec![
         LOAD_NUMBER,
-        jump(AT_LEAST, X32, 3, 0),
-        jump(MORE_THAN, NEWEST, 1, 0),
-        jump(EQUAL, clone3, 0, 2),
+        jump(AT_LEAST, X32, 4, 0),
+        jump(MORE_THAN, NEWEST, 2, 0),
+        jump(EQUAL, clone3, 1, 0),
+        jump(EQUAL, openat2, 0, 2),
         answer(ERRNO | errno(libc::ENOSYS)),
         answer(KILL),
     ];
@@ -252,6 +253,7 @@ fn filter(alone: bool, own: u64) -> io::Result<BpfProgram> {
         rules.insert(libc::SYS_prlimit64, vec![rule(others)?]);
     }
     rules.insert(libc::SYS_clone, clone);
+    rules.extend(no_borrowed_owner()?);
     rules.insert(libc::SYS_socketpair, stream_pairs_only()?);
     // Whoever takes off the signal that ties it to the helper would outlive a helper that is killed.
     rules.insert(libc::SYS_prctl, vec![rule(vec![condition(0, SeccompCmpOp::Eq, PR_SET_PDEATHSIG)?])?]);
@@ -271,6 +273,47 @@ const F_SETOWN: libc::Ioctl = 8;
 const F_SETOWN_EX: libc::Ioctl = 15;
 const FIOSETOWN: libc::Ioctl = 0x8901;
 const SIOCSPGRP: libc::Ioctl = 0x8902;
+
+/// Bits of a mode by which whoever runs a program becomes its owner, or of its group.
+const BORROWS_OWNER: [libc::mode_t; 2] = [libc::S_ISUID, libc::S_ISGID];
+/// Flags with which opening makes a file; of `O_TMPFILE` the bit that is its own.
+const MAKES_FILE: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+
+/// Denies modes with these bits: no capability is asked for them of the owner, and a file in a folder for writing has them for
+/// everybody outside as well.
+fn no_borrowed_owner() -> io::Result<BTreeMap<i64, Vec<SeccompRule>>> {
+    let bit = |argument: u8, bit: u64| condition(argument, SeccompCmpOp::MaskedEq(bit), bit);
+    let mut rules = BTreeMap::new();
+    for &(call, mode) in MODES.iter().chain(MODES_HERE) {
+        let denied = BORROWS_OWNER.iter().map(|&bits| rule(vec![bit(mode, bits.into())?]));
+        rules.insert(call, denied.collect::<io::Result<_>>()?);
+    }
+    for &(call, flags) in OPENS.iter().chain(OPENS_HERE) {
+        let mut denied = Vec::new();
+        for making in MAKES_FILE {
+            let making = u64::try_from(making).expect("a flag is positive");
+            for bits in BORROWS_OWNER {
+                denied.push(rule(vec![bit(flags, making)?, bit(flags + 1, bits.into())?])?);
+            }
+        }
+        rules.insert(call, denied);
+    }
+    Ok(rules)
+}
+
+/// Calls that set a mode, and which argument that is.
+const MODES: &[(libc::c_long, u8)] =
+    &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2), (libc::SYS_mknodat, 2)];
+#[cfg(target_arch = "x86_64")]
+const MODES_HERE: &[(libc::c_long, u8)] = &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES_HERE: &[(libc::c_long, u8)] = &[];
+/// Calls that open, and which argument holds the flags; the mode is the next.
+const OPENS: &[(libc::c_long, u8)] = &[(libc::SYS_openat, 2)];
+#[cfg(target_arch = "x86_64")]
+const OPENS_HERE: &[(libc::c_long, u8)] = &[(libc::SYS_open, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENS_HERE: &[(libc::c_long, u8)] = &[];
 
 /// Denies pairs of another family than unix, and of another type than stream: a datagram socket, though born in a pair,
 /// can send to any address that it names.
@@ -341,7 +384,9 @@ mod tests {
             for call in (0..2000).chain([X32 - 1, X32, X32 + 1, u32::MAX]) {
                 let wanted = match call {
                     X32.. => KILL,
-                    _ if call > NEWEST || i64::from(call) == libc::SYS_clone3 => ERRNO | errno(libc::ENOSYS),
+                    _ if call > NEWEST || [libc::SYS_clone3, libc::SYS_openat2].contains(&i64::from(call)) => {
+                        ERRNO | errno(libc::ENOSYS)
+                    }
                     _ if denied.contains(&i64::from(call)) => ERRNO | errno(libc::EPERM),
                     _ => ALLOW,
                 };
