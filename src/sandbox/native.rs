@@ -27,6 +27,9 @@ use super::report::{Backend, CageReport};
 use super::sys::{NODEV, NOEXEC, NOSUID, RDONLY, clear_mount_attributes, set_mount_attributes, set_private_attributes};
 use super::wire::{GrantJob, Job, Layer};
 
+/// The most files of the stage, and of `/tmp`: names take memory that no size counts.
+pub(super) const STAGE_FILES: &str = "16384";
+pub(super) const TMP_FILES: &str = "8192";
 pub(super) const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 /// Folders that root often has as links (`/bin` → `usr/bin`); the loader's path goes through one of them.
 pub(super) const TOP_LINKS: &[&str] = &["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
@@ -136,6 +139,14 @@ fn tmpfs(size: &str, inodes: &str, mode: &str) -> io::Result<OwnedFd> {
     let attributes =
         MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+/// Gives a file system in memory another bound.
+pub(super) fn bound_tmpfs(mount: BorrowedFd<'_>, key: &str, value: &str) -> io::Result<()> {
+    let flags = FsPickFlags::FSPICK_EMPTY_PATH | FsPickFlags::FSPICK_CLOEXEC;
+    let context = fspick(mount, "", flags)?;
+    fsconfig_set_string(context.as_fd(), key, value)?;
+    Ok(fsconfig_reconfigure(context.as_fd())?)
 }
 
 /// A `/proc` of this pid namespace, mounted nowhere yet.
@@ -332,7 +343,7 @@ impl Root {
                 rustix::fs::symlinkat(&target, &self.root, *name).step(format!("link /{name}"))?;
             }
         }
-        let tmp = tmpfs(&job.limits.tmp_bytes.to_string(), "8192", "0700").step("make /tmp")?;
+        let tmp = tmpfs(&job.limits.tmp_bytes.to_string(), TMP_FILES, "0700").step("make /tmp")?;
         self.attach(&Tree { at: "/tmp".into(), mount: tmp, is_dir: true })?;
         for device in &trees.devices {
             self.attach(device)?;
@@ -356,7 +367,7 @@ impl Root {
 
     /// Mounts the stage, closes the root for writing and opens the stage for the daemon.
     fn stage(&self, job: &Job) -> Result<OwnedFd, BuildError> {
-        let mount = tmpfs(&job.limits.stage_bytes.to_string(), "16384", "0700").step("make the stage")?;
+        let mount = tmpfs(&job.limits.stage_bytes.to_string(), STAGE_FILES, "0700").step("make the stage")?;
         self.attach(&Tree { at: job.stage.path(), mount, is_dir: true })?;
         set_mount_attributes(self.root.as_fd(), RDONLY, false).step("close the root")?;
         self.inside(&job.stage.path(), OFlags::RDONLY | OFlags::DIRECTORY).step("open the stage")
@@ -394,10 +405,7 @@ impl Root {
     /// Gives a file system of the cage's own another size.
     fn resize(&self, at: &Path, bytes: u64) -> io::Result<()> {
         let mount = self.inside(at, OFlags::PATH | OFlags::DIRECTORY)?;
-        let flags = FsPickFlags::FSPICK_EMPTY_PATH | FsPickFlags::FSPICK_CLOEXEC;
-        let context = fspick(&mount, "", flags)?;
-        fsconfig_set_string(context.as_fd(), "size", bytes.to_string())?;
-        Ok(fsconfig_reconfigure(context.as_fd())?)
+        bound_tmpfs(mount.as_fd(), "size", &bytes.to_string())
     }
 
     /// Covers an object with an empty one that cannot be read.
