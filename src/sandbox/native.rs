@@ -469,25 +469,29 @@ pub(super) fn open_dir(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Gives up every capability, for good.
+/// Gives up every capability, for good. Where root has no user namespace of its own it keeps the one by which it reads files of
+/// others: which of them is landlock's to say, and there is no map of owners.
 pub(super) fn drop_capabilities(job: &Job, report: &mut CageReport) -> Result<(), BuildError> {
     if !job.has(Layer::Capabilities) {
         return Ok(());
     }
-    for bit in 0..64 {
-        match rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit)) {
+    let has = rustix::thread::capabilities(None).step("look at the capabilities")?.permitted;
+    let is_alone = !job.backend.has_namespaces();
+    let kept = if is_alone { has & CapabilitySet::DAC_READ_SEARCH } else { CapabilitySet::empty() };
+    for bit in (0..64).map(|bit| CapabilitySet::from_bits_retain(1 << bit)).filter(|bit| !kept.contains(*bit)) {
+        match rustix::thread::remove_capability_from_bounding_set(bit) {
             Ok(()) => {}
             // The kernel knows no capability of this number; or bubblewrap's own profile keeps this one from using any, and
             // then there is nothing to gain: whoever cannot gain privileges has no use for a bounding set.
             Err(rustix::io::Errno::INVAL) => break,
-            Err(rustix::io::Errno::PERM) if job.backend == Backend::Bubblewrap => break,
+            Err(rustix::io::Errno::PERM) if is_alone || job.backend == Backend::Bubblewrap => break,
             Err(error) => return Err(error).step("drop the bounding set"),
         }
     }
     rustix::thread::clear_ambient_capability_set().step("drop ambient capabilities")?;
     let none = CapabilitySet::empty();
-    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: none })
         .step("drop capabilities")?;
-    report.layers.push("no capabilities".to_owned());
+    report.layers.push(if kept.is_empty() { "no capabilities" } else { "no capability but to read" }.to_owned());
     Ok(())
 }
