@@ -314,7 +314,8 @@ impl Inside {
         self.look_at_grants()?;
         let stage = native::open_dir(CWD, &job.stage.path()).step("open the stage")?;
         let tmp = native::open_dir(CWD, Path::new("/tmp")).step("open /tmp")?;
-        for scratch in [&stage, &tmp] {
+        for (scratch, files) in [(&stage, native::STAGE_FILES), (&tmp, native::TMP_FILES)] {
+            bound_files(scratch.as_fd(), files).step("bound the files of the scratch folders")?;
             hold_no_programs(scratch.as_fd()).step("close the scratch folders for programs")?;
         }
         report.layers.push("private root".to_owned());
@@ -330,6 +331,15 @@ impl Inside {
 /// alone does so.
 fn hold_no_programs(mount: BorrowedFd<'_>) -> io::Result<()> {
     match set_mount_attributes(mount, NOSUID | NODEV | NOEXEC, false) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        done => done,
+    }
+}
+
+/// Bounds the number of files, for which bubblewrap has no word. Where a profile keeps its children from it, the kernel's own
+/// bound stands: as many as half of the memory's pages.
+fn bound_files(scratch: BorrowedFd<'_>, most: &str) -> io::Result<()> {
+    match native::bound_tmpfs(scratch, "nr_inodes", most) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done,
     }

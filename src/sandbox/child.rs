@@ -297,9 +297,7 @@ impl Seat<'_> {
             rustix::thread::set_no_new_privs(true).step("no new privileges")?;
             landlock::apply(job, grants, view, &mut report)?;
             limits::bound_descriptors(job)?;
-            if job.backend.has_namespaces() {
-                native::drop_capabilities(job, &mut report)?;
-            }
+            native::drop_capabilities(job, &mut report)?;
             seccomp::apply(job, &mut report)?;
         }
         conclude(job, &mut report);

@@ -29,6 +29,9 @@ use super::sys::{
 };
 use super::wire::{GrantJob, Job, Layer};
 
+/// The most files of the stage, and of `/tmp`: names take memory that no size counts.
+pub(super) const STAGE_FILES: &str = "16384";
+pub(super) const TMP_FILES: &str = "8192";
 pub(super) const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 /// Folders that root often has as links (`/bin` → `usr/bin`); the loader's path goes through one of them.
 pub(super) const TOP_LINKS: &[&str] = &["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
@@ -144,6 +147,14 @@ fn tmpfs(size: &str, inodes: &str, mode: &str) -> io::Result<OwnedFd> {
     let attributes =
         MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+/// Gives a file system in memory another bound.
+pub(super) fn bound_tmpfs(mount: BorrowedFd<'_>, key: &str, value: &str) -> io::Result<()> {
+    let flags = FsPickFlags::FSPICK_EMPTY_PATH | FsPickFlags::FSPICK_CLOEXEC;
+    let context = fspick(mount, "", flags)?;
+    fsconfig_set_string(context.as_fd(), key, value)?;
+    Ok(fsconfig_reconfigure(context.as_fd())?)
 }
 
 /// A `/proc` of this pid namespace, mounted nowhere yet.
@@ -340,7 +351,7 @@ impl Root {
                 rustix::fs::symlinkat(&target, &self.root, *name).step(format!("link /{name}"))?;
             }
         }
-        let tmp = tmpfs(&job.limits.tmp_bytes.to_string(), "8192", "0700").step("make /tmp")?;
+        let tmp = tmpfs(&job.limits.tmp_bytes.to_string(), TMP_FILES, "0700").step("make /tmp")?;
         self.attach(&Tree { at: "/tmp".into(), mount: tmp, is_dir: true })?;
         for device in &trees.devices {
             self.attach(device)?;
@@ -364,7 +375,7 @@ impl Root {
 
     /// Mounts the stage, closes the root for writing and opens the stage for the daemon.
     fn stage(&self, job: &Job) -> Result<OwnedFd, BuildError> {
-        let mount = tmpfs(&job.limits.stage_bytes.to_string(), "16384", "0700").step("make the stage")?;
+        let mount = tmpfs(&job.limits.stage_bytes.to_string(), STAGE_FILES, "0700").step("make the stage")?;
         self.attach(&Tree { at: job.stage.path(), mount, is_dir: true })?;
         set_mount_attributes(self.root.as_fd(), RDONLY, false).step("close the root")?;
         self.inside(&job.stage.path(), OFlags::RDONLY | OFlags::DIRECTORY).step("open the stage")
@@ -402,10 +413,7 @@ impl Root {
     /// Gives a file system of the cage's own another size.
     fn resize(&self, at: &Path, bytes: u64) -> io::Result<()> {
         let mount = self.inside(at, OFlags::PATH | OFlags::DIRECTORY)?;
-        let flags = FsPickFlags::FSPICK_EMPTY_PATH | FsPickFlags::FSPICK_CLOEXEC;
-        let context = fspick(&mount, "", flags)?;
-        fsconfig_set_string(context.as_fd(), "size", bytes.to_string())?;
-        Ok(fsconfig_reconfigure(context.as_fd())?)
+        bound_tmpfs(mount.as_fd(), "size", &bytes.to_string())
     }
 
     /// Covers an object with an empty one that cannot be read.
@@ -469,25 +477,29 @@ pub(super) fn open_dir(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Gives up every capability, for good.
+/// Gives up every capability, for good. Where root has no user namespace of its own it keeps the one by which it reads files of
+/// others: which of them is landlock's to say, and there is no map of owners.
 pub(super) fn drop_capabilities(job: &Job, report: &mut CageReport) -> Result<(), BuildError> {
     if !job.has(Layer::Capabilities) {
         return Ok(());
     }
-    for bit in 0..64 {
-        match rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit)) {
+    let has = rustix::thread::capabilities(None).step("look at the capabilities")?.permitted;
+    let is_alone = !job.backend.has_namespaces();
+    let kept = if is_alone { has & CapabilitySet::DAC_READ_SEARCH } else { CapabilitySet::empty() };
+    for bit in (0..64).map(|bit| CapabilitySet::from_bits_retain(1 << bit)).filter(|bit| !kept.contains(*bit)) {
+        match rustix::thread::remove_capability_from_bounding_set(bit) {
             Ok(()) => {}
             // The kernel knows no capability of this number; or bubblewrap's own profile keeps this one from using any, and
             // then there is nothing to gain: whoever cannot gain privileges has no use for a bounding set.
             Err(rustix::io::Errno::INVAL) => break,
-            Err(rustix::io::Errno::PERM) if job.backend == Backend::Bubblewrap => break,
+            Err(rustix::io::Errno::PERM) if is_alone || job.backend == Backend::Bubblewrap => break,
             Err(error) => return Err(error).step("drop the bounding set"),
         }
     }
     rustix::thread::clear_ambient_capability_set().step("drop ambient capabilities")?;
     let none = CapabilitySet::empty();
-    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: none })
         .step("drop capabilities")?;
-    report.layers.push("no capabilities".to_owned());
+    report.layers.push(if kept.is_empty() { "no capabilities" } else { "no capability but to read" }.to_owned());
     Ok(())
 }

@@ -185,19 +185,20 @@ const AT_LEAST: u16 = 0x35;
 const MORE_THAN: u16 = 0x25;
 const EQUAL: u16 = 0x15;
 
-/// What a number alone decides. Kills x32, answers «no such call» to `clone3`, whose flags a filter cannot read, and to calls
-/// newer than the list (libraries fall back to what the second filter sees), and denies what is denied whatever its
-/// arguments. The other filter checks the architecture; the stricter of two answers holds.
+/// What a number alone decides. Kills x32, answers «no such call» to `clone3` and `openat2`, whose flags and modes a filter
+/// cannot read, and to calls newer than the list (libraries fall back to what the second filter sees), and denies what is
+/// denied whatever its arguments. The other filter checks the architecture; the stricter of two answers holds.
 ///
 /// The denied numbers are a tree and not a row: the kernel walks a new filter once for every number there is.
 fn numbers(alone: bool) -> BpfProgram {
     const LOAD_NUMBER: sock_filter = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
-    let clone3 = number(libc::SYS_clone3);
+    let (clone3, openat2) = (number(libc::SYS_clone3), number(libc::SYS_openat2));
     let mut program = vec![
         LOAD_NUMBER,
-        jump(AT_LEAST, X32, 3, 0),
-        jump(MORE_THAN, NEWEST, 1, 0),
-        jump(EQUAL, clone3, 0, 2),
+        jump(AT_LEAST, X32, 4, 0),
+        jump(MORE_THAN, NEWEST, 2, 0),
+        jump(EQUAL, clone3, 1, 0),
+        jump(EQUAL, openat2, 0, 2),
         answer(ERRNO | errno(libc::ENOSYS)),
         answer(KILL),
     ];
@@ -260,7 +261,7 @@ fn filter(alone: bool, own: u64, writes: bool) -> io::Result<BpfProgram> {
     rules.insert(libc::SYS_ioctl, one_of(1, &[libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSCTTY, FIOSETOWN, SIOCSPGRP])?);
     rules.insert(libc::SYS_fcntl, one_of(1, &[F_SETOWN, F_SETOWN_EX])?);
     if writes {
-        rules.extend(no_set_id()?);
+        rules.extend(no_borrowed_owner()?);
     }
     let denied = SeccompAction::Errno(errno(libc::EPERM));
     SeccompFilter::new(rules, SeccompAction::Allow, denied, arch)
@@ -276,6 +277,47 @@ const F_SETOWN_EX: libc::Ioctl = 15;
 const FIOSETOWN: libc::Ioctl = 0x8901;
 const SIOCSPGRP: libc::Ioctl = 0x8902;
 
+/// Bits of a mode by which whoever runs a program becomes its owner, or of its group.
+const BORROWS_OWNER: [libc::mode_t; 2] = [libc::S_ISUID, libc::S_ISGID];
+/// Flags with which opening makes a file; of `O_TMPFILE` the bit that is its own.
+const MAKES_FILE: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+
+/// Denies modes with these bits, where a cage has a folder of the host to write into: no capability is asked for them of the
+/// owner, and a file there has them for everybody outside as well. In the cage's own folders nothing runs as its owner.
+fn no_borrowed_owner() -> io::Result<BTreeMap<i64, Vec<SeccompRule>>> {
+    let bit = |argument: u8, bit: u64| condition(argument, SeccompCmpOp::MaskedEq(bit), bit);
+    let mut rules = BTreeMap::new();
+    for &(call, mode) in MODES.iter().chain(MODES_HERE) {
+        let denied = BORROWS_OWNER.iter().map(|&bits| rule(vec![bit(mode, bits.into())?]));
+        rules.insert(call, denied.collect::<io::Result<_>>()?);
+    }
+    for &(call, flags) in OPENS.iter().chain(OPENS_HERE) {
+        let mut denied = Vec::new();
+        for making in MAKES_FILE {
+            let making = u64::try_from(making).expect("a flag is positive");
+            for bits in BORROWS_OWNER {
+                denied.push(rule(vec![bit(flags, making)?, bit(flags + 1, bits.into())?])?);
+            }
+        }
+        rules.insert(call, denied);
+    }
+    Ok(rules)
+}
+
+/// Calls that set a mode, and which argument that is.
+const MODES: &[(libc::c_long, u8)] =
+    &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2), (libc::SYS_mknodat, 2)];
+#[cfg(target_arch = "x86_64")]
+const MODES_HERE: &[(libc::c_long, u8)] = &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES_HERE: &[(libc::c_long, u8)] = &[];
+/// Calls that open, and which argument holds the flags; the mode is the next.
+const OPENS: &[(libc::c_long, u8)] = &[(libc::SYS_openat, 2)];
+#[cfg(target_arch = "x86_64")]
+const OPENS_HERE: &[(libc::c_long, u8)] = &[(libc::SYS_open, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENS_HERE: &[(libc::c_long, u8)] = &[];
+
 /// Denies pairs of another family than unix, and of another type than stream: a datagram socket, though born in a pair,
 /// can send to any address that it names.
 fn stream_pairs_only() -> io::Result<Vec<SeccompRule>> {
@@ -287,53 +329,6 @@ fn stream_pairs_only() -> io::Result<Vec<SeccompRule>> {
     }
     Ok(denied)
 }
-
-/// Denies to make a file that runs as its owner, wherever the mode is an argument: what is written into a folder of the host
-/// is seen there without the mount's `nosuid`. `openat2`, whose mode a filter cannot read, does not exist then.
-fn no_set_id() -> io::Result<Vec<(i64, Vec<SeccompRule>)>> {
-    let made = [libc::O_CREAT, TMPFILE].map(|flag| u64::try_from(flag).expect("a flag is positive"));
-    let mut rules = Vec::new();
-    for (call, mode) in MODES {
-        let set = SET_ID.iter().map(|&bit| rule(vec![condition(mode, SeccompCmpOp::MaskedEq(bit), bit)?]));
-        rules.push((call, set.collect::<io::Result<_>>()?));
-    }
-    for (call, flags, mode) in OPENS {
-        let mut set = Vec::new();
-        for bit in SET_ID {
-            for flag in made {
-                let makes = condition(flags, SeccompCmpOp::MaskedEq(flag), flag)?;
-                set.push(rule(vec![makes, condition(mode, SeccompCmpOp::MaskedEq(bit), bit)?])?);
-            }
-        }
-        rules.push((call, set));
-    }
-    rules.push((libc::SYS_openat2, Vec::new()));
-    Ok(rules)
-}
-
-/// The bits of a mode that make a file run as its owner or group.
-const SET_ID: [u64; 2] = [0o4000, 0o2000];
-/// `O_TMPFILE` without the bit of `O_DIRECTORY`, which the library adds.
-const TMPFILE: libc::c_int = libc::O_TMPFILE & !libc::O_DIRECTORY;
-/// Calls that set a mode, and which argument that is.
-#[cfg(target_arch = "x86_64")]
-const MODES: [(i64, u8); 7] = [
-    (libc::SYS_chmod, 1),
-    (libc::SYS_fchmod, 1),
-    (libc::SYS_fchmodat, 2),
-    (libc::SYS_fchmodat2, 2),
-    (libc::SYS_creat, 1),
-    (libc::SYS_mknod, 1),
-    (libc::SYS_mknodat, 2),
-];
-#[cfg(not(target_arch = "x86_64"))]
-const MODES: [(i64, u8); 4] =
-    [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2), (libc::SYS_mknodat, 2)];
-/// Calls that open, and which arguments are flags and mode.
-#[cfg(target_arch = "x86_64")]
-const OPENS: [(i64, u8, u8); 2] = [(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
-#[cfg(not(target_arch = "x86_64"))]
-const OPENS: [(i64, u8, u8); 1] = [(libc::SYS_openat, 2, 3)];
 
 /// One rule for each flag that would make a namespace.
 fn namespace_flags() -> io::Result<Vec<SeccompRule>> {
@@ -392,7 +387,9 @@ mod tests {
             for call in (0..2000).chain([X32 - 1, X32, X32 + 1, u32::MAX]) {
                 let wanted = match call {
                     X32.. => KILL,
-                    _ if call > NEWEST || i64::from(call) == libc::SYS_clone3 => ERRNO | errno(libc::ENOSYS),
+                    _ if call > NEWEST || [libc::SYS_clone3, libc::SYS_openat2].contains(&i64::from(call)) => {
+                        ERRNO | errno(libc::ENOSYS)
+                    }
                     _ if denied.contains(&i64::from(call)) => ERRNO | errno(libc::EPERM),
                     _ => ALLOW,
                 };

@@ -171,8 +171,8 @@ fn a_strong_mnest_speaks_for_a_step() {
         let Command::Prepared(facts) = prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]) else {
             panic!("no facts")
         };
-        let events =
-            decide(&turn, ID, world.context(), Command::Prepared(Prepared { mnest_permille, ..facts })).unwrap();
+        let command = world.current(&turn, Command::Prepared(Prepared { mnest_permille, ..facts }));
+        let events = decide(&turn, ID, world.context(), command).unwrap();
         let score =
             |event: &Event| if let Event::VerdictGiven(verdict) = event { Some(verdict.score_permille) } else { None };
         events.iter().rev().find_map(score).unwrap()
