@@ -163,7 +163,7 @@ fn what_would_open_too_much_is_refused() {
         (ran.json(), format!("{}{}", ran.out, ran.err))
     };
     for (path, class, says) in [
-        ("~/a.txt", "policy_violation", "holds too much"),
+        ("~/a.txt", "policy_violation", "is too much for that"),
         ("/etc/hosts", "vaglio_guard", "/etc"),
         ("~/album/.ssh/id", "vaglio_guard", ".ssh"),
         ("~/executor/main.py", "policy_violation", "which it does not declare"),

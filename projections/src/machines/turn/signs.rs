@@ -17,7 +17,9 @@ impl Decider<'_> {
     pub(super) fn is_named_in_words(&self, manifest: &Manifest) -> bool {
         let text = self.turn.text().to_lowercase();
         let begins_a_word = |at: usize| !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
-        let mut phrases = manifest.executor.affinity.iter();
+        // Who writes the executor's own name means it.
+        let own_name = std::iter::once(&manifest.executor.name);
+        let mut phrases = manifest.executor.affinity.iter().chain(own_name);
         phrases.any(|phrase| text.match_indices(&phrase.to_lowercase()).any(|(at, _)| begins_a_word(at)))
     }
 
