@@ -369,7 +369,14 @@ impl Run<'_> {
         let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let (finished, blobs) = match returned {
             Ok(returned) => self.finished(step, trace_id, returned, duration_us),
-            Err(failure) => (never_ran(step, trace_id, &failure, duration_us), Vec::new()),
+            Err(failure) => {
+                let mut finished = never_ran(step, trace_id, &failure, duration_us);
+                if let (Ok(sandbox), "cage_refused") = (self.instance.sandbox(), failure.class) {
+                    // The cage that was not enough, with what it lacks.
+                    finished.cage = serde_json::to_value(sandbox.capabilities()).unwrap_or_default().into();
+                }
+                (finished, Vec::new())
+            }
         };
         if finished.class.as_deref() == Some("cancelled") {
             if person.is_leaving() {

@@ -6,6 +6,8 @@ use metnos_log::TurnId;
 use metnos_log::event::turn::PlannedOp;
 use metnos_log::store::ReadError;
 use metnos_projections::machines::actors::HOST;
+use metnos_projections::machines::catalog::{Entry, Version};
+use metnos_projections::machines::turn::writers::DID_NOT_HAPPEN;
 use metnos_projections::machines::turn::{Turn, stream};
 use metnos_projections::rules::undo::reverse;
 use metnos_projections::views::turns::Summary;
@@ -53,6 +55,7 @@ fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
             return Err(("invalid_args", format!("turn_is_open: {named}")));
         }
         if turn.changes == 0 {
+            changed_by_itself(call.instance, id, turn)?;
             return Err(("not_reversible", format!("turn_changed_nothing: {named}")));
         }
         return Ok((id, 0));
@@ -65,8 +68,27 @@ fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
         if turn.changes > 0 {
             return Ok((id, skipped));
         }
+        changed_by_itself(call.instance, id, turn)?;
     }
     Err(("not_found", "nothing_changed_yet".to_owned()))
+}
+
+/// Refuses a turn in which an executor changed files by itself: nothing of that can be taken back, and it did not change
+/// nothing.
+fn changed_by_itself(instance: &Instance, id: TurnId, turn: Summary<'_>) -> Result<(), Refusal> {
+    let catalog = instance.catalog();
+    let writes = |version: &Version| version.manifest().is_some_and(|it| it.writes_by_itself().next().is_some());
+    // Most homes have no such executor, and most turns made no call.
+    let is_written = |entry: &Entry| entry.versions.values().any(writes);
+    if turn.calls == 0 || !catalog.executors.values().any(is_written) {
+        return Ok(());
+    }
+    let turn = folded(instance, id).map_err(|error| ("operation_failed", format!("system: {error}")))?;
+    let changed = turn.steps.iter().find(|step| {
+        let may_be_done = step.settled.as_deref().is_some_and(|outcome| outcome != DID_NOT_HAPPEN);
+        (step.result.is_some() || may_be_done) && catalog.called(&step.tool, &step.version).is_some_and(writes)
+    });
+    changed.map_or(Ok(()), |step| Err(("not_reversible", format!("changed_by_itself: {}", step.tool))))
 }
 
 /// A past turn from its events.

@@ -177,7 +177,7 @@ fn failure(context: &Context, instance: &Instance, name: &str, why: &NotAnswered
         }
     };
     let mut values = values;
-    (values["name"], values["why"]) = (name.into(), why.into());
+    (values["name"], values["why"]) = (output::short(name, 40).into(), why.into());
     Failure::refused(context.text(instance, "approvals.not_answered", &values), by("next.approvals"))
 }
 

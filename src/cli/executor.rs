@@ -237,8 +237,16 @@ fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u
         )
     })?;
     let instance = context.ready(&context.flags())?;
-    let loaded =
-        Loaded::from_catalog(&instance.catalog(), &instance.log.reader(), name).map_err(|error| refused(&error))?;
+    let loaded = match Loaded::from_catalog(&instance.catalog(), &instance.log.reader(), name) {
+        Ok(loaded) => loaded,
+        Err(error) if context.global.json => {
+            output::result_json(&json!({
+                "ok": false, "error": error.to_string(), "error_class": error.class(), "cage": null, "duration_ms": 0, "trace_id": "",
+            }));
+            return Ok(1);
+        }
+        Err(error) => return Err(refused(&error)),
+    };
     let text = format!("executor run {name} --args {args}");
     // Whoever names an executor and its arguments has asked for what it reads.
     let approve = match approve {

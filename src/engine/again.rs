@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use metnos_log::TurnId;
 use metnos_log::event::turn::Target;
+use metnos_projections::machines::catalog::Version;
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::writers::{DID_NOT_HAPPEN, HAPPENED, UNKNOWN};
 use metnos_projections::machines::turn::{DOUBT, Effect, Phase, Turn, forms, react};
@@ -71,7 +72,8 @@ pub fn go_on(
 /// Whether the call that is open may have changed something by itself.
 pub(super) fn is_doubtful(instance: &Instance, turn: &Turn) -> bool {
     let Some(step) = turn.step().filter(|_| turn.phase == Phase::Calling) else { return false };
-    let manifest = instance.catalog().active(&step.tool).and_then(|(_, _, version)| version.manifest());
+    // What was called, though it may not be called any more: it was put away since, or its files are others.
+    let manifest = instance.catalog().called(&step.tool, &step.version).and_then(Version::manifest);
     manifest.is_some_and(|manifest| manifest.writes_by_itself().next().is_some())
 }
 

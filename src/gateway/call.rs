@@ -10,9 +10,10 @@ use metnos_log::event::actor::Granted;
 use metnos_log::event::turn::{Check, Target};
 use metnos_projections::machines::turn::command::Prepared;
 use metnos_projections::machines::turn::react::{wanted, with_targets};
+use metnos_projections::machines::turn::writers;
 use metnos_projections::manifest::Manifest;
 use metnos_projections::rules::cage_plan::{self, Autonomy, CagePlan, CallGrants, Places};
-use metnos_projections::rules::core_paths::OwnDirs;
+use metnos_projections::rules::core_paths::{self, OwnDirs};
 use metnos_projections::rules::{perimeter, policy};
 use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
@@ -21,6 +22,7 @@ use super::loaded::{LoadError, Loaded};
 use super::targets::{self, Base, Looked};
 use super::{failed, passed};
 use crate::broker;
+use crate::manifest::ERROR_CLASSES;
 use crate::sandbox::{Call, CallFailure, CancelFlag, Grant, Level, Outcome, Progress, RUN, Sandbox, masks};
 
 /// The most requests of one call, redirects included.
@@ -148,9 +150,7 @@ impl PreparedCall {
     /// nothing. `None` where it does not say.
     pub fn check(mut self, sandbox: &Sandbox, around: &Around<'_>) -> Option<String> {
         let check = self.loaded.as_ref()?.manifest.contract.check.clone()?;
-        for mount in self.plan.iter_mut().flat_map(|plan| &mut plan.mounts) {
-            mount.access = cage_plan::Access::Read;
-        }
+        self.plan.iter_mut().for_each(CagePlan::look_only);
         let (_, outcome) = self.call(sandbox, around, &check).ok()?;
         let reply = outcome.reply.ok().filter(|reply| reply["ok"] == json!(true))?;
         reply.get("outcome").and_then(Value::as_str).map(str::to_owned)
@@ -179,10 +179,10 @@ impl PreparedCall {
         let is_chosen = around.canned.is_some() || sandbox.capabilities().level == Level::None;
         let needs_full = needs_full(&loaded.manifest, is_chosen);
         if needs_full && sandbox.capabilities().level != Level::Full {
-            // What it lacks is a long list, and `doctor` has it.
             let message = format!(
-                "{} runs in a full cage only, and this machine's lacks something",
-                loaded.manifest.executor.name
+                "{} runs in a full cage only, and this machine's lacks {}",
+                loaded.manifest.executor.name,
+                lacking(&sandbox.capabilities().missing)
             );
             return Err(CallFailure { class: "cage_refused", message });
         }
@@ -213,6 +213,13 @@ impl PreparedCall {
         });
         Ok((loaded, outcome))
     }
+}
+
+/// What a cage lacks, in short: the whole list is long, and `doctor` has it.
+fn lacking(missing: &[String]) -> String {
+    const SHOWN: usize = 2;
+    let shown = missing.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
+    if missing.len() > SHOWN { format!("{shown}; and {} more", missing.len() - SHOWN) } else { shown }
 }
 
 /// Whether an executor runs in a full cage only.
@@ -248,7 +255,7 @@ fn judged(loaded: &Loaded, mut outcome: Outcome) -> Returned {
             let checks = vec![passed("open_cage"), failed("run", other.class, other.message.clone())];
             (failure(other.class, &other.message), checks)
         }
-        Ok(value) => match loaded.output_fault(&value) {
+        Ok(value) => match loaded.output_fault(&value).or_else(|| class_fault(&value)) {
             None => (value, vec![passed("open_cage"), passed("run"), passed("validate_output")]),
             Some(fault) => {
                 let message = format!("{} returned what its schema does not allow: {fault}", loaded.name);
@@ -261,6 +268,13 @@ fn judged(loaded: &Loaded, mut outcome: Outcome) -> Returned {
     let class =
         (!ok).then(|| result.get("error_class").and_then(Value::as_str).unwrap_or("contract_violation").to_owned());
     Returned { ok, class, result, checks, outcome }
+}
+
+/// Why the class of a failure is not one that an executor can have: it is none, or says what a person or the vaglio decided.
+fn class_fault(result: &Value) -> Option<String> {
+    let class = result.get("error_class")?.as_str().filter(|_| result["ok"] == json!(false))?;
+    let is_decided = class.starts_with("consent_") || class.starts_with("vaglio_");
+    (is_decided || !ERROR_CLASSES.contains(&class)).then(|| format!("error_class: {class}"))
 }
 
 fn call_plan(declared: &CagePlan, looked: &[Looked], caller: &Caller) -> CagePlan {
@@ -302,9 +316,26 @@ fn leave_outside(looked: &mut [Looked], caller: &Caller) {
 /// Marks targets that the executor did not declare: it does not get to see them, whatever the arguments say.
 fn refuse_undeclared(looked: &mut [Looked], (plan, declared): (&CagePlan, &CagePlan), caller: &Caller) {
     for Looked { target, held, by_itself } in looked {
+        // What is excepted below a folder is excepted where it is named, too.
+        let is_shown = *by_itself || held.is_some();
+        if is_shown && target.trouble.is_none() && is_excepted(plan, target, *by_itself, caller) {
+            target.trouble = Some(("policy_violation".to_owned(), "undeclared".to_owned()));
+            *held = None;
+        }
+        if let Some((fd, _)) =
+            held.as_ref().filter(|_| target.kind == "file" && target.trouble.is_none() && !*by_itself)
+            && masks::is_second_name(fd, &caller.home, &caller.own)
+        {
+            target.trouble = Some(("policy_violation".to_owned(), "second_name".to_owned()));
+            *held = None;
+        }
         if let Some((_, folder)) = held.as_ref().filter(|_| *by_itself) {
+            let holds_own = [&caller.own.config, &caller.own.data].iter().any(|own| Path::new(own).starts_with(folder));
             let folder = folder.to_string_lossy();
-            if !cage_plan::may_change(declared, &caller.places.symbolise(&folder)) {
+            if holds_own {
+                target.trouble = Some(("policy_violation".to_owned(), format!("whole_home: {folder}")));
+                *held = None;
+            } else if !cage_plan::may_change(declared, &caller.places.symbolise(&folder)) {
                 let detail = format!("undeclared_folder: {folder}");
                 target.trouble = Some(("policy_violation".to_owned(), detail));
                 *held = None;
@@ -316,6 +347,15 @@ fn refuse_undeclared(looked: &mut [Looked], (plan, declared): (&CagePlan, &CageP
             *held = None;
         }
     }
+}
+
+/// Whether the capability that a target is shown by takes it out again.
+fn is_excepted(plan: &CagePlan, target: &Target, by_itself: bool, caller: &Caller) -> bool {
+    let shown = if by_itself { writers::folder(&target.canonical, &target.kind) } else { &target.canonical };
+    let path = caller.places.symbolise(shown);
+    let mounts = plan.mounts.iter().filter(|mount| mount.path == path);
+    let globs: Vec<String> = mounts.flat_map(|mount| &mount.except).map(|glob| caller.places.resolve(glob)).collect();
+    masks::is_excepted(Path::new(&target.canonical), &globs)
 }
 
 /// The host of an address, as the broker will compare it.
@@ -338,6 +378,7 @@ fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
         let write = looked.by_itself && mount_of(&at).any(|mount| mount.access == cage_plan::Access::Write);
         let mut masks = if is_dir { masks::below(&at, &home, &caller.own) } else { Vec::new() };
         masks.extend(masks::excepted(&at, &except));
+        masks.extend(executors(caller).filter(|executors| write && executors.starts_with(&at)));
         Some(Grant { fd, at, write, is_dir, masks })
     };
     let named = looked.into_iter().filter_map(grant);
@@ -345,15 +386,33 @@ fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
         // A folder that does not exist yet is skipped; one that is there is looked up now, links and all.
         let (fd, at, kind) = targets::hold(Path::new(&caller.places.resolve(&mount.path))).ok()?;
         let is_inside = |folders: &Vec<String>| at.to_str().is_some_and(|at| perimeter::holds(folders, at));
-        if !caller.within.as_ref().is_none_or(is_inside) {
+        let write = mount.access == cage_plan::Access::Write;
+        if !caller.within.as_ref().is_none_or(is_inside) || !may_be_opened(&at, write, caller) {
             return None;
         }
         let is_dir = kind == "folder";
         let mut hidden = if is_dir { masks::below(&at, &home, &caller.own) } else { Vec::new() };
         hidden.extend(masks::excepted(&at, &except));
-        Some(Grant { fd, at, write: mount.access == cage_plan::Access::Write, is_dir, masks: hidden })
+        hidden.extend(executors(caller).filter(|executors| write && executors.starts_with(&at)));
+        Some(Grant { fd, at, write, is_dir, masks: hidden })
     });
     named.chain(whole).collect()
+}
+
+/// The folder of the signed executors, as it is called without links: nothing changes it but signing.
+fn executors(caller: &Caller) -> Option<PathBuf> {
+    Path::new(&caller.places.workspace).join("executors").canonicalize().ok()
+}
+
+/// Whether what a hint led to may be shown: the manifest was judged by its words, and a link may lead anywhere.
+fn may_be_opened(at: &Path, write: bool, caller: &Caller) -> bool {
+    let path = at.to_string_lossy();
+    if core_paths::forbidden(&path, &caller.home.to_string_lossy(), &caller.own).is_some() {
+        return false;
+    }
+    let home = caller.home.canonicalize().unwrap_or_else(|_| caller.home.clone());
+    let is_executors = || executors(caller).is_some_and(|executors| at.starts_with(executors));
+    !write || (core_paths::protected_from_change(&path).is_none() && !home.starts_with(at) && !is_executors())
 }
 
 /// What the broker may fetch: the hosts of the plan, at the ports that the addresses name, as far as the instance allows.

@@ -278,7 +278,9 @@ fn changed_by_itself(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Loo
 fn folder_to_open(target: &mut Target, base: Base<'_>) -> Option<(OwnedFd, PathBuf)> {
     let folder = PathBuf::from(writers::folder(&target.canonical, &target.kind));
     let home = base.home.canonicalize().unwrap_or_else(|_| base.home.to_owned());
-    if home.starts_with(&folder) {
+    // `/tmp`, `/run`, `/mnt`: what lies at the top is everybody's.
+    let is_at_the_top = folder.components().count() <= 2;
+    if home.starts_with(&folder) || is_at_the_top {
         trouble(target, "policy_violation", format!("whole_home: {}", folder.display()));
         return None;
     }

@@ -83,6 +83,14 @@ pub fn candidate(source: Source) -> Result<Candidate, InstallError> {
         let message = format!("{}: it asks for {path}, which no executor gets ({rule})", source.label("manifest.toml"));
         return Err(InstallError::Content(message));
     }
+    let is_whole = |mount: &cage_plan::Mount| {
+        mount.access == cage_plan::Access::Write && mount.from_args.is_empty() && mount.path == "{home}"
+    };
+    if declared.mounts.iter().any(is_whole) {
+        let label = source.label("manifest.toml");
+        let message = format!("{label}: it asks to change all of ~, which no executor gets: name a folder below it");
+        return Err(InstallError::Content(message));
+    }
     let loaded = Loaded::new(manifest, &schema, source.code.clone()).map_err(InstallError::Content)?;
     Ok(Candidate { source, loaded, schema })
 }

@@ -4,6 +4,9 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use metnos_projections::rules::core_paths::{self, OwnDirs};
@@ -20,13 +23,61 @@ pub fn excepted(folder: &Path, globs: &[String]) -> Vec<PathBuf> {
     if globs.is_empty() {
         return Vec::new();
     }
-    let globs: Vec<Vec<&str>> =
-        globs.iter().map(|glob| glob.strip_suffix("/**").unwrap_or(glob).split('/').collect()).collect();
+    let globs = split(globs);
     find(folder, |path| {
         let path = path.to_string_lossy();
         let segments: Vec<&str> = path.split('/').collect();
         globs.iter().any(|glob| names(glob, &segments))
     })
+}
+
+/// Whether one of these globs names a path, or a folder that it lies in.
+pub fn is_excepted(path: &Path, globs: &[String]) -> bool {
+    let path = path.to_string_lossy();
+    let segments: Vec<&str> = path.split('/').collect();
+    let globs = split(globs);
+    (1..=segments.len()).any(|length| globs.iter().any(|glob| names(glob, &segments[..length])))
+}
+
+/// Whether a file is one that no executor sees, under a second name: names are judged, and a hard link has one of its own.
+/// Only files that have several names are looked up, where such files usually lie.
+pub fn is_second_name(file: impl AsFd, home: &Path, own: &OwnDirs) -> bool {
+    let Ok(stat) = rustix::fs::fstat(file) else { return true };
+    if stat.st_nlink < 2 {
+        return false;
+    }
+    let text = home.to_string_lossy();
+    let is_core = |path: &Path| core_paths::forbidden(&path.to_string_lossy(), &text, own).is_some();
+    let mut open: Vec<PathBuf> = ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/ssh"].map(PathBuf::from).into();
+    open.extend([&own.config, &own.data, &own.audit].map(PathBuf::from));
+    // What is forbidden in a home lies at its top, or in the settings of some program.
+    for folder in [home.to_owned()].into_iter().chain(hidden_folders(home)) {
+        open.extend(entries(&folder).filter(|path| is_core(path)));
+    }
+    while let Some(path) = open.pop() {
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => open.extend(entries(&path)),
+            Ok(found) if (found.dev(), found.ino()) == (stat.st_dev, stat.st_ino) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The folders of programs' settings in a home, and those in them.
+fn hidden_folders(home: &Path) -> Vec<PathBuf> {
+    let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
+    let tops: Vec<PathBuf> = entries(home).filter(is_hidden).collect();
+    let below = tops.iter().flat_map(|top| entries(top)).collect::<Vec<_>>();
+    tops.into_iter().chain(below).collect()
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+fn split(globs: &[String]) -> Vec<Vec<&str>> {
+    globs.iter().map(|glob| glob.strip_suffix("/**").unwrap_or(glob).split('/').collect()).collect()
 }
 
 fn names(glob: &[&str], path: &[&str]) -> bool {
@@ -107,6 +158,8 @@ mod tests {
         check("work/*.md", &["work/diary-1.md"]);
         check("absent/**", &[]);
         assert_eq!(excepted(&root, &[]), Vec::<PathBuf>::new());
+        let named = |path: &str| is_excepted(&root.join(path), &[format!("{}/private/**", root.display())]);
+        assert!(named("private") && named("private/deep/absent") && !named("work/private") && !named("privately"));
     }
 
     #[test]

@@ -81,6 +81,11 @@ impl Catalog {
         (is_callable && version.installed.is_some()).then_some((name, current, version))
     }
 
+    /// A version of an executor, whatever became of it since.
+    pub fn called(&self, name: &str, version: &str) -> Option<&Version> {
+        self.find(name)?.1.versions.get(version)
+    }
+
     /// The executor that a name or an older name stands for, whatever its state.
     pub fn find(&self, name: &str) -> Option<(&str, &Entry)> {
         if let Some((name, entry)) = self.executors.get_key_value(name) {

@@ -402,6 +402,16 @@ impl CagePlan {
         bytes
     }
 
+    /// Takes out of it whatever could change something: what is left can look.
+    pub fn look_only(&mut self) {
+        for mount in &mut self.mounts {
+            mount.access = Access::Read;
+        }
+        if let Net::Brokered { read_only, .. } = &mut self.net {
+            *read_only = true;
+        }
+    }
+
     /// `blake3:<hex>` over the canonical bytes: of a declared plan, what `profile.lock` holds.
     pub fn digest(&self) -> String {
         format!("blake3:{}", blake3::hash(&self.canonical_bytes()).to_hex())

@@ -205,6 +205,17 @@ proptest! {
     }
 
     #[test]
+    fn what_only_looks_changes_nothing(declared in any_plan(), grants in any_grants()) {
+        let call = narrow(&declared, Autonomy::Full, &grants);
+        let mut looks = call.clone();
+        looks.look_only();
+        prop_assert!(is_subset(&looks, &call));
+        prop_assert!(looks.mounts.iter().all(|mount| mount.access == Access::Read));
+        let sends = matches!(looks.net, Net::Brokered { read_only: false, .. });
+        prop_assert!(!sends);
+    }
+
+    #[test]
     fn core_paths_are_never_mounted(declared in any_plan(), grants in any_grants()) {
         let call = without_forbidden(&narrow(&declared, Autonomy::Full, &grants), &places(), &own());
         for mount in call.mounts.iter().filter(|mount| mount.path != ARGS) {

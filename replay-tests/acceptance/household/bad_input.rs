@@ -289,3 +289,24 @@ fn an_executor_of_the_owner_is_checked_added_and_used() {
     assert!(refused.err.contains("eval"), "{}", refused.err);
     home.is_whole();
 }
+
+/// Names are judged, and a hard link has one of its own.
+#[test]
+fn a_second_name_of_a_forbidden_file_is_no_way_to_it() {
+    let home = Home::new();
+    for forbidden in [".aws/credentials", ".netrc", ".config/tool/credentials.json"] {
+        let file = home.files().join(forbidden);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "SECRET\n").unwrap();
+        let second = home.files().join("plain.txt");
+        std::fs::hard_link(&file, &second).unwrap();
+        let read = home.ask("read plain.txt");
+        assert!(read.code != 0 && !read.out.contains("SECRET"), "{forbidden}: {} {}", read.out, read.err);
+        assert!(read.err.contains("another name of a file that no executor may see"), "{forbidden}: {}", read.err);
+        std::fs::remove_file(second).unwrap();
+    }
+    // Files that have several names for other reasons are read.
+    let file = home.file("one.txt", "one\n");
+    std::fs::hard_link(&file, home.files().join("two.txt")).unwrap();
+    assert_eq!(home.ask("read two.txt").out.trim(), "one");
+}

@@ -20,6 +20,12 @@ fn what_could_do_harm_does_not_run_in_half_a_cage() {
     let told = home.run(["ask", "--approve", "all", "run df"]);
     let said = format!("{}{}", told.out, told.err);
     assert!(said.contains("runs in a full cage only") && said.contains("metnos doctor"), "{said}");
+    assert!(said.contains("this machine's lacks ") && said.contains("more"), "{said}");
+    let args = r#"{"argv": ["df"]}"#;
+    let called = home.run(["--json", "--yes", "executor", "run", "create_processes", "--args", args]).json();
+    assert_eq!(called["error_class"], "cage_refused", "{called}");
+    let missing = called["cage"]["missing"].as_array().map_or(0, Vec::len);
+    assert!(called["cage"]["level"] == "partial" && missing > 0, "{called}");
     home.is_whole();
 }
 

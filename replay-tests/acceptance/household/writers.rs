@@ -26,7 +26,9 @@ def run(args, ctx):
     with open(path + ".part", "w") as part:
         part.write(text + "stamped\n")
     os.rename(path + ".part", path)
-    tried = ""
+    tried, also = "", args.get("also", "")
+    if also.startswith("class "):
+        return {"ok": False, "error": "no", "error_class": also[6:]}
     if args.get("also"):
         try:
             open(args["also"], "a").write("here too\n")
@@ -113,8 +115,12 @@ fn laid(home: &Home, manifest: &str) -> PathBuf {
 }
 
 fn with_stamp(check: &str, hint: &str) -> Home {
+    with_manifest(&manifest(check, hint))
+}
+
+fn with_manifest(manifest: &str) -> Home {
     let home = Home::new();
-    let folder = laid(&home, &manifest(check, hint));
+    let folder = laid(&home, manifest);
     let added = home.run(["--yes", "executor", "add", folder.to_str().unwrap()]);
     assert_eq!(added.code, 0, "{} {}", added.out, added.err);
     std::fs::create_dir(home.files().join("album")).unwrap();
@@ -146,6 +152,18 @@ fn it_gets_the_folder_of_its_file_and_nothing_else() {
 }
 
 #[test]
+fn it_cannot_say_that_nobody_agreed_to_what_it_did() {
+    let home = with_stamp("", "{args}");
+    let classes = [("not_found", "not_found"), ("consent_expired", ""), ("vaglio_guard", ""), ("of_its_own", "")];
+    for (class, told) in classes {
+        let ran = run(&home, &json!({ "path": home.files().join("album/a.txt"), "also": format!("class {class}") }));
+        let expected = if told.is_empty() { "contract_violation" } else { told };
+        assert_eq!((&ran["ok"], &ran["error_class"]), (&json!(false), &json!(expected)), "{ran}");
+    }
+    assert_eq!(read(&home.files().join("album/a.txt")), "stamped\n".repeat(4));
+}
+
+#[test]
 fn what_would_open_too_much_is_refused() {
     let home = with_stamp("", "~/album/**");
     std::fs::create_dir(home.files().join("album/.ssh")).unwrap();
@@ -164,6 +182,7 @@ fn what_would_open_too_much_is_refused() {
     };
     for (path, class, says) in [
         ("~/a.txt", "policy_violation", "is too much for that"),
+        ("/tmp/nobody-writes-this.txt", "policy_violation", "is too much for that"),
         ("/etc/hosts", "vaglio_guard", "/etc"),
         ("~/album/.ssh/id", "vaglio_guard", ".ssh"),
         ("~/executor/main.py", "policy_violation", "which it does not declare"),
@@ -179,6 +198,72 @@ fn what_would_open_too_much_is_refused() {
     let ran = run(&home, &json!({ "path": home.files().join("album/a.txt"), "also": key }));
     assert_ne!(ran["result"]["tried"], json!("written"), "{ran}");
     assert_eq!(read(&key), "key\n");
+}
+
+/// What it declares without naming an argument.
+fn unnamed(hint: &str) -> String {
+    let roles = ["from_args = [\"path\"]\n", "role = \"target_path\""];
+    manifest("", hint).replace(roles[0], "").replace(roles[1], "role = \"option\"")
+}
+
+#[test]
+fn what_is_excepted_is_refused_by_its_name_too() {
+    let except = "from_args = [\"path\"]\nexcept = [\"~/album/private/**\", \"~/album/*.key\"]";
+    let home = with_manifest(&manifest("", "~/album/**").replace("from_args = [\"path\"]", except));
+    std::fs::create_dir(home.files().join("album/private")).unwrap();
+    let diary = home.file("album/private/diary.txt", "dear diary\n");
+    for path in ["album/private/diary.txt", "album/private/new.txt", "album/private", "album/new.key"] {
+        let ran = run(&home, &json!({ "path": home.files().join(path) }));
+        assert_eq!((&ran["ok"], &ran["error_class"]), (&json!(false), &json!("policy_violation")), "{path}: {ran}");
+    }
+    assert_eq!(read(&diary), "dear diary\n");
+    assert!(!home.files().join("album/new.key").exists());
+    let ran = run(&home, &json!({ "path": home.files().join("album/a.txt"), "also": diary }));
+    assert_eq!((&ran["ok"], read(&diary).as_str()), (&json!(true), "dear diary\n"), "{ran}");
+}
+
+#[test]
+fn signed_executors_lie_in_no_folder_that_is_opened() {
+    let home = with_stamp("", "{args}");
+    let workspace = home.metnos().join("workspace");
+    let current = workspace.join("executors/get_now/CURRENT");
+    let before = read(&current);
+    assert!(!before.is_empty());
+    for path in [workspace.join("a.txt"), workspace.join("inbox/a.txt")] {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let ran = run(&home, &json!({ "path": path, "also": current }));
+        assert_eq!(ran["ok"], json!(true), "{ran}");
+        assert_ne!(ran["result"]["tried"], json!("written"), "{ran}");
+    }
+    assert_eq!(read(&current), before);
+    assert_eq!(home.run(["executor", "verify"]).code, 0);
+}
+
+#[test]
+fn a_hint_gives_nothing_that_a_link_leads_to_and_never_the_whole_home() {
+    let home = with_manifest(&unnamed("~/album/**"));
+    let stamp = |name: &str| run(&home, &json!({ "path": home.files().join(name) }))["ok"] == json!(true);
+    assert!(stamp("album/a.txt"), "it may change what it declares");
+    std::fs::create_dir(home.files().join(".aws")).unwrap();
+    for folder in [".aws", "."] {
+        std::fs::rename(home.files().join("album"), home.files().join(format!("was{}", folder.len()))).unwrap();
+        std::os::unix::fs::symlink(folder, home.files().join("album")).unwrap();
+        let path = format!("{folder}/b.txt");
+        assert!(!stamp(&path) && !home.files().join(&path).exists(), "{path}");
+    }
+    let folder = laid(&home, &unnamed("~/**"));
+    let added = home.run(["--yes", "executor", "add", folder.to_str().unwrap()]);
+    assert_eq!(added.code, 1, "{} {}", added.out, added.err);
+    assert!(added.err.contains("all of ~"), "{}", added.err);
+}
+
+#[test]
+fn one_that_says_it_changes_nothing_is_asked_about_all_the_same() {
+    let quiet = manifest("", "{args}").replace("side_effects = true", "side_effects = false");
+    let home = with_manifest(&quiet);
+    assert_eq!(home.run(["config", "set", "autonomy", "full"]).code, 0);
+    let ran = home.run(["executor", "run", "change_files_stamp", "--args", ARGS]);
+    assert_eq!((ran.code, home.files().join("album/a.txt").exists()), (3, false), "{} {}", ran.out, ran.err);
 }
 
 #[test]
@@ -283,6 +368,35 @@ fn without_a_check_the_person_is_asked() {
     assert!(next.err.contains("nobody could say whether it was done"), "{}", next.err);
     assert_eq!(read(&home.files().join("album/a.txt")), "stamped\nstamped\n");
     home.is_whole();
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_in_doubt_though_its_executor_is_put_away() {
+    let home = with_stamp(CHECK, "{args}");
+    killed_at(&home, "before_intent");
+    let code = home.metnos().join("workspace/executors/change_files_stamp/1.0.0/main.py");
+    std::fs::write(&code, format!("{}#", read(&code))).unwrap();
+    let next = home.ask("what time is it");
+    assert!(next.err.contains("change_files_stamp is quarantined"), "{}", next.err);
+    assert!(next.err.contains("nobody could say whether it was done. Please look in"), "{}", next.err);
+    assert_eq!(read(&home.files().join("album/a.txt")), "stamped\n");
+}
+
+#[test]
+fn what_it_changed_is_not_passed_over_by_undo() {
+    let home = with_stamp("", "{args}");
+    let file = home.file("old.txt", "old\n");
+    assert_eq!(home.ask_approved("delete the file old.txt").code, 0);
+    assert_eq!(run(&home, &json!({ "path": home.files().join("album/a.txt") }))["ok"], json!(true));
+    let undone = home.run(["--yes", "undo"]);
+    let said = format!("{}{}", undone.out, undone.err);
+    assert!(undone.code == 1 && said.contains("change_files_stamp changed files by itself"), "{said}");
+    assert!(!file.exists(), "an earlier request was not meant");
+    let turns = home.run(["--json", "turn", "list"]).out;
+    let deletion = turns.lines().find(|line| line.contains("delete the file")).unwrap();
+    let turn = serde_json::from_str::<serde_json::Value>(deletion).unwrap()["turn_id"].as_str().unwrap().to_owned();
+    assert_eq!(home.run(["--yes", "undo", &turn]).code, 0);
+    assert!(file.exists(), "what is named is taken back");
 }
 
 #[test]

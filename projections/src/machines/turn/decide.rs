@@ -449,7 +449,9 @@ impl Decider<'_> {
                 "fs:write" => leave.paths("fs:write", writers::folders(capability, &step.targets)),
                 name => leave.targets(name, step.targets.iter().filter(concerned)),
             };
-            let unrepeatable_act = manifest.contract.side_effects
+            // What changes files by itself acts, whatever it says of itself.
+            let acts = manifest.contract.side_effects || manifest.writes_by_itself().next().is_some();
+            let unrepeatable_act = acts
                 && !manifest.contract.idempotent
                 && policy::registered(&capability.name).is_some_and(|known| known.critical);
             let own = capability.name == "metnos:write" && self.is_about_own_reminders(&step.tool);

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::consent;
 use super::decide::Decider;
 use super::state::Step;
+use crate::machines::catalog::Version;
 use crate::manifest::{Capability, Manifest};
 use crate::rules::cage_plan;
 
@@ -63,7 +64,7 @@ impl Decider<'_> {
     pub(super) fn doubted(&mut self) {
         let Some(step) = self.turn.step().cloned() else { return };
         self.push(InvocationInDoubt { trace_id: step.trace_id.clone(), step: step.number });
-        let has_check = self.manifest(&step.tool).is_some_and(|manifest| manifest.contract.check.is_some());
+        let has_check = self.called(&step).is_some_and(|manifest| manifest.contract.check.is_some());
         if !has_check {
             self.ask_about_doubt(&step);
         }
@@ -117,8 +118,13 @@ impl Decider<'_> {
         });
     }
 
+    /// The manifest of what was called, though it may not be called any more.
+    fn called(&self, step: &Step) -> Option<Manifest> {
+        self.context.catalog.called(&step.tool, &step.version).and_then(Version::manifest)
+    }
+
     fn doubt_values(&self, step: &Step) -> serde_json::Value {
-        let reach = self.manifest(&step.tool).map(|manifest| reach(&manifest, &step.targets)).unwrap_or_default();
+        let reach = self.called(step).map(|manifest| reach(&manifest, &step.targets)).unwrap_or_default();
         let targets: Vec<&str> = step.targets.iter().map(|target| target.canonical.as_str()).collect();
         json!({ "tool": step.tool, "targets": targets, "folders": reach })
     }
