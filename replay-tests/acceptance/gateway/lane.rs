@@ -60,7 +60,8 @@ impl Evidence {
 
     /// Whether the gateway refused to begin such an executor in such a cage.
     pub(crate) fn is_refused(&self) -> bool {
-        self.field("error_class").is_some_and(|class| class == "cage_refused") && self.field("cage").is_none()
+        let is_partial = self.field("cage").is_some_and(|cage| cage["level"] != "full");
+        self.field("error_class").is_some_and(|class| class == "cage_refused") && is_partial
     }
 
     /// Whether the test had to end the command.
