@@ -323,7 +323,12 @@ impl Run<'_> {
     }
 
     fn call(&mut self, step: u32, trace_id: &str) -> Result<(), EngineError> {
-        if again::is_doubtful(self.instance, &self.turn) {
+        let loaded = self.prepared.as_ref().and_then(|prepared| prepared.loaded.as_ref());
+        let may_change = match loaded {
+            Some(loaded) => loaded.manifest.writes_by_itself().next().is_some(),
+            None => again::is_doubtful(self.instance, &self.turn),
+        };
+        if may_change {
             // That it began must be known after a crash.
             self.settle()?;
         }

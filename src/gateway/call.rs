@@ -1,7 +1,7 @@
 //! Steps 1 to 4 before the verdict, 5 to 7 after it: prepares a call and runs it in its cage.
 
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,14 +135,7 @@ impl PreparedCall {
     /// Steps 5 to 7: open_cage, run, validate_output. Blocks until the cage is gone, and what the executor changed by itself is
     /// on the disk.
     pub fn run(self, sandbox: &Sandbox, around: &Around<'_>) -> Result<Returned, CallFailure> {
-        let changed = self.opened_for_change();
         let (loaded, outcome) = self.call(sandbox, around, RUN)?;
-        for folder in changed {
-            rustix::fs::syncfs(&folder).map_err(|error| CallFailure {
-                class: "operation_failed",
-                message: format!("what it changed could not be brought to the disk: {error}"),
-            })?;
-        }
         Ok(judged(&loaded, outcome))
     }
 
@@ -154,15 +147,6 @@ impl PreparedCall {
         let (_, outcome) = self.call(sandbox, around, &check).ok()?;
         let reply = outcome.reply.ok().filter(|reply| reply["ok"] == json!(true))?;
         reply.get("outcome").and_then(Value::as_str).map(str::to_owned)
-    }
-
-    /// The folders that this call may change by itself.
-    fn opened_for_change(&self) -> Vec<OwnedFd> {
-        let held = self.looked.iter().filter(|looked| looked.by_itself).filter_map(|looked| looked.held.as_ref());
-        let opened = |(_, at): &(OwnedFd, PathBuf)| {
-            rustix::fs::open(at, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()
-        };
-        held.filter_map(opened).collect()
     }
 
     fn call(self, sandbox: &Sandbox, around: &Around<'_>, entry: &str) -> Result<(Loaded, Outcome), CallFailure> {
@@ -188,6 +172,7 @@ impl PreparedCall {
         }
         let net = network(&plan, &self.looked, around);
         let grants = grants(self.looked, &plan, around.caller);
+        let changeable = changeable(&grants);
         let context = json!({
             "workspace": around.caller.places.workspace,
             "turn_id": around.caller.turn_id,
@@ -211,8 +196,28 @@ impl PreparedCall {
             cancel: around.cancel.clone(),
             progress: around.progress,
         });
+        bring_to_disk(&changeable).map_err(|error| CallFailure {
+            class: "operation_failed",
+            message: format!("what it changed could not be brought to the disk: {error}"),
+        })?;
         Ok((loaded, outcome))
     }
+}
+
+/// What a call may change by itself, open for as long as it runs; `None` for what cannot be opened.
+fn changeable(grants: &[Grant]) -> Vec<Option<OwnedFd>> {
+    let writable = grants.iter().filter(|grant| grant.write);
+    // The very object that is granted, whatever its name means by now.
+    let same = |grant: &Grant| format!("/proc/self/fd/{}", grant.fd.as_raw_fd());
+    writable.map(|grant| rustix::fs::open(same(grant), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()).collect()
+}
+
+/// Brings what an executor may have changed to the disk.
+fn bring_to_disk(changed: &[Option<OwnedFd>]) -> rustix::io::Result<()> {
+    if changed.iter().any(Option::is_none) {
+        rustix::fs::sync();
+    }
+    changed.iter().flatten().try_for_each(rustix::fs::syncfs)
 }
 
 /// What a cage lacks, in short: the whole list is long, and `doctor` has it.
@@ -314,39 +319,43 @@ fn leave_outside(looked: &mut [Looked], caller: &Caller) {
 }
 
 /// Marks targets that the executor did not declare: it does not get to see them, whatever the arguments say.
-fn refuse_undeclared(looked: &mut [Looked], (plan, declared): (&CagePlan, &CagePlan), caller: &Caller) {
-    for Looked { target, held, by_itself } in looked {
-        // What is excepted below a folder is excepted where it is named, too.
-        let is_shown = *by_itself || held.is_some();
-        if is_shown && target.trouble.is_none() && is_excepted(plan, target, *by_itself, caller) {
-            target.trouble = Some(("policy_violation".to_owned(), "undeclared".to_owned()));
-            *held = None;
-        }
-        if let Some((fd, _)) =
-            held.as_ref().filter(|_| target.kind == "file" && target.trouble.is_none() && !*by_itself)
-            && masks::is_second_name(fd, &caller.home, &caller.own)
-        {
-            target.trouble = Some(("policy_violation".to_owned(), "second_name".to_owned()));
-            *held = None;
-        }
-        if let Some((_, folder)) = held.as_ref().filter(|_| *by_itself) {
-            let holds_own = [&caller.own.config, &caller.own.data].iter().any(|own| Path::new(own).starts_with(folder));
-            let folder = folder.to_string_lossy();
-            if holds_own {
-                target.trouble = Some(("policy_violation".to_owned(), format!("whole_home: {folder}")));
-                *held = None;
-            } else if !cage_plan::may_change(declared, &caller.places.symbolise(&folder)) {
-                let detail = format!("undeclared_folder: {folder}");
-                target.trouble = Some(("policy_violation".to_owned(), detail));
-                *held = None;
-            }
-        }
-        let is_mounted = || plan.mounts.iter().any(|mount| mount.path == caller.places.symbolise(&target.canonical));
-        if target.role == "path" && held.is_some() && target.trouble.is_none() && !is_mounted() {
-            target.trouble = Some(("policy_violation".to_owned(), "undeclared".to_owned()));
-            *held = None;
+fn refuse_undeclared(looked: &mut [Looked], plans: (&CagePlan, &CagePlan), caller: &Caller) {
+    let core = masks::Core::new(&caller.home, &caller.own);
+    for looked in looked.iter_mut().filter(|looked| looked.target.trouble.is_none()) {
+        if let Some(reason) = objection(looked, plans, &core, caller) {
+            looked.target.trouble = Some(("policy_violation".to_owned(), reason));
+            looked.held = None;
         }
     }
+}
+
+/// Why an executor does not get a target, whatever the arguments say.
+fn objection(
+    Looked { target, held, by_itself }: &Looked,
+    (plan, declared): (&CagePlan, &CagePlan),
+    core: &masks::Core<'_>,
+    caller: &Caller,
+) -> Option<String> {
+    let undeclared = || Some("undeclared".to_owned());
+    // What is excepted below a folder is excepted where it is named, too.
+    if (*by_itself || held.is_some()) && is_excepted(plan, target, *by_itself, caller) {
+        return undeclared();
+    }
+    let (fd, at) = held.as_ref()?;
+    if *by_itself {
+        let holds_own = [&caller.own.config, &caller.own.data].iter().any(|own| Path::new(own).starts_with(at));
+        let folder = at.to_string_lossy();
+        return match () {
+            () if holds_own => Some(format!("whole_home: {folder}")),
+            () if cage_plan::may_change(declared, &caller.places.symbolise(&folder)) => None,
+            () => Some(format!("undeclared_folder: {folder}")),
+        };
+    }
+    if target.kind == "file" && core.is_second_name(fd) {
+        return Some("second_name".to_owned());
+    }
+    let is_mounted = plan.mounts.iter().any(|mount| mount.path == caller.places.symbolise(&target.canonical));
+    if target.role == "path" && !is_mounted { undeclared() } else { None }
 }
 
 /// Whether the capability that a target is shown by takes it out again.

@@ -2,6 +2,8 @@
 //!
 //! The tree is walked once, names only, no link followed. What is made after the walk is not seen by it.
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
@@ -39,29 +41,48 @@ pub fn is_excepted(path: &Path, globs: &[String]) -> bool {
     (1..=segments.len()).any(|length| globs.iter().any(|glob| names(glob, &segments[..length])))
 }
 
-/// Whether a file is one that no executor sees, under a second name: names are judged, and a hard link has one of its own.
-/// Only files that have several names are looked up, where such files usually lie.
-pub fn is_second_name(file: impl AsFd, home: &Path, own: &OwnDirs) -> bool {
-    let Ok(stat) = rustix::fs::fstat(file) else { return true };
-    if stat.st_nlink < 2 {
-        return false;
+/// The files that no executor sees, by what they are and not by what they are called: names are judged, and a hard link has
+/// one of its own. They are looked up where they usually lie, once, and only for files that have several names.
+pub struct Core<'a> {
+    home: &'a Path,
+    own: &'a OwnDirs,
+    files: OnceCell<BTreeSet<(u64, u64)>>,
+}
+
+impl<'a> Core<'a> {
+    /// Of a person's home and an instance's own folders.
+    pub fn new(home: &'a Path, own: &'a OwnDirs) -> Self {
+        Self { home, own, files: OnceCell::new() }
     }
-    let text = home.to_string_lossy();
-    let is_core = |path: &Path| core_paths::forbidden(&path.to_string_lossy(), &text, own).is_some();
-    let mut open: Vec<PathBuf> = ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/ssh"].map(PathBuf::from).into();
-    open.extend([&own.config, &own.data, &own.audit].map(PathBuf::from));
-    // What is forbidden in a home lies at its top, or in the settings of some program.
-    for folder in [home.to_owned()].into_iter().chain(hidden_folders(home)) {
-        open.extend(entries(&folder).filter(|path| is_core(path)));
+
+    /// Whether a file is one of them under a second name.
+    pub fn is_second_name(&self, file: impl AsFd) -> bool {
+        let Ok(stat) = rustix::fs::fstat(file) else { return true };
+        stat.st_nlink > 1 && self.files.get_or_init(|| self.look()).contains(&(stat.st_dev, stat.st_ino))
     }
-    while let Some(path) = open.pop() {
-        match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_dir() => open.extend(entries(&path)),
-            Ok(found) if (found.dev(), found.ino()) == (stat.st_dev, stat.st_ino) => return true,
-            _ => {}
+
+    fn look(&self) -> BTreeSet<(u64, u64)> {
+        let home = self.home.to_string_lossy();
+        let is_core = |path: &PathBuf| core_paths::forbidden(&path.to_string_lossy(), &home, self.own).is_some();
+        let system = ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/ssh"].map(PathBuf::from);
+        let own = [&self.own.config, &self.own.data, &self.own.audit].map(PathBuf::from);
+        let mut open: Vec<PathBuf> = system.into_iter().chain(own).collect();
+        // What is forbidden in a home lies at its top, or in the settings of some program.
+        for folder in [self.home.to_owned()].into_iter().chain(hidden_folders(self.home)) {
+            open.extend(entries(&folder).filter(is_core));
         }
+        let mut files = BTreeSet::new();
+        while let Some(path) = open.pop() {
+            match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_dir() => open.extend(entries(&path)),
+                Ok(found) => {
+                    files.insert((found.dev(), found.ino()));
+                }
+                Err(_) => {}
+            }
+        }
+        files
     }
-    false
 }
 
 /// The folders of programs' settings in a home, and those in them.
