@@ -256,7 +256,12 @@ fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u
     };
     let turn = ask::carry_out(context, &instance, text, approve, Some(json!({ "tool": loaded.name, "args": args })))?;
     if !context.global.json {
-        return ask::tell(context, &instance, &turn);
+        let code = ask::tell(context, &instance, &turn)?;
+        if turn.final_class.as_deref() == Some("invalid_args") {
+            let hint = context.text(&instance, "next.executor_args", &json!({}));
+            context.say(&format!("hint: {hint}"));
+        }
+        return Ok(code);
     }
     output::result_json(&called(&turn, &ask::record(&instance, &turn)?));
     Ok(ask::exit_code(&turn))

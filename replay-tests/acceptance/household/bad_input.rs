@@ -310,3 +310,9 @@ fn a_second_name_of_a_forbidden_file_is_no_way_to_it() {
     std::fs::hard_link(&file, home.files().join("two.txt")).unwrap();
     assert_eq!(home.ask("read two.txt").out.trim(), "one");
 }
+
+#[test]
+fn arguments_that_do_not_fit_name_where_to_look() {
+    let ran = Home::new().run(["executor", "run", "read_files", "--args", r#"{"paths": 7}"#]);
+    assert!(ran.code != 0 && ran.err.contains("hint: metnos executor show"), "{} {}", ran.out, ran.err);
+}
