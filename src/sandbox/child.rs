@@ -152,7 +152,7 @@ fn sort(job: &Job, control: BorrowedFd<'_>) -> io::Result<Descriptors> {
 
 fn supervise(mut job: Job, mut descriptors: Descriptors, control: BorrowedFd<'_>) -> Result<(), BuildError> {
     // Locked by the daemon; kept open, and thereby locked, until everything in the cage is dead.
-    let mut lock = descriptors.lock.take();
+    let lock = descriptors.lock.take();
     if job.backend != Backend::Native {
         rustix::process::set_child_subreaper(Pid::from_raw(1)).step("adopt orphans")?;
     }
@@ -180,14 +180,14 @@ fn supervise(mut job: Job, mut descriptors: Descriptors, control: BorrowedFd<'_>
     // they are taken down when this process ends.
     let held = ["mnt", "net", "ipc", "uts", "cgroup"].map(|kind| format!("/proc/{}/ns/{kind}", child.as_raw_pid()));
     let _held = job.waits.then(|| held.map(std::fs::File::open));
-    let begun = if job.waits { waiting.begin(&mut job).map(|held| lock = held) } else { Ok(()) };
-    let end = if begun.is_err() || (job.waits && lock.is_none()) {
-        end(&job, child, &pidfd, &processes, Some(Why::Asked))
-    } else {
+    let called = if job.waits { waiting.begin(&mut job) } else { Ok(true) };
+    let end = if matches!(called, Ok(true)) {
         watch(&job, child, &pidfd, &processes, control)
+    } else {
+        end(&job, child, &pidfd, &processes, Some(Why::Asked))
     };
     let (exit, why) = end.step("watch the cage")?;
-    begun?;
+    called?;
     drop(lock);
     wire::send(control, &Said::Ended { exit, why }).step("report the end")
 }

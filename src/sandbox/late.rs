@@ -26,12 +26,12 @@ pub(super) struct Waiting<'w> {
 }
 
 impl Waiting<'_> {
-    /// Waits for a call and makes the job that of the call; returns its lock. `None` when none came: the daemon let it go or
-    /// died, or what waited is dead.
-    pub(super) fn begin(&self, job: &mut Job) -> Result<Option<OwnedFd>, BuildError> {
+    /// Waits for a call and makes the job that of the call. Says whether one came: the daemon may let it go or die, or what
+    /// waits.
+    pub(super) fn begin(&self, job: &mut Job) -> Result<bool, BuildError> {
         let (limits, grants) = loop {
             if !self.is_called().step("wait for a call")? {
-                return Ok(None);
+                return Ok(false);
             }
             match wire::receive(self.control).step("take the call")? {
                 Some(Told::Wait) => {
@@ -39,18 +39,17 @@ impl Waiting<'_> {
                     wire::send_descriptors(self.control, &[self.pidfd]).step("hand the cage over")?;
                 }
                 Some(Told::Call { limits, grants }) => break (limits, grants),
-                None => return Ok(None),
+                None => return Ok(false),
             }
         };
-        let mut received = wire::receive_descriptors(self.control, 1 + grants.len()).step("take what was granted")?;
-        let lock = received.remove(0);
+        let received = wire::receive_descriptors(self.control, grants.len()).step("take what was granted")?;
         let before = std::mem::replace(&mut job.limits, limits);
         job.grants = grants;
         if Told::needs_mounts(&limits, &before, received.len()) {
             self.bind(job, &before, &received)?;
             wire::send(self.control, &Said::Begun).step("say that it may be fed")?;
         }
-        Ok(Some(lock))
+        Ok(true)
     }
 
     /// Whether something is said before what waits is dead.

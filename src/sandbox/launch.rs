@@ -3,6 +3,7 @@
 //! The daemon never forks: `std::process::Command` without `pre_exec` takes the `posix_spawn` path, whose cost does not
 //! grow with the daemon. Nothing is inherited but the socket on standard input.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -16,6 +17,7 @@ use super::binaries;
 use super::cgroup::Enclosure;
 use super::interpreter::RuntimeMount;
 use super::limits;
+use super::lock::LockFile;
 use super::protocol::{BOOTSTRAP, REHEARSAL};
 use super::report::{Backend, CageReport};
 use super::stage::Scratch;
@@ -25,7 +27,7 @@ use super::{Call, Grant, HELPER_ARG, Interpreter, Settings};
 /// A helper that was started, and our ends of what it was given.
 #[derive(Debug)]
 pub(super) struct Launched {
-    pub(super) child: Child,
+    pub(super) helper: Helper,
     pub(super) control: OwnedFd,
     pub(super) channel: OwnedFd,
     pub(super) stdout: OwnedFd,
@@ -39,6 +41,30 @@ pub(super) struct Launched {
     pub(super) stage: PathBuf,
     /// Of a cage that waited for its call. The host runs there already.
     pub(super) waited: Option<Waited>,
+}
+
+/// A helper's process, and the file that it holds locked, which goes with this.
+#[derive(Debug)]
+pub(super) struct Helper {
+    child: Child,
+    /// None where there is never a call.
+    _lock: Option<LockFile>,
+}
+
+impl Helper {
+    /// Waits for its end.
+    pub(super) fn wait(&mut self) {
+        if let Err(error) = self.child.wait() {
+            tracing::warn!(%error, "a cage's helper could not be waited for");
+        }
+    }
+
+    /// Ends it, and thereby the cage.
+    pub(super) fn kill(&mut self) {
+        if let Err(error) = self.child.kill() {
+            tracing::warn!(%error, "a cage's helper could not be killed");
+        }
+    }
 }
 
 /// What the daemon knows of a cage that waits.
@@ -86,12 +112,7 @@ pub(super) fn launch(
     job.grants = call.grants.iter().map(grant_job).collect();
     let programs: Vec<&str> = call.plan.binaries.iter().chain(&call.plan.parsers).map(String::as_str).collect();
     job.runtime.extend(binaries::needed(&programs, &job.runtime));
-    let lock = super::lock::create(call.lock_file)?;
-    let launched = start(settings, job, &call.grants, Some(&lock.into()));
-    if launched.is_err() {
-        std::fs::remove_file(call.lock_file)?;
-    }
-    launched
+    start(settings, job, &call.grants, Some(LockFile::create(call.lock_file.to_owned())?))
 }
 
 /// The job of a cage that can be built before such a call is there, `None` where only one that is built for it will do: what a
@@ -143,7 +164,7 @@ pub(super) fn start(
     settings: &Settings,
     mut job: Job,
     grants: &[Grant],
-    lock: Option<&OwnedFd>,
+    lock: Option<(LockFile, File)>,
 ) -> io::Result<Launched> {
     let scratch = place(settings, &mut job, grants)?;
     let stage = job.stage.path();
@@ -156,19 +177,20 @@ pub(super) fn start(
     let cgroup = enclose(settings, &mut job);
     let mut sent: Vec<BorrowedFd<'_>> = vec![their_channel.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
     job.lock = lock.is_some();
-    sent.extend(lock.map(AsFd::as_fd));
+    sent.extend(lock.as_ref().map(|(_, locked)| locked.as_fd()));
     sent.extend(their_broker.as_ref().map(AsFd::as_fd));
     sent.extend(cgroup.as_ref().map(Enclosure::descriptor));
     sent.extend(grants.iter().map(|grant| grant.fd.as_fd()));
     job.descriptors = sent.len();
-    let mut child = spawn(settings, theirs)?;
+    let child = spawn(settings, theirs)?;
     let told = wire::send(control.as_fd(), &job).and_then(|()| wire::send_descriptors(control.as_fd(), &sent));
+    let mut helper = Helper { child, _lock: lock.map(|(file, _)| file) };
     if let Err(error) = told {
-        child.kill()?;
-        child.wait()?;
+        helper.kill();
+        helper.wait();
         return Err(error);
     }
-    let launched = Launched { child, control, channel, stdout, stderr, broker, cgroup, scratch, stage, waited: None };
+    let launched = Launched { helper, control, channel, stdout, stderr, broker, cgroup, scratch, stage, waited: None };
     for ours in [Some(&launched.channel), Some(&launched.stdout), Some(&launched.stderr)].into_iter().flatten() {
         wire::set_nonblocking(ours)?;
     }

@@ -39,7 +39,7 @@ pub(super) fn apply(job: &Job, ids: &Ids, report: &mut CageReport) -> Result<(),
     if !job.has(Layer::Limits) {
         return Ok(());
     }
-    for (resource, value) in wanted(job, ids) {
+    for (resource, value) in wanted(job, &job.limits, ids) {
         bound(resource, value)?;
     }
     let counted = counts_processes(job, ids);
@@ -74,11 +74,11 @@ pub(super) fn is_kept_by_kernel(report: &CageReport) -> bool {
 
 /// Lowers the limits of a cage that waits to those of its call, from outside. The interpreter is the only process there;
 /// where the helper is about to join its user namespace, the kernel will count that one, too.
-pub(super) fn lower(job: &Job, ids: &Ids, cage: Pid, helper_joins: bool) -> io::Result<()> {
+pub(super) fn lower(job: &Job, limits: &Limits, ids: &Ids, cage: Pid, helper_joins: bool) -> io::Result<()> {
     if !job.has(Layer::Limits) {
         return Ok(());
     }
-    for (resource, value) in wanted(job, ids).into_iter().chain([(Resource::Nofile, job.limits.open_files)]) {
+    for (resource, value) in wanted(job, limits, ids).into_iter().chain([(Resource::Nofile, limits.open_files)]) {
         let value = value + u64::from(helper_joins && resource == Resource::Nproc);
         // The cage has the hard limits that this process has: what it could set by itself is set here.
         rustix::process::prlimit(Some(cage), resource, lowered(resource, value))?;
@@ -87,8 +87,7 @@ pub(super) fn lower(job: &Job, ids: &Ids, cage: Pid, helper_joins: bool) -> io::
 }
 
 /// The limits of a plan, without that of open descriptors.
-fn wanted(job: &Job, ids: &Ids) -> Vec<(Resource, u64)> {
-    let wanted = &job.limits;
+fn wanted(job: &Job, wanted: &Limits, ids: &Ids) -> Vec<(Resource, u64)> {
     let mut limits = vec![
         (Resource::Core, 0),
         (Resource::Cpu, wanted.cpu_s),

@@ -13,9 +13,28 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How often a held lock is tried again.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// Makes the file and locks it. The lock goes with the descriptor: it holds while this process or the helper that it is
-/// handed to has it open, on its way between them too.
-pub(super) fn create(path: &Path) -> io::Result<File> {
+/// The name of a lock file, which is removed with this.
+#[derive(Debug)]
+pub(super) struct LockFile(PathBuf);
+
+impl LockFile {
+    /// Makes the file and locks it. The lock goes with the descriptor: it holds while this process or the helper that it is
+    /// handed to has it open, on its way between them too.
+    pub(super) fn create(path: PathBuf) -> io::Result<(Self, File)> {
+        let file = create(&path)?;
+        Ok((Self(path), file))
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.0) {
+            tracing::debug!(%error, "a cage's lock file was gone already");
+        }
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }

@@ -7,7 +7,8 @@
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::Child;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -17,11 +18,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SendFlags;
 use rustix::process::Pid;
 
-use super::launch::{self, Launched, Waited};
+use super::launch::{self, Helper, Launched, Waited};
+use super::lock::LockFile;
 use super::native::Ids;
 use super::session::HELPER_GRACE;
 use super::wire::{self, Job, Said, Told};
-use super::{Call, Sandbox, Settings, limits, lock, protocol};
+use super::{Call, Sandbox, Settings, limits, protocol};
 
 /// How many cages wait, and for how long after the last call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +58,12 @@ pub struct WarmCounts {
 struct Key(blake3::Hash);
 
 /// Which cage a call could have had, to be told to [`Pool::refill`] once it is over.
+#[derive(Clone, Debug)]
 pub(super) struct Wish {
     key: Key,
     job: Job,
+    /// The folder of its lock file.
+    locks: PathBuf,
 }
 
 /// The pool of one sandbox.
@@ -75,6 +80,7 @@ struct Shared {
     host: Vec<u8>,
     state: Mutex<State>,
     changed: Condvar,
+    built: AtomicU64,
     taken: AtomicU64,
     failed: AtomicU64,
 }
@@ -84,11 +90,11 @@ struct State {
     /// How many to keep; `None` while the pool is closed.
     warm: Option<Warm>,
     /// The cages that calls could have had of late, the newest first.
-    wished: Vec<(Key, Job)>,
+    wished: Vec<Wish>,
     waiting: Vec<Worker>,
     called: Option<Instant>,
     /// Helpers whose cages are dead, on their way out themselves.
-    ending: Vec<Child>,
+    ending: Vec<Helper>,
     is_over: bool,
 }
 
@@ -106,6 +112,7 @@ impl Pool {
             host: host.to_vec(),
             state: Mutex::default(),
             changed: Condvar::new(),
+            built: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         };
@@ -133,9 +140,11 @@ impl Pool {
         let Some(job) = launch::waiting_job(&sandbox.settings, &sandbox.interpreter, backend, call) else {
             return (None, None);
         };
-        let Ok(key) = Key::of(&job) else { return (None, None) };
-        let worker = if self.always { self.shared.prepare(key, &job).ok() } else { self.shared.take(key) };
-        let begun = worker.and_then(|worker| match worker.begin(call, job.clone()) {
+        let locks = call.lock_file.parent().unwrap_or(Path::new(".")).to_owned();
+        let Ok(key) = Key::of(&job, &locks) else { return (None, None) };
+        let wish = Wish { key, job, locks };
+        let worker = if self.always { self.shared.prepare(&wish).ok() } else { self.shared.take(key) };
+        let begun = worker.and_then(|worker| match worker.begin(call, &wish.job) {
             Ok(launched) => {
                 self.shared.taken.fetch_add(1, Ordering::Relaxed);
                 Some(launched)
@@ -146,11 +155,11 @@ impl Pool {
                 None
             }
         });
-        (begun, (!self.always).then_some(Wish { key, job }))
+        (begun, (!self.always).then_some(wish))
     }
 
     /// Has cages built for calls like one that is over, and its helper waited for.
-    pub(super) fn refill(&self, wish: Option<Wish>, helper: Option<Child>) {
+    pub(super) fn refill(&self, wish: Option<Wish>, helper: Option<Helper>) {
         let Some(wish) = wish else { return helper.into_iter().for_each(leave) };
         {
             let mut state = self.shared.state();
@@ -201,13 +210,13 @@ impl Shared {
                 drop(state);
                 drop(gone);
                 ending.into_iter().for_each(leave);
-            } else if let Some((key, job)) = state.missing() {
+            } else if let Some(wish) = state.missing() {
                 drop(state);
-                match self.prepare(key, &job) {
+                match self.prepare(&wish) {
                     Ok(worker) => self.state().waiting.push(worker),
                     Err(error) => {
                         tracing::debug!(%error, "no cage waits");
-                        self.state().wished.retain(|(wished, _)| *wished != key);
+                        self.state().wished.retain(|other| other.key != wish.key);
                     }
                 }
             } else {
@@ -222,9 +231,11 @@ impl Shared {
     }
 
     /// Builds a cage and has it run the host up to where that waits for a call.
-    fn prepare(&self, key: Key, job: &Job) -> io::Result<Worker> {
-        let launched = launch::start(&self.settings, job.clone(), &[], None)?;
-        let mut worker = Worker { key, launched: Some(launched) };
+    fn prepare(&self, wish: &Wish) -> io::Result<Worker> {
+        let name = format!("waiting-{}-{}.lock", std::process::id(), self.built.fetch_add(1, Ordering::Relaxed));
+        let lock = LockFile::create(wish.locks.join(name))?;
+        let launched = launch::start(&self.settings, wish.job.clone(), &[], Some(lock))?;
+        let mut worker = Worker { key: wish.key, launched: Some(launched) };
         worker.settle(&self.host)?;
         Ok(worker)
     }
@@ -233,8 +244,8 @@ impl Shared {
 impl State {
     fn wish(&mut self, wish: Wish) {
         let size = self.warm.map_or(0, |warm| warm.size);
-        self.wished.retain(|(key, _)| *key != wish.key);
-        self.wished.insert(0, (wish.key, wish.job));
+        self.wished.retain(|other| other.key != wish.key);
+        self.wished.insert(0, wish);
         self.wished.truncate(size);
         self.called = Some(Instant::now());
     }
@@ -256,7 +267,7 @@ impl State {
     /// How many of a kind are to wait: one each, and of the newest as many as that leaves.
     fn wanted(&self, key: Key) -> usize {
         let size = self.warm.map_or(0, |warm| warm.size);
-        match self.wished.iter().position(|(wished, _)| *wished == key) {
+        match self.wished.iter().position(|wish| wish.key == key) {
             Some(0) => size.saturating_sub(self.wished.len() - 1),
             Some(_) => 1,
             None => 0,
@@ -277,14 +288,14 @@ impl State {
         gone
     }
 
-    fn missing(&self) -> Option<(Key, Job)> {
-        self.wished.iter().find(|(key, _)| self.count(*key) < self.wanted(*key)).cloned()
+    fn missing(&self) -> Option<Wish> {
+        self.wished.iter().find(|wish| self.count(wish.key) < self.wanted(wish.key)).cloned()
     }
 }
 
 impl Key {
-    fn of(job: &Job) -> io::Result<Self> {
-        Ok(Self(blake3::hash(&rmp_serde::to_vec(job).map_err(io::Error::other)?)))
+    fn of(job: &Job, locks: &Path) -> io::Result<Self> {
+        Ok(Self(blake3::hash(&rmp_serde::to_vec(&(job, locks.as_os_str().as_bytes())).map_err(io::Error::other)?)))
     }
 }
 
@@ -319,33 +330,31 @@ impl Worker {
     }
 
     /// Has the cage made that of a call: nothing is left to do but to feed it.
-    fn begin(mut self, call: &Call<'_>, mut job: Job) -> io::Result<Launched> {
-        let lock = lock::create(call.lock_file)?;
+    fn begin(mut self, call: &Call<'_>, job: &Job) -> io::Result<Launched> {
         let launched = self.launched.as_mut().ok_or(ErrorKind::NotConnected)?;
         let waited = launched.waited.as_mut().ok_or(ErrorKind::NotConnected)?;
         let control = launched.control.as_fd();
-        let before = std::mem::replace(&mut job.limits, call.plan.limits);
+        let (before, limits) = (job.limits, call.plan.limits);
         // Once it is dead its number may be another's.
         if is_readable(&waited.pidfd)? {
             return Err(ErrorKind::BrokenPipe.into());
         }
-        let needs_mounts = Told::needs_mounts(&job.limits, &before, call.grants.len());
-        limits::lower(&job, &Ids::current(), waited.pid, needs_mounts)?;
+        let needs_mounts = Told::needs_mounts(&limits, &before, call.grants.len());
+        limits::lower(job, &limits, &Ids::current(), waited.pid, needs_mounts)?;
         if let Some(cgroup) = &launched.cgroup {
-            cgroup.rebound(&job.limits, job.backend)?;
+            cgroup.rebound(&limits, job.backend)?;
         }
         let grants = call.grants.iter().map(launch::grant_job).collect();
-        wire::send(control, &Told::Call { limits: job.limits, grants })?;
-        let descriptors: Vec<BorrowedFd<'_>> =
-            std::iter::once(lock.as_fd()).chain(call.grants.iter().map(|grant| grant.fd.as_fd())).collect();
+        wire::send(control, &Told::Call { limits, grants })?;
+        let descriptors: Vec<BorrowedFd<'_>> = call.grants.iter().map(|grant| grant.fd.as_fd()).collect();
         wire::send_descriptors(control, &descriptors)?;
         if needs_mounts {
-            let patience = Duration::from_millis(job.limits.wall_ms) + HELPER_GRACE;
+            let patience = Duration::from_millis(limits.wall_ms) + HELPER_GRACE;
             match hear(control, call.cancel.fd(), patience)? {
                 Some(Said::Begun) => {}
                 Some(other) => return Err(io::Error::other(format!("{other:?}"))),
                 None => {
-                    launched.child.kill()?;
+                    launched.helper.kill();
                     return Err(ErrorKind::TimedOut.into());
                 }
             }
@@ -380,17 +389,15 @@ fn hear(control: BorrowedFd<'_>, cancel: BorrowedFd<'_>, patience: Duration) -> 
 impl Drop for Worker {
     fn drop(&mut self) {
         let Some(launched) = self.launched.take() else { return };
-        let Launched { child, control, cgroup, .. } = launched;
+        let Launched { mut helper, control, cgroup, .. } = launched;
         // The end of its socket tells the helper to end the cage.
         drop(control);
-        leave(child);
+        helper.wait();
         drop(cgroup);
     }
 }
 
-/// Waits for a helper that has nothing to do any more.
-fn leave(mut helper: Child) {
-    if let Err(error) = helper.wait() {
-        tracing::warn!(%error, "a cage's helper could not be waited for");
-    }
+/// Waits for a helper that has nothing to do any more; then its lock file goes.
+fn leave(mut helper: Helper) {
+    helper.wait();
 }

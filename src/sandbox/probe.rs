@@ -101,7 +101,7 @@ fn probe(settings: &Settings, interpreter: &Interpreter, backend: Backend) -> Re
             Said::Waits { .. } | Said::Begun | Said::Ended { .. } => break,
         }
     }
-    launched.child.wait().map_err(|error| error.to_string())?;
+    launched.helper.wait();
     verdict.map_err(|reason| last_words(launched.stderr).unwrap_or(reason))
 }
 

@@ -3,15 +3,15 @@
 //! One thread, one poll loop, bounded memory: streams are drained whatever their length and kept up to 64 KiB.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::Child;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendFlags, Shutdown};
 use serde_json::Value;
 
 use super::cgroup::Enclosure;
-use super::launch::{self, Launched, Waited};
+use super::launch::{self, Helper, Launched, Waited};
 use super::protocol::{self, Inbox, failure};
 use super::stage::{Scratch, Stage};
 use super::wire::{self, Exit, Said, Why};
@@ -32,8 +32,6 @@ pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
     // Before anything is built, or while what waited was made ready.
     if warm.is_none() && call.cancel.is_raised() {
         sandbox.pool.refill(wish, None);
-        // Where it was made already, nothing that it stands for was fed.
-        std::fs::remove_file(call.lock_file).ok();
         return never_begun(cancelled());
     }
     let cold = || launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call);
@@ -68,7 +66,7 @@ fn never_begun(why: CallFailure) -> Outcome {
 }
 
 /// Serves a call; also returns the helper, where that has yet to be waited for.
-fn attend(mut launched: Launched, host: &[u8], mut call: Call<'_>) -> (Outcome, Option<Child>) {
+fn attend(mut launched: Launched, host: &[u8], mut call: Call<'_>) -> (Outcome, Option<Helper>) {
     let broker = match (launched.broker.take(), call.net.take()) {
         (Some(socket), Some(grants)) => match broker::Broker::start(socket, grants) {
             Ok(broker) => Some(broker),
@@ -82,9 +80,6 @@ fn attend(mut launched: Launched, host: &[u8], mut call: Call<'_>) -> (Outcome, 
     let mut session = Session::new(launched, host, &call);
     let is_left = session.attend(&call);
     let connections = broker.map(broker::Broker::finish).unwrap_or_default();
-    if let Err(error) = std::fs::remove_file(call.lock_file) {
-        tracing::debug!(%error, "a cage's lock file was gone already");
-    }
     let (outcome, helper) = session.conclude(&call, connections);
     (outcome, is_left.then_some(helper))
 }
@@ -99,7 +94,7 @@ enum Cut {
 }
 
 struct Session {
-    child: Child,
+    helper: Helper,
     cgroup: Option<Enclosure>,
     scratch: Option<Scratch>,
     control: Option<OwnedFd>,
@@ -145,9 +140,10 @@ impl Stream {
     }
 
     /// Reads what is there; closes at the end of the stream.
-    fn drain(&mut self, buffer: &mut [u8]) {
+    fn drain(&mut self, buffer: &mut Vec<u8>) {
         let Some(source) = &self.source else { return };
-        match rustix::io::read(source, &mut *buffer) {
+        buffer.clear();
+        match rustix::io::read(source, spare_capacity(buffer)) {
             Ok(read) if read > 0 => {
                 self.kept.total += read as u64;
                 let room = KEPT.saturating_sub(self.kept.bytes.len()).min(read);
@@ -169,7 +165,7 @@ impl Session {
         let mut session = Self {
             unsent,
             needs_full: call.needs_full,
-            child: launched.child,
+            helper: launched.helper,
             cgroup: launched.cgroup,
             scratch: launched.scratch,
             control: Some(launched.control),
@@ -186,7 +182,7 @@ impl Session {
             end: None,
             cut: None,
             answered: None,
-            buffer: vec![0; CHUNK],
+            buffer: Vec::with_capacity(CHUNK),
         };
         session.refuse_half_a_cage();
         session
@@ -230,9 +226,7 @@ impl Session {
                 self.serve(source, call);
             }
         }
-        if let Err(error) = self.child.wait() {
-            tracing::warn!(%error, "a cage's helper could not be waited for");
-        }
+        self.helper.wait();
         false
     }
 
@@ -244,16 +238,12 @@ impl Session {
     /// Lets the cage go before it was fed: the end of its socket tells the helper.
     fn abandon(mut self) {
         self.control = None;
-        if let Err(error) = self.child.wait() {
-            tracing::warn!(%error, "a cage's helper could not be waited for");
-        }
+        self.helper.wait();
     }
 
     fn kill_helper(&mut self) {
         self.cut = Some(Cut::Helper);
-        if let Err(error) = self.child.kill() {
-            tracing::warn!(%error, "a cage's helper could not be killed");
-        }
+        self.helper.kill();
     }
 
     /// Waits until something can be served, at most as long as the nearest clock allows.
@@ -364,9 +354,10 @@ impl Session {
 
     fn read_channel(&mut self, call: &Call<'_>) {
         let Some(channel) = &self.channel else { return };
-        match rustix::io::read(channel, &mut self.buffer[..]) {
+        self.buffer.clear();
+        match rustix::io::read(channel, spare_capacity(&mut self.buffer)) {
             Ok(read) if read > 0 => {
-                if !self.inbox.take(&self.buffer[..read], call.progress) {
+                if !self.inbox.take(&self.buffer, call.progress) {
                     self.channel = None;
                     self.cut(Cut::Broken);
                 } else if self.inbox.is_answered() && self.answered.is_none() {
@@ -378,7 +369,7 @@ impl Session {
         }
     }
 
-    fn conclude(mut self, call: &Call<'_>, connections: Vec<broker::Connection>) -> (Outcome, Child) {
+    fn conclude(mut self, call: &Call<'_>, connections: Vec<broker::Connection>) -> (Outcome, Helper) {
         let reply = self.verdict(call);
         let stage = self.stage.take().map(|folder| Stage::new(folder, self.scratch.take()));
         let outcome = Outcome {
@@ -391,7 +382,7 @@ impl Session {
             report: self.report.unwrap_or_else(CageReport::none),
             duration: Duration::ZERO,
         };
-        (outcome, self.child)
+        (outcome, self.helper)
     }
 
     fn verdict(&mut self, call: &Call<'_>) -> Result<Value, CallFailure> {

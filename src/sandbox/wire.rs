@@ -122,8 +122,7 @@ impl Job {
 pub(super) enum Told {
     /// The daemon has heard all that the cage itself had to say, and asks for a hold of it.
     Wait,
-    /// The call: what replaces the limits that the cage was built with, and what it sees. Descriptors: the lock, then the
-    /// grants.
+    /// The call: what replaces the limits that the cage was built with, and what it sees. Descriptors: the grants.
     Call { limits: Limits, grants: Vec<GrantJob> },
 }
 
