@@ -354,6 +354,56 @@ fn calls_leave_nothing_behind() {
     crate::support::alone("works::forty_calls");
 }
 
+/// The children of this process. Only where nothing runs beside it.
+fn children() -> String {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap()).collect()
+}
+
+#[test]
+fn a_helper_builds_the_next_cage_as_long_as_all_goes_well() {
+    crate::support::alone("works::calls_of_one_helper");
+}
+
+#[test]
+#[ignore = "run alone by a_helper_builds_the_next_cage_as_long_as_all_goes_well, which kills it"]
+fn calls_of_one_helper() {
+    let mut bench = Bench::only(false);
+    let good = "def run(args, ctx):\n    return {'ok': True}\n";
+    ok(&bench.run(good, json!({})));
+    let helper = children();
+    assert_eq!(helper.split_whitespace().count(), 1);
+    ok(&bench.run_with(good, json!({}), vec![grant(&bench.path("runtime"), false)]));
+    assert_eq!(bench.run("import os\nos._exit(1)\n", json!({})).reply.unwrap_err().class, "crashed");
+    assert_eq!(children(), helper, "it builds the next one, whatever an executor does");
+    // One that had to end its cage is not asked again.
+    bench.limits.wall_ms = 100;
+    let late = bench.run("import time\ntime.sleep(9)\n", json!({}));
+    assert_eq!(late.reply.unwrap_err().class, "timeout");
+    assert_eq!(children(), "");
+    bench.limits.wall_ms = crate::support::LIMITS.wall_ms;
+    ok(&bench.run(good, json!({})));
+    let second = children();
+    assert!(second != helper && !second.is_empty());
+    // One that died meanwhile costs the call nothing.
+    let pid = rustix::process::Pid::from_raw(second.trim().parse().unwrap()).unwrap();
+    let died = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let mut waiting = [rustix::event::PollFd::new(&died, rustix::event::PollFlags::IN)];
+    assert_eq!(rustix::event::poll(&mut waiting, None).unwrap(), 1);
+    ok(&bench.run(good, json!({})));
+    assert!(children() != second);
+    // Two at a time have one each, and one of them is kept.
+    let slow = "import time\ndef run(args, ctx):\n    time.sleep(0.3)\n    return {'ok': True}\n";
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..2).map(|_| scope.spawn(|| bench.run(slow, json!({})).reply.is_ok())).collect();
+        assert!(calls.into_iter().all(|call| call.join().unwrap()));
+    });
+    assert_eq!(children().split_whitespace().count(), 1);
+    drop(bench);
+    assert_eq!(children(), "", "a sandbox that is closed leaves none");
+}
+
 #[test]
 #[ignore = "run alone by calls_leave_nothing_behind"]
 fn forty_calls() {
@@ -363,10 +413,6 @@ fn forty_calls() {
     let good = "def run(args, ctx):\n    open(ctx.stage + '/x', 'w').write('y')\n    return {'ok': True}\n";
     let bad = "import os\nos._exit(1)\n";
     let count = |folder: &str| std::fs::read_dir(folder).unwrap().count();
-    let children = || {
-        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-        tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap()).collect::<String>()
-    };
     let state = || {
         (
             count("/proc/self/fd"),

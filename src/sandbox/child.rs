@@ -94,10 +94,21 @@ fn help() -> io::Result<()> {
     let control = listen(std::env::args_os().nth(3).is_some_and(|word| word == "keep"))?;
     sys::interrupt_on_term()?;
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
-    if let Err(error) = serve(control.as_fd()) {
-        wire::send(control.as_fd(), &error.refusal())?;
+    loop {
+        match serve(control.as_fd()) {
+            Ok(After::Next) => {}
+            Ok(After::End) => return Ok(()),
+            Err(error) => return wire::send(control.as_fd(), &error.refusal()),
+        }
     }
-    Ok(())
+}
+
+/// What a helper does after a cage.
+enum After {
+    /// Waits for another job.
+    Next,
+    /// Ends.
+    End,
 }
 
 /// Takes the socket that is the standard input, from a parent of the same build.
@@ -125,15 +136,19 @@ fn inside() -> io::Result<()> {
     become_command(ready, control.as_fd())
 }
 
-/// Takes the job and carries it out.
-fn serve(control: BorrowedFd<'_>) -> Result<(), BuildError> {
+/// Takes a job and carries it out.
+fn serve(control: BorrowedFd<'_>) -> Result<After, BuildError> {
     // A call may bring more descriptors than a process has by default; the interpreter gets a limit of its own.
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
     rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })
         .step("make room for descriptors")?;
-    let Some(job) = wire::receive::<Job>(control).step("take the job")? else { return Ok(()) };
+    let Some(job) = wire::receive::<Job>(control).step("take the job")? else { return Ok(After::End) };
     let descriptors = sort(&job, control).step("take the descriptors")?;
-    supervise(job, descriptors, control)
+    // Of a cage that waited this process may have joined the namespaces, and of one that others helped to build it may have
+    // adopted something.
+    let after = if job.waits || job.backend != Backend::Native { After::End } else { After::Next };
+    supervise(job, descriptors, control)?;
+    Ok(after)
 }
 
 fn sort(job: &Job, control: BorrowedFd<'_>) -> io::Result<Descriptors> {

@@ -20,8 +20,9 @@ use super::limits;
 use super::lock::LockFile;
 use super::protocol::{BOOTSTRAP, REHEARSAL};
 use super::report::{Backend, CageReport};
+use super::spare::{Helper, Spare};
 use super::stage::Scratch;
-use super::wire::{self, GrantJob, Job, Layer, RawPath};
+use super::wire::{self, GrantJob, Job, Layer, RawPath, Told};
 use super::{Call, Grant, HELPER_ARG, Interpreter, Settings};
 
 /// A helper that was started, and our ends of what it was given.
@@ -43,30 +44,6 @@ pub(super) struct Launched {
     pub(super) waited: Option<Waited>,
 }
 
-/// A helper's process, and the file that it holds locked, which goes with this.
-#[derive(Debug)]
-pub(super) struct Helper {
-    child: Child,
-    /// None where there is never a call.
-    _lock: Option<LockFile>,
-}
-
-impl Helper {
-    /// Waits for its end.
-    pub(super) fn wait(&mut self) {
-        if let Err(error) = self.child.wait() {
-            tracing::warn!(%error, "a cage's helper could not be waited for");
-        }
-    }
-
-    /// Ends it, and thereby the cage.
-    pub(super) fn kill(&mut self) {
-        if let Err(error) = self.child.kill() {
-            tracing::warn!(%error, "a cage's helper could not be killed");
-        }
-    }
-}
-
 /// What the daemon knows of a cage that waits.
 #[derive(Debug)]
 pub(super) struct Waited {
@@ -75,6 +52,8 @@ pub(super) struct Waited {
     /// Its first process, whose end is the end of all that is in the cage.
     pub(super) pid: Pid,
     pub(super) pidfd: OwnedFd,
+    /// What the helper has yet to be told of the call, as soon as the cage is being fed.
+    pub(super) untold: Option<Told>,
 }
 
 /// A plan that builds a cage and starts nothing.
@@ -106,13 +85,14 @@ pub(super) fn launch(
     interpreter: &Interpreter,
     backend: Backend,
     call: &Call<'_>,
+    spare: Option<Spare>,
 ) -> io::Result<Launched> {
     let mut job = job(settings, interpreter, backend, call);
     job.limits = call.plan.limits;
     job.grants = call.grants.iter().map(grant_job).collect();
     let programs: Vec<&str> = call.plan.binaries.iter().chain(&call.plan.parsers).map(String::as_str).collect();
     job.runtime.extend(binaries::needed(&programs, &job.runtime));
-    start(settings, job, &call.grants, Some(LockFile::create(call.lock_file.to_owned())?))
+    start(settings, job, &call.grants, Some(LockFile::create(call.lock_file.to_owned())?), spare)
 }
 
 /// The job of a cage that can be built before such a call is there, `None` where only one that is built for it will do: what a
@@ -159,16 +139,16 @@ pub(super) fn grant_job(grant: &Grant) -> GrantJob {
     }
 }
 
-/// Places the scratch folders, starts the helper and sends it everything.
+/// Places the scratch folders, starts a helper or takes a spare one, and sends it everything.
 pub(super) fn start(
     settings: &Settings,
     mut job: Job,
     grants: &[Grant],
     lock: Option<(LockFile, File)>,
+    spare: Option<Spare>,
 ) -> io::Result<Launched> {
     let scratch = place(settings, &mut job, grants)?;
     let stage = job.stage.path();
-    let (control, theirs) = wire::socket_pair()?;
     let (channel, their_channel) = wire::socket_pair()?;
     let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -182,14 +162,14 @@ pub(super) fn start(
     sent.extend(cgroup.as_ref().map(Enclosure::descriptor));
     sent.extend(grants.iter().map(|grant| grant.fd.as_fd()));
     job.descriptors = sent.len();
-    let child = spawn(settings, theirs)?;
-    let told = wire::send(control.as_fd(), &job).and_then(|()| wire::send_descriptors(control.as_fd(), &sent));
-    let mut helper = Helper { child, _lock: lock.map(|(file, _)| file) };
-    if let Err(error) = told {
-        helper.kill();
-        helper.wait();
-        return Err(error);
-    }
+    let tell =
+        |control: BorrowedFd<'_>| wire::send(control, &job).and_then(|()| wire::send_descriptors(control, &sent));
+    let begun = spare.and_then(|spare| spare.begin(|control| tell(control).is_ok()));
+    let (child, control) = match begun {
+        Some(begun) => begun,
+        None => fresh(settings, tell)?,
+    };
+    let helper = Helper::new(child, lock.map(|(file, _)| file));
     let launched = Launched { helper, control, channel, stdout, stderr, broker, cgroup, scratch, stage, waited: None };
     for ours in [Some(&launched.channel), Some(&launched.stdout), Some(&launched.stderr)].into_iter().flatten() {
         wire::set_nonblocking(ours)?;
@@ -210,6 +190,18 @@ fn enclose(settings: &Settings, job: &mut Job) -> Option<Enclosure> {
             None
         }
     }
+}
+
+/// Starts a helper and tells it what to build.
+fn fresh(settings: &Settings, tell: impl FnOnce(BorrowedFd<'_>) -> io::Result<()>) -> io::Result<(Child, OwnedFd)> {
+    let (control, theirs) = wire::socket_pair()?;
+    let mut child = spawn(settings, theirs)?;
+    if let Err(error) = tell(control.as_fd()) {
+        child.kill()?;
+        child.wait()?;
+        return Err(error);
+    }
+    Ok((child, control))
 }
 
 fn spawn(settings: &Settings, socket: OwnedFd) -> io::Result<Child> {

@@ -11,6 +11,7 @@ mod bwrap;
 pub mod cancel;
 pub mod cgroup;
 mod child;
+
 pub mod interpreter;
 mod landlock;
 mod late;
@@ -27,6 +28,7 @@ pub mod protocol;
 pub mod report;
 mod seccomp;
 mod session;
+mod spare;
 pub mod stage;
 mod sys;
 mod tree;
@@ -49,6 +51,7 @@ pub use wire::Layer;
 
 use crate::broker;
 use pool::Pool;
+use spare::{Spare, Spares};
 
 /// The function of `main.py` that carries a call out.
 pub const RUN: &str = "run";
@@ -84,6 +87,10 @@ pub struct Settings {
     /// tested of cold calls can be tested of warm ones. No command and no variable sets this.
     #[doc(hidden)]
     pub always_warm: bool,
+    /// Whether every cage has a helper of its own, so that what starting one takes can be measured. No command and no variable
+    /// sets this.
+    #[doc(hidden)]
+    pub fresh_helpers: bool,
 }
 
 impl Settings {
@@ -99,6 +106,7 @@ impl Settings {
             cgroup: cgroup::taken(),
             without: Vec::new(),
             always_warm: false,
+            fresh_helpers: false,
         }
     }
 
@@ -258,14 +266,34 @@ pub struct Sandbox {
     /// The compiled host script, sent to each interpreter.
     host: Vec<u8>,
     capabilities: CageReport,
+    spares: Spares,
     pool: Pool,
 }
 
 impl Sandbox {
-    fn new(settings: Settings, interpreter: Interpreter, capabilities: CageReport) -> Self {
+    fn new(settings: Settings, interpreter: Interpreter, capabilities: CageReport, spare: Option<Spare>) -> Self {
         let host = interpreter.host();
         let pool = Pool::new(&settings, &host);
-        Self { settings, interpreter, host, capabilities, pool }
+        let spares = Spares::new(!settings.fresh_helpers);
+        if let Some(spare) = spare {
+            spares.keep(spare);
+        }
+        Self { settings, interpreter, host, capabilities, spares, pool }
+    }
+
+    /// Builds a cage as one for a call is built, and leaves it: what that takes can be measured by it.
+    ///
+    /// # Errors
+    /// What a cage could be built by when this was opened is gone.
+    #[doc(hidden)]
+    pub fn build(&self) -> Result<CageReport, SandboxError> {
+        let backend = self.capabilities.backend;
+        let built = probe::probe(&self.settings, &self.interpreter, backend, self.spares.take());
+        let (report, spare) = built.map_err(|reasons| SandboxError::NoCage { reasons })?;
+        if let Some(spare) = spare {
+            self.spares.keep(spare);
+        }
+        Ok(report)
     }
 
     /// Keeps cages waiting for calls from now on, where the backend can: for a process that will make many.

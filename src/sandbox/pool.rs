@@ -18,10 +18,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SendFlags;
 use rustix::process::Pid;
 
-use super::launch::{self, Helper, Launched, Waited};
+use super::launch::{self, Launched, Waited};
 use super::lock::LockFile;
 use super::native::Ids;
 use super::session::HELPER_GRACE;
+use super::spare::Helper;
 use super::wire::{self, Job, Said, Told};
 use super::{Call, Sandbox, Settings, limits, protocol};
 
@@ -234,7 +235,7 @@ impl Shared {
     fn prepare(&self, wish: &Wish) -> io::Result<Worker> {
         let name = format!("waiting-{}-{}.lock", std::process::id(), self.built.fetch_add(1, Ordering::Relaxed));
         let lock = LockFile::create(wish.locks.join(name))?;
-        let launched = launch::start(&self.settings, wish.job.clone(), &[], Some(lock))?;
+        let launched = launch::start(&self.settings, wish.job.clone(), &[], Some(lock), None)?;
         let mut worker = Worker { key: wish.key, launched: Some(launched) };
         worker.settle(&self.host)?;
         Ok(worker)
@@ -320,7 +321,7 @@ impl Worker {
             other => return Err(io::Error::other(format!("{other:?}"))),
         };
         let pidfd = handed()?;
-        launched.waited = Some(Waited { report, stage, pid, pidfd });
+        launched.waited = Some(Waited { report, stage, pid, pidfd, untold: None });
         let host = protocol::host(host);
         // It is shorter than what a socket holds.
         match rustix::net::send(&launched.channel, &host, SendFlags::NOSIGNAL)? {
@@ -344,11 +345,11 @@ impl Worker {
         if let Some(cgroup) = &launched.cgroup {
             cgroup.rebound(&limits, job.backend)?;
         }
-        let grants = call.grants.iter().map(launch::grant_job).collect();
-        wire::send(control, &Told::Call { limits, grants })?;
-        let descriptors: Vec<BorrowedFd<'_>> = call.grants.iter().map(|grant| grant.fd.as_fd()).collect();
-        wire::send_descriptors(control, &descriptors)?;
+        let told = Told::Call { limits, grants: call.grants.iter().map(launch::grant_job).collect() };
         if needs_mounts {
+            wire::send(control, &told)?;
+            let descriptors: Vec<BorrowedFd<'_>> = call.grants.iter().map(|grant| grant.fd.as_fd()).collect();
+            wire::send_descriptors(control, &descriptors)?;
             let patience = Duration::from_millis(limits.wall_ms) + HELPER_GRACE;
             match hear(control, call.cancel.fd(), patience)? {
                 Some(Said::Begun) => {}
@@ -358,6 +359,8 @@ impl Worker {
                     return Err(ErrorKind::TimedOut.into());
                 }
             }
+        } else {
+            waited.untold = Some(told);
         }
         waited.report.warm = true;
         self.launched.take().ok_or_else(|| ErrorKind::NotConnected.into())

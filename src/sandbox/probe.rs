@@ -8,7 +8,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use metnos_projections::rules::cage_plan::Limits;
 
+use super::launch::Launched;
 use super::report::{Backend, CageReport, Level};
+use super::spare::Spare;
 use super::wire::{self, Said};
 use super::{Interpreter, Sandbox, SandboxError, Settings, builder, interpreter, launch};
 
@@ -31,15 +33,15 @@ pub(super) fn open(settings: &Settings) -> Result<Sandbox, SandboxError> {
     if let Some(small) = builder::beside(&settings.helper_exe).filter(|_| !settings.off) {
         let settings = Settings { helper_exe: small, ..settings.clone() };
         match choose(&settings, &interpreter) {
-            Ok(capabilities) if capabilities.missing.is_empty() => {
-                return Ok(Sandbox::new(settings, interpreter, capabilities));
+            Ok((capabilities, spare)) if capabilities.missing.is_empty() => {
+                return Ok(Sandbox::new(settings, interpreter, capabilities, spare));
             }
             // Whatever it lacks may be its own fault: the binary itself has the last word.
             Ok(_) | Err(_) => tracing::debug!("the small helper is not used"),
         }
     }
-    let capabilities = choose(settings, &interpreter)?;
-    Ok(Sandbox::new(settings.clone(), interpreter, capabilities))
+    let (capabilities, spare) = choose(settings, &interpreter)?;
+    Ok(Sandbox::new(settings.clone(), interpreter, capabilities, spare))
 }
 
 fn prepare(settings: &Settings) -> io::Result<()> {
@@ -53,9 +55,9 @@ fn prepare(settings: &Settings) -> io::Result<()> {
     Ok(())
 }
 
-fn choose(settings: &Settings, interpreter: &Interpreter) -> Result<CageReport, SandboxError> {
+fn choose(settings: &Settings, interpreter: &Interpreter) -> Result<(CageReport, Option<Spare>), SandboxError> {
     if settings.off {
-        return Ok(uncaged(Vec::new()));
+        return Ok((uncaged(Vec::new()), None));
     }
     let ladder = match settings.forced {
         Some(Backend::None) | None => vec![Backend::Native, Backend::Bubblewrap, Backend::Landlock],
@@ -63,10 +65,10 @@ fn choose(settings: &Settings, interpreter: &Interpreter) -> Result<CageReport, 
     };
     let mut reasons = Vec::new();
     for backend in ladder {
-        match probe(settings, interpreter, backend) {
-            Ok(mut report) => {
+        match probe(settings, interpreter, backend, None) {
+            Ok((mut report, spare)) => {
                 report.missing.extend(reasons);
-                return Ok(report);
+                return Ok((report, spare));
             }
             Err(reason) => reasons.push(format!("{}: {reason}", backend.name())),
         }
@@ -82,13 +84,20 @@ fn uncaged(missing: Vec<String>) -> CageReport {
     }
 }
 
-fn probe(settings: &Settings, interpreter: &Interpreter, backend: Backend) -> Result<CageReport, String> {
+/// Builds a cage and leaves it; also returns the helper, where that can build another.
+pub(super) fn probe(
+    settings: &Settings,
+    interpreter: &Interpreter,
+    backend: Backend,
+    spare: Option<Spare>,
+) -> Result<(CageReport, Option<Spare>), String> {
     let mut job = launch::probe_job(interpreter, LIMITS);
     job.backend = backend;
     job.without.clone_from(&settings.without);
-    let mut launched =
-        launch::start(settings, job, &[], None).map_err(|error| format!("the helper does not start: {error}"))?;
+    let launched = launch::start(settings, job, &[], None, spare)
+        .map_err(|error| format!("the helper does not start: {error}"))?;
     let mut verdict = Err("the helper said nothing".to_owned());
+    let mut has_ended = false;
     while let Ok(Some(said)) = wire::receive::<Said>(launched.control.as_fd()) {
         match said {
             Said::Started { report, stage } => {
@@ -98,11 +107,22 @@ fn probe(settings: &Settings, interpreter: &Interpreter, backend: Backend) -> Re
                 verdict = Ok(report);
             }
             Said::Refused { message, .. } => verdict = Err(message),
-            Said::Waits { .. } | Said::Begun | Said::Ended { .. } => break,
+            Said::Ended { .. } => {
+                has_ended = true;
+                break;
+            }
+            Said::Waits { .. } | Said::Begun => break,
         }
     }
-    launched.helper.wait();
-    verdict.map_err(|reason| last_words(launched.stderr).unwrap_or(reason))
+    let Launched { mut helper, control, stderr, .. } = launched;
+    match verdict {
+        Ok(report) if has_ended && backend == Backend::Native => Ok((report, Some(Spare::new(helper, control)))),
+        verdict => {
+            drop(control);
+            helper.wait();
+            verdict.map(|report| (report, None)).map_err(|reason| last_words(stderr).unwrap_or(reason))
+        }
+    }
 }
 
 /// What a backend that is a program of its own said before it ended.

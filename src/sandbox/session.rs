@@ -11,15 +11,19 @@ use rustix::net::{SendFlags, Shutdown};
 use serde_json::Value;
 
 use super::cgroup::Enclosure;
-use super::launch::{self, Helper, Launched, Waited};
+use super::launch::{self, Launched, Waited};
 use super::protocol::{self, Inbox, failure};
+use super::spare::{Helper, Spare};
 use super::stage::{Scratch, Stage};
-use super::wire::{self, Exit, Said, Why};
-use super::{CageReport, Call, CallFailure, Captured, Level, Outcome, Sandbox};
+use super::wire::{self, Exit, Said, Told, Why};
+use super::{Backend, CageReport, Call, CallFailure, Captured, Level, Outcome, Sandbox};
 use crate::broker;
 
 const KEPT: usize = 64 * 1024;
 const CHUNK: usize = 64 * 1024;
+/// How long nothing but the end of a warm cage is looked for that has answered: its end takes less, and would take longer were
+/// this process woken for each descriptor that closes on the way.
+const ENDING: Duration = Duration::from_millis(2);
 /// How long an interpreter that has answered may take to go.
 const GRACE: Duration = Duration::from_millis(250);
 /// How long after the deadline the helper may take before it is killed itself.
@@ -34,13 +38,24 @@ pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
         sandbox.pool.refill(wish, None);
         return never_begun(cancelled());
     }
-    let cold = || launch::launch(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, &call);
+    let cold = || {
+        let (backend, spare) = (sandbox.capabilities.backend, sandbox.spares.take());
+        launch::launch(&sandbox.settings, &sandbox.interpreter, backend, &call, spare)
+    };
     let (mut outcome, left) = match warm.map_or_else(cold, Ok) {
         Ok(launched) => attend(launched, &sandbox.host, call),
-        Err(error) => (refused(format!("the cage could not be started: {error}")), None),
+        Err(error) => (refused(format!("the cage could not be started: {error}")), Left::Nothing),
     };
     outcome.duration = began.elapsed();
-    sandbox.pool.refill(wish, left);
+    let leaving = match left {
+        Left::Leaving(helper) => Some(helper),
+        Left::Spare(spare) => {
+            sandbox.spares.keep(spare);
+            None
+        }
+        Left::Nothing => None,
+    };
+    sandbox.pool.refill(wish, leaving);
     outcome
 }
 
@@ -65,23 +80,31 @@ fn never_begun(why: CallFailure) -> Outcome {
     }
 }
 
-/// Serves a call; also returns the helper, where that has yet to be waited for.
-fn attend(mut launched: Launched, host: &[u8], mut call: Call<'_>) -> (Outcome, Option<Helper>) {
+/// What is left of a call that is over.
+enum Left {
+    Nothing,
+    /// A helper whose cage is dead, on its way out itself.
+    Leaving(Helper),
+    /// A helper that can build another cage.
+    Spare(Spare),
+}
+
+/// Serves a call; also returns what is left of it.
+fn attend(mut launched: Launched, host: &[u8], mut call: Call<'_>) -> (Outcome, Left) {
     let broker = match (launched.broker.take(), call.net.take()) {
         (Some(socket), Some(grants)) => match broker::Broker::start(socket, grants) {
             Ok(broker) => Some(broker),
             Err(error) => {
                 Session::new(launched, host, &call).abandon();
-                return (refused(format!("the broker could not be started: {error}")), None);
+                return (refused(format!("the broker could not be started: {error}")), Left::Nothing);
             }
         },
         _ => None,
     };
     let mut session = Session::new(launched, host, &call);
-    let is_left = session.attend(&call);
+    session.attend(&call);
     let connections = broker.map(broker::Broker::finish).unwrap_or_default();
-    let (outcome, helper) = session.conclude(&call, connections);
-    (outcome, is_left.then_some(helper))
+    session.conclude(&call, connections)
 }
 
 /// Why the daemon ended a call before it ended itself.
@@ -101,6 +124,10 @@ struct Session {
     /// Of a cage that waited: its first process, until that is dead.
     tree: Option<OwnedFd>,
     is_tree_dead: bool,
+    /// Whether it waited for its call.
+    is_warm: bool,
+    /// What its helper has yet to be told.
+    untold: Option<Told>,
     channel: Option<OwnedFd>,
     stdout: Stream,
     stderr: Stream,
@@ -158,9 +185,11 @@ impl Stream {
 impl Session {
     fn new(launched: Launched, host: &[u8], call: &Call<'_>) -> Self {
         let opening = protocol::opening(call, &launched.stage.to_string_lossy());
-        let (unsent, report, stage, tree) = match launched.waited {
-            Some(Waited { report, stage, pidfd, .. }) => (opening, Some(report), Some(stage), Some(pidfd)),
-            None => ([protocol::host(host), opening].concat(), None, None, None),
+        let (unsent, report, stage, tree, untold) = match launched.waited {
+            Some(Waited { report, stage, pidfd, untold, .. }) => {
+                (opening, Some(report), Some(stage), Some(pidfd), untold)
+            }
+            None => ([protocol::host(host), opening].concat(), None, None, None, None),
         };
         let mut session = Self {
             unsent,
@@ -169,7 +198,9 @@ impl Session {
             cgroup: launched.cgroup,
             scratch: launched.scratch,
             control: Some(launched.control),
+            is_warm: tree.is_some(),
             tree,
+            untold,
             is_tree_dead: false,
             channel: Some(launched.channel),
             stdout: Stream::new(launched.stdout),
@@ -201,19 +232,19 @@ impl Session {
         self.cut(Cut::Broken);
     }
 
-    /// Serves all descriptors until the cage is gone and its streams are empty. Says whether the helper is left to be waited
-    /// for: of a call that has its answer nothing is of interest but that the tree is dead, which the kernel says sooner.
-    fn attend(&mut self, call: &Call<'_>) -> bool {
+    /// Serves all descriptors until the cage is gone and its streams are empty. Of a warm call that has its answer nothing is
+    /// of interest but that the tree is dead, which the kernel says sooner than the helper.
+    fn attend(&mut self, call: &Call<'_>) {
         let hard = Instant::now() + Duration::from_millis(call.plan.limits.wall_ms) + HELPER_GRACE;
         let mut last = None;
         loop {
-            if self.control.is_none() {
+            if self.control.is_none() || self.end.is_some() {
                 let last = *last.get_or_insert_with(|| Instant::now() + GRACE);
                 if Instant::now() >= last || self.is_silent() {
                     break;
                 }
             } else if self.is_tree_dead && self.answered.is_some() && self.cut.is_none() && self.is_silent() {
-                return true;
+                break;
             } else if Instant::now() >= hard + GRACE {
                 self.control = None;
             } else if Instant::now() >= hard && self.cut != Some(Cut::Helper) {
@@ -226,8 +257,6 @@ impl Session {
                 self.serve(source, call);
             }
         }
-        self.helper.wait();
-        false
     }
 
     /// Whether nobody can write to the call's streams any more, and all that was written is read.
@@ -247,17 +276,19 @@ impl Session {
     }
 
     /// Waits until something can be served, at most as long as the nearest clock allows.
-    fn wait(&self, call: &Call<'_>) -> Vec<Source> {
+    fn wait<'s>(&'s self, call: &'s Call<'_>) -> Vec<Source> {
         let unsent =
             if self.sent < self.unsent.len() && self.may_be_fed() { PollFlags::OUT } else { PollFlags::empty() };
         let cancel = if self.cut.is_none() { Some(call.cancel.fd()) } else { None };
+        let is_ending = self.tree.is_some() && self.answered.is_some_and(|at| at.elapsed() < ENDING);
+        let stream = |descriptor: &'s Option<OwnedFd>| descriptor.as_ref().filter(|_| !is_ending).map(AsFd::as_fd);
         let all = [
             (Source::Cancel, cancel, PollFlags::IN),
             (Source::Control, self.control.as_ref().map(AsFd::as_fd), PollFlags::IN),
             (Source::Tree, self.tree.as_ref().map(AsFd::as_fd), PollFlags::IN),
-            (Source::Channel, self.channel.as_ref().map(AsFd::as_fd), PollFlags::IN | unsent),
-            (Source::Stdout, self.stdout.source.as_ref().map(AsFd::as_fd), PollFlags::IN),
-            (Source::Stderr, self.stderr.source.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (Source::Channel, stream(&self.channel), PollFlags::IN | unsent),
+            (Source::Stdout, stream(&self.stdout.source), PollFlags::IN),
+            (Source::Stderr, stream(&self.stderr.source), PollFlags::IN),
         ];
         let (sources, mut waiting): (Vec<Source>, Vec<PollFd<'_>>) = all
             .into_iter()
@@ -265,10 +296,12 @@ impl Session {
                 descriptor.map(|descriptor| (source, PollFd::from_borrowed_fd(descriptor, flags)))
             })
             .unzip();
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: if self.answered.is_some() || self.control.is_none() { 20_000_000 } else { 200_000_000 },
+        let patience = match () {
+            () if is_ending => ENDING,
+            () if self.answered.is_some() || self.control.is_none() => Duration::from_millis(20),
+            () => Duration::from_millis(200),
         };
+        let timeout = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
         match poll(&mut waiting, Some(&timeout)) {
             Ok(_) => sources
                 .into_iter()
@@ -290,6 +323,7 @@ impl Session {
             }
             Source::Channel => {
                 self.feed();
+                self.tell();
                 self.read_channel(call);
             }
             Source::Stdout => self.stdout.drain(&mut self.buffer),
@@ -352,6 +386,18 @@ impl Session {
         self.sent = 0;
     }
 
+    /// Tells the helper of a cage that waited what call it has. It is told while the interpreter is already busy: whoever asks
+    /// waits for that one. Should this process die in between, the helper ends the cage as one that nobody called.
+    fn tell(&mut self) {
+        if self.sent == 0 && !self.unsent.is_empty() {
+            return;
+        }
+        if let (Some(told), Some(control)) = (self.untold.take(), &self.control) {
+            // That it is gone is heard from its socket.
+            wire::send(control.as_fd(), &told).ok();
+        }
+    }
+
     fn read_channel(&mut self, call: &Call<'_>) {
         let Some(channel) = &self.channel else { return };
         self.buffer.clear();
@@ -369,7 +415,10 @@ impl Session {
         }
     }
 
-    fn conclude(mut self, call: &Call<'_>, connections: Vec<broker::Connection>) -> (Outcome, Helper) {
+    fn conclude(mut self, call: &Call<'_>, connections: Vec<broker::Connection>) -> (Outcome, Left) {
+        let went_well = self.cut.is_none() && self.refusal.is_none();
+        let is_native = self.report.as_ref().is_some_and(|report| report.backend == Backend::Native);
+        let (was_warm, goes_on) = (self.is_warm, matches!(self.end, Some((_, None))) && is_native);
         let reply = self.verdict(call);
         let stage = self.stage.take().map(|folder| Stage::new(folder, self.scratch.take()));
         let outcome = Outcome {
@@ -382,7 +431,16 @@ impl Session {
             report: self.report.unwrap_or_else(CageReport::none),
             duration: Duration::ZERO,
         };
-        (outcome, self.helper)
+        let left = match self.control {
+            _ if was_warm && went_well => Left::Leaving(self.helper),
+            Some(control) if went_well && goes_on && !was_warm => Left::Spare(Spare::new(self.helper, control)),
+            control => {
+                drop(control);
+                self.helper.wait();
+                Left::Nothing
+            }
+        };
+        (outcome, left)
     }
 
     fn verdict(&mut self, call: &Call<'_>) -> Result<Value, CallFailure> {

@@ -60,21 +60,27 @@ impl Bench {
     }
 
     pub(crate) fn try_open(backend: Backend, without: &[Layer]) -> Result<Self, String> {
-        Self::with(backend, without, is_warm())
+        Self::with(backend, without, is_warm(), false)
     }
 
     /// A sandbox of the strongest backend whose calls are all cold, or all warm that can be.
     pub(crate) fn only(warm: bool) -> Self {
-        Self::with(Backend::Native, &[], warm).expect("the sandbox opens")
+        Self::with(Backend::Native, &[], warm, false).expect("the sandbox opens")
     }
 
-    fn with(backend: Backend, without: &[Layer], always_warm: bool) -> Result<Self, String> {
+    /// One whose helpers build one cage each, so that they can be counted by their cages.
+    pub(crate) fn with_fresh_helpers() -> Self {
+        Self::with(Backend::Native, &[], false, true).expect("the sandbox opens")
+    }
+
+    fn with(backend: Backend, without: &[Layer], always_warm: bool, fresh_helpers: bool) -> Result<Self, String> {
         let folder = tempfile::tempdir().unwrap();
         let mut settings = Settings::new(helper(), folder.path().join("runtime"));
         settings.off = backend == Backend::None;
         settings.forced = Some(backend);
         settings.without = without.to_vec();
         settings.always_warm = always_warm;
+        settings.fresh_helpers = fresh_helpers;
         std::fs::create_dir(&settings.runtime_dir).unwrap();
         std::fs::write(settings.runtime_dir.join("interpreter.json"), survey()).unwrap();
         let sandbox = Sandbox::open(&settings).map_err(|error| error.to_string())?;
