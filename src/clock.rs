@@ -22,14 +22,26 @@ pub fn is_simulated() -> bool {
 mod simulated {
     use std::path::PathBuf;
     use std::sync::OnceLock;
+    use std::time::Duration;
 
     use super::Micros;
+
+    /// How often a file is read again that is being written, and after how long: it is empty for a moment then.
+    const READS: usize = 100;
+    const PAUSE: Duration = Duration::from_millis(1);
 
     /// The moment that the file holds (`2026-11-23T08:00:00Z`).
     pub(super) fn now() -> Option<Micros> {
         static CLOCK: OnceLock<Option<PathBuf>> = OnceLock::new();
         let path = CLOCK.get_or_init(|| crate::config::Variables::read().clock).as_ref()?;
-        let text = std::fs::read_to_string(path).ok()?;
+        let mut text = std::fs::read_to_string(path).ok()?;
+        for _ in 0..READS {
+            if !text.is_empty() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            text = std::fs::read_to_string(path).ok()?;
+        }
         Some(Micros(text.trim().parse::<jiff::Timestamp>().ok()?.as_microsecond()))
     }
 }

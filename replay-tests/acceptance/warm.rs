@@ -372,7 +372,7 @@ fn what_fails() {
     std::fs::write(&file, "y").unwrap();
     let before = failed();
     let outcome = bench.run_with(GOOD, json!({}), vec![held]);
-    assert_eq!((class(&outcome), failed()), ("cage_refused", before + 1));
+    assert_eq!((class(&outcome), failed()), ("target_changed", before + 1));
     again();
 }
 

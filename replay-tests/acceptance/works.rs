@@ -357,7 +357,7 @@ fn calls_leave_nothing_behind() {
 /// The children of this process. Only where nothing runs beside it.
 fn children() -> String {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-    tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap()).collect()
+    tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default()).collect()
 }
 
 #[test]
@@ -376,6 +376,20 @@ fn calls_of_one_helper() {
     ok(&bench.run_with(good, json!({}), vec![grant(&bench.path("runtime"), false)]));
     assert_eq!(bench.run("import os\nos._exit(1)\n", json!({})).reply.unwrap_err().class, "crashed");
     assert_eq!(children(), helper, "it builds the next one, whatever an executor does");
+    // It is interrupted whenever the thread ends that started it, which is no concern of the calls of others.
+    let pid = |children: &str| rustix::process::Pid::from_raw(children.trim().parse().unwrap()).unwrap();
+    let (interrupted, is_over) = (pid(&helper), std::sync::atomic::AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                rustix::process::kill_process(interrupted, rustix::process::Signal::TERM).ok();
+                std::thread::sleep(std::time::Duration::from_micros(200));
+            }
+        });
+        let failed = (0..150).filter_map(|_| bench.run(good, json!({})).reply.err()).collect::<Vec<_>>();
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(failed, []);
+    });
     // One that had to end its cage is not asked again.
     bench.limits.wall_ms = 100;
     let late = bench.run("import time\ntime.sleep(9)\n", json!({}));
@@ -386,9 +400,8 @@ fn calls_of_one_helper() {
     let second = children();
     assert!(second != helper && !second.is_empty());
     // One that died meanwhile costs the call nothing.
-    let pid = rustix::process::Pid::from_raw(second.trim().parse().unwrap()).unwrap();
-    let died = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let died = rustix::process::pidfd_open(pid(&second), rustix::process::PidfdFlags::empty()).unwrap();
+    rustix::process::kill_process(pid(&second), rustix::process::Signal::KILL).unwrap();
     let mut waiting = [rustix::event::PollFd::new(&died, rustix::event::PollFlags::IN)];
     assert_eq!(rustix::event::poll(&mut waiting, None).unwrap(), 1);
     ok(&bench.run(good, json!({})));
@@ -400,6 +413,8 @@ fn calls_of_one_helper() {
         assert!(calls.into_iter().all(|call| call.join().unwrap()));
     });
     assert_eq!(children().split_whitespace().count(), 1);
+    // One that is stopped holds nobody up.
+    rustix::process::kill_process(pid(&children()), rustix::process::Signal::STOP).unwrap();
     drop(bench);
     assert_eq!(children(), "", "a sandbox that is closed leaves none");
 }

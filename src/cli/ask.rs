@@ -314,12 +314,13 @@ fn settle_each(context: &Context, instance: &Instance, open: Vec<TurnId>) -> Res
             output::aside(&ended.message.unwrap_or_default());
             return Err(Failure::interrupted());
         }
-        let was_in_doubt = ended.final_class.as_deref() != Some("cancelled")
-            && ended.step().is_some_and(|step| step.settled.is_some());
-        let key = match (changing, was_in_doubt) {
-            (true, _) => "notice.finished",
-            (false, true) => "notice.in_doubt",
-            (false, false) => "notice.interrupted",
+        let is_settled = ended.step().is_some_and(|step| step.settled.is_some());
+        let key = match ended.final_class.as_deref() {
+            _ if changing => "notice.finished",
+            // Its check said that nothing was done, and nobody waits for it any more.
+            Some("cancelled") if is_settled => "notice.not_done",
+            _ if is_settled => "notice.in_doubt",
+            _ => "notice.interrupted",
         };
         let text = ended.opened.as_ref().map(|opened| output::short(&opened.text, 60)).unwrap_or_default();
         context.say(&context.text(instance, key, &json!({ "text": text, "message": ended.message })));

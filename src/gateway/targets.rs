@@ -79,7 +79,7 @@ fn open_once(looked: &mut [Looked]) {
             looked.held = None;
         } else if open.len() == LISTED_MAX {
             looked.held = None;
-            trouble(&mut looked.target, "too_large", format!("many_folders: {LISTED_MAX}"));
+            trouble(&mut looked.target, "policy_violation", format!("many_folders: {LISTED_MAX}"));
         } else {
             open.insert(folder.clone());
         }

@@ -20,7 +20,7 @@ use super::late::Waiting;
 use super::owners::{self, Taken};
 use super::report::{Backend, CGROUP, CageReport, Level};
 use super::tree::Processes;
-use super::wire::{self, Exit, Job, Layer, Said, Why};
+use super::wire::{self, Exit, Fault, Job, Layer, Said, Why};
 use super::{bwrap, landlock, limits, native, seccomp, sys, tree};
 
 /// How often the tree's memory and processes are looked at.
@@ -32,8 +32,8 @@ const TICK: Duration = Duration::from_millis(10);
 pub(super) struct BuildError {
     /// Which step.
     step: String,
-    /// Whether a granted object cannot be reached by this user: no fault of the cage.
-    denied: bool,
+    /// Whose fault it is.
+    fault: Fault,
     /// Why.
     #[source]
     source: io::Error,
@@ -41,7 +41,7 @@ pub(super) struct BuildError {
 
 impl BuildError {
     pub(super) fn refusal(&self) -> Said {
-        Said::Refused { message: self.to_string(), denied: self.denied }
+        Said::Refused { message: self.to_string(), fault: self.fault }
     }
 }
 
@@ -49,21 +49,27 @@ impl BuildError {
 pub(super) trait Step<T> {
     fn step(self, name: impl Into<String>) -> Result<T, BuildError>;
 
-    /// The same for taking a granted object: that it may not be reached is the executor's trouble and not the cage's.
+    /// The same for taking a granted object: that it may not be reached, or is another one by now, is no fault of the cage.
     fn granted(self, at: &Path) -> Result<T, BuildError>;
 }
 
 impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
     fn step(self, name: impl Into<String>) -> Result<T, BuildError> {
-        self.map_err(|error| BuildError { step: name.into(), denied: false, source: error.into() })
+        self.map_err(|error| BuildError { step: name.into(), fault: Fault::Cage, source: error.into() })
     }
 
     fn granted(self, at: &Path) -> Result<T, BuildError> {
         self.map_err(|error| {
             let source = error.into();
-            let denied = source.raw_os_error() == Some(libc::EACCES);
-            let what = if denied { "there is no permission to reach" } else { "bind" };
-            BuildError { step: format!("{what} {}", at.display()), denied, source }
+            let at = at.display();
+            let (fault, step) = match source.raw_os_error() {
+                Some(libc::EACCES) => (Fault::Denied, format!("there is no permission to reach {at}")),
+                Some(libc::ESTALE | libc::ENOENT | libc::ELOOP | libc::ENOTDIR) => {
+                    (Fault::Changed, format!("{at} is not what was granted any more"))
+                }
+                _ => (Fault::Cage, format!("bind {at}")),
+            };
+            BuildError { step, fault, source }
         })
     }
 }
@@ -248,7 +254,7 @@ fn become_command(ready: Result<Option<Command>, BuildError>, control: BorrowedF
     let error = match ready {
         Ok(Some(mut command)) => {
             let what = format!("start {}", command.get_program().display());
-            BuildError { step: what, denied: false, source: command.exec() }
+            BuildError { step: what, fault: Fault::Cage, source: command.exec() }
         }
         Ok(None) => std::process::exit(0),
         Err(error) => error,
@@ -474,12 +480,13 @@ mod tests {
     fn a_closed_grant_is_no_fault_of_the_cage() {
         let check = |number, wanted| {
             let failed = Err::<(), _>(io::Error::from_raw_os_error(number)).granted(Path::new("/a/b")).unwrap_err();
-            let Said::Refused { message, denied } = failed.refusal() else { panic!("{failed}") };
-            assert_eq!(denied, wanted, "{message}");
+            let Said::Refused { message, fault } = failed.refusal() else { panic!("{failed}") };
+            assert_eq!(fault, wanted, "{message}");
             assert!(message.contains("/a/b"), "{message}");
         };
-        check(libc::EACCES, true);
-        check(libc::ENOENT, false);
-        check(libc::EPERM, false);
+        check(libc::EACCES, Fault::Denied);
+        check(libc::ENOENT, Fault::Changed);
+        check(libc::ESTALE, Fault::Changed);
+        check(libc::EPERM, Fault::Cage);
     }
 }

@@ -80,8 +80,11 @@ fn released(path: &Path, deadline: Instant) -> io::Result<bool> {
     loop {
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
-                std::fs::remove_file(path)?;
-                return Ok(true);
+                return match std::fs::remove_file(path) {
+                    // Whoever held it was quicker.
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                    Ok(()) | Err(_) => Ok(true),
+                };
             }
             Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => {
                 std::thread::sleep(RETRY);

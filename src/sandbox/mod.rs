@@ -200,7 +200,8 @@ pub struct Call<'a> {
     pub args: &'a serde_json::Value,
     /// `workspace turn_id trace_id language timezone config credentials`, an object; what is absent is empty in the cage.
     pub context: &'a serde_json::Value,
-    /// The file that is held locked while the cage lives; made if absent, removed at the end.
+    /// The file that is held locked while a cage lives that is built for this call; made if absent, removed at the end. A cage
+    /// that waited holds one of its own, in the same folder.
     pub lock_file: &'a Path,
     /// Whether nothing but a full cage will do: of any other the executor gets no byte.
     pub needs_full: bool,
@@ -215,7 +216,8 @@ pub struct Call<'a> {
 /// Why a call has no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallFailure {
-    /// One of `crashed non_json contract_violation timeout too_large cancelled permission_denied cage_refused`.
+    /// One of `crashed non_json contract_violation timeout too_large cancelled permission_denied target_changed
+    /// cage_refused`.
     pub class: &'static str,
     /// What happened, in a plain sentence.
     pub message: String,
@@ -324,7 +326,8 @@ impl Sandbox {
         &self.interpreter
     }
 
-    /// Runs one call to its end. Blocks; the tree is dead and the lock released when it returns.
+    /// Runs one call to its end. Blocks; the tree is dead when it returns. So is the lock released, but where the cage waited:
+    /// then its helper is just about to.
     pub fn call(&self, call: Call<'_>) -> Outcome {
         session::run(self, call)
     }

@@ -281,7 +281,7 @@ pub(super) fn same_object(grant: &GrantJob, granted: BorrowedFd<'_>) -> io::Resu
     {
         Ok(found)
     } else {
-        Err(io::Error::other("it was replaced after it was granted"))
+        Err(rustix::io::Errno::STALE.into())
     }
 }
 

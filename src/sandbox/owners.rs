@@ -261,6 +261,6 @@ fn map(owner: Owner, own: Owner) -> io::Result<OwnedFd> {
         .and_then(|()| std::fs::write(format!("{folder}/gid_map"), format!("{} {} 1", owner.gid, own.gid)))
         .and_then(|()| File::open(format!("{folder}/ns/user")));
     drop(ours);
-    rustix::process::waitpid(Some(child), WaitOptions::empty())?;
+    rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(child), WaitOptions::empty()))?;
     Ok(made?.into())
 }

@@ -26,6 +26,9 @@ use super::spare::Helper;
 use super::wire::{self, Job, Said, Told};
 use super::{Call, Sandbox, Settings, limits, protocol};
 
+/// How many cages this process has had built to wait, for the names of their lock files.
+static BUILT: AtomicU64 = AtomicU64::new(0);
+
 /// How many cages wait, and for how long after the last call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warm {
@@ -81,7 +84,6 @@ struct Shared {
     host: Vec<u8>,
     state: Mutex<State>,
     changed: Condvar,
-    built: AtomicU64,
     taken: AtomicU64,
     failed: AtomicU64,
 }
@@ -113,7 +115,6 @@ impl Pool {
             host: host.to_vec(),
             state: Mutex::default(),
             changed: Condvar::new(),
-            built: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         };
@@ -233,7 +234,7 @@ impl Shared {
 
     /// Builds a cage and has it run the host up to where that waits for a call.
     fn prepare(&self, wish: &Wish) -> io::Result<Worker> {
-        let name = format!("waiting-{}-{}.lock", std::process::id(), self.built.fetch_add(1, Ordering::Relaxed));
+        let name = format!("waiting-{}-{}.lock", std::process::id(), BUILT.fetch_add(1, Ordering::Relaxed));
         let lock = LockFile::create(wish.locks.join(name))?;
         let launched = launch::start(&self.settings, wish.job.clone(), &[], Some(lock), None)?;
         let mut worker = Worker { key: wish.key, launched: Some(launched) };

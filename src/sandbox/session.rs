@@ -15,7 +15,7 @@ use super::launch::{self, Launched, Waited};
 use super::protocol::{self, Inbox, failure};
 use super::spare::{Helper, Spare};
 use super::stage::{Scratch, Stage};
-use super::wire::{self, Exit, Said, Told, Why};
+use super::wire::{self, Exit, Fault, Said, Told, Why};
 use super::{Backend, CageReport, Call, CallFailure, Captured, Level, Outcome, Sandbox};
 use crate::broker;
 
@@ -361,8 +361,12 @@ impl Session {
                 }
                 self.refuse_half_a_cage();
             }
-            Ok(Some(Said::Refused { message, denied })) => {
-                let class = if denied { "permission_denied" } else { "cage_refused" };
+            Ok(Some(Said::Refused { message, fault })) => {
+                let class = match fault {
+                    Fault::Cage => "cage_refused",
+                    Fault::Denied => "permission_denied",
+                    Fault::Changed => "target_changed",
+                };
                 self.refusal = Some(failure(class, message));
             }
             Ok(Some(Said::Ended { exit, why })) => self.end = Some((exit, why)),

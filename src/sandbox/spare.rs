@@ -7,7 +7,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Child;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
 use super::lock::LockFile;
+
+/// How long a helper that has nothing to do any more may take to end, seconds.
+const PATIENCE_S: i64 = 2;
 
 /// A helper at work, and the file that it holds locked, which goes with this.
 #[derive(Debug)]
@@ -23,8 +30,18 @@ impl Helper {
         Self { child, _lock: lock }
     }
 
-    /// Waits for its end.
+    /// Waits for its end, which is near. One that does not come to it is ended.
     pub(super) fn wait(&mut self) {
+        let ending =
+            Pid::from_raw(self.child.id().cast_signed()).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let has_ended = ending.is_some_and(|ending| {
+            let patience = Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 };
+            retry_on_intr(|| poll(&mut [PollFd::new(&ending, PollFlags::IN)], Some(&patience)))
+                .is_ok_and(|ended| ended > 0)
+        });
+        if !has_ended {
+            self.kill();
+        }
         wait(&mut self.child);
     }
 
@@ -62,8 +79,11 @@ impl Spare {
 impl Drop for Spare {
     fn drop(&mut self) {
         if let Some((mut child, control)) = self.0.take() {
-            // The end of its socket is the end of its work.
             drop(control);
+            // Nothing lives below it, and it may be stopped.
+            if let Err(error) = child.kill() {
+                tracing::debug!(%error, "a spare helper was gone already");
+            }
             wait(&mut child);
         }
     }

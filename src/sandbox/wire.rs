@@ -139,14 +139,25 @@ impl Told {
 pub(super) enum Said {
     /// The cage stands and the interpreter starts now. A descriptor of the stage follows when the flag is set.
     Started { report: CageReport, stage: bool },
-    /// It could not be built, or the interpreter could not be started; `denied` when a granted object is closed to this user.
-    Refused { message: String, denied: bool },
+    /// It could not be built, or the interpreter could not be started.
+    Refused { message: String, fault: Fault },
     /// The cage waits. A pidfd of its first process follows.
     Waits { pid: i32 },
     /// A waiting cage has the mounts of its call, and may be fed.
     Begun,
     /// Everything that was in the cage is dead.
     Ended { exit: Exit, why: Option<Why> },
+}
+
+/// Whose fault it is that a cage could not be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Fault {
+    /// The cage's own.
+    Cage,
+    /// A granted object is closed to this user.
+    Denied,
+    /// A granted object is gone, or another one has its name.
+    Changed,
 }
 
 /// How the first process of the cage ended.
@@ -244,8 +255,10 @@ pub(super) fn receive_descriptors(socket: BorrowedFd<'_>, count: usize) -> io::R
         let mut byte = [0];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BATCH))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        let message =
-            rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        // A helper is interrupted when the thread of the daemon ends that started it.
+        let message = rustix::io::retry_on_intr(|| {
+            rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)
+        })?;
         let before = descriptors.len();
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(received) = message {

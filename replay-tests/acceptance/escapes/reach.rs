@@ -115,7 +115,7 @@ fn a_name_that_was_swapped_after_it_was_granted() {
     std::fs::remove_file(&granted_file).unwrap();
     std::os::unix::fs::symlink(&secret, &granted_file).unwrap();
     let outcome = bench.run_with(&attack(READ), json!({"path": granted_file}), vec![taken]);
-    assert_eq!(crate::support::class(&outcome), "cage_refused");
+    assert_eq!(crate::support::class(&outcome), "target_changed");
     std::fs::remove_file(&granted_file).unwrap();
     std::fs::rename(&secret, &granted_file).unwrap();
     let control = bench.run_with(&attack(READ), json!({"path": granted_file}), vec![grant(&granted_file, false)]);

@@ -342,7 +342,8 @@ fn its_check_says_what_became_of_a_call_that_was_cut_off() {
         let next = home.ask("what time is it");
         assert_eq!((next.code, read(&file).as_str()), (0, text), "nothing is made again: {}", next.err);
         assert_eq!(settled(&home), Some((outcome.to_owned(), "check".to_owned())), "{}", next.err);
-        let says = if outcome == "happened" { "had done its work before I was stopped" } else { "is closed" };
+        let says =
+            if outcome == "happened" { "had done its work before I was stopped" } else { "says that it was not done" };
         assert!(next.err.contains(says), "{}", next.err);
         home.is_whole();
     }
