@@ -27,7 +27,7 @@ mod simulated {
     use super::Micros;
 
     /// How often a file is read again that is being written, and after how long: it is empty for a moment then.
-    const READS: usize = 100;
+    const READS: usize = 5_000;
     const PAUSE: Duration = Duration::from_millis(1);
 
     /// The moment that the file holds (`2026-11-23T08:00:00Z`).
