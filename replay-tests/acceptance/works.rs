@@ -339,14 +339,14 @@ fn a_small_helper_is_used_only_when_it_is_ours() {
 }
 
 #[test]
-fn a_grant_that_is_gone_refuses_the_cage() {
+fn a_grant_that_is_gone_refuses_the_call() {
     let bench = Bench::native();
     let file = bench.path("file");
     std::fs::write(&file, "x").unwrap();
     let taken = grant(&file, false);
     std::fs::remove_file(&file).unwrap();
     let outcome = bench.run_with("def run(args, ctx):\n    return {'ok': True}\n", json!({}), vec![taken]);
-    assert_eq!(class(&outcome), "cage_refused");
+    assert_eq!(class(&outcome), "target_changed");
 }
 
 #[test]
