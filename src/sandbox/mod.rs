@@ -11,7 +11,6 @@ mod bwrap;
 pub mod cancel;
 pub mod cgroup;
 mod child;
-
 pub mod interpreter;
 mod landlock;
 mod late;
