@@ -3,9 +3,11 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
+use std::num::NonZero;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::sync::PoisonError;
+use std::sync::{LazyLock, PoisonError};
+use std::thread::available_parallelism;
 
 use metnos_log::Micros;
 use metnos_log::event::executor::LifeCycle;
@@ -93,6 +95,30 @@ impl Watched {
     }
 }
 
+/// Below so many executors, a thread takes longer to start than to look at them.
+const PER_THREAD: usize = 64;
+
+/// The stamps of each, in order. Asking a file system for one takes its time and no other processor's.
+fn stamps(executors: BorrowedFd<'_>, watched: &[Watched]) -> Vec<Option<Vec<Stamp>>> {
+    static THREADS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, NonZero::get));
+    let share = watched.len().div_ceil(*THREADS).max(PER_THREAD);
+    let look = |part: &[Watched]| part.iter().map(|watched| watched.now(executors)).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        let (here, rest) = watched.split_at(share.min(watched.len()));
+        let started: Vec<_> = rest
+            .chunks(share)
+            .map(|part| (part, std::thread::Builder::new().spawn_scoped(scope, move || look(part))))
+            .collect();
+        let mut found = look(here);
+        for (part, thread) in started {
+            // Where there is no thread to be had, it is done here.
+            let there = thread.ok().and_then(|thread| thread.join().ok());
+            found.extend(there.unwrap_or_else(|| look(part)));
+        }
+        found
+    })
+}
+
 /// What this process knows of the executors' files.
 #[derive(Debug, Default)]
 pub struct Seen {
@@ -129,8 +155,10 @@ pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     // Where it cannot be opened nothing in it has a stamp, and each executor is looked at by itself.
     let executors = rustix::fs::open(instance.dirs.workspace.join("executors"), flags, Mode::empty()).ok();
+    let stamps = executors.map_or_else(Vec::new, |executors| stamps(executors.as_fd(), &seen.executors));
+    let stamps = stamps.into_iter().chain(std::iter::repeat(None));
     let mut notices = Vec::new();
-    for watched in &mut seen.executors {
+    for (watched, stamps) in seen.executors.iter_mut().zip(stamps) {
         // Whatever its files are: whoever signed them is not trusted any more.
         if let Some(reason) = catalog.taint(&watched.name, &watched.version) {
             if quarantine(instance, &watched.name, &reason, "loader")? {
@@ -138,7 +166,6 @@ pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
             }
             continue;
         }
-        let stamps = executors.as_ref().and_then(|executors| watched.now(executors.as_fd()));
         if let Some(stamps) = &stamps
             && *stamps == watched.stamps
         {

@@ -99,6 +99,9 @@ fn help() -> io::Result<()> {
     // What the daemon's own parent left open is nobody's business here; tests may ask to keep it (see `Layer::Inheritance`).
     let control = listen(std::env::args_os().nth(3).is_some_and(|word| word == "keep"))?;
     sys::interrupt_on_term()?;
+    // A signal typed at the terminal is the daemon's to handle. And where the kernel shares the processor out by session,
+    // the daemon's may be a busy one: a watchdog must not wait for its turn there.
+    rustix::process::setsid()?;
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
     loop {
         match serve(control.as_fd()) {
@@ -267,6 +270,7 @@ fn become_command(ready: Result<Option<Command>, BuildError>, control: BorrowedF
 fn begin(descriptors: &Descriptors) -> Result<(), BuildError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).step("tie life to the helper")?;
     rustix::process::setsid().step("start a session")?;
+    limits::yield_to_watchdog()?;
     limits::prefer_for_oom();
     rustix::stdio::dup2_stdout(&descriptors.stdout).step("redirect output")?;
     rustix::stdio::dup2_stderr(&descriptors.stderr).step("redirect errors")

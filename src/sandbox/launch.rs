@@ -6,7 +6,6 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -217,8 +216,7 @@ fn spawn(settings: &Settings, socket: OwnedFd) -> io::Result<Child> {
     } else {
         command.env_clear();
     }
-    // A group of its own: a signal typed at the terminal is the daemon's to handle.
-    command.process_group(0).spawn()
+    command.spawn()
 }
 
 /// Says where stage and temporary files are: in the private root beside all grants, or in a fresh folder on the host.

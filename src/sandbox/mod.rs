@@ -276,9 +276,7 @@ impl Sandbox {
         let host = interpreter.host();
         let pool = Pool::new(&settings, &host);
         let spares = Spares::new(!settings.fresh_helpers);
-        if let Some(spare) = spare {
-            spares.keep(spare);
-        }
+        spares.keep(spare);
         Self { settings, interpreter, host, capabilities, spares, pool }
     }
 
@@ -291,9 +289,7 @@ impl Sandbox {
         let backend = self.capabilities.backend;
         let built = probe::probe(&self.settings, &self.interpreter, backend, self.spares.take());
         let (report, spare) = built.map_err(|reasons| SandboxError::NoCage { reasons })?;
-        if let Some(spare) = spare {
-            self.spares.keep(spare);
-        }
+        self.spares.keep(spare);
         Ok(report)
     }
 

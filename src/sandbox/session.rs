@@ -50,7 +50,7 @@ pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
     let leaving = match left {
         Left::Leaving(helper) => Some(helper),
         Left::Spare(spare) => {
-            sandbox.spares.keep(spare);
+            sandbox.spares.keep(Some(spare));
             None
         }
         Left::Nothing => None,

@@ -106,11 +106,11 @@ impl Spares {
         self.kept().take()
     }
 
-    /// Keeps one, and lets it go where there is one already.
-    pub(super) fn keep(&self, spare: Spare) {
+    /// Keeps one that is left over, and lets it go where there is one already.
+    pub(super) fn keep(&self, spare: Option<Spare>) {
         let mut kept = self.kept();
         if self.keeps && kept.is_none() {
-            *kept = Some(spare);
+            *kept = spare;
         }
     }
 

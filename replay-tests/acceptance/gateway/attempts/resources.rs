@@ -41,6 +41,17 @@ for number in range(8):
 hold(0.7)",
     )
     .control(Control::Bare),
+    // A process that starts at the usual priority may ask for what it has.
+    Attempt::new(
+        "a larger share of the processor than the watchdog",
+        Kind::Bare,
+        Aim::Limits,
+        Sign::Accepted("through"),
+        r"
+os.setpriority(os.PRIO_PROCESS, 0, 0)
+tell('through')",
+    )
+    .control(Control::Bare),
     Attempt::new(
         "more bytes and files than the stage holds",
         Kind::Bare,
