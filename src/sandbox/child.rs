@@ -184,11 +184,13 @@ fn supervise(mut job: Job, mut descriptors: Descriptors, control: BorrowedFd<'_>
     let taken = if job.backend == Backend::Native { owners::take(&job, &descriptors.grants, &ids)? } else { None };
     let inside = (job.backend == Backend::Bubblewrap).then(wire::socket_pair).transpose().step("make a socket")?;
     let cgroup = descriptors.cgroup.take();
+    let this = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).step("hold this process")?;
     let Some(child) = clone_process(&mut job, cgroup).step("clone into new namespaces")? else {
-        match inside {
-            Some((_, theirs)) => become_bubblewrap(&job, &descriptors, control, theirs),
-            None => become_interpreter(&job, &descriptors, control, &ids, taken),
-        }
+        let ready = begin(&descriptors, this.as_fd()).and_then(|()| match inside {
+            Some((_, theirs)) => bubblewrap(&job, theirs),
+            None => build(&job, &descriptors, control, &ids, taken),
+        });
+        become_command(ready, control)
     };
     drop(taken);
     if let Some((ours, theirs)) = inside {
@@ -229,27 +231,12 @@ fn clone_process(job: &mut Job, cgroup: Option<OwnedFd>) -> io::Result<Option<Pi
     sys::clone_process(namespaces(job))
 }
 
-/// Builds the cage around this process and becomes the interpreter, or says why not and ends.
-fn become_interpreter(
-    job: &Job,
-    descriptors: &Descriptors,
-    control: BorrowedFd<'_>,
-    ids: &native::Ids,
-    taken: Option<Taken>,
-) -> ! {
-    become_command(build(job, descriptors, control, ids, taken), control)
-}
-
 /// Has bubblewrap build the cage; what is left to do is done inside.
-fn become_bubblewrap(job: &Job, descriptors: &Descriptors, control: BorrowedFd<'_>, inside: OwnedFd) -> ! {
-    let ready = || {
-        begin(descriptors)?;
-        let (command, words) = bwrap::command(job, inside)?;
-        // Bubblewrap reads its arguments from it.
-        std::mem::forget(words);
-        Ok(Some(command))
-    };
-    become_command(ready(), control)
+fn bubblewrap(job: &Job, inside: OwnedFd) -> Result<Option<Command>, BuildError> {
+    let (command, words) = bwrap::command(job, inside)?;
+    // Bubblewrap reads its arguments from it.
+    std::mem::forget(words);
+    Ok(Some(command))
 }
 
 /// Becomes a command, or says why there is none and ends.
@@ -267,8 +254,14 @@ fn become_command(ready: Result<Option<Command>, BuildError>, control: BorrowedF
 }
 
 /// Ties this process to the helper, and its output to the call's.
-fn begin(descriptors: &Descriptors) -> Result<(), BuildError> {
+fn begin(descriptors: &Descriptors, helper: BorrowedFd<'_>) -> Result<(), BuildError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).step("tie life to the helper")?;
+    // One that died before that ends nobody.
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let ended = poll(&mut [PollFd::from_borrowed_fd(helper, PollFlags::IN)], Some(&at_once)).step("see the helper")?;
+    if ended > 0 {
+        return Err(io::Error::from(io::ErrorKind::NotConnected)).step("tie life to the helper");
+    }
     rustix::process::setsid().step("start a session")?;
     limits::yield_to_watchdog()?;
     limits::prefer_for_oom();
@@ -276,6 +269,7 @@ fn begin(descriptors: &Descriptors) -> Result<(), BuildError> {
     rustix::stdio::dup2_stderr(&descriptors.stderr).step("redirect errors")
 }
 
+/// Builds the cage around this process; what is left to do is to become the interpreter.
 fn build(
     job: &Job,
     descriptors: &Descriptors,
@@ -283,7 +277,6 @@ fn build(
     ids: &native::Ids,
     taken: Option<Taken>,
 ) -> Result<Option<Command>, BuildError> {
-    begin(descriptors)?;
     let mut report = CageReport { backend: job.backend, ..CageReport::none() };
     let view = match job.backend {
         Backend::Native => native::build(job, &descriptors.grants, taken, ids, &mut report)?,
@@ -327,8 +320,7 @@ impl Seat<'_> {
         }
         conclude(job, &mut report);
         // The exec that follows closes the control socket here; whoever execs after this frame was sent has all layers on.
-        wire::send(control, &Said::Started { report, stage: true }).step("report the cage")?;
-        wire::send_descriptors(control, &[view.stage.as_fd()]).step("hand the stage over")?;
+        wire::send_with(control, &Said::Started { report }, view.stage.as_fd()).step("report the cage")?;
         Ok(if job.probe { None } else { Some(command) })
     }
 

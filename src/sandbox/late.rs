@@ -35,8 +35,8 @@ impl Waiting<'_> {
             }
             match wire::receive(self.control).step("take the call")? {
                 Some(Told::Wait) => {
-                    wire::send(self.control, &Said::Waits { pid: self.cage.as_raw_pid() }).step("say that it waits")?;
-                    wire::send_descriptors(self.control, &[self.pidfd]).step("hand the cage over")?;
+                    let waits = Said::Waits { pid: self.cage.as_raw_pid() };
+                    wire::send_with(self.control, &waits, self.pidfd).step("say that it waits")?;
                 }
                 Some(Told::Call { limits, grants }) => break (limits, grants),
                 None => return Ok(false),

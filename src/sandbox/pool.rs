@@ -310,18 +310,15 @@ impl Worker {
     fn settle(&mut self, host: &[u8]) -> io::Result<()> {
         let launched = self.launched()?;
         let control = launched.control.as_fd();
-        let report = match wire::receive::<Said>(control)? {
-            Some(Said::Started { report, stage: true }) => report,
+        let (report, stage) = match wire::receive_with(control)? {
+            Some((Said::Started { report }, Some(stage))) => (report, stage),
             other => return Err(io::Error::other(format!("{other:?}"))),
         };
-        let handed = || wire::receive_descriptors(control, 1)?.pop().ok_or(io::Error::from(ErrorKind::UnexpectedEof));
-        let stage = handed()?;
         wire::send(control, &Told::Wait)?;
-        let pid = match wire::receive::<Said>(control)? {
-            Some(Said::Waits { pid }) => Pid::from_raw(pid).ok_or(ErrorKind::InvalidData)?,
+        let (pid, pidfd) = match wire::receive_with(control)? {
+            Some((Said::Waits { pid }, Some(pidfd))) => (Pid::from_raw(pid).ok_or(ErrorKind::InvalidData)?, pidfd),
             other => return Err(io::Error::other(format!("{other:?}"))),
         };
-        let pidfd = handed()?;
         launched.waited = Some(Waited { report, stage, pid, pidfd, untold: None });
         let host = protocol::host(host);
         // It is shorter than what a socket holds.

@@ -100,12 +100,7 @@ pub(super) fn probe(
     let mut has_ended = false;
     while let Ok(Some(said)) = wire::receive::<Said>(launched.control.as_fd()) {
         match said {
-            Said::Started { report, stage } => {
-                if stage {
-                    wire::receive_descriptors(launched.control.as_fd(), 1).map_err(|error| error.to_string())?;
-                }
-                verdict = Ok(report);
-            }
+            Said::Started { report } => verdict = Ok(report),
             Said::Refused { message, .. } => verdict = Err(message),
             Said::Ended { .. } => {
                 has_ended = true;

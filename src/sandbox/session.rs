@@ -345,23 +345,18 @@ impl Session {
 
     fn hear(&mut self) {
         let Some(control) = &self.control else { return };
-        match wire::receive::<Said>(control.as_fd()) {
-            Ok(Some(Said::Started { report, stage })) => {
+        match wire::receive_with(control.as_fd()) {
+            Ok(Some((Said::Started { report }, stage))) => {
                 self.report = Some(report);
-                if stage {
-                    match wire::receive_descriptors(control.as_fd(), 1) {
-                        Ok(mut received) => self.stage = received.pop(),
-                        // What follows on the socket is no frame any more: the helper's last words are lost with it.
-                        Err(error) => {
-                            let message = format!("the cage could not hand its stage over: {error}");
-                            self.refusal = Some(failure("cage_refused", message));
-                            self.control = None;
-                        }
-                    }
+                self.stage = stage;
+                if self.stage.is_none() {
+                    let message = "the cage could not hand its stage over: this process has too many open files";
+                    self.refusal = Some(failure("cage_refused", message.to_owned()));
+                    self.cut(Cut::Broken);
                 }
                 self.refuse_half_a_cage();
             }
-            Ok(Some(Said::Refused { message, fault })) => {
+            Ok(Some((Said::Refused { message, fault }, _))) => {
                 let class = match fault {
                     Fault::Cage => "cage_refused",
                     Fault::Denied => "permission_denied",
@@ -369,9 +364,9 @@ impl Session {
                 };
                 self.refusal = Some(failure(class, message));
             }
-            Ok(Some(Said::Ended { exit, why })) => self.end = Some((exit, why)),
+            Ok(Some((Said::Ended { exit, why }, _))) => self.end = Some((exit, why)),
             // Said of a waiting cage, before there is a session.
-            Ok(Some(Said::Waits { .. } | Said::Begun)) => {}
+            Ok(Some((Said::Waits { .. } | Said::Begun, _))) => {}
             Ok(None) | Err(_) => self.control = None,
         }
     }

@@ -1,6 +1,8 @@
 //! What daemon and helper say to each other: one job with its descriptors, then what became of it.
 //!
-//! Frames are a big-endian length and MessagePack; descriptors travel beside single bytes after the job. Paths are bytes.
+//! Frames are a big-endian length and MessagePack. Descriptors of a job travel beside single bytes after it, the one of what
+//! is said of a cage beside its frame: whoever says it may be killed at any moment, and half of it would be taken for
+//! something else. Paths are bytes.
 
 use std::ffi::OsString;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -137,11 +139,11 @@ impl Told {
 /// What the helper says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Said {
-    /// The cage stands and the interpreter starts now. A descriptor of the stage follows when the flag is set.
-    Started { report: CageReport, stage: bool },
+    /// The cage stands and the interpreter starts now. With a descriptor of the stage.
+    Started { report: CageReport },
     /// It could not be built, or the interpreter could not be started.
     Refused { message: String, fault: Fault },
-    /// The cage waits. A pidfd of its first process follows.
+    /// The cage waits. With a pidfd of its first process.
     Waits { pid: i32 },
     /// A waiting cage has the mounts of its call, and may be fed.
     Begun,
@@ -178,11 +180,23 @@ pub(super) enum Why {
 
 /// Sends one frame.
 pub(super) fn send<T: Serialize>(socket: BorrowedFd<'_>, value: &T) -> io::Result<()> {
+    send_bytes(socket, &frame(value)?)
+}
+
+/// Sends one frame and a descriptor, both or neither.
+pub(super) fn send_with<T: Serialize>(socket: BorrowedFd<'_>, value: &T, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let frame = frame(value)?;
+    let sent = send_beside(socket, &frame, &[descriptor])?;
+    send_bytes(socket, &frame[sent..])
+}
+
+fn frame<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
     let body = rmp_serde::to_vec(value).map_err(io::Error::other)?;
     let length = u32::try_from(body.len()).map_err(io::Error::other)?;
-    let mut frame = length.to_be_bytes().to_vec();
-    frame.extend_from_slice(&body);
-    let mut rest = frame.as_slice();
+    Ok([&length.to_be_bytes(), body.as_slice()].concat())
+}
+
+fn send_bytes(socket: BorrowedFd<'_>, mut rest: &[u8]) -> io::Result<()> {
     while !rest.is_empty() {
         match rustix::net::send(socket, rest, SendFlags::NOSIGNAL) {
             Ok(sent) => rest = &rest[sent..],
@@ -196,9 +210,20 @@ pub(super) fn send<T: Serialize>(socket: BorrowedFd<'_>, value: &T) -> io::Resul
 /// Receives one frame; `None` when the other side is gone.
 pub(super) fn receive<T: DeserializeOwned>(socket: BorrowedFd<'_>) -> io::Result<Option<T>> {
     let mut length = [0; 4];
-    if !fill(socket, &mut length)? {
+    if fill(socket, &mut length)? { body(socket, length) } else { Ok(None) }
+}
+
+/// Receives one frame and the descriptor beside it, if there is one and this process may have one more.
+pub(super) fn receive_with<T: DeserializeOwned>(socket: BorrowedFd<'_>) -> io::Result<Option<(T, Option<OwnedFd>)>> {
+    let mut length = [0; 4];
+    let (received, mut descriptors) = receive_beside(socket, &mut length)?;
+    if received == 0 || !fill(socket, &mut length[received..])? {
         return Ok(None);
     }
+    Ok(body(socket, length)?.map(|value| (value, descriptors.pop())))
+}
+
+fn body<T: DeserializeOwned>(socket: BorrowedFd<'_>, length: [u8; 4]) -> io::Result<Option<T>> {
     let length = u32::from_be_bytes(length) as usize;
     if length > FRAME_MAX {
         return Err(io::Error::other("a frame is too long"));
@@ -230,46 +255,57 @@ const IN_FLIGHT_PAUSE: Duration = Duration::from_millis(2);
 /// (unix(7), `ETOOMANYREFS`); what others sent arrives in a moment, so this waits for it.
 pub(super) fn send_descriptors(socket: BorrowedFd<'_>, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     for batch in descriptors.chunks(BATCH) {
-        let until = Instant::now() + IN_FLIGHT_PATIENCE;
-        loop {
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BATCH))];
-            let mut control = SendAncillaryBuffer::new(&mut space);
-            if !control.push(SendAncillaryMessage::ScmRights(batch)) {
-                return Err(io::Error::other("too many descriptors for one message"));
-            }
-            match rustix::net::sendmsg(socket, &[IoSlice::new(b"d")], &mut control, SendFlags::NOSIGNAL) {
-                Ok(_) => break,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::TOOMANYREFS) if Instant::now() < until => std::thread::sleep(IN_FLIGHT_PAUSE),
-                Err(error) => return Err(error.into()),
-            }
-        }
+        send_beside(socket, b"d", batch)?;
     }
     Ok(())
+}
+
+/// Sends descriptors beside bytes; says how many of those went with them.
+fn send_beside(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    let until = Instant::now() + IN_FLIGHT_PATIENCE;
+    loop {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BATCH))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(io::Error::other("too many descriptors for one message"));
+        }
+        match rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
+            Ok(sent) => return Ok(sent),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::TOOMANYREFS) if Instant::now() < until => std::thread::sleep(IN_FLIGHT_PAUSE),
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Receives so many descriptors, all of them closed by `exec`.
 pub(super) fn receive_descriptors(socket: BorrowedFd<'_>, count: usize) -> io::Result<Vec<OwnedFd>> {
     let mut descriptors = Vec::with_capacity(count);
     while descriptors.len() < count {
-        let mut byte = [0];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BATCH))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        // A helper is interrupted when the thread of the daemon ends that started it.
-        let message = rustix::io::retry_on_intr(|| {
-            rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)
-        })?;
-        let before = descriptors.len();
-        for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(received) = message {
-                descriptors.extend(received);
-            }
-        }
-        if message.bytes == 0 || descriptors.len() == before {
+        let (received, batch) = receive_beside(socket, &mut [0])?;
+        if received == 0 || batch.is_empty() {
             return Err(io::Error::other("a descriptor is missing"));
         }
+        descriptors.extend(batch);
     }
     Ok(descriptors)
+}
+
+/// Receives some bytes and the descriptors beside them.
+fn receive_beside(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BATCH))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    // A helper is interrupted when the thread of the daemon ends that started it.
+    let message = rustix::io::retry_on_intr(|| {
+        rustix::net::recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)
+    })?;
+    let mut descriptors = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.extend(received);
+        }
+    }
+    Ok((message.bytes, descriptors))
 }
 
 /// A fresh pair of connected sockets, both closed by `exec`.
