@@ -361,6 +361,18 @@ fn children() -> String {
 }
 
 #[test]
+fn a_deadline_while_the_cage_is_built_is_a_deadline() {
+    for backend in crate::support::caged() {
+        let mut bench = Bench::open(backend, &[]);
+        for number in 0..60 {
+            bench.limits.wall_ms = 1 + number % 20;
+            let late = bench.run("import time\ntime.sleep(9)\n", json!({})).reply.unwrap_err();
+            assert_eq!(late.class, "timeout", "{backend:?}, {} ms: {}", bench.limits.wall_ms, late.message);
+        }
+    }
+}
+
+#[test]
 fn a_helper_builds_the_next_cage_as_long_as_all_goes_well() {
     crate::support::alone("works::calls_of_one_helper");
 }
@@ -380,15 +392,19 @@ fn calls_of_one_helper() {
     let pid = |children: &str| rustix::process::Pid::from_raw(children.trim().parse().unwrap()).unwrap();
     let (interrupted, is_over) = (pid(&helper), std::sync::atomic::AtomicBool::new(false));
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let sender = scope.spawn(|| {
+            let mut sent = 0;
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                rustix::process::kill_process(interrupted, rustix::process::Signal::TERM).ok();
+                sent += i32::from(rustix::process::kill_process(interrupted, rustix::process::Signal::TERM).is_ok());
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
+            sent
         });
         let failed = (0..150).filter_map(|_| bench.run(good, json!({})).reply.err()).collect::<Vec<_>>();
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(failed, []);
+        assert!(sender.join().unwrap() > 150, "one a call at least");
+        assert_eq!(children(), helper, "it was this one that was interrupted");
     });
     // One that had to end its cage is not asked again.
     bench.limits.wall_ms = 100;
