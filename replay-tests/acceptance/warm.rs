@@ -403,7 +403,7 @@ fn two_hundred_calls() {
     let before = state();
     for number in 0..200 {
         until("one waits", || bench.sandbox.warm_counts().waiting > 0);
-        assert!(call(number).report.warm, "{number}");
+        assert!(call(number).report.warm, "{number}: {:?}", bench.sandbox.warm_counts());
     }
     assert_eq!(state(), before, "descriptors, mounts, helpers, threads");
     assert_eq!(count(bench.path("cages").to_str().unwrap()), 2, "lock files of those that wait");

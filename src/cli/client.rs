@@ -252,6 +252,7 @@ impl Conversation {
                 }
                 Frame::Read(wanted) => self.read(wanted)?,
                 Frame::StopReading => self.stop_reading(),
+                Frame::ForgetTyped => self.console.forget_typed(),
                 Frame::Back(json) => back = serde_json::from_slice(&json).ok(),
                 Frame::Exit(code) => {
                     self.stop_reading();

@@ -53,6 +53,8 @@ pub(super) trait Console: Send + Sync {
     fn write(&self, stream: Stream, bytes: &[u8]) -> io::Result<()>;
     /// Reads, until one of these is raised: the turn is stopped, or its question answered in another place.
     fn read(&self, wanted: Wanted, until: &[&CancelFlag]) -> io::Result<Heard>;
+    /// Lets go what was typed at a terminal before now; what another input holds is kept.
+    fn forget_typed(&self);
     /// Whether a stream is a terminal.
     fn is_terminal(&self, stream: Stream) -> bool;
     /// How many columns it has; `None` where it is no terminal or does not say.

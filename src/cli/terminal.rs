@@ -98,6 +98,8 @@ impl Terminal<'_> {
             line.hold();
         }
         let prompt = self.messages.say(language, "consent.prompt", json!({}));
+        // Nobody consents to what was not yet to be read.
+        console::current().forget_typed();
         write_aside(&format!("{} {prompt} ", visible::text(text)));
         let answer = read_answer(elsewhere);
         if let Answer::Yes(ELSEWHERE) | Answer::No(ELSEWHERE) = answer {

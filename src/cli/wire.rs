@@ -13,7 +13,7 @@ use super::chat::Exchange;
 use super::console::Wanted;
 
 /// Changes with every change of what is said.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 /// Where a command is sent to.
 pub(super) const PATH: &str = "/v1/command";
 /// Where the daemon says whose it is.
@@ -99,6 +99,8 @@ pub(super) enum Frame {
     Read(Wanted),
     /// It is not wanted any more.
     StopReading,
+    /// What was typed before now answers nothing.
+    ForgetTyped,
     /// A value for the program that asked, as JSON.
     Back(Vec<u8>),
     /// The command has ended with this exit code. Nothing follows.
@@ -138,6 +140,7 @@ impl Frame {
             Self::StopReading => framed(4, &[]),
             Self::Back(json) => framed(5, &[json]),
             Self::Exit(code) => framed(6, &[&[*code]]),
+            Self::ForgetTyped => framed(7, &[]),
             Self::Input(is_last, bytes) => framed(16, &[&[u8::from(*is_last)], bytes]),
             Self::Signal(code) => framed(17, &[&[*code]]),
             Self::Columns(columns) => framed(18, &[&columns.map(u16::to_be_bytes).concat()]),
@@ -170,6 +173,7 @@ impl Frame {
             (4, []) => Self::StopReading,
             (5, json) => Self::Back(json.to_vec()),
             (6, [code]) => Self::Exit(*code),
+            (7, []) => Self::ForgetTyped,
             (16, [is_last, bytes @ ..]) => Self::Input(*is_last == 1, bytes.to_vec()),
             (17, [code]) => Self::Signal(*code),
             (18, columns) if columns.len() == 6 => {
@@ -192,6 +196,7 @@ mod tests {
             Frame::Read(Wanted::Line),
             Frame::Read(Wanted::All(9)),
             Frame::StopReading,
+            Frame::ForgetTyped,
             Frame::Back(b"{}".to_vec()),
             Frame::Input(true, b"yes\n".to_vec()),
             Frame::Signal(130),

@@ -4,7 +4,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use metnos_projections::machines::catalog::Version;
+use rustix::fs::OFlags;
 
+use super::source;
 use crate::instance::{Instance, InstanceError};
 use crate::signing::write_private;
 
@@ -69,7 +71,7 @@ fn write_files(instance: &Instance, version: &Version, folder: &Path) -> std::io
         let bytes = reader.blob(artefact.blob).map_err(std::io::Error::other)?;
         let bytes = bytes.ok_or_else(|| std::io::Error::other(format!("{} is not in the log", artefact.file)))?;
         let path = folder.join(&artefact.file);
-        if std::fs::read(&path).ok().as_ref() != Some(&bytes) {
+        if source::bounded(&path, OFlags::NOFOLLOW, source::FILE_BYTES_MAX).ok().as_ref() != Some(&bytes) {
             write_private(&path, &bytes)?;
         }
     }

@@ -2,8 +2,19 @@
 
 import ast
 
-FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "breakpoint"}
-FORBIDDEN_MODULES = {"importlib", "imp", "pkgutil", "runpy", "ctypes"}
+# Wherever the name stands: what may not be called may not be passed on either.
+FORBIDDEN_NAMES = {"eval", "exec", "compile", "breakpoint", "__import__", "__builtins__", "__loader__", "__spec__"}
+# Ways from an object to what it was made by or with.
+FORBIDDEN_ATTRIBUTES = {
+    "__builtins__", "__globals__", "__import__", "__loader__", "__spec__", "__subclasses__",
+    "eval", "exec", "f_builtins", "f_globals", "gi_frame", "cr_frame", "tb_frame",
+}
+# What loads code, or runs code that it is given as text or bytes.
+FORBIDDEN_MODULES = {
+    "_ctypes", "_frozen_importlib", "_frozen_importlib_external", "_imp", "_pickle", "bdb", "builtins", "cProfile", "code",
+    "codeop", "ctypes", "doctest", "imp", "importlib", "marshal", "modulefinder", "pdb", "pickle", "pickletools", "pkgutil",
+    "profile", "runpy", "shelve", "site", "timeit", "trace", "zipapp", "zipimport",
+}
 
 
 def run(args, ctx):
@@ -30,14 +41,17 @@ def code_fault(tree, functions):
         for name in names:
             if name.split(".")[0] in FORBIDDEN_MODULES:
                 return "main.py line %d: dynamic import (%s)" % (node.lineno, name)
-        if isinstance(node, ast.Call):
-            called = node.func.id if isinstance(node.func, ast.Name) else None
-            if called in FORBIDDEN_CALLS:
-                return "main.py line %d: %s() is not allowed" % (node.lineno, called)
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            word = node.id if isinstance(node, ast.Name) else node.attr
-            if word in ("__import__", "__builtins__", "__loader__", "__subclasses__"):
-                return "main.py line %d: %s is not allowed" % (node.lineno, word)
+        word = None
+        if isinstance(node, ast.Name) and node.id in FORBIDDEN_NAMES:
+            word = node.id
+        elif isinstance(node, ast.Attribute) and node.attr in FORBIDDEN_ATTRIBUTES:
+            word = node.attr
+        elif isinstance(node, ast.Attribute) and node.attr == "modules" and getattr(node.value, "id", None) == "sys":
+            word = "sys.modules"
+        elif isinstance(node, ast.ImportFrom) and node.module == "sys" and "modules" in [name.name for name in node.names]:
+            word = "sys.modules"
+        if word:
+            return "main.py line %d: %s is not allowed" % (node.lineno, word)
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     missing = [name for name in functions if name not in defined]
     return "main.py defines no function %s(args, ctx)" % missing[0] if missing else None

@@ -76,12 +76,14 @@ pub fn candidate(source: Source) -> Result<Candidate, InstallError> {
     })?;
     let places = cage_plan::Places { home: "/home".to_owned(), workspace: "/w".to_owned(), runtime: "/r".to_owned() };
     let declared = cage_plan::declared(&manifest);
+    if let Some((path, why)) = declared.mounts.iter().find_map(|mount| Some((&mount.path, no_place(&mount.path)?))) {
+        return Err(asks_for(&source, path, why));
+    }
     if let Some((path, rule)) =
         cage_plan::forbidden_mounts(&declared, &places, &metnos_projections::rules::core_paths::OwnDirs::default())
             .first()
     {
-        let message = format!("{}: it asks for {path}, which no executor gets ({rule})", source.label("manifest.toml"));
-        return Err(InstallError::Content(message));
+        return Err(asks_for(&source, path, &format!("no executor gets ({rule})")));
     }
     let is_whole = |mount: &cage_plan::Mount| {
         mount.access == cage_plan::Access::Write && mount.from_args.is_empty() && mount.path == "{home}"
@@ -93,6 +95,25 @@ pub fn candidate(source: Source) -> Result<Candidate, InstallError> {
     }
     let loaded = Loaded::new(manifest, &schema, source.code.clone()).map_err(InstallError::Content)?;
     Ok(Candidate { source, loaded, schema })
+}
+
+fn asks_for(source: &Source, path: &str, why: &str) -> InstallError {
+    let path = path.replacen("{home}", "~", 1);
+    InstallError::Content(format!("{}: it asks for «{path}», which {why}", source.label("manifest.toml")))
+}
+
+/// Why a path of a manifest names no folder that could be granted.
+fn no_place(path: &str) -> Option<&'static str> {
+    if path.split('/').any(|segment| segment == ".." || segment == ".") {
+        return Some("does not say where it leads: write it without «.» and «..»");
+    }
+    if path.starts_with('{') {
+        return None;
+    }
+    if !path.starts_with('/') {
+        return Some("is no absolute path: begin it with «/» or «~/»");
+    }
+    path.trim_matches('/').is_empty().then_some("is everything, and that no executor gets: name a folder")
 }
 
 /// Checks, births, locks, signs and activates a version: one commit, then its files. One that comes signed is taken with that

@@ -1,13 +1,27 @@
 //! The files of a version before it is signed: from a folder or from the binary.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use metnos_log::event::executor::ExecutorInstalled;
 use metnos_log::{BlobHash, Reader};
+use rustix::fs::{Mode, OFlags};
 
 /// The longest file of an executor.
-const FILE_BYTES_MAX: u64 = 4 << 20;
+pub(super) const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// The bytes of a regular file that is not too long. Nothing else is read: a pipe would be waited for, and a device never ends.
+pub(super) fn bounded(path: &Path, flags: OFlags, most: u64) -> io::Result<Vec<u8>> {
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
 
 /// Why the files cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +58,15 @@ pub enum SourceError {
     },
 }
 
+impl SourceError {
+    fn unread(path: PathBuf, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::FileTooLarge => Self::TooLong { path },
+            _ => Self::Io { path, source },
+        }
+    }
+}
+
 /// The two files that a signature adds, as they are in a folder that somebody signed.
 #[derive(Clone, Debug)]
 pub struct SignatureFiles {
@@ -75,11 +98,7 @@ impl Source {
     pub fn read(folder: &Path) -> Result<Self, SourceError> {
         let read = |name: &str| {
             let path = folder.join(name);
-            let fail = |source| SourceError::Io { path: path.clone(), source };
-            if std::fs::metadata(&path).map_err(fail)?.len() > FILE_BYTES_MAX {
-                return Err(SourceError::TooLong { path });
-            }
-            std::fs::read(&path).map_err(fail)
+            bounded(&path, OFlags::empty(), FILE_BYTES_MAX).map_err(|error| SourceError::unread(path, error))
         };
         let manifest = String::from_utf8(read("manifest.toml")?)
             .map_err(|_| SourceError::NoText { path: folder.join("manifest.toml") })?;
@@ -141,12 +160,10 @@ const SIGNATURE_BYTES_MAX: u64 = 4096;
 fn signature_files(folder: &Path) -> Result<Option<SignatureFiles>, SourceError> {
     let read = |name: &str| {
         let path = folder.join(name);
-        match std::fs::metadata(&path) {
-            Ok(metadata) if metadata.len() > SIGNATURE_BYTES_MAX => return Err(SourceError::TooLong { path }),
+        let bytes = match bounded(&path, OFlags::empty(), SIGNATURE_BYTES_MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Ok(_) | Err(_) => {}
-        }
-        let bytes = std::fs::read(&path).map_err(|source| SourceError::Io { path: path.clone(), source })?;
+            bytes => bytes.map_err(|error| SourceError::unread(path.clone(), error))?,
+        };
         String::from_utf8(bytes).map(Some).map_err(|_| SourceError::NoText { path })
     };
     let Some(signature) = read("manifest.sig")? else { return Ok(None) };

@@ -15,7 +15,7 @@ use landlock::{
 use rustix::fs::{Mode, OFlags};
 
 use super::child::{BuildError, Step};
-use super::native::View;
+use super::native::{self, View};
 use super::report::{Backend, CageReport};
 use super::wire::{Job, Layer};
 
@@ -73,8 +73,10 @@ fn restrict(job: &Job, grants: &[OwnedFd], view: &View) -> io::Result<Restrictio
     for runtime in &job.runtime {
         rules.path(&runtime.path(), AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir)?;
     }
-    for device in ["null", "zero", "full", "random", "urandom"] {
-        rules.path(&Path::new("/dev").join(device), AccessFs::ReadFile | AccessFs::WriteFile)?;
+    for device in native::DEVICES {
+        // Of a zero that can be written, memory can be mapped that stays when no process maps it any more.
+        let write = if *device == "zero" { BitFlags::EMPTY } else { AccessFs::WriteFile.into() };
+        rules.path(&Path::new("/dev").join(device), write | AccessFs::ReadFile)?;
     }
     let scratch = (AccessFs::from_all(NEWEST) & !(AccessFs::Execute | AccessFs::MakeBlock | AccessFs::MakeChar))
         | AccessFs::Refer;

@@ -13,10 +13,15 @@ use std::path::{Path, PathBuf};
 
 use metnos_projections::rules::core_paths::{self, OwnDirs};
 
-/// The forbidden paths below a folder, the topmost of each branch, in no particular order. The folder is absolute and
-/// canonical. A folder that cannot be read holds nothing that an executor of the same user could read.
+/// The forbidden paths below a folder, the topmost of each branch, in no particular order; and the second names of forbidden
+/// files. The folder is absolute and canonical. A folder that cannot be read holds nothing that an executor of the same user
+/// could read.
 pub fn below(folder: &Path, home: &str, own: &OwnDirs) -> Vec<PathBuf> {
-    find(folder, |path| core_paths::forbidden(&path.to_string_lossy(), home, own).is_some())
+    let core = Core::new(Path::new(home), own);
+    find(folder, |path| {
+        core_paths::forbidden(&path.to_string_lossy(), home, own).is_some()
+            || rustix::fs::lstat(path).is_ok_and(|stat| core.is_second_name_of(&stat))
+    })
 }
 
 /// What the exceptions of a capability take out of a granted folder: the topmost paths below it that one of these globs
@@ -57,8 +62,12 @@ impl<'a> Core<'a> {
 
     /// Whether a file is one of them under a second name.
     pub fn is_second_name(&self, file: impl AsFd) -> bool {
-        let Ok(stat) = rustix::fs::fstat(file) else { return true };
-        stat.st_nlink > 1 && self.files.get_or_init(|| self.look()).contains(&(stat.st_dev, stat.st_ino))
+        rustix::fs::fstat(file).map_or(true, |stat| self.is_second_name_of(&stat))
+    }
+
+    fn is_second_name_of(&self, stat: &rustix::fs::Stat) -> bool {
+        let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
+        is_file && stat.st_nlink > 1 && self.files.get_or_init(|| self.look()).contains(&(stat.st_dev, stat.st_ino))
     }
 
     fn look(&self) -> BTreeSet<(u64, u64)> {
@@ -181,6 +190,22 @@ mod tests {
         assert_eq!(excepted(&root, &[]), Vec::<PathBuf>::new());
         let named = |path: &str| is_excepted(&root.join(path), &[format!("{}/private/**", root.display())]);
         assert!(named("private") && named("private/deep/absent") && !named("work/private") && !named("privately"));
+    }
+
+    #[test]
+    fn finds_second_names_of_core_files() {
+        let root = tempfile::tempdir().unwrap();
+        let home = fs::canonicalize(root.path()).unwrap();
+        for folder in [".ssh", "docs/keys"] {
+            fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        for file in [".ssh/id", "docs/a", "docs/plain"] {
+            fs::write(home.join(file), "x").unwrap();
+        }
+        fs::hard_link(home.join(".ssh/id"), home.join("docs/keys/mine")).unwrap();
+        fs::hard_link(home.join("docs/a"), home.join("docs/b")).unwrap();
+        let found = below(&home.join("docs"), home.to_str().unwrap(), &OwnDirs::default());
+        assert_eq!(found, [home.join("docs/keys/mine")]);
     }
 
     #[test]

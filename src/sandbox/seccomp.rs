@@ -86,6 +86,11 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_semget,
     libc::SYS_msgget,
     libc::SYS_mq_open,
+    // A larger share of the processor than the watchdog: a session has one of its own where the kernel shares it out by session.
+    libc::SYS_setsid,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
     // The machine.
     libc::SYS_kexec_load,
     libc::SYS_init_module,
@@ -137,9 +142,6 @@ const DENIED_ALONE: &[libc::c_long] = &[
     libc::SYS_tkill,
     libc::SYS_setpriority,
     libc::SYS_ioprio_set,
-    libc::SYS_sched_setscheduler,
-    libc::SYS_sched_setattr,
-    libc::SYS_sched_setparam,
     libc::SYS_sched_setaffinity,
 ];
 
@@ -255,6 +257,9 @@ fn filter(alone: bool, own: u64, writes: bool) -> io::Result<BpfProgram> {
     }
     rules.insert(libc::SYS_clone, clone);
     rules.insert(libc::SYS_socketpair, stream_pairs_only()?);
+    // Memory that stays when no process maps it any more, so that nobody would count it.
+    rules
+        .insert(libc::SYS_mmap, vec![rule(vec![condition(3, SeccompCmpOp::MaskedEq(MAPPINGS), SHARED_WITH_NOBODY)?])?]);
     // Whoever takes off the signal that ties it to the helper would outlive a helper that is killed.
     rules.insert(libc::SYS_prctl, vec![rule(vec![condition(0, SeccompCmpOp::Eq, PR_SET_PDEATHSIG)?])?]);
     // Typing into a terminal, and signals sent by the kernel on behalf of a descriptor.
@@ -270,6 +275,10 @@ fn filter(alone: bool, own: u64, writes: bool) -> io::Result<BpfProgram> {
 }
 
 const PR_SET_PDEATHSIG: u64 = 1;
+/// The bits of a mapping's flags that say whether it is shared and whether a file is behind it (mmap(2)).
+const MAPPINGS: u64 = 0x2f;
+/// `MAP_SHARED | MAP_ANONYMOUS`.
+const SHARED_WITH_NOBODY: u64 = 0x21;
 /// The bits of a socket's type that are no flags.
 const SOCKET_TYPES: u64 = 0xf;
 const F_SETOWN: libc::Ioctl = 8;

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use metnos::sandbox::{CancelFlag, Layer};
+use metnos::sandbox::{Backend, CancelFlag, Layer};
 use serde_json::json;
 
 use super::{attack, check, escaped};
@@ -24,11 +24,34 @@ fn eight_gigabytes() {
         let taken = "block = bytearray(256 << 20)\nfor at in range(0, 256 << 20, 4096): block[at] = 1\nescaped = True";
         check("private memory", &control.run(&attack(taken), json!({})), &bench.run(&attack(taken), json!({})));
         let hold = format!("{shared}\ntime.sleep(0.1)");
-        check(
-            "shared memory",
-            &control.run(&attack(&hold), json!({"mb": 256})),
-            &bench.run(&attack(&hold), json!({"mb": 256})),
-        );
+        let unfiltered = Bench::open(backend, &[Layer::Limits, Layer::Watchdog, Layer::Seccomp]);
+        let watched = Bench::open(backend, &[Layer::Limits, Layer::Seccomp]);
+        let taken = unfiltered.run(&attack(&hold), json!({"mb": 256}));
+        check("shared memory, filtered", &taken, &control.run(&attack(&hold), json!({"mb": 256})));
+        check("shared memory, watched", &taken, &watched.run(&attack(&hold), json!({"mb": 256})));
+    }
+}
+
+/// Shared memory that is not mapped any more is there as long as the mapping, and no process has it: no limit of a process
+/// and no watchdog counts it.
+#[test]
+fn memory_that_nobody_has() {
+    let kept = "import mmap\nkept = []\nfor n in range(16):\n    m = SOURCE\n    m.write(b'x' * (16 << 20))\n    m.madvise(mmap.MADV_DONTNEED)\n    kept.append(m)\nescaped = True";
+    let sources = [
+        ("of no file", "mmap.mmap(-1, 16 << 20)", Layer::Seccomp),
+        ("of the file of zeros", "mmap.mmap(os.open('/dev/zero', os.O_RDWR), 16 << 20)", Layer::Landlock),
+    ];
+    for backend in crate::support::caged() {
+        let caged = Bench::open(backend, &[]);
+        for (name, source, layer) in sources {
+            // There landlock is all that there is.
+            if (backend, layer) == (Backend::Landlock, Layer::Landlock) {
+                continue;
+            }
+            let code = attack(&kept.replace("SOURCE", source));
+            let control = Bench::open(backend, &[layer]);
+            check(name, &control.run(&code, json!({})), &caged.run(&code, json!({})));
+        }
     }
 }
 

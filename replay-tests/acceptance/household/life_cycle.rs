@@ -67,6 +67,92 @@ fn what_was_tampered_with_is_approved_as_the_log_holds_it() {
     home.is_whole();
 }
 
+/// What stands in the place of a file is never waited for or read to its end, and a link is not the file that it leads to.
+#[test]
+fn what_is_no_file_is_tampered_with() {
+    let home = Home::new();
+    let path = home.metnos().join("workspace/executors/get_now/1.0.0/main.py");
+    let same = home.files().join("same.py");
+    std::fs::copy(&path, &same).unwrap();
+    let fifo = |path: &Path| {
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, path, kind, rustix::fs::Mode::RUSR, 0).unwrap();
+    };
+    let link = |to: &Path| std::os::unix::fs::symlink(to, &path).unwrap();
+    for stands_there in [&(|| fifo(&path)) as &dyn Fn(), &|| link(Path::new("/dev/zero")), &|| link(&same)] {
+        answers(&home, true);
+        std::fs::remove_file(&path).unwrap();
+        stands_there();
+        answers(&home, false);
+        stands(&home, "get_now", "quarantined");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(executor(&home, &["approve", "get_now"]).code, 0);
+    }
+    // The same of a folder that is not signed yet.
+    let folder = home.files().join("mine");
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    for stands_there in [&(|| fifo(&folder.join("main.py"))) as &dyn Fn(), &|| {
+        std::os::unix::fs::symlink("/dev/zero", folder.join("main.py")).unwrap();
+    }] {
+        std::fs::remove_file(folder.join("main.py")).unwrap();
+        stands_there();
+        let checked = home.run(["executor", "check", folder.to_str().unwrap()]);
+        assert!(checked.code != 0 && checked.err.contains("main.py"), "{} {}", checked.out, checked.err);
+    }
+    home.is_whole();
+}
+
+#[test]
+fn a_manifest_names_folders_that_could_be_granted() {
+    let home = Home::new();
+    let folder = home.files().join("mine");
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+    for hint in ["/", "//", "/tmp/..", "~/..", "~/../..", "~/a/../b", "relative", "~other/x", "/etc/shadow", "~/.ssh"] {
+        let asked = format!("\n[[capabilities]]\nname = \"fs:read\"\nhint = [\"{hint}\"]\n\n[presentation]");
+        std::fs::write(folder.join("manifest.toml"), plain.replacen("\n[presentation]", &asked, 1)).unwrap();
+        let checked = home.run(["executor", "check", folder.to_str().unwrap()]);
+        let is_said = checked.err.contains("manifest.toml") && checked.err.contains(&format!("it asks for «{hint}»"));
+        assert!(
+            checked.code != 0 && is_said && !checked.err.contains("birth"),
+            "«{hint}»: {} {}",
+            checked.out,
+            checked.err
+        );
+    }
+    home.is_whole();
+}
+
+#[test]
+fn code_that_could_load_other_code_is_not_signed() {
+    let home = Home::new();
+    let folder = home.files().join("mine");
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    let plain = std::fs::read_to_string(folder.join("main.py")).unwrap();
+    for line in [
+        "import builtins",
+        "e = exec",
+        "from builtins import exec as x",
+        "x = map(eval, [])",
+        "(f := exec)",
+        "g = (lambda: 0).__globals__",
+        "import sys; m = sys.modules",
+        "from sys import modules",
+        "import _frozen_importlib",
+        "import _ctypes",
+        "import marshal",
+        "import pickle",
+        "import code",
+    ] {
+        std::fs::write(folder.join("main.py"), format!("{plain}\n{line}\n")).unwrap();
+        let checked = home.run(["executor", "check", folder.to_str().unwrap()]);
+        assert!(checked.code != 0 && checked.err.contains("main.py line"), "{line}: {} {}", checked.out, checked.err);
+    }
+    std::fs::write(folder.join("main.py"), format!("import re\nWORD = re.compile('a')\n{plain}")).unwrap();
+    assert_eq!(home.run(["executor", "check", folder.to_str().unwrap()]).code, 0);
+    home.is_whole();
+}
+
 #[test]
 fn an_older_signed_version_is_promoted() {
     let home = Home::new();

@@ -228,6 +228,27 @@ fn consent_is_asked_where_the_command_was_typed() {
 }
 
 #[test]
+fn what_was_typed_before_the_question_is_no_consent() {
+    let home = Home::new();
+    let asks = |home: &Home| {
+        let mut ask = Pty::run(home, 100, &["ask", "write \"three\" to new.txt"]);
+        ask.types("y\r");
+        ask.sees("[y/N]");
+        // A line typed ahead would have answered by now.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(!home.files().join("new.txt").exists());
+        ask.types("n\r");
+        assert_eq!(ask.ends().0, Some(1));
+        assert!(!home.files().join("new.txt").exists());
+    };
+    asks(&home);
+    let daemon = Daemon::serve(&home);
+    asks(&home);
+    daemon.stop();
+    home.is_whole();
+}
+
+#[test]
 fn a_conversation_at_a_terminal_goes_through_the_daemon() {
     let home = Home::new();
     home.file("notes.txt", "first words\n");

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::termios::QueueSelector;
 
 use super::{Console, Heard, Stream, Wanted};
 use crate::cli::interrupt::Interrupts;
@@ -47,6 +48,18 @@ impl Console for Own {
             }
         };
         Ok(if bytes.is_empty() { Heard::Ended } else { Heard::Bytes(bytes) })
+    }
+
+    fn forget_typed(&self) {
+        if !self.is_terminal(Stream::In) {
+            return;
+        }
+        // Whoever is still reading waits for a line, and holds none.
+        if let Ok(mut input) = self.input.try_lock() {
+            *input = None;
+        }
+        // A terminal that is gone holds nothing.
+        rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush).ok();
     }
 
     fn is_terminal(&self, stream: Stream) -> bool {

@@ -154,6 +154,11 @@ impl Console for Remote {
         Ok(if bytes.is_empty() { Heard::Ended } else { Heard::Bytes(bytes) })
     }
 
+    fn forget_typed(&self) {
+        // A connection that is gone holds nothing.
+        self.frames.blocking_send(Frame::ForgetTyped).ok();
+    }
+
     fn is_terminal(&self, stream: Stream) -> bool {
         self.terminals[stream as usize]
     }

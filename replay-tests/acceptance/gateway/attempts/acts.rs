@@ -193,7 +193,8 @@ for words in (['true'], ['cat', outside + '/secret.txt']):
         Sign::Alive,
         r"
 if os.fork() == 0:
-    os.setsid()
+    try: os.setsid()
+    except OSError: pass
     if os.fork() == 0: time.sleep(5)
     os._exit(0)
 os.wait()

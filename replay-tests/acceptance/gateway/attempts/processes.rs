@@ -68,7 +68,8 @@ if os.getppid() > 0: os.kill(os.getppid(), 9)
 hold(3)"),
     Attempt::new("a daemon", Kind::Bare, Aim::TreeKill, Sign::Alive, r"
 if os.fork() == 0:
-    os.setsid()
+    try: os.setsid()
+    except OSError: pass
     if os.fork() == 0:
         import signal
         for number in range(1, 65):

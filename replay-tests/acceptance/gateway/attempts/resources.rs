@@ -41,6 +41,53 @@ for number in range(8):
 hold(0.7)",
     )
     .control(Control::Bare),
+    Attempt::new(
+        "shared memory that nobody maps any more",
+        Kind::Bare,
+        Aim::Seccomp,
+        Sign::Accepted("through"),
+        r"
+import mmap
+kept = []
+for number in range(20):
+    block = mmap.mmap(-1, 16 << 20)
+    block.write(b'x' * (16 << 20))
+    block.madvise(mmap.MADV_DONTNEED)
+    kept.append(block)
+tell('through')",
+    )
+    .control(Control::Bare),
+    Attempt::new(
+        "the file of zeros, shared, that nobody maps any more",
+        Kind::Bare,
+        Aim::Seccomp,
+        Sign::Accepted("through"),
+        r"
+import mmap
+kept, zeros = [], os.open('/dev/zero', os.O_RDWR)
+for number in range(20):
+    block = mmap.mmap(zeros, 16 << 20)
+    block.write(b'x' * (16 << 20))
+    block.madvise(mmap.MADV_DONTNEED)
+    kept.append(block)
+tell('through')",
+    )
+    .control(Control::Bare),
+    Attempt::new(
+        "a session of its own, and its share of the processor",
+        Kind::Bare,
+        Aim::Seccomp,
+        Sign::Accepted("through"),
+        r"
+import signal
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+if (child := os.fork()) == 0:
+    try: os.setsid()
+    except OSError: os._exit(1)
+    os._exit(0)
+if os.waitpid(child, 0)[1] == 0: tell('through')",
+    )
+    .control(Control::Bare),
     // A process that starts at the usual priority may ask for what it has.
     Attempt::new(
         "a larger share of the processor than the watchdog",
