@@ -186,10 +186,10 @@ fn nonsense_at_the_socket_is_refused_and_harms_nobody() {
     let other = posted(&request("0.0.9", 1, data).to_string());
     assert!(other.contains(" 409 ") && other.contains("0.0.9") && other.contains("other_version"), "{other}");
     assert!(posted(&request(own, 999, data).to_string()).contains("other_version"));
-    assert!(posted(&request(own, 1, "/elsewhere").to_string()).contains("other_home"));
+    assert!(posted(&request(own, 2, "/elsewhere").to_string()).contains("other_home"));
     assert!(posted("{}").contains("other_version") && posted("no JSON").contains("other_version"));
     // What gets through is a command like any other: this one is told that there is none of that name.
-    let unknown = posted(&request(own, 1, data).to_string());
+    let unknown = posted(&request(own, 2, data).to_string());
     assert!(unknown.contains(" 101 ") && unknown.contains("frobnicate"), "{unknown}");
     assert!(raw(&home, b"\x00\x01\x02 nonsense\r\n\r\n").contains(" 400 "));
     let long =
@@ -197,7 +197,7 @@ fn nonsense_at_the_socket_is_refused_and_harms_nobody() {
     assert!(raw(&home, long.as_bytes()).contains("too long"));
     // A command that suddenly says what makes no sense is let go.
     let ask = json!({
-        "protocol": 1, "version": own, "data": os(data), "argv": [os("metnos"), os("log"), os("tail"), os("-f")],
+        "protocol": 2, "version": own, "data": os(data), "argv": [os("metnos"), os("log"), os("tail"), os("-f")],
         "exchange": null, "process": 1, "folder": null, "variables": [], "terminals": [false, false, false], "columns": [null, null, null],
     });
     let mut body = ask.to_string().into_bytes();
