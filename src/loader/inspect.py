@@ -11,7 +11,7 @@ FORBIDDEN_ATTRIBUTES = {
 }
 # What loads code, or runs code that it is given as text or bytes.
 FORBIDDEN_MODULES = {
-    "_ctypes", "_frozen_importlib", "_frozen_importlib_external", "_imp", "_pickle", "bdb", "builtins", "cProfile", "code",
+    "_ctypes", "_frozen_importlib", "_frozen_importlib_external", "_imp", "_pickle", "bdb", "cProfile", "code",
     "codeop", "ctypes", "doctest", "imp", "importlib", "marshal", "modulefinder", "pdb", "pickle", "pickletools", "pkgutil",
     "profile", "runpy", "shelve", "site", "timeit", "trace", "zipapp", "zipimport",
 }
@@ -48,6 +48,8 @@ def code_fault(tree, functions):
             word = node.attr
         elif isinstance(node, ast.Attribute) and node.attr == "modules" and getattr(node.value, "id", None) == "sys":
             word = "sys.modules"
+        elif isinstance(node, ast.ImportFrom) and FORBIDDEN_NAMES.intersection(name.name for name in node.names):
+            word = ", ".join(sorted(FORBIDDEN_NAMES.intersection(name.name for name in node.names)))
         elif isinstance(node, ast.ImportFrom) and node.module == "sys" and "modules" in [name.name for name in node.names]:
             word = "sys.modules"
         if word:
