@@ -223,34 +223,20 @@ fn difference(entry: &Entry, folder: &Path) -> io::Result<Option<String>> {
     }
     // A link is not what was exported, and what it leads to could change unseen.
     let read = |path: &Path| source::bounded(path, OFlags::NOFOLLOW, source::FILE_BYTES_MAX);
-    let named = match read(&folder.join("CURRENT")) {
-        Err(error) if is_other_kind(&error) => Vec::new(),
-        named => named?,
-    };
-    if named.trim_ascii_end() != current.as_bytes() {
+    if read(&folder.join("CURRENT"))?.trim_ascii_end() != current.as_bytes() {
         return Ok(Some(format!("CURRENT does not say {current}, the version that was promoted")));
     }
     for artefact in &installed.artefacts {
         let path = folder.join(current).join(&artefact.file);
         let what = match read(&path) {
             Ok(bytes) if plain_blob_hash(&bytes) == artefact.blob => continue,
-            Err(error) if is_other_kind(&error) => "is no regular file, or a far longer one",
-            Ok(_) => "is not the file that was signed",
-            Err(error) if error.kind() == io::ErrorKind::NotFound => "is missing",
-            Err(error) => return Err(error),
+            Ok(_) => "is not the file that was signed".to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => "is missing".to_owned(),
+            Err(error) => format!("cannot be read: {error}"),
         };
         return Ok(Some(format!("{current}/{} {what}", artefact.file)));
     }
     Ok(None)
-}
-
-/// Whether there is something else than the file that was exported.
-fn is_other_kind(error: &io::Error) -> bool {
-    use io::ErrorKind::{FileTooLarge, InvalidInput, IsADirectory};
-    matches!(error.kind(), FileTooLarge | InvalidInput | IsADirectory)
-        || [rustix::io::Errno::LOOP, rustix::io::Errno::NXIO]
-            .iter()
-            .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// Why an executor may not be called, for those that are quarantined.

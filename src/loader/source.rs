@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use metnos_log::event::executor::ExecutorInstalled;
 use metnos_log::{BlobHash, Reader};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 /// The longest file of an executor.
 pub(super) const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -14,9 +15,13 @@ pub(super) const FILE_BYTES_MAX: u64 = 4 << 20;
 /// The bytes of a regular file that is not too long. Nothing else is read: a pipe would be waited for, and a device never ends.
 pub(super) fn bounded(path: &Path, flags: OFlags, most: u64) -> io::Result<Vec<u8>> {
     let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let no_file = || io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(Errno::LOOP | Errno::NXIO) => return Err(no_file()),
+        opened => File::from(opened?),
+    };
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(no_file());
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;

@@ -18,9 +18,10 @@ use metnos_projections::rules::core_paths::{self, OwnDirs};
 /// could read.
 pub fn below(folder: &Path, home: &str, own: &OwnDirs) -> Vec<PathBuf> {
     let core = Core::new(Path::new(home), own);
-    find(folder, |path| {
+    find(folder, |path, entry| {
         core_paths::forbidden(&path.to_string_lossy(), home, own).is_some()
-            || rustix::fs::lstat(path).is_ok_and(|stat| core.is_second_name_of(&stat))
+            || entry.file_type().is_ok_and(|kind| kind.is_file())
+                && entry.metadata().is_ok_and(|meta| meta.nlink() > 1 && core.has(meta.dev(), meta.ino()))
     })
 }
 
@@ -31,7 +32,7 @@ pub fn excepted(folder: &Path, globs: &[String]) -> Vec<PathBuf> {
         return Vec::new();
     }
     let globs = split(globs);
-    find(folder, |path| {
+    find(folder, |path, _| {
         let path = path.to_string_lossy();
         let segments: Vec<&str> = path.split('/').collect();
         globs.iter().any(|glob| names(glob, &segments))
@@ -62,12 +63,11 @@ impl<'a> Core<'a> {
 
     /// Whether a file is one of them under a second name.
     pub fn is_second_name(&self, file: impl AsFd) -> bool {
-        rustix::fs::fstat(file).map_or(true, |stat| self.is_second_name_of(&stat))
+        rustix::fs::fstat(file).map_or(true, |stat| stat.st_nlink > 1 && self.has(stat.st_dev, stat.st_ino))
     }
 
-    fn is_second_name_of(&self, stat: &rustix::fs::Stat) -> bool {
-        let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
-        is_file && stat.st_nlink > 1 && self.files.get_or_init(|| self.look()).contains(&(stat.st_dev, stat.st_ino))
+    fn has(&self, device: u64, inode: u64) -> bool {
+        self.files.get_or_init(|| self.look()).contains(&(device, inode))
     }
 
     fn look(&self) -> BTreeSet<(u64, u64)> {
@@ -130,7 +130,7 @@ fn fits(glob: &[u8], name: &[u8]) -> bool {
 }
 
 /// The topmost paths below a folder of which something holds.
-fn find(folder: &Path, holds: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+fn find(folder: &Path, holds: impl Fn(&Path, &fs::DirEntry) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
@@ -138,7 +138,7 @@ fn find(folder: &Path, holds: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         for entry in entries.flatten() {
             let Ok(kind) = entry.file_type() else { continue };
             let path = entry.path();
-            if holds(&path) {
+            if holds(&path, &entry) {
                 found.push(path);
             } else if kind.is_dir() {
                 open.push(path);

@@ -238,6 +238,10 @@ fn number(call: libc::c_long) -> u32 {
     u32::try_from(call).expect("a syscall number is small")
 }
 
+fn bits(flags: libc::c_int) -> u64 {
+    u64::try_from(flags).expect("a flag is positive")
+}
+
 fn errno(errno: libc::c_int) -> u32 {
     u32::try_from(errno).expect("an errno is small")
 }
@@ -248,8 +252,7 @@ fn filter(alone: bool, own: u64, writes: bool) -> io::Result<BpfProgram> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     let mut clone = namespace_flags()?;
     if alone {
-        let thread = u64::try_from(libc::CLONE_THREAD).expect("a flag is positive");
-        clone.push(rule(vec![condition(0, SeccompCmpOp::MaskedEq(thread), 0)?])?);
+        clone.push(rule(vec![condition(0, SeccompCmpOp::MaskedEq(bits(libc::CLONE_THREAD)), 0)?])?);
         rules.insert(libc::SYS_kill, vec![rule(vec![condition(0, SeccompCmpOp::Ne, own)?])?]);
         rules.insert(libc::SYS_tgkill, vec![rule(vec![condition(0, SeccompCmpOp::Ne, own)?])?]);
         let others = vec![condition(0, SeccompCmpOp::Ne, own)?, condition(0, SeccompCmpOp::Ne, 0)?];
@@ -258,8 +261,11 @@ fn filter(alone: bool, own: u64, writes: bool) -> io::Result<BpfProgram> {
     rules.insert(libc::SYS_clone, clone);
     rules.insert(libc::SYS_socketpair, stream_pairs_only()?);
     // Memory that stays when no process maps it any more, so that nobody would count it.
-    rules
-        .insert(libc::SYS_mmap, vec![rule(vec![condition(3, SeccompCmpOp::MaskedEq(MAPPINGS), SHARED_WITH_NOBODY)?])?]);
+    let unnamed = SeccompCmpOp::MaskedEq(bits(libc::MAP_TYPE | libc::MAP_ANONYMOUS));
+    rules.insert(
+        libc::SYS_mmap,
+        vec![rule(vec![condition(3, unnamed, bits(libc::MAP_SHARED | libc::MAP_ANONYMOUS))?])?],
+    );
     // Whoever takes off the signal that ties it to the helper would outlive a helper that is killed.
     rules.insert(libc::SYS_prctl, vec![rule(vec![condition(0, SeccompCmpOp::Eq, PR_SET_PDEATHSIG)?])?]);
     // Typing into a terminal, and signals sent by the kernel on behalf of a descriptor.
@@ -275,10 +281,6 @@ fn filter(alone: bool, own: u64, writes: bool) -> io::Result<BpfProgram> {
 }
 
 const PR_SET_PDEATHSIG: u64 = 1;
-/// The bits of a mapping's flags that say whether it is shared and whether a file is behind it (mmap(2)).
-const MAPPINGS: u64 = 0x2f;
-/// `MAP_SHARED | MAP_ANONYMOUS`.
-const SHARED_WITH_NOBODY: u64 = 0x21;
 /// The bits of a socket's type that are no flags.
 const SOCKET_TYPES: u64 = 0xf;
 const F_SETOWN: libc::Ioctl = 8;
@@ -297,15 +299,14 @@ fn no_borrowed_owner() -> io::Result<BTreeMap<i64, Vec<SeccompRule>>> {
     let bit = |argument: u8, bit: u64| condition(argument, SeccompCmpOp::MaskedEq(bit), bit);
     let mut rules = BTreeMap::new();
     for &(call, mode) in MODES.iter().chain(MODES_HERE) {
-        let denied = BORROWS_OWNER.iter().map(|&bits| rule(vec![bit(mode, bits.into())?]));
+        let denied = BORROWS_OWNER.iter().map(|&borrowed| rule(vec![bit(mode, borrowed.into())?]));
         rules.insert(call, denied.collect::<io::Result<_>>()?);
     }
     for &(call, flags) in OPENS.iter().chain(OPENS_HERE) {
         let mut denied = Vec::new();
         for making in MAKES_FILE {
-            let making = u64::try_from(making).expect("a flag is positive");
-            for bits in BORROWS_OWNER {
-                denied.push(rule(vec![bit(flags, making)?, bit(flags + 1, bits.into())?])?);
+            for borrowed in BORROWS_OWNER {
+                denied.push(rule(vec![bit(flags, bits(making))?, bit(flags + 1, borrowed.into())?])?);
             }
         }
         rules.insert(call, denied);
@@ -350,7 +351,7 @@ fn namespace_flags() -> io::Result<Vec<SeccompRule>> {
         libc::CLONE_NEWUTS,
         libc::CLONE_NEWCGROUP,
     ];
-    let flags = FLAGS.iter().map(|&flag| u64::try_from(flag).expect("a flag is positive"));
+    let flags = FLAGS.iter().map(|&flag| bits(flag));
     flags.map(|flag| rule(vec![condition(0, SeccompCmpOp::MaskedEq(flag), flag)?])).collect()
 }
 

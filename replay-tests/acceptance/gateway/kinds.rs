@@ -105,6 +105,12 @@ def call(number, *values):
     got = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(v) if isinstance(v, int) else v for v in values])
     if got < 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return got
+def let_go(file):
+    import mmap
+    kept = [mmap.mmap(file, 16 << 20) for number in range(20)]
+    for block in kept:
+        block.write(b'x' * (16 << 20))
+        block.madvise(mmap.MADV_DONTNEED)
 def frame(body, length=None): os.write(ctx._channel, (len(body) if length is None else length).to_bytes(4, 'big') + body)
 libc.prctl(15, mark.encode())
 ";

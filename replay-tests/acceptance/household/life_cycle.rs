@@ -1,11 +1,18 @@
 //! Executors put away and brought back: every move is on record, and whatever came back was checked and signed anew.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::home::{Home, Ran, copy_tree};
 
 fn executor(home: &Home, words: &[&str]) -> Ran {
     home.run(["--yes", "executor"].iter().chain(words))
+}
+
+/// The folder of a seed, to be changed.
+fn copied(home: &Home, name: &str) -> PathBuf {
+    let folder = home.files().join(name);
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    folder
 }
 
 #[track_caller]
@@ -89,8 +96,7 @@ fn what_is_no_file_is_tampered_with() {
         assert_eq!(executor(&home, &["approve", "get_now"]).code, 0);
     }
     // The same of a folder that is not signed yet.
-    let folder = home.files().join("mine");
-    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    let folder = copied(&home, "mine");
     for stands_there in [&(|| fifo(&folder.join("main.py"))) as &dyn Fn(), &|| {
         std::os::unix::fs::symlink("/dev/zero", folder.join("main.py")).unwrap();
     }] {
@@ -105,8 +111,7 @@ fn what_is_no_file_is_tampered_with() {
 #[test]
 fn a_manifest_names_folders_that_could_be_granted() {
     let home = Home::new();
-    let folder = home.files().join("mine");
-    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    let folder = copied(&home, "mine");
     let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
     for hint in ["/", "//", "/tmp/..", "~/..", "~/../..", "~/a/../b", "relative", "~other/x", "/etc/shadow", "~/.ssh"] {
         let asked = format!("\n[[capabilities]]\nname = \"fs:read\"\nhint = [\"{hint}\"]\n\n[presentation]");
@@ -126,8 +131,7 @@ fn a_manifest_names_folders_that_could_be_granted() {
 #[test]
 fn code_that_could_load_other_code_is_not_signed() {
     let home = Home::new();
-    let folder = home.files().join("mine");
-    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    let folder = copied(&home, "mine");
     let plain = std::fs::read_to_string(folder.join("main.py")).unwrap();
     for line in [
         "import builtins; builtins.exec('')",
@@ -156,8 +160,7 @@ fn code_that_could_load_other_code_is_not_signed() {
 #[test]
 fn an_older_signed_version_is_promoted() {
     let home = Home::new();
-    let folder = home.files().join("newer");
-    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    let folder = copied(&home, "newer");
     let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
     std::fs::write(folder.join("manifest.toml"), manifest.replacen("1.0.0", "1.1.0", 1)).unwrap();
     assert_eq!(executor(&home, &["add", folder.to_str().unwrap()]).code, 0);

@@ -44,32 +44,20 @@ hold(0.7)",
     Attempt::new(
         "shared memory that nobody maps any more",
         Kind::Bare,
-        Aim::Seccomp,
+        Aim::Limits,
         Sign::Accepted("through"),
         r"
-import mmap
-kept = []
-for number in range(20):
-    block = mmap.mmap(-1, 16 << 20)
-    block.write(b'x' * (16 << 20))
-    block.madvise(mmap.MADV_DONTNEED)
-    kept.append(block)
+let_go(-1)
 tell('through')",
     )
     .control(Control::Bare),
     Attempt::new(
         "the file of zeros, shared, that nobody maps any more",
         Kind::Bare,
-        Aim::Seccomp,
+        Aim::Limits,
         Sign::Accepted("through"),
         r"
-import mmap
-kept, zeros = [], os.open('/dev/zero', os.O_RDWR)
-for number in range(20):
-    block = mmap.mmap(zeros, 16 << 20)
-    block.write(b'x' * (16 << 20))
-    block.madvise(mmap.MADV_DONTNEED)
-    kept.append(block)
+let_go(os.open('/dev/zero', os.O_RDWR))
 tell('through')",
     )
     .control(Control::Bare),
@@ -79,8 +67,6 @@ tell('through')",
         Aim::Seccomp,
         Sign::Accepted("through"),
         r"
-import signal
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 if (child := os.fork()) == 0:
     try: os.setsid()
     except OSError: os._exit(1)
