@@ -493,8 +493,8 @@ impl Run<'_> {
 
 /// Few changes stand in the event itself, many in a kept text beside it.
 fn listed(ops: Vec<PlannedOp>) -> (Vec<PlannedOp>, Kept) {
-    // A person's own words stand in the changes of tasks: those are kept where they can be erased.
-    if ops.len() <= LISTED_MAX && ops.iter().all(|op| op.own.is_none()) {
+    // A person's own words stand in the changes of tasks and in texts: those are kept where they can be erased.
+    if ops.len() <= LISTED_MAX && ops.iter().all(|op| op.own.is_none() && op.text.is_none()) {
         return (ops, Kept::default());
     }
     (Vec::new(), Kept::json(&serde_json::to_value(&ops).expect("planned changes are plain data")))

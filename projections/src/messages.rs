@@ -101,7 +101,21 @@ impl Messages {
 
 /// The values with each name of a file, folder or address on one line, whatever it holds.
 fn on_one_line(values: impl Serialize) -> Value {
-    const NAMES: [&str; 7] = ["path", "dst", "target", "targets", "place", "folder", "detail"];
+    const NAMES: [&str; 13] = [
+        "path",
+        "dst",
+        "target",
+        "targets",
+        "place",
+        "folder",
+        "folders",
+        "names",
+        "detail",
+        "arguments",
+        "shown",
+        "via",
+        "addresses",
+    ];
     let mut values = serde_json::to_value(values).unwrap_or_default();
     for name in NAMES {
         match values.get_mut(name) {

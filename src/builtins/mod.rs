@@ -1,5 +1,6 @@
 //! Executors that live in the binary: the same contract, schema and eight steps as any other, but no cage, since they
-//! look at what a cage cannot see (the host's processes, the log). Enabled or disabled, never changed.
+//! look at what a cage cannot see (the host's processes, the log). Enabled or disabled, never changed. None changes anything
+//! by itself: it plans, and the turn that called it asks and commits; a call that was cut off runs again.
 //!
 //! The catalog knows them by events, as it knows every executor; a call is only carried out when what the log says about
 //! one is what this release was built with.

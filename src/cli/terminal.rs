@@ -2,6 +2,8 @@
 //!
 //! Nothing is asked where nobody can answer; Ctrl-C instead of an answer stops the turn.
 
+use metnos_projections::machines::turn::DOUBT;
+use metnos_projections::machines::turn::answers::yes_or_no;
 use metnos_projections::machines::turn::state::Asked;
 use metnos_projections::messages::{Language, Messages};
 use metnos_projections::visible;
@@ -60,12 +62,12 @@ pub(super) fn agreed(
 }
 
 impl Person for Terminal<'_> {
-    fn consent(&self, _about: &str, text: &str, language: Language) -> Answer {
-        self.asked(text, language, None)
+    fn consent(&self, about: &str, text: &str, language: Language) -> Answer {
+        self.asked(about, text, language, None)
     }
 
     fn consent_to(&self, asked: &Asked, language: Language, elsewhere: &Seat<'_>) -> Answer {
-        self.asked(&asked.text, language, Some(elsewhere))
+        self.asked(&asked.about, &asked.text, language, Some(elsewhere))
     }
 
     fn progress(&self, progress: &Progress) {
@@ -90,7 +92,7 @@ impl Person for Terminal<'_> {
 }
 
 impl Terminal<'_> {
-    fn asked(&self, text: &str, language: Language, elsewhere: Option<&Seat<'_>>) -> Answer {
+    fn asked(&self, about: &str, text: &str, language: Language, elsewhere: Option<&Seat<'_>>) -> Answer {
         if !Self::is_there() {
             return Answer::Nobody;
         }
@@ -101,7 +103,7 @@ impl Terminal<'_> {
         // Nobody consents to what was not yet to be read.
         console::current().forget_typed();
         write_aside(&format!("{} {prompt} ", visible::text(text)));
-        let answer = read_answer(elsewhere);
+        let answer = self.answer(about, &prompt, language, elsewhere);
         if let Answer::Yes(ELSEWHERE) | Answer::No(ELSEWHERE) = answer {
             let values = json!({ "answer": if answer == Answer::Yes(ELSEWHERE) { "yes" } else { "no" } });
             write_aside(&format!("\n{}\n", self.messages.say(language, "approvals.elsewhere", values)));
@@ -111,7 +113,34 @@ impl Terminal<'_> {
         }
         answer
     }
+
+    /// What was answered. To a consent everything but a yes is a no; a no to what may have happened is a statement as a yes
+    /// is, and other words are neither.
+    fn answer(&self, about: &str, prompt: &str, language: Language, elsewhere: Option<&Seat<'_>>) -> Answer {
+        for tries in 0..TRIES_MAX {
+            if tries > 0 {
+                let again = self.messages.say(language, "dialog.wrong_approval", json!({}));
+                write_aside(&format!("{again} {prompt} "));
+            }
+            let line = match read_line(elsewhere) {
+                Heard::Nobody => return Answer::Nobody,
+                Heard::Cancelled => return Answer::Cancelled,
+                Heard::Elsewhere(said) => return Answer::elsewhere(&said).unwrap_or(Answer::Nobody),
+                Heard::Line(line) => line,
+            };
+            let is_yes = if about == DOUBT { yes_or_no(&line) } else { Some(is_yes(&line)) };
+            match is_yes {
+                Some(true) => return Answer::Yes("terminal"),
+                Some(false) => return Answer::No("terminal"),
+                None => {}
+            }
+        }
+        Answer::Nobody
+    }
 }
+
+/// How often a question is put that other words than a yes or a no do not answer.
+const TRIES_MAX: usize = 3;
 
 /// What came instead of a line, or the line.
 enum Heard {
@@ -143,16 +172,9 @@ fn line_or(question: &str, prompt: &str, elsewhere: Option<&Seat<'_>>) -> Option
     }
 }
 
-fn read_answer(elsewhere: Option<&Seat<'_>>) -> Answer {
-    match read_line(elsewhere) {
-        Heard::Nobody => Answer::Nobody,
-        Heard::Cancelled => Answer::Cancelled,
-        Heard::Elsewhere(said) => Answer::elsewhere(&said).unwrap_or(Answer::Nobody),
-        Heard::Line(line) => match line.trim().to_lowercase().as_str() {
-            "y" | "yes" | "s" | "si" | "sì" => Answer::Yes("terminal"),
-            _ => Answer::No("terminal"),
-        },
-    }
+/// Consent is one of these words and no other.
+fn is_yes(line: &str) -> bool {
+    matches!(line.trim().to_lowercase().as_str(), "y" | "yes" | "s" | "si" | "sì")
 }
 
 /// One line from the person, or Ctrl-C instead of it, or an answer from elsewhere.

@@ -26,6 +26,9 @@ pub const CONTENT_BYTES_MAX: u64 = 64 << 20;
 const IMAGES_BYTES_MAX: u64 = 256 << 20;
 /// The most changes of one step.
 const OPS_MAX: usize = 250_000;
+/// The most texts of one step whose beginnings are shown, and the most letters of each.
+const SHOWN_MAX: usize = 3;
+const SHOWN_CHARS: usize = 300;
 /// The most numbers that are tried for a name that is taken.
 const NUMBERS_MAX: u32 = 10_000;
 
@@ -144,6 +147,20 @@ pub(super) fn op_at(op: &str, path: &Path) -> PlannedOp {
     PlannedOp { op: op.to_owned(), path, path_b64, if_exists: "fail".to_owned(), ..PlannedOp::default() }
 }
 
+/// The first letters of a text, as they will be written; of anything else nothing.
+fn beginning(content: &[u8]) -> String {
+    let head = &content[..content.len().min(SHOWN_CHARS * 4)];
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        // A letter that the end of the head cuts through.
+        Err(error) if error.error_len().is_none() && head.len() < content.len() => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => "",
+    };
+    if text.contains('\0') { String::new() } else { text.chars().take(SHOWN_CHARS).collect() }
+}
+
 pub(super) fn system(error: &io::Error) -> Trouble {
     match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(errno) => said(errno),
@@ -160,12 +177,13 @@ pub(super) struct Planner<'a> {
     /// What files hold that this plan writes, by hash: a later change may build on it.
     fresh: HashMap<[u8; 32], Vec<u8>>,
     image_bytes: u64,
+    shown: usize,
 }
 
 impl<'a> Planner<'a> {
     pub(super) fn new(around: Around<'a>) -> Self {
         let (planned, overlay, places) = (Planned::default(), Overlay::default(), trash::Places::default());
-        Self { around, planned, overlay, places, fresh: HashMap::new(), image_bytes: 0 }
+        Self { around, planned, overlay, places, fresh: HashMap::new(), image_bytes: 0, shown: 0 }
     }
 
     fn effect(&mut self, effect: &Value, path: &Path, targets: &Named) -> Result<(), Trouble> {
@@ -215,6 +233,10 @@ impl<'a> Planner<'a> {
         let (hash, whole) = whole(&op, &content, before.bytes.as_deref(), real.as_deref())?;
         op.after = Some(hash);
         op.before = self.keep(before);
+        if self.shown < SHOWN_MAX {
+            self.shown += 1;
+            op.text = Some(beginning(&content));
+        }
         let name = (self.around.name_of)(&content);
         op.content = Some(name);
         self.planned.blobs.push((name, content));
@@ -278,7 +300,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Kind, size and, of a folder, what it holds.
-    fn weigh(&self, op: &mut PlannedOp, path: &Path) -> Result<(), Trouble> {
+    pub(super) fn weigh(&self, op: &mut PlannedOp, path: &Path) -> Result<(), Trouble> {
         op.before = self.glance(path)?;
         op.bytes = op.before.bytes;
         if op.before.kind == "absent" {
@@ -433,7 +455,7 @@ impl<'a> Planner<'a> {
     fn set_mode(&mut self, effect: &Value, path: &Path) -> Result<(), Trouble> {
         let mode = effect.get("mode").and_then(Value::as_u64).and_then(|mode| u32::try_from(mode).ok());
         let mode =
-            mode.filter(|mode| *mode <= 0o7777).ok_or_else(|| ("contract_violation", "not_normal".to_owned()))?;
+            mode.filter(|mode| *mode <= 0o777).ok_or_else(|| ("policy_violation", "special_rights".to_owned()))?;
         let before = self.glance(path)?;
         match before.kind.as_str() {
             "absent" => return Err(("not_found", "absent".to_owned())),
@@ -513,5 +535,16 @@ mod tests {
         let named = Named::new(&targets, &json!({}));
         let allows = |dst: &str| named.allows(Path::new(dst), Some(Path::new("/h/a/x")));
         assert!(allows("/h/a/y") && !allows("/h/y") && !allows("/etc/y"));
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_text_is_shown() {
+        assert_eq!(beginning(b"buy milk\n"), "buy milk\n");
+        assert_eq!(beginning("è".repeat(1000).as_bytes()), "è".repeat(SHOWN_CHARS));
+        // Cut within a letter of four bytes.
+        assert_eq!(beginning(format!("a{}", "𝄞".repeat(1000)).as_bytes()).chars().count(), SHOWN_CHARS);
+        assert_eq!(beginning(b"PK\x03\x04\xff\xfe"), "");
+        assert_eq!(beginning(b"a\0b"), "");
+        assert_eq!(beginning(b"cut \xc3"), "", "half a letter at the very end is no text");
     }
 }

@@ -69,8 +69,9 @@ impl Planner<'_> {
             ("mkdir" | "link", _) => self.make_again(op, &path),
             ("move" | "restore", _) => self.move_back(op, &path),
             ("delete", Some("trash")) => {
-                let before = self.is_as_left(&path, &op.before)?.image;
-                let fresh = PlannedOp { dst: None, dst_b64: None, before, ..op };
+                self.is_as_left(&path, &op.before)?;
+                // With what it holds by now.
+                let fresh = PlannedOp { dst: None, dst_b64: None, before: BeforeImage::default(), ..op };
                 self.put_into_trash(fresh, &path)
             }
             ("delete", _) => self.remove_again(op, &path),
@@ -157,6 +158,8 @@ impl Planner<'_> {
             return Err(there_again());
         }
         self.has_folder(&dst)?;
+        // With what it holds by now.
+        self.weigh(&mut op, path)?;
         op.before = now.image;
         self.overlay.moved(path, &dst, op.before.kind == "folder");
         self.planned.ops.push(op);

@@ -11,6 +11,7 @@ use metnos_projections::machines::turn::{DOUBT, Effect, Phase, Turn, forms, reac
 use metnos_projections::messages::Language;
 
 use super::{Answer, EngineError, Person, Run};
+use crate::builtins;
 use crate::gateway::Caller;
 use crate::gateway::Loaded;
 use crate::gateway::call::{Around, PreparedCall};
@@ -81,15 +82,14 @@ pub(super) fn is_doubtful(instance: &Instance, turn: &Turn) -> bool {
 fn is_repeatable(instance: &Instance, turn: &Turn) -> bool {
     let Some(step) = turn.step() else { return false };
     let catalog = instance.catalog();
-    let Some(manifest) = catalog.active(&step.tool).and_then(|(_, _, version)| version.manifest()) else {
-        return false;
-    };
+    let Some((_, _, version)) = catalog.active(&step.tool) else { return false };
+    let Some(manifest) = version.manifest() else { return false };
     let contract = &manifest.contract;
-    if contract.idempotent || !contract.side_effects {
+    // A builtin plans what it wants changed; the plan was lost with the call.
+    if contract.idempotent || !contract.side_effects || builtins::is_builtin(&step.tool, version) {
         return true;
     }
-    let is_builtin = crate::builtins::ALL.iter().any(|builtin| builtin.name == step.tool);
-    !is_builtin && manifest.capabilities.iter().all(|capability| REPEATABLE.contains(&capability.name.as_str()))
+    manifest.capabilities.iter().all(|capability| REPEATABLE.contains(&capability.name.as_str()))
 }
 
 impl Run<'_> {

@@ -7,6 +7,7 @@ use metnos_projections::machines::turn::command::Command;
 
 use super::{EngineError, LISTED_MAX, Run};
 use crate::effects::commit::{self, Hands};
+use crate::effects::disk;
 use crate::faults;
 use crate::scheduler::changes;
 
@@ -36,6 +37,9 @@ impl Run<'_> {
                         let of = (self.id, self.turn.opened_at);
                         changes::commit(self.instance, of, op, &commit::key(&trace_id, index))?
                     }
+                    Ok(_) if self.holds_more(ops, index as usize) => {
+                        commit::Outcome::Failed("target_changed".to_owned(), "changed".to_owned())
+                    }
                     Ok(content) => commit::commit(&mut hands, op, &content, &commit::key(&trace_id, index)),
                     Err(reason) => commit::Outcome::Failed("internal_error".to_owned(), reason.to_owned()),
                 };
@@ -49,6 +53,24 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a folder that is moved or deleted holds more by now than was asked about, or something that nobody may touch.
+    /// What earlier changes of the same step put there was asked about.
+    fn holds_more(&self, ops: &[PlannedOp], index: usize) -> bool {
+        let op = &ops[index];
+        let Some(then) = &op.holds else { return false };
+        let path = disk::target_path(op);
+        let dirs = &self.instance.dirs;
+        // One that is not there was moved before, or never will be: whoever moves it says so.
+        if path.symlink_metadata().is_err() {
+            return false;
+        }
+        let Ok(Some(now)) = disk::holds(&path, &dirs.user_home.to_string_lossy(), &dirs.own()) else { return true };
+        let has_grown = now.files > then.files || now.folders > then.folders;
+        let is_within =
+            |op: &PlannedOp| disk::target_path(op).starts_with(&path) || disk::dst_path(op).starts_with(&path);
+        now.forbidden.is_some() || (has_grown && !ops[..index].iter().any(is_within))
     }
 
     /// The bytes that a change writes: new ones, or those that an undo brings back.

@@ -37,7 +37,8 @@ pub enum Notice {
 }
 
 /// What a file was when its bytes were compared. Whoever changes it, or puts another in its place, changes one of these; the
-/// time of the last change to its entry can be set by nobody.
+/// time of the last change to its entry can be set by nobody. What is written through a shared mapping that is older, into a page
+/// that was not written back since, shows in none of them until it is; the code that a call runs comes from the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,

@@ -553,14 +553,16 @@ fn grown_changes() -> Vec<Event> {
         before: Some(Json(json!({ "state": "active" }))),
         after: Some(Json(json!({ "state": "paused" }))),
     };
-    let op = PlannedOp { op: text("task"), own: Some(Box::new(own)), ..PlannedOp::default() };
+    let own = PlannedOp { op: text("task"), own: Some(Box::new(own)), ..PlannedOp::default() };
+    let shown = PlannedOp { op: text("write"), text: Some(text("buy milk")), ..PlannedOp::default() };
     let finished = calls().into_iter().filter_map(|event| match event {
-        Event::InvocationFinished(finished) => {
-            Some(InvocationFinished { effects: vec![op.clone()], ..finished }.into())
-        }
+        Event::InvocationFinished(finished) => Some([&own, &shown].map(|op| {
+            let effects = vec![op.clone()];
+            InvocationFinished { effects, ..finished.clone() }.into()
+        })),
         _ => None,
     });
-    finished.collect()
+    finished.flatten().collect()
 }
 
 fn grown_dialogs() -> Vec<Event> {

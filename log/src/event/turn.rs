@@ -357,6 +357,9 @@ pub struct PlannedOp {
     /// The change of something that is no file: of what the log itself keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<Box<OwnChange>>,
+    /// The beginning of the new bytes, for the question; empty where they are no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// A change of something that the log itself keeps, from what it is to what it is to be. What these are is known to whoever

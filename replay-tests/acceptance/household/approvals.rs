@@ -235,6 +235,33 @@ fn a_question_of_one_terminal_is_answered_at_another() {
     home.is_whole();
 }
 
+/// What comes into a folder while the person thinks was not asked about; what came before an undo is asked about goes along.
+#[test]
+fn a_folder_that_holds_more_than_was_asked_about_is_left_alone() {
+    let home = Home::new();
+    let [folder, other] = ["old", "new"].map(|name| home.files().join(name));
+    let delete = format!("delete the folder {}", folder.display());
+    let rename = format!("rename the folder {} to {}", folder.display(), other.display());
+    for (ask, late) in [(&delete, "id"), (&rename, "id"), (&delete, ".ssh/id")] {
+        home.file("old/a.txt", "one\n");
+        let mut terminal = Pty::run(&home, 200, &["ask", ask]);
+        terminal.sees("[y/N]");
+        let late = home.file(format!("old/{late}"), "late\n");
+        terminal.types("y\n");
+        let (code, shown) = terminal.ends();
+        assert!(late.exists() && folder.join("a.txt").exists(), "{ask}: {shown}");
+        assert!(code == Some(1) && shown.contains("has changed in the meantime"), "{ask}: {shown}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+    home.file("old/a.txt", "one\n");
+    let moved = home.run(["ask", "--approve", "all", &rename]);
+    assert!(moved.code == 0 && !folder.exists(), "{} {}", moved.out, moved.err);
+    home.file("new/b.txt", "two\n");
+    let undone = home.run(["--yes", "undo"]);
+    assert!(undone.code == 0 && folder.join("b.txt").exists(), "{} {}", undone.out, undone.err);
+    home.is_whole();
+}
+
 #[test]
 fn a_tasks_question_has_one_name_everywhere() {
     let home = Home::new();

@@ -176,6 +176,30 @@ fn what_is_due_later_is_said_where_it_was_asked_for() {
     home.is_whole();
 }
 
+/// A reminder is planned by a call that changes nothing yet: one that was cut off runs again, and nobody is told of it.
+#[test]
+fn a_reminder_whose_call_was_killed_is_still_asked_about_and_kept_once() {
+    let api = BotApi::start();
+    let home = home_at(&api.url(), TOKEN);
+    let mut daemon =
+        Daemon::start(&home, &[("METNOS_HTTP_LISTEN", "127.0.0.1:0"), ("METNOS_PAUSE_AT", "before_intent:60000")]);
+    api.writes(HOST, "tra 20 minuti ricordami di spegnere il forno");
+    daemon.says("waiting at before_intent");
+    daemon.send(rustix::process::Signal::KILL);
+    daemon.ends();
+    let daemon = Daemon::serve(&home);
+    let asked = api.asked(0, HOST);
+    api.presses(HOST, &asked, &asked.keys[0].1);
+    api.said(0, HOST, "Ti ricorderò: spegnere il forno");
+    api.is_drained();
+    assert!(!api.state().sent.iter().any(|sent| sent.text.contains("interrotto")));
+    let tasks = home.run(["--json", "schedule", "list"]).json();
+    let kept = tasks["schedules"].as_array().unwrap().iter().filter(|task| task["kind"] == "reminder").count();
+    assert_eq!(kept, 1, "{tasks}");
+    daemon.stop();
+    home.is_whole();
+}
+
 #[test]
 fn what_nobody_answers_in_time_is_left_and_said() {
     let api = BotApi::start();

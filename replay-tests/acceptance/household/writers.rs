@@ -363,11 +363,22 @@ fn without_a_check_the_person_is_asked() {
     assert!(shown.contains("had done its work before I was stopped"), "{shown}");
     assert_eq!(settled(&home), Some(("happened".to_owned(), "owner".to_owned())));
     home.is_whole();
+    // Other words than a yes or a no say nothing of what became of it.
+    killed_at(&home, "before_intent");
+    let mut terminal = Pty::run(&home, 200, &["ask", "what time is it"]);
+    terminal.sees("[y/N]");
+    terminal.types("maybe\n");
+    terminal.sees("Please answer yes or no. [y/N]");
+    terminal.types("\n");
+    terminal.sees("Please answer yes or no. [y/N]");
+    terminal.types("who knows\n");
+    let (_, shown) = terminal.ends();
+    assert!(shown.contains("nobody could say whether it was done"), "{shown}");
     // Nobody is there: it stays unknown, and is not made again.
     killed_at(&home, "before_intent");
     let next = home.ask("what time is it");
     assert!(next.err.contains("nobody could say whether it was done"), "{}", next.err);
-    assert_eq!(read(&home.files().join("album/a.txt")), "stamped\nstamped\n");
+    assert_eq!(read(&home.files().join("album/a.txt")), "stamped\nstamped\nstamped\n");
     home.is_whole();
 }
 

@@ -114,6 +114,33 @@ pub fn yes_or_no(answer: &str) -> Option<bool> {
     }
 }
 
+/// Whether a person does not want to answer, and the request is to be left: a no, or words of that.
+pub fn is_refusal(answer: &str) -> bool {
+    const LEFT: [&str; 18] = [
+        "cancel",
+        "stop",
+        "quit",
+        "never mind",
+        "nevermind",
+        "forget it",
+        "leave it",
+        "nothing",
+        "none",
+        "no thanks",
+        "annulla",
+        "basta",
+        "niente",
+        "nulla",
+        "nessuno",
+        "lascia stare",
+        "lascia perdere",
+        "no grazie",
+    ];
+    let said = fold(answer).replace(',', "");
+    let said = said.trim_end_matches(['.', '!']);
+    yes_or_no(answer) == Some(false) || LEFT.contains(&said)
+}
+
 /// Lower case without accents.
 fn fold(text: &str) -> String {
     let decomposed = text.trim().nfkd().filter(|c| !is_combining_mark(*c));

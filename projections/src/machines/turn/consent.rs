@@ -1,6 +1,6 @@
 //! What a person is asked, in words, and what exactly an answer binds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metnos_log::event::turn::{PlannedOp, Target};
 use serde_json::{Value, json};
@@ -19,8 +19,8 @@ use crate::rules::{cage_plan, core_paths};
 
 /// The most changes that a question lists one by one.
 const LISTED_MAX: usize = 20;
-/// The most of a text that would be written that is shown.
-const SHOWN_CHARS: usize = 300;
+/// The most letters that the names of all others take.
+const SHORT_CHARS: usize = 1500;
 /// The most targets that are shown with where they came from.
 const SOURCES_MAX: usize = 5;
 
@@ -36,17 +36,18 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Man
     if about == "call" {
         return asking.call(turn, step, manifest);
     }
-    let open: Vec<&PlannedOp> = step.ops.iter().filter(|op| op.trouble.is_none()).collect();
+    let mut open: Vec<&PlannedOp> = step.ops.iter().filter(|op| op.trouble.is_none()).collect();
+    // What cannot be taken back, and then what takes the place of something, is not among what is told in short.
+    open.sort_by_key(|op| (undo::reach(op) != Reach::Never, short_kind(op) != "replace"));
     // A change of one task is told in full: nobody can look it up beside the question.
     if let ([op], Some(told)) = (open.as_slice(), open.first().and_then(|op| task::told(messages, language, op)))
         && op.own.is_some()
     {
         return messages.say(language, "schedule.consent", told);
     }
-    let mut lines: Vec<String> = open.iter().take(LISTED_MAX).map(|op| asking.line(op)).collect();
-    if open.len() > LISTED_MAX {
-        lines.push(messages.say(language, "consent.more", json!({ "count": open.len() - LISTED_MAX })));
-    }
+    let (listed, rest) = open.split_at(open.len().min(LISTED_MAX));
+    let mut lines: Vec<String> = listed.iter().map(|op| asking.line(op, open.len())).collect();
+    lines.extend(asking.in_short(rest));
     lines.extend(asking.impossible(&step.ops));
     lines.extend(asking.contents(turn, step, manifest, &open));
     lines.extend(asking.sources(turn, step));
@@ -57,7 +58,8 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Man
             "summary": asking.summary(&open),
             "changes": lines.join("\n"),
             "named": named(turn, step),
-            "count": step.targets.len(),
+            "names": asking.said(step),
+            "count": open.len(),
             "undo": asking.undo(&open),
         }),
     )
@@ -126,7 +128,7 @@ fn shown(manifest: &Manifest) -> Vec<&str> {
 
 /// One word of a command, so that it is seen where it begins and ends.
 fn as_word(word: &str) -> String {
-    let plain = !word.is_empty() && word.chars().all(|letter| !letter.is_whitespace() && !letter.is_control());
+    let plain = !word.is_empty() && !word.contains(char::is_whitespace) && visible::name(word) == word;
     if plain { word.to_owned() } else { format!("{word:?}") }
 }
 
@@ -172,33 +174,95 @@ impl Asking<'_> {
         self.say("consent.call", &values)
     }
 
-    /// The beginning of a text that would be written, and where it comes from.
-    fn contents(&self, turn: &Turn, step: &Step, manifest: &Manifest, ops: &[&PlannedOp]) -> Option<String> {
-        if !ops.iter().any(|op| matches!(op.op.as_str(), "write" | "append")) {
-            return None;
-        }
-        let (name, text) = content(step, manifest)?;
-        let origin = step.origin(&format!("/{name}"));
+    /// The beginnings of the texts that would be written, and where they come from.
+    fn contents(&self, turn: &Turn, step: &Step, manifest: &Manifest, ops: &[&PlannedOp]) -> Vec<String> {
+        let given = content(step, manifest);
+        let source = given.and_then(|(name, _)| step.origin(&format!("/{name}")));
         let from = turn
             .steps
             .iter()
-            .find(|step| matches!(origin, Some(Origin::Step { step: number, .. }) if step.number == *number));
-        let shown: String = text.chars().take(SHOWN_CHARS).collect();
-        let values = json!({
-            "text": indented(&shown), "rest": text.chars().count().saturating_sub(SHOWN_CHARS), "by_model": matches!(origin, Some(Origin::Model)),
-            "step": from.map(|step| step.number), "tool": from.map(|step| &step.tool),
-        });
-        Some(self.say("consent.contents", &values))
+            .find(|step| matches!(source, Some(Origin::Step { step: number, .. }) if step.number == *number));
+        let said = |op: &PlannedOp, text: &str| {
+            let rest = op.bytes.saturating_sub(text.len() as u64);
+            // What an executor writes need not be what it was given.
+            let is_given = given.is_some_and(|(_, given)| match (given.trim(), text.trim()) {
+                (given, text) if rest > 0 => given.starts_with(text),
+                (given, text) => given == text,
+            });
+            let origin = match source {
+                _ if !is_given => "executor",
+                _ if from.is_some() => "step",
+                Some(Origin::Model) => "model",
+                _ => "given",
+            };
+            let values = json!({
+                "text": indented(text), "rest": rest, "origin": origin, "path": self.short(&op.path),
+                "step": from.map(|step| step.number), "tool": from.map(|step| &step.tool),
+            });
+            self.say("consent.contents", &values)
+        };
+        let written: Vec<&PlannedOp> = ops
+            .iter()
+            .copied()
+            .filter(|op| matches!(op.op.as_str(), "write" | "append") && op.image.is_none())
+            .collect();
+        let shown = written.iter().filter_map(|op| Some((op, op.text.as_deref()?)));
+        let mut lines: Vec<String> =
+            shown.filter(|(_, text)| !text.is_empty()).map(|(op, text)| said(op, text)).collect();
+        let unseen = written.iter().filter(|op| op.text.is_none()).count();
+        if unseen > 0 {
+            lines.push(self.say("consent.contents_more", &json!({ "count": unseen })));
+        }
+        lines
     }
 
-    /// One change, as it will be made.
-    fn line(&self, op: &PlannedOp) -> String {
+    /// What a step is about, where its changes are not one for each of that; nothing where they are, or that is long.
+    fn said(&self, step: &Step) -> Vec<String> {
+        let is_one_each = step.targets.len() == step.ops.len();
+        let are_few = step.targets.len() <= SOURCES_MAX;
+        let names = step.targets.iter().filter(|_| are_few && !is_one_each);
+        let names: BTreeSet<String> = names.map(|target| self.short(target.canonical.trim_end_matches('/'))).collect();
+        names.into_iter().collect()
+    }
+
+    /// Changes by name alone, one line a kind, as many as fit.
+    fn in_short(&self, ops: &[&PlannedOp]) -> Vec<String> {
+        let mut kinds: Vec<(&str, Vec<&PlannedOp>)> = Vec::new();
+        for op in ops {
+            let kind = short_kind(op);
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, alike)) => alike.push(op),
+                None => kinds.push((kind, vec![op])),
+            }
+        }
+        let mut room = SHORT_CHARS;
+        let mut lines = Vec::new();
+        for (kind, ops) in kinds {
+            let place = common_folder(&ops);
+            let mut names = Vec::new();
+            for op in &ops {
+                let name = short_name(op, place.as_deref().unwrap_or_default());
+                let Some(left) = room.checked_sub(name.chars().count() + 2) else { break };
+                room = left;
+                names.push(name);
+            }
+            let place = place.map(|place| self.short(&place));
+            let beyond = ops.len() - names.len();
+            let values = json!({ "kind": kind, "count": ops.len(), "place": place, "beyond": beyond, "names": names });
+            lines.push(self.say("consent.in_short", &values));
+        }
+        lines
+    }
+
+    /// One change of so many, as it will be made.
+    fn line(&self, op: &PlannedOp, count: usize) -> String {
         if let Some(told) = task::told(self.messages, self.language, op) {
             return self.say("schedule.change", &told);
         }
         let values = json!({
             "op": op.op, "path": op.path, "bytes": op.bytes, "before": op.before.kind, "before_bytes": op.before.bytes,
-            "dst": op.dst, "to": op.to, "holds": op.holds, "mode": op.mode.map(|mode| format!("{mode:o}")),
+            "dst": op.dst, "to": op.to, "holds": op.holds,
+            "never": count > 1 && undo::reach(op) == Reach::Never, "mode": op.mode.map(|mode| format!("{mode:o}")),
         });
         self.say("consent.change", &values)
     }
@@ -207,7 +271,7 @@ impl Asking<'_> {
     fn summary(&self, ops: &[&PlannedOp]) -> String {
         let mut parts = Vec::new();
         for kind in ["write", "append", "mkdir", "move", "trash", "delete", "restore", "link", "set_mode", "task"] {
-            let of_kind: Vec<&&PlannedOp> = ops.iter().filter(|op| kind_of(op) == kind).collect();
+            let of_kind: Vec<&PlannedOp> = ops.iter().copied().filter(|op| kind_of(op) == kind).collect();
             if of_kind.is_empty() {
                 continue;
             }
@@ -285,8 +349,31 @@ fn kind_of(op: &PlannedOp) -> &str {
     if op.op == "delete" && op.to.as_deref() == Some("trash") { "trash" } else { op.op.as_str() }
 }
 
+/// The same, with what takes the place of something told apart.
+fn short_kind(op: &PlannedOp) -> &str {
+    let kind = kind_of(op);
+    if kind == "write" && op.before.kind != "absent" { "replace" } else { kind }
+}
+
+/// What changes, by its name below a folder; quoted where it could be read as more than a name.
+fn short_name(op: &PlannedOp, place: &str) -> String {
+    let quoted = |path: &str| {
+        let below = path.strip_prefix(place).unwrap_or(path).trim_start_matches('/');
+        let is_plain = !below.contains([',', '"', '→', '(', ')', '[', ']', ':']);
+        if is_plain { as_word(below) } else { format!("{below:?}") }
+    };
+    let dst = op.dst.as_deref().unwrap_or_default();
+    match op.op.as_str() {
+        "restore" => quoted(dst),
+        "move" => format!("{} → {}", quoted(&op.path), quoted(dst)),
+        "set_mode" => format!("{} ({:o})", quoted(&op.path), op.mode.unwrap_or_default()),
+        _ if op.before.kind == "folder" => quoted(&op.path) + "/",
+        _ => quoted(&op.path),
+    }
+}
+
 /// The deepest folder that holds everything these changes start from.
-fn common_folder(ops: &[&&PlannedOp]) -> Option<String> {
+fn common_folder(ops: &[&PlannedOp]) -> Option<String> {
     let parent = |op: &PlannedOp| {
         let path = if op.op == "restore" { op.dst.as_deref()? } else { op.path.as_str() };
         path.rsplit_once('/').map(|(folder, _)| folder.to_owned())
@@ -316,4 +403,103 @@ pub(super) fn trouble_of_one(
         _ => "trouble.not_done",
     };
     messages.say(language, key, json!({ "class": class }))
+}
+
+#[cfg(test)]
+mod tests {
+    use metnos_log::event::turn::BeforeImage;
+
+    use super::*;
+
+    fn deleted(name: &str, to: Option<&str>, bytes: u64) -> PlannedOp {
+        PlannedOp {
+            op: "delete".to_owned(),
+            path: format!("/home/owner/old/{name}"),
+            to: to.map(str::to_owned),
+            bytes,
+            before: BeforeImage { kind: "file".to_owned(), bytes, ..BeforeImage::default() },
+            ..PlannedOp::default()
+        }
+    }
+
+    fn asked(ops: Vec<PlannedOp>) -> String {
+        let manifest: Manifest =
+            toml::from_str(include_str!("../../../../executors/delete_files/manifest.toml")).unwrap();
+        let step = Step { ops: ops.into(), ..Step::default() };
+        text(&Messages::embedded(), &Turn::default(), &step, &manifest, "effects")
+    }
+
+    #[test]
+    fn each_of_many_changes_is_named() {
+        let said = asked((0..50).map(|n| deleted(&format!("{n:02} a.txt"), Some("trash"), 1)).collect());
+        for n in 0..50 {
+            assert!(said.contains(&format!("{n:02} a.txt")), "{n}: {said}");
+        }
+        assert!(said.contains("… and 30 more to the trash in /home/owner/old: \"20 a.txt\", \"21 a.txt\""), "{said}");
+        // Where there are too many, their number is told.
+        let said = asked((0..5000).map(|n| deleted(&format!("{n:04}\nb"), Some("trash"), 1)).collect());
+        assert!(said.contains("… and 4980 more to the trash in /home/owner/old: \"0020\\nb\""), "{said}");
+        let (named, others) = said.split_once(" and ").and_then(|(_, rest)| rest.split_once(" and ")).unwrap();
+        let named = named.matches(", ").count() + 1;
+        assert!(others.starts_with(&format!("{} others", 4980 - named)), "{said}");
+        assert!(said.len() < 4000 && said.lines().count() < 25, "{said}");
+    }
+
+    #[test]
+    fn what_will_be_written_is_shown_and_not_what_was_given() {
+        let manifest: Manifest =
+            toml::from_str(include_str!("../../../../executors/write_files/manifest.toml")).unwrap();
+        let written = |text: &str, bytes: u64| {
+            let op = PlannedOp { op: "write".to_owned(), path: "/h/t.txt".to_owned(), bytes, ..PlannedOp::default() };
+            let ops = [PlannedOp { text: Some(text.to_owned()), ..op.clone() }, op].into();
+            let args = std::sync::Arc::new(json!({ "content": "buy milk" }));
+            let step = Step { args, ops, ..Step::default() };
+            super::text(&Messages::embedded(), &Turn::default(), &step, &manifest, "effects")
+        };
+        let said = written("buy milk\n", 9);
+        assert!(said.contains("the text:\n    buy milk\n"), "{said}");
+        let said = written("sell cow", 8);
+        assert!(said.contains("will be in /h/t.txt:\n    sell cow\n") && !said.contains("milk"), "{said}");
+        let said = written("buy", 5000);
+        assert!(said.contains("the text:\n    buy\n    … and 5.0 kB more"), "{said}");
+        let said = written("", 8);
+        assert!(!said.contains("milk") && said.contains("what 1 more file will hold is not shown"), "{said}");
+    }
+
+    #[test]
+    fn what_is_replaced_is_listed_and_each_kind_named_apart() {
+        let written = |name: String, before: &str| PlannedOp {
+            op: "write".to_owned(),
+            path: format!("/h/{name}"),
+            before: BeforeImage { kind: before.to_owned(), ..BeforeImage::default() },
+            text: Some(String::new()),
+            ..PlannedOp::default()
+        };
+        let mut ops: Vec<PlannedOp> = (0..30).map(|n| written(format!("n{n}"), "absent")).collect();
+        ops.push(written("kept".to_owned(), "file"));
+        ops.push(PlannedOp {
+            op: "set_mode".to_owned(),
+            path: "/h/x, y".to_owned(),
+            mode: Some(0o700),
+            ..ops[0].clone()
+        });
+        let said = asked(ops);
+        assert!(said.lines().nth(1).unwrap().contains("existing file"), "{said}");
+        assert!(said.contains("… and 11 more to write in /h: n19, n20"), "{said}");
+        assert!(said.contains("… and 1 more to set the rights of in /h: \"x, y\" (700)"), "{said}");
+    }
+
+    #[test]
+    fn what_cannot_be_undone_is_listed_first_and_says_so() {
+        let mut ops: Vec<PlannedOp> = (0..50).map(|n| deleted(&format!("{n}.txt"), Some("trash"), 1)).collect();
+        ops.push(deleted("film.mkv", None, 1 << 40));
+        let said = asked(ops);
+        let first = said.lines().nth(1).unwrap();
+        assert!(first.contains("film.mkv (cannot be undone)"), "{said}");
+        assert_eq!(said.matches("cannot be undone").count(), 1, "{said}");
+        assert!(said.contains("only in part: 1 of 51"), "{said}");
+        // Of one alone the last line says it.
+        let said = asked(vec![deleted("film.mkv", None, 1 << 40)]);
+        assert!(!said.contains("(cannot be undone)") && said.contains("This cannot be undone"), "{said}");
+    }
 }

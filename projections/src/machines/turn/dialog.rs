@@ -48,9 +48,8 @@ impl Turn {
             return Some(answers::read(&question, line, self.around(time)).is_ok());
         }
         let offered = self.offered(tools);
-        let refused = !offered.is_empty() && answers::yes_or_no(line) == Some(false);
         let missed = !offered.is_empty() && answers::misses(&offered, line);
-        (refused || missed || chosen(&offered, line).is_some()).then_some(true)
+        (answers::is_refusal(line) || missed || chosen(&offered, line).is_some()).then_some(true)
     }
 
     /// Whether an empty answer leaves out what is asked.
@@ -210,10 +209,11 @@ impl Decider<'_> {
             self.push(TurnResumed { by: "dialog".to_owned(), text: Some(text), taken: None, only });
             return self.follow(&proposal);
         }
-        if !offered.is_empty() && answers::yes_or_no(answer) == Some(false) {
+        if answers::is_refusal(answer) {
             let text = Some(self.turn.text().to_owned());
             self.push(TurnResumed { by: "dialog".to_owned(), text, taken: None, only: None });
-            let message = self.say("planner.none_of_them", &json!({}));
+            let is_about_choice = !offered.is_empty() && answers::yes_or_no(answer).is_some();
+            let message = self.say(if is_about_choice { "planner.none_of_them" } else { "planner.left" }, &json!({}));
             return self.close("ask", None, message);
         }
         if !offered.is_empty() && answers::misses(&offered, answer) {

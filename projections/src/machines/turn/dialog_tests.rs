@@ -323,6 +323,24 @@ fn an_answer_completes_the_request_and_the_turn_goes_on() {
 }
 
 #[test]
+fn a_no_to_what_was_asked_leaves_the_request() {
+    let world = World::new();
+    for said in ["no", "No, grazie.", "never mind", "lascia stare", "Annulla!"] {
+        let mut turn = waiting(&world, "read the file");
+        assert_eq!(turn.is_answer(&world.tools, said, NOW), Some(true), "{said}");
+        let command = answer(&turn, said);
+        world.take(&mut turn, command);
+        assert_eq!((turn.phase, turn.final_kind.as_deref()), (Phase::Closed, Some("ask")), "{said}");
+        assert_eq!(turn.message.as_deref(), Some("All right, I leave it. Nothing was done."), "{said}");
+    }
+    let mut turn = waiting(&world, "read the file");
+    assert_eq!(turn.is_answer(&world.tools, "no.txt", NOW), None);
+    let command = answer(&turn, "no.txt");
+    world.take(&mut turn, command);
+    assert_eq!(turn.step().unwrap().proposed, json!({ "paths": ["no.txt"] }));
+}
+
+#[test]
 fn an_answer_that_is_a_request_of_its_own_takes_the_place() {
     let world = World::new();
     let mut turn = waiting(&world, "read the file");

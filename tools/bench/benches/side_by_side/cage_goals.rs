@@ -205,7 +205,7 @@ impl Ground {
     fn deadlines(&self) -> Vec<Goal> {
         let file = self.path().join("held");
         fs::write(&file, "x").expect("a new file");
-        let code = "import os, time\ndef run(args, ctx):\n    held = open(args['file'])\n    if os.fork() == 0:\n        os.setsid()\n        if os.fork() == 0: time.sleep(60)\n        os._exit(0)\n    os.wait()\n    while True: pass\n";
+        let code = "import os, time\ndef run(args, ctx):\n    held = open(args['file'])\n    if os.fork() == 0:\n        if os.fork() == 0: time.sleep(60)\n        os._exit(0)\n    os.wait()\n    while True: pass\n";
         let limits = Limits { wall_ms: 150, ..USUAL };
         let (mut over, mut survivors) = (Vec::new(), 0);
         for number in 0..LATE {

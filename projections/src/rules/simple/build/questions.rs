@@ -2,6 +2,8 @@
 //!
 //! Each is read from words and spans alone; where the executor is not in the catalog, the clause is planned like any other.
 
+use std::ops::Range;
+
 use serde_json::json;
 
 use super::super::fill::{Filled, fill, is_label, path};
@@ -310,16 +312,19 @@ impl Builder<'_> {
         if self.class(verb).verbs[0] != "run" {
             return Ok(false);
         }
-        let quoted = clause.range.clone().find(|&i| i > at && matches!(self.items[i].what, What::Quoted(_)));
-        let label = clause.range.clone().find(|&i| i > at && self.items[i].is(Cue::Command));
+        let folder = self.folder_of_command(clause, at);
+        let end = folder.as_ref().map_or(clause.range.end, |place| place.start);
+        let quoted = (at + 1..end).find_map(|i| match &self.items[i].what {
+            What::Quoted(text) | What::Path { value: text, quoted: true, .. } => Some((i, text.clone())),
+            _ => None,
+        });
+        let label = (at + 1..end).find(|&i| self.items[i].is(Cue::Command));
+        let is_quoted = quoted.is_some();
         let (start, line) = match (quoted, label) {
-            (Some(i), _) => match &self.items[i].what {
-                What::Quoted(text) => (i, text.clone()),
-                _ => return Ok(false),
-            },
+            (Some(quoted), _) => quoted,
             (None, label) => {
                 let from = label.unwrap_or(at) + 1;
-                if from >= clause.range.end {
+                if from >= end {
                     return Err(Trouble::Missing {
                         role: Role::Option,
                         argument: "argv".to_owned(),
@@ -330,7 +335,7 @@ impl Builder<'_> {
                 if label.is_none() && self.items[from].is(Cue::Determiner) {
                     return Ok(false);
                 }
-                (from, self.text[self.items[from].start..self.items[clause.range.end - 1].end].to_owned())
+                (from, self.text[self.items[from].start..self.items[end - 1].end].to_owned())
             }
         };
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -339,11 +344,29 @@ impl Builder<'_> {
         }
         let mut filled = Filled::default();
         filled.set("argv", json!(words), self.items, start);
-        let stop = if quoted.is_some() { start + 1 } else { clause.range.end };
-        filled.used.extend(start..stop);
+        filled.used.extend(start..if is_quoted { start + 1 } else { end });
+        if let Some(place) = folder {
+            let at = place.end - 1;
+            if let What::Path { value, .. } = &self.items[at].what {
+                filled.set("folder", json!(value), self.items, at);
+            }
+            filled.used.extend(place);
+        }
         filled.used.push(at);
         filled.used.extend(label);
         self.push(tool, filled)?;
         Ok(true)
+    }
+
+    /// «… in the folder ~/x» at the end of a command: where it is to run, by the first word of that to its last.
+    fn folder_of_command(&self, clause: &Clause, at: usize) -> Option<Range<usize>> {
+        let last = clause.range.clone().next_back()?;
+        if !matches!(self.items[last].what, What::Path { looks: Looks::Folder | Looks::Either, .. }) {
+            return None;
+        }
+        let is_article = |item: &Item| item.is(Cue::Determiner) && !item.is(Cue::Inside);
+        let is_between = |i: &usize| is_article(&self.items[*i]) || self.names(&self.items[*i], "dirs");
+        let inside = (at + 1..last).rev().find(|i| !is_between(i))?;
+        self.items[inside].is(Cue::Inside).then_some(inside..last + 1)
     }
 }
