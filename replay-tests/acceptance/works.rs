@@ -275,6 +275,11 @@ fn large_arguments_and_results_pass() {
         json!({}),
     );
     assert_eq!(ok(&outcome)["name"], "\\udcff.txt");
+    // Half of the memory is the result itself: there is none for its JSON.
+    let outcome = bench.run("def run(args, ctx):\n    return {'ok': True, 's': 'x' * (90 << 20)}\n", json!({}));
+    let failure = outcome.reply.unwrap_err();
+    assert_eq!(failure.class, "too_large", "{failure:?}");
+    assert!(failure.message.contains("memory that is left"), "{failure:?}");
 }
 
 #[test]

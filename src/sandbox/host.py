@@ -174,8 +174,10 @@ def _answer(first, code, context):
         return _fault("contract_violation", "%s() returned no object with a boolean «ok»" % first["entry"])
     try:
         body = _json_bytes(result)
+    except MemoryError:
+        return _fault("too_large", "the result does not fit the memory that is left; %d bytes are allowed" % first["output_bytes_max"])
     except BaseException as error:
-        return _fault("non_json", "the result is no JSON: %s" % error)
+        return _fault("non_json", "the result is no JSON: %s" % (str(error) or type(error).__name__))
     if len(body) > first["output_bytes_max"]:
         return _fault("too_large", "the result has %d bytes, more than the %d that are allowed" % (len(body), first["output_bytes_max"]))
     return b'{"reply":' + body + b"}"

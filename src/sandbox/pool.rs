@@ -145,7 +145,7 @@ impl Pool {
         let locks = call.lock_file.parent().unwrap_or(Path::new(".")).to_owned();
         let Ok(key) = Key::of(&job, &locks) else { return (None, None) };
         let wish = Wish { key, job, locks };
-        let worker = if self.always { self.shared.prepare(&wish).ok() } else { self.shared.take(key) };
+        let worker = if self.always { self.shared.prepared(&wish) } else { self.shared.take(key) };
         let begun = worker.and_then(|worker| match worker.begin(call, &wish.job) {
             Ok(launched) => {
                 self.shared.taken.fetch_add(1, Ordering::Relaxed);
@@ -214,12 +214,11 @@ impl Shared {
                 ending.into_iter().for_each(leave);
             } else if let Some(wish) = state.missing() {
                 drop(state);
-                match self.prepare(&wish) {
-                    Ok(worker) => self.state().waiting.push(worker),
-                    Err(error) => {
-                        tracing::debug!(%error, "no cage waits");
-                        self.state().wished.retain(|other| other.key != wish.key);
-                    }
+                let prepared = self.prepared(&wish);
+                let mut state = self.state();
+                match prepared {
+                    Some(worker) => state.waiting.push(worker),
+                    None => state.wished.retain(|other| other.key != wish.key),
                 }
             } else {
                 drop(self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner));
@@ -230,6 +229,10 @@ impl Shared {
         drop(state);
         drop(rest);
         ending.into_iter().for_each(leave);
+    }
+
+    fn prepared(&self, wish: &Wish) -> Option<Worker> {
+        self.prepare(wish).inspect_err(|error| tracing::debug!(%error, "no cage waits")).ok()
     }
 
     /// Builds a cage and has it run the host up to where that waits for a call.

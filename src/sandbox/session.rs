@@ -129,6 +129,9 @@ struct Session {
     /// What its helper has yet to be told.
     untold: Option<Told>,
     channel: Option<OwnedFd>,
+    /// The channel of an executor that broke the protocol, until that is dead: it waits there, and is not told by an error of
+    /// its own, which it would print.
+    unread: Option<OwnedFd>,
     stdout: Stream,
     stderr: Stream,
     unsent: Vec<u8>,
@@ -203,6 +206,7 @@ impl Session {
             untold,
             is_tree_dead: false,
             channel: Some(launched.channel),
+            unread: None,
             stdout: Stream::new(launched.stdout),
             stderr: Stream::new(launched.stderr),
             sent: 0,
@@ -403,7 +407,7 @@ impl Session {
         match rustix::io::read(channel, spare_capacity(&mut self.buffer)) {
             Ok(read) if read > 0 => {
                 if !self.inbox.take(&self.buffer, call.progress) {
-                    self.channel = None;
+                    self.unread = self.channel.take();
                     self.cut(Cut::Broken);
                 } else if self.inbox.is_answered() && self.answered.is_none() {
                     self.answered = Some(Instant::now());

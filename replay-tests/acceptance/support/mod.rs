@@ -74,6 +74,8 @@ impl Bench {
     }
 
     fn with(backend: Backend, without: &[Layer], always_warm: bool, fresh_helpers: bool) -> Result<Self, String> {
+        // Why a cage was of no use is said nowhere else. Another of these may have set it up already.
+        tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_test_writer().try_init().ok();
         let folder = tempfile::tempdir().unwrap();
         let mut settings = Settings::new(helper(), folder.path().join("runtime"));
         settings.off = backend == Backend::None;
