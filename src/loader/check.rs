@@ -6,7 +6,8 @@ use std::io;
 use std::num::NonZero;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::sync::{LazyLock, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 
 use metnos_log::Micros;
@@ -98,26 +99,29 @@ impl Watched {
 
 /// Below so many executors, a thread takes longer to start than to look at them.
 const PER_THREAD: usize = 64;
+/// How many are looked at at once: whichever thread is free takes the next, so that none waits for one that comes late.
+const PART: usize = 8;
 
 /// The stamps of each, in order. Asking a file system for one takes its time and no other processor's.
 fn stamps(executors: BorrowedFd<'_>, watched: &[Watched]) -> Vec<Option<Vec<Stamp>>> {
     static THREADS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, NonZero::get));
-    let share = watched.len().div_ceil(*THREADS).max(PER_THREAD);
     let look = |part: &[Watched]| part.iter().map(|watched| watched.now(executors)).collect::<Vec<_>>();
-    std::thread::scope(|scope| {
-        let (here, rest) = watched.split_at(share.min(watched.len()));
-        let started: Vec<_> = rest
-            .chunks(share)
-            .map(|part| (part, std::thread::Builder::new().spawn_scoped(scope, move || look(part))))
-            .collect();
-        let mut found = look(here);
-        for (part, thread) in started {
-            // Where there is no thread to be had, it is done here.
-            let there = thread.ok().and_then(|thread| thread.join().ok());
-            found.extend(there.unwrap_or_else(|| look(part)));
+    let parts: Vec<(&[Watched], OnceLock<Vec<_>>)> = watched.chunks(PART).map(|part| (part, OnceLock::new())).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((part, found)) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            // Each number is taken once.
+            found.set(look(part)).ok();
         }
-        found
-    })
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..(*THREADS).min(watched.len() / PER_THREAD) {
+            // Where there is no thread to be had, all is done here.
+            std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        }
+        work();
+    });
+    parts.into_iter().flat_map(|(part, found)| found.into_inner().unwrap_or_else(|| look(part))).collect()
 }
 
 /// What this process knows of the executors' files.

@@ -50,6 +50,7 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Man
     lines.extend(asking.in_short(rest));
     lines.extend(asking.impossible(&step.ops));
     lines.extend(asking.contents(turn, step, manifest, &open));
+    lines.extend(asking.leads(step));
     lines.extend(asking.sources(turn, step));
     messages.say(
         language,
@@ -159,7 +160,7 @@ impl Asking<'_> {
     fn call(&self, turn: &Turn, step: &Step, manifest: &Manifest) -> String {
         let capabilities: Vec<&str> = manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect();
         let targets: Vec<&str> = step.targets.iter().map(|target| target.canonical.as_str()).collect();
-        let sources = self.sources(turn, step).join("\n");
+        let sources = self.leads(step).into_iter().chain(self.sources(turn, step)).collect::<Vec<_>>().join("\n");
         let kind = kind_of_call(manifest);
         // What is sent is told as it would be read.
         let body = content(step, manifest).filter(|_| kind == "send").map(|(_, text)| indented(text));
@@ -260,8 +261,8 @@ impl Asking<'_> {
             return self.say("schedule.change", &told);
         }
         let values = json!({
-            "op": op.op, "path": op.path, "bytes": op.bytes, "before": op.before.kind, "before_bytes": op.before.bytes,
-            "dst": op.dst, "to": op.to, "holds": op.holds,
+            "op": op.op, "path": as_end_of_line(&op.path), "bytes": op.bytes, "before": op.before.kind,
+            "before_bytes": op.before.bytes, "dst": op.dst.as_deref().map(as_end_of_line), "to": op.to, "holds": op.holds,
             "never": count > 1 && undo::reach(op) == Reach::Never, "mode": op.mode.map(|mode| format!("{mode:o}")),
         });
         self.say("consent.change", &values)
@@ -305,7 +306,7 @@ impl Asking<'_> {
         let troubled: Vec<_> = ops.iter().filter_map(|op| Some((op, op.trouble.as_ref()?))).collect();
         let said = |(op, (class, key)): &(&PlannedOp, &(String, String))| {
             let reason = trouble_of_one(self.messages, self.language, (class, key), &op.path);
-            self.say("consent.cannot", &json!({ "path": op.path, "reason": reason }))
+            self.say("consent.cannot", &json!({ "path": as_end_of_line(&op.path), "reason": reason }))
         };
         let mut lines: Vec<String> = troubled.iter().take(LISTED_MAX).map(said).collect();
         if troubled.len() > LISTED_MAX {
@@ -333,6 +334,19 @@ impl Asking<'_> {
             self.say("consent.source", &values)
         };
         by_source.into_iter().map(said).collect()
+    }
+
+    /// What was named by one path and is another: a link on the way leads there.
+    fn leads(&self, step: &Step) -> Vec<String> {
+        let led = step.targets.iter().filter(|target| leads_elsewhere(self.home, target));
+        let led: BTreeSet<(&str, &str)> =
+            led.map(|target| (target.given.as_str(), target.canonical.as_str())).collect();
+        let rest = led.len().saturating_sub(SOURCES_MAX);
+        let said = |(given, canonical): (&str, &str)| {
+            self.say("consent.leads", &json!({ "path": as_end_of_line(given), "target": as_end_of_line(canonical) }))
+        };
+        let more = (rest > 0).then(|| self.say("consent.leads_more", &json!({ "count": rest })));
+        led.into_iter().take(SOURCES_MAX).map(said).chain(more).collect()
     }
 
     /// A folder as a person writes it.
@@ -369,6 +383,36 @@ fn short_name(op: &PlannedOp, place: &str) -> String {
         "set_mode" => format!("{} ({:o})", quoted(&op.path), op.mode.unwrap_or_default()),
         _ if op.before.kind == "folder" => quoted(&op.path) + "/",
         _ => quoted(&op.path),
+    }
+}
+
+/// A path at the end of a line; quoted where it could be read as more than a path.
+fn as_end_of_line(path: &str) -> String {
+    let is_plain = path.trim() == path && !path.ends_with(')') && !path.contains(['"', '→']) && !path.contains(": ");
+    if is_plain { path.to_owned() } else { format!("{path:?}") }
+}
+
+/// Whether a path that was given is the name of what it turned out to be only by a link. A relative one is taken to begin
+/// anywhere.
+fn leads_elsewhere(home: &str, target: &Target) -> bool {
+    let parts = |path: &str| {
+        let mut parts: Vec<String> = Vec::new();
+        for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
+            match part {
+                ".." => drop(parts.pop()),
+                _ => parts.push(part.to_owned()),
+            }
+        }
+        parts
+    };
+    if !target.role.ends_with("path") || target.trouble.is_some() || target.kind == "url" {
+        return false;
+    }
+    let canonical = parts(&target.canonical);
+    match (target.given.strip_prefix('~'), target.given.starts_with('/')) {
+        (Some(below), _) if below.is_empty() || below.starts_with('/') => parts(&format!("{home}{below}")) != canonical,
+        (_, true) => parts(&target.given) != canonical,
+        _ => !canonical.ends_with(&parts(&target.given)),
     }
 }
 
@@ -464,6 +508,49 @@ mod tests {
         assert!(said.contains("the text:\n    buy\n    … and 5.0 kB more"), "{said}");
         let said = written("", 8);
         assert!(!said.contains("milk") && said.contains("what 1 more file will hold is not shown"), "{said}");
+    }
+
+    #[test]
+    fn a_name_that_a_link_leads_elsewhere_says_where() {
+        let led = |given: &str, canonical: &str| {
+            let (given, canonical) = (given.to_owned(), canonical.to_owned());
+            let target = Target {
+                pointer: "/paths/0".to_owned(),
+                role: "path".to_owned(),
+                given,
+                canonical,
+                canonical_b64: None,
+                kind: "file".to_owned(),
+                trouble: None,
+            };
+            leads_elsewhere("/home/owner", &target)
+        };
+        for (given, canonical) in [
+            ("a.txt", "/home/owner/a.txt"),
+            ("notes/./a.txt", "/home/owner/notes/a.txt"),
+            ("~/notes/../a.txt", "/home/owner/a.txt"),
+            ("~", "/home/owner"),
+            ("/srv//a/", "/srv/a"),
+            ("~other/a", "/home/~other/a"),
+        ] {
+            assert!(!led(given, canonical), "{given} {canonical}");
+        }
+        for (given, canonical) in [
+            ("a.txt", "/home/owner/b.txt"),
+            ("album/sl/x.txt", "/home/owner/elsewhere/x.txt"),
+            ("~/a", "/srv/a"),
+            ("/srv/a", "/mnt/srv/a"),
+            ("~", "/srv"),
+        ] {
+            assert!(led(given, canonical), "{given} {canonical}");
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_pass_for_what_is_said_of_it() {
+        let said = asked(vec![deleted("a (cannot be undone)", Some("trash"), 1), deleted("b → c", Some("trash"), 1)]);
+        assert!(said.contains("trash: \"/home/owner/old/a (cannot be undone)\"\n"), "{said}");
+        assert!(said.contains("trash: \"/home/owner/old/b → c\"\n"), "{said}");
     }
 
     #[test]
