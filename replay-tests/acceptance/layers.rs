@@ -43,4 +43,5 @@ fn without_a_layer_it_is_named_and_no_byte_runs_that_needs_them_all() {
         let (ran, level) = (whole.run(SAYS, json!({})), whole.sandbox.capabilities().level);
         assert_eq!(ran.reply.is_ok(), level == Level::Full, "{}: {ran:?}", backend.name());
     }
+    assert!(!std::path::Path::new("/.metnos-cage").exists(), "nothing is made on the host");
 }

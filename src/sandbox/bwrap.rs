@@ -64,7 +64,7 @@ pub(super) fn command(job: &Job, inside: OwnedFd) -> Result<(Command, OwnedFd), 
     std::os::unix::fs::FileExt::write_all_at(&words, &bytes, 0).step("write arguments")?;
     rustix::io::fcntl_setfd(&words, rustix::io::FdFlags::empty()).step("keep arguments")?;
     let mut command = Command::new(program);
-    command.arg("--args").arg(words.as_raw_fd().to_string()).args(["--", SELF, HELPER_ARG]);
+    command.arg("--args").arg(words.as_raw_fd().to_string()).arg("--").arg(own_program(job)?).arg(HELPER_ARG);
     command.arg(super::builder::build()).arg(INSIDE);
     if job.has(Layer::Inheritance) {
         command.env_clear();
@@ -98,12 +98,18 @@ fn arguments(job: &Job) -> io::Result<Vec<OsString>> {
     } else {
         words.bind("--dev-bind", Path::new("/"));
     }
-    words.pair("--ro-bind", &std::env::current_exe()?, Path::new(SELF));
     if job.has(Layer::PrivateRoot) {
+        words.pair("--ro-bind", &std::env::current_exe()?, Path::new(SELF));
         words.all(["--remount-ro", "/"]);
     }
     words.all(["--chdir", "/"]);
     Ok(words.0)
+}
+
+/// Where this program is inside. Where the host's root is shown it lies there as it does outside: another place for it would
+/// be made on the host.
+fn own_program(job: &Job) -> Result<PathBuf, BuildError> {
+    if job.has(Layer::PrivateRoot) { Ok(SELF.into()) } else { std::env::current_exe().step("find this program") }
 }
 
 #[derive(Default)]

@@ -349,13 +349,17 @@ impl Asking<'_> {
         led.into_iter().take(SOURCES_MAX).map(said).chain(more).collect()
     }
 
-    /// A folder as a person writes it.
     fn short(&self, folder: &str) -> String {
-        match folder.strip_prefix(self.home) {
-            Some("") if !self.home.is_empty() => "~".to_owned(),
-            Some(rest) if !self.home.is_empty() && rest.starts_with('/') => format!("~{rest}"),
-            _ => folder.to_owned(),
-        }
+        short(self.home, folder)
+    }
+}
+
+/// A folder as a person writes it.
+pub(super) fn short(home: &str, folder: &str) -> String {
+    match folder.strip_prefix(home) {
+        Some("") if !home.is_empty() => "~".to_owned(),
+        Some(rest) if !home.is_empty() && rest.starts_with('/') => format!("~{rest}"),
+        _ => folder.to_owned(),
     }
 }
 

@@ -125,6 +125,8 @@ impl Decider<'_> {
 
     fn doubt_values(&self, step: &Step) -> serde_json::Value {
         let reach = self.called(step).map(|manifest| reach(&manifest, &step.targets)).unwrap_or_default();
+        let home = self.turn.opened.as_ref().map_or("", |opened| opened.home.as_str());
+        let reach: Vec<String> = reach.iter().map(|folder| consent::short(home, folder)).collect();
         let targets: Vec<&str> = step.targets.iter().map(|target| target.canonical.as_str()).collect();
         json!({ "tool": step.tool, "targets": targets, "folders": reach })
     }
