@@ -2,7 +2,7 @@
 //!
 //! What the log says is what holds. Files below the workspace are exports; comparing them is the loader's work.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use metnos_log::event::executor::{
     BirthTestsRun, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged, VersionPromoted,
@@ -56,9 +56,6 @@ pub struct Version {
     pub installed: Option<ExecutorInstalled>,
     /// Its last birth tests.
     pub birth: Option<BirthTestsRun>,
-    /// The interpreters that all its birth tests passed on.
-    #[serde(default)]
-    pub passed_on: BTreeSet<String>,
 }
 
 impl Version {
@@ -182,13 +179,7 @@ impl Catalog {
                 self.version(&installed.name, &installed.version).installed = Some(installed.clone());
             }
             Event::BirthTestsRun(birth) => {
-                let version = self.version(&birth.name, &birth.version);
-                if birth.cases.iter().all(|case| case.passed) {
-                    version.passed_on.insert(birth.interpreter.clone());
-                } else {
-                    version.passed_on.remove(&birth.interpreter);
-                }
-                version.birth = Some(birth.clone());
+                self.version(&birth.name, &birth.version).birth = Some(birth.clone());
             }
             Event::VersionPromoted(promoted) => {
                 self.entry(&promoted.name).current = Some(promoted.version.clone());
@@ -206,7 +197,7 @@ impl Catalog {
 
 impl Projection for Catalog {
     const NAME: &'static str = "catalog";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 2;
 
     fn evolve(&mut self, recorded: &Recorded) {
         if let Some(event) = recorded.event() {
@@ -659,21 +650,6 @@ mod tests {
         check(&given(&[]), install(2, true), &Ok(&events));
         let catalog = given(&[install(2, true)]);
         assert!(catalog.active("get_now").is_some());
-    }
-
-    #[test]
-    fn whatever_it_passed_on_is_known() {
-        let mut catalog = given(&[install(2, true)]);
-        let first = catalog.active("get_now").unwrap().2.birth.clone().unwrap();
-        let mut on = |interpreter: &str, passed: bool| {
-            let mut birth = BirthTestsRun { interpreter: interpreter.to_owned(), ..first.clone() };
-            birth.cases[0].passed = passed;
-            catalog.apply(&birth.into());
-            catalog.executors["get_now"].versions["1.0.0"].passed_on.iter().cloned().collect::<Vec<_>>()
-        };
-        assert_eq!(on("3.12.1", true), ["3.11.2", "3.12.1"]);
-        assert_eq!(on("3.11.2", true), ["3.11.2", "3.12.1"]);
-        assert_eq!(on("3.12.1", false), ["3.11.2"]);
     }
 
     #[test]
