@@ -3,13 +3,14 @@
 mod told;
 
 use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use metnos_log::event::executor::ExecutorSigned;
 use metnos_log::{Event, EventId, Reader, Recorded, TurnId};
 use metnos_projections::machines::schedules;
 use metnos_projections::machines::turn::stream;
+use metnos_projections::rules::core_paths::lexical;
 use metnos_projections::views::why::{self, Account, Link, Touch, Trail};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -170,14 +171,7 @@ fn begun_by(instance: &Instance, update: EventId, watch: Watch<'_>) -> Result<Op
 fn absolute(instance: &Instance, path: &Path) -> String {
     let home = &instance.dirs.user_home;
     let path = path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| home.join(rest));
-    let mut plain = PathBuf::new();
-    for part in super::folder(instance).join(path).components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
+    let mut plain = lexical(&super::folder(instance).join(path));
     // What is named is meant itself, also where it is a link.
     let mut rest = vec![plain.file_name().map(OsStr::to_owned).unwrap_or_default()];
     let mut above = plain.parent();

@@ -15,6 +15,7 @@ use metnos_log::event::turn::Target;
 use metnos_projections::machines::turn::decide::role_name;
 use metnos_projections::machines::turn::{End, Wanted, writers};
 use metnos_projections::manifest::Role;
+use metnos_projections::rules::core_paths::lexical;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -170,25 +171,13 @@ fn read_path(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
             Looked::new(target, Some((fd, canonical)))
         }
         Err(error) => {
+            // The guard judges what it would have meant.
             name(&mut target, &lexical(&path));
             let (class, reason) = said(error);
             trouble(&mut target, class, reason);
             Looked::new(target, None)
         }
     }
-}
-
-/// A path that does not exist, without `.` and `..`, so that the guard judges what it would have meant.
-fn lexical(path: &Path) -> PathBuf {
-    use std::path::Component;
-    path.components().fold(PathBuf::new(), |mut whole, component| {
-        match component {
-            Component::ParentDir => drop(whole.pop()),
-            Component::CurDir => {}
-            other => whole.push(other),
-        }
-        whole
-    })
 }
 
 fn name(target: &mut Target, path: &Path) {

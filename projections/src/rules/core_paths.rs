@@ -4,6 +4,8 @@
 //! what lies below a folder and hiding it in a cage is done by the floor above. A path here is absolute, has no `.`, `..`
 //! or double slash and had its links resolved; bytes that are no UTF-8 may have been replaced, since every rule is ASCII.
 
+use std::path::{Component, Path, PathBuf};
+
 /// The instance's own folders that no executor ever sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnDirs {
@@ -152,6 +154,18 @@ pub fn protected_from_change(path: &str) -> Option<&'static str> {
         return Some("system_root");
     }
     PROTECTED.iter().find(|place| matches_place(path, place.path)).map(|place| place.rule)
+}
+
+/// A path without `.` and `..`, by its words alone: what it would mean were none of its parts a link.
+pub fn lexical(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut whole, component| {
+        match component {
+            Component::ParentDir => drop(whole.pop()),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => whole.push(component),
+        }
+        whole
+    })
 }
 
 /// Whether rules about paths can judge this one at all: absolute, and every segment a name. What was looked up is such a path;

@@ -1,6 +1,7 @@
 //! What a person is asked, in words, and what exactly an answer binds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use metnos_log::event::turn::{PlannedOp, Target};
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
 use crate::plan::Origin;
 use crate::presented::visible;
+use crate::rules::core_paths::lexical;
 use crate::rules::policy::{self, Class};
 use crate::rules::undo::{self, Reach};
 use crate::rules::{cage_plan, core_paths};
@@ -399,24 +401,14 @@ fn as_end_of_line(path: &str) -> String {
 /// Whether a path that was given is the name of what it turned out to be only by a link. A relative one is taken to begin
 /// anywhere.
 fn leads_elsewhere(home: &str, target: &Target) -> bool {
-    let parts = |path: &str| {
-        let mut parts: Vec<String> = Vec::new();
-        for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
-            match part {
-                ".." => drop(parts.pop()),
-                _ => parts.push(part.to_owned()),
-            }
-        }
-        parts
-    };
     if !target.role.ends_with("path") || target.trouble.is_some() || target.kind == "url" {
         return false;
     }
-    let canonical = parts(&target.canonical);
-    match (target.given.strip_prefix('~'), target.given.starts_with('/')) {
-        (Some(below), _) if below.is_empty() || below.starts_with('/') => parts(&format!("{home}{below}")) != canonical,
-        (_, true) => parts(&target.given) != canonical,
-        _ => !canonical.ends_with(&parts(&target.given)),
+    let (canonical, plain) = (lexical(Path::new(&target.canonical)), |path: &str| lexical(Path::new(path)));
+    match target.given.strip_prefix('~') {
+        Some(below) if below.is_empty() || below.starts_with('/') => plain(&format!("{home}{below}")) != canonical,
+        _ if target.given.starts_with('/') => plain(&target.given) != canonical,
+        _ => !canonical.ends_with(plain(&target.given)),
     }
 }
 
