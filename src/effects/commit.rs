@@ -242,6 +242,10 @@ fn set_mode(op: &PlannedOp, path: &Path) -> Result<Outcome, Fault> {
 }
 
 fn failed(error: Errno) -> Outcome {
+    // What was planned has no link on its way: one that is there now came since.
+    if error == Errno::LOOP {
+        return changed();
+    }
     let (class, reason) = said(error);
     Outcome::Failed(class.to_owned(), reason)
 }
@@ -279,7 +283,7 @@ fn try_commit(op: &PlannedOp, path: &Path, content: &[u8], key: &str) -> Result<
         return Ok(Outcome::FoundDone);
     }
     if (now.kind.as_str(), now.hash) != (op.before.kind.as_str(), op.before.hash) {
-        return Ok(Outcome::Failed("target_changed".to_owned(), "changed".to_owned()));
+        return Ok(changed());
     }
     let written = write_beside(op, &folder, path, &temporary, content).and_then(|file| {
         let rename = if op.before.kind == "absent" { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
@@ -389,6 +393,30 @@ mod tests {
 
     fn scratch() -> Scratch {
         Scratch(tempfile::tempdir().unwrap())
+    }
+
+    #[test]
+    fn a_link_that_came_onto_the_way_is_a_change_since_the_plan() {
+        let scratch = scratch();
+        let root = scratch.0.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("other")).unwrap();
+        std::fs::write(root.join("other/x"), "kept").unwrap();
+        symlink("other", root.join("way")).unwrap();
+        let before = look(&root.join("other/x")).unwrap().image;
+        for (kind, to) in
+            [("write", None), ("delete", None), ("delete", Some("trash")), ("move", None), ("set_mode", None)]
+        {
+            let dst = root.join("away").to_string_lossy().into_owned();
+            let op = PlannedOp {
+                to: to.map(str::to_owned),
+                dst: Some(dst),
+                mode: Some(0o600),
+                ..op(&root.join("way/x"), kind, before.clone(), b"new")
+            };
+            let outcome = commit(&mut Hands::default(), &op, b"new", "k");
+            assert_eq!(outcome, changed(), "{kind} {to:?}");
+        }
+        assert_eq!(std::fs::read(root.join("other/x")).unwrap(), b"kept");
     }
 
     #[test]
