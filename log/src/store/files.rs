@@ -16,46 +16,60 @@ use super::faults::journal;
 use super::open::CACHE_BYTES;
 
 /// A plain file that is written.
-pub(super) struct Plain(File);
+pub(super) struct Plain {
+    file: File,
+    #[cfg(test)]
+    noted: Option<journal::Noted>,
+}
 
 impl Plain {
     /// An empty one, in the place of what is there.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        #[cfg(test)]
-        journal::opened(path, &file, true);
-        Ok(Self(file))
+        Ok(Self {
+            file,
+            #[cfg(test)]
+            noted: journal::opened(path, true),
+        })
     }
 
     /// What is there, or an empty one; written to at its end.
     pub(super) fn append(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
-        #[cfg(test)]
-        journal::opened(path, &file, false);
-        Ok(Self(file))
+        Ok(Self {
+            file,
+            #[cfg(test)]
+            noted: journal::opened(path, false),
+        })
     }
 
     pub(super) fn file(&mut self) -> &mut File {
-        &mut self.0
+        &mut self.file
     }
 
     pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         #[cfg(test)]
-        journal::appended(&self.0, bytes);
-        self.0.write_all(bytes)
+        if let Some(noted) = &self.noted {
+            noted.wrote(self.file.metadata()?.len(), bytes);
+        }
+        self.file.write_all(bytes)
     }
 
     pub(super) fn set_len(&mut self, length: u64) -> io::Result<()> {
         #[cfg(test)]
-        journal::cut(&self.0, length);
-        self.0.set_len(length)
+        if let Some(noted) = &self.noted {
+            noted.cut(length);
+        }
+        self.file.set_len(length)
     }
 
     /// Once this returns, what was written stays. The name may not: see [`sync_folder`].
     pub(super) fn sync(&self) -> io::Result<()> {
-        self.0.sync_all()?;
+        self.file.sync_all()?;
         #[cfg(test)]
-        journal::synced(&self.0);
+        if let Some(noted) = &self.noted {
+            noted.synced();
+        }
         Ok(())
     }
 }
@@ -69,7 +83,7 @@ pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
 pub(super) fn link(from: &Path, to: &Path) -> io::Result<()> {
     fs::hard_link(from, to)?;
     #[cfg(test)]
-    journal::linked(to);
+    journal::linked(from, to);
     Ok(())
 }
 

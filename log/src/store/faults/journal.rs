@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,8 +33,6 @@ enum Deed {
 struct Journal {
     root: PathBuf,
     start: Files,
-    /// What the system calls a file, which it gives to another one later.
-    ids: BTreeMap<u64, Inode>,
     names: BTreeMap<PathBuf, Inode>,
     fresh: Inode,
     deeds: Vec<Deed>,
@@ -54,50 +51,50 @@ fn at(path: &Path, note: impl FnOnce(&mut Journal)) {
     }
 }
 
-fn of(file: &File, deed: impl FnOnce(Inode) -> Deed) {
-    let number = file.metadata().expect("an open file has one").ino();
-    if let Some(journal) = find(|journal| journal.ids.contains_key(&number)) {
-        let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
-        let deed = deed(journal.ids[&number]);
-        journal.deeds.push(deed);
-    }
-}
-
-fn noted(journal: &Arc<Mutex<Journal>>, deed: Deed) {
-    journal.lock().unwrap_or_else(PoisonError::into_inner).deeds.push(deed);
-}
-
 fn place(offset: u64) -> usize {
     usize::try_from(offset).expect("files of tests are small")
 }
 
-pub(in crate::store) fn opened(path: &Path, file: &File, is_cut: bool) {
-    let number = file.metadata().expect("an open file has one").ino();
-    at(path, |journal| {
-        let inode = journal.names.get(path).copied().unwrap_or_else(|| {
-            journal.fresh += 1;
-            journal.fresh
-        });
-        journal.names.insert(path.to_owned(), inode);
-        journal.ids.insert(number, inode);
-        journal.deeds.push(Deed::Made { path: path.to_owned(), inode });
-        if is_cut {
-            journal.deeds.push(Deed::Length { inode, length: 0 });
-        }
+/// An open file that a journal is kept of. The number that the system gives a file would not tell which one it is: it gives the
+/// number to another file later, and each file system counts for itself.
+#[derive(Clone)]
+pub(in crate::store) struct Noted {
+    journal: Arc<Mutex<Journal>>,
+    inode: Inode,
+}
+
+pub(in crate::store) fn opened(path: &Path, is_cut: bool) -> Option<Noted> {
+    let found = find(|journal| path.starts_with(&journal.root))?;
+    let mut journal = found.lock().unwrap_or_else(PoisonError::into_inner);
+    let inode = journal.names.get(path).copied().unwrap_or_else(|| {
+        journal.fresh += 1;
+        journal.fresh
     });
+    journal.names.insert(path.to_owned(), inode);
+    journal.deeds.push(Deed::Made { path: path.to_owned(), inode });
+    if is_cut {
+        journal.deeds.push(Deed::Length { inode, length: 0 });
+    }
+    drop(journal);
+    Some(Noted { journal: found, inode })
 }
 
-pub(in crate::store) fn appended(file: &File, bytes: &[u8]) {
-    let at = place(file.metadata().expect("an open file has one").len());
-    of(file, |inode| Deed::Wrote { inode, at, bytes: bytes.to_vec() });
-}
+impl Noted {
+    fn note(&self, deed: Deed) {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner).deeds.push(deed);
+    }
 
-pub(in crate::store) fn cut(file: &File, length: u64) {
-    of(file, |inode| Deed::Length { inode, length: place(length) });
-}
+    pub(in crate::store) fn wrote(&self, at: u64, bytes: &[u8]) {
+        self.note(Deed::Wrote { inode: self.inode, at: place(at), bytes: bytes.to_vec() });
+    }
 
-pub(in crate::store) fn synced(file: &File) {
-    of(file, |inode| Deed::Synced { inode });
+    pub(in crate::store) fn cut(&self, length: u64) {
+        self.note(Deed::Length { inode: self.inode, length: place(length) });
+    }
+
+    pub(in crate::store) fn synced(&self) {
+        self.note(Deed::Synced { inode: self.inode });
+    }
 }
 
 pub(in crate::store) fn renamed(from: &Path, to: &Path) {
@@ -108,10 +105,9 @@ pub(in crate::store) fn renamed(from: &Path, to: &Path) {
     });
 }
 
-pub(in crate::store) fn linked(to: &Path) {
-    let number = fs::metadata(to).expect("it was just made").ino();
+pub(in crate::store) fn linked(from: &Path, to: &Path) {
     at(to, |journal| {
-        let inode = journal.ids[&number];
+        let inode = journal.names[from];
         journal.names.insert(to.to_owned(), inode);
         journal.deeds.push(Deed::Made { path: to.to_owned(), inode });
     });
@@ -133,58 +129,56 @@ pub(in crate::store) fn folder_synced(path: &Path) {
 }
 
 /// What redb gets where somebody keeps a journal.
-pub(in crate::store) fn backend(path: &Path, create: bool) -> Option<Result<Noted, DatabaseError>> {
-    let journal = find(|journal| path.starts_with(&journal.root))?;
-    let open = || -> Result<Noted, DatabaseError> {
+pub(in crate::store) fn backend(path: &Path, create: bool) -> Option<Result<NotedBackend, DatabaseError>> {
+    find(|journal| path.starts_with(&journal.root))?;
+    let open = || -> Result<NotedBackend, DatabaseError> {
         let refused = |error: io::Error| DatabaseError::Storage(redb::StorageError::Io(error));
         let file =
             File::options().read(true).write(true).create(create).truncate(create).open(path).map_err(refused)?;
-        opened(path, &file, create);
-        let inode = journal.lock().unwrap_or_else(PoisonError::into_inner).names[path];
-        Ok(Noted { journal: Arc::clone(&journal), inode, backend: FileBackend::new(file)? })
+        let noted = opened(path, create).expect("it was just found");
+        Ok(NotedBackend { noted, file: FileBackend::new(file)? })
     };
     Some(open())
 }
 
-pub(in crate::store) struct Noted {
-    journal: Arc<Mutex<Journal>>,
-    inode: Inode,
-    backend: FileBackend,
+pub(in crate::store) struct NotedBackend {
+    noted: Noted,
+    file: FileBackend,
 }
 
-impl std::fmt::Debug for Noted {
+impl std::fmt::Debug for NotedBackend {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "file {}", self.inode)
+        write!(f, "file {}", self.noted.inode)
     }
 }
 
-impl StorageBackend for Noted {
+impl StorageBackend for NotedBackend {
     fn len(&self) -> io::Result<u64> {
-        self.backend.len()
+        self.file.len()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.backend.read(offset, out)
+        self.file.read(offset, out)
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        noted(&self.journal, Deed::Length { inode: self.inode, length: place(length) });
-        self.backend.set_len(length)
+        self.noted.cut(length);
+        self.file.set_len(length)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.backend.sync_data()?;
-        noted(&self.journal, Deed::Synced { inode: self.inode });
+        self.file.sync_data()?;
+        self.noted.synced();
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        noted(&self.journal, Deed::Wrote { inode: self.inode, at: place(offset), bytes: data.to_vec() });
-        self.backend.write(offset, data)
+        self.noted.wrote(offset, data);
+        self.file.write(offset, data)
     }
 
     fn close(&self) -> io::Result<()> {
-        self.backend.close()
+        self.file.close()
     }
 }
 
@@ -259,15 +253,14 @@ fn rename(names: &mut BTreeMap<PathBuf, Option<Inode>>, change: &Change) {
 }
 
 impl Files {
-    fn take_in(&mut self, folder: &Path, ids: &mut BTreeMap<u64, Inode>) {
+    fn take_in(&mut self, folder: &Path) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 self.names.insert(path.clone(), None);
-                self.take_in(&path, ids);
+                self.take_in(&path);
             } else {
-                let id = ids.len() as u64;
-                ids.insert(fs::metadata(&path).unwrap().ino(), id);
+                let id = self.contents.len() as Inode;
                 self.contents.insert(id, Content { durable: fs::read(&path).unwrap(), pending: Vec::new() });
                 self.names.insert(path, Some(id));
             }
@@ -323,12 +316,12 @@ pub(super) struct Kept(Arc<Mutex<Journal>>);
 impl Kept {
     /// Notes from here on what is done below a folder; what is there stays.
     pub(super) fn below(root: &Path) -> Self {
-        let (mut start, mut ids) = (Files::default(), BTreeMap::new());
-        start.take_in(root, &mut ids);
+        let mut start = Files::default();
+        start.take_in(root);
         start.live = start.names.clone();
         let names = start.names.iter().filter_map(|(path, id)| Some((path.clone(), (*id)?))).collect();
-        let (fresh, deeds) = (ids.len() as u64, Vec::new());
-        let journal = Arc::new(Mutex::new(Journal { root: root.to_owned(), start, ids, names, fresh, deeds }));
+        let (fresh, deeds) = (start.contents.len() as Inode, Vec::new());
+        let journal = Arc::new(Mutex::new(Journal { root: root.to_owned(), start, names, fresh, deeds }));
         JOURNALS.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&journal));
         Self(journal)
     }
