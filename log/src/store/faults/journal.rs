@@ -57,7 +57,6 @@ fn place(offset: u64) -> usize {
 
 /// An open file that a journal is kept of. The number that the system gives a file would not tell which one it is: it gives the
 /// number to another file later, and each file system counts for itself.
-#[derive(Clone)]
 pub(in crate::store) struct Noted {
     journal: Arc<Mutex<Journal>>,
     inode: Inode,
@@ -354,4 +353,27 @@ impl Drop for Kept {
     fn drop(&mut self) {
         JOURNALS.lock().unwrap_or_else(PoisonError::into_inner).retain(|journal| !Arc::ptr_eq(journal, &self.0));
     }
+}
+
+/// Two journals, and one file with a name below each: as if the system had given a number twice.
+#[test]
+fn what_is_done_to_a_file_stands_in_the_journal_that_it_was_opened_below() {
+    use crate::store::files::{Plain, sync_folder};
+
+    let place = tempfile::tempdir().unwrap();
+    let [other, own] = ["other", "own"].map(|name| place.path().join(name));
+    fs::create_dir(&other).unwrap();
+    fs::create_dir(&own).unwrap();
+    let [other_kept, own_kept] = [&other, &own].map(|folder| Kept::below(folder));
+    let _held = Plain::create(&other.join("file")).unwrap();
+    let before = other_kept.deeds();
+    fs::hard_link(other.join("file"), own.join("file")).unwrap();
+    let mut file = Plain::append(&own.join("file")).unwrap();
+    file.write_all(b"kept").unwrap();
+    file.sync().unwrap();
+    sync_folder(&own).unwrap();
+    assert_eq!(other_kept.deeds(), before);
+    let target = tempfile::tempdir().unwrap();
+    own_kept.cut(own_kept.deeds(), target.path(), &mut Chance::of(1));
+    assert_eq!(fs::read(target.path().join("file")).unwrap(), b"kept");
 }
