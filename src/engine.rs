@@ -189,6 +189,8 @@ struct Run<'a> {
     turn: Turn,
     prepared: Option<PreparedCall>,
     pending: Vec<Pending>,
+    /// Whether an earlier process began it, and may have made changes that it did not record.
+    is_again: bool,
 }
 
 /// Carries a sentence to its end; when this returns, the end is on disk.
@@ -205,8 +207,17 @@ pub fn run(
     let opened = opened(instance, request);
     let id = request.id.unwrap_or_else(|| TurnId::new(now(), random()));
     let cause = request.cause;
-    let mut run =
-        Run { instance, person, cancel, id, cause, turn: Turn::default(), prepared: None, pending: Vec::new() };
+    let mut run = Run {
+        instance,
+        person,
+        cancel,
+        id,
+        cause,
+        turn: Turn::default(),
+        prepared: None,
+        pending: Vec::new(),
+        is_again: false,
+    };
     run.take(Command::Open(Box::new(opened)), Vec::new())?;
     run.until_closed()
 }
@@ -234,7 +245,8 @@ pub fn reply(
         Reply::Lapsed => Command::Lapse { dialog },
         Reply::Withdrawn(by) => Command::Withdraw { dialog, by: (*by).to_owned() },
     };
-    let mut run = Run { instance, person, cancel, id, cause, turn, prepared: None, pending: Vec::new() };
+    let mut run =
+        Run { instance, person, cancel, id, cause, turn, prepared: None, pending: Vec::new(), is_again: false };
     run.take(command, Vec::new())?;
     run.until_closed()
 }

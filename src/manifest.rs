@@ -190,6 +190,18 @@ mod tests {
     }
 
     #[test]
+    fn a_moment_may_be_a_date_of_toml() {
+        let line = GOOD.lines().find(|line| line.starts_with("created_at =")).unwrap();
+        let plain = GOOD.replacen(line, "created_at = 2026-11-21T00:00:00Z", 1);
+        assert_eq!(parse("manifest.toml", &plain).unwrap().executor.created_at, "2026-11-21T00:00:00Z");
+        for wrong in ["2026-11-21", "7", "{ year = 2026 }", "\"soon\""] {
+            let error = refused(&GOOD.replacen(line, &format!("created_at = {wrong}"), 1));
+            assert!(error.text.starts_with("created_at"), "{wrong}: {error}");
+            assert!(error.message.contains("2026-") && !error.message.contains("$__"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
     fn a_wrong_type_points_at_the_value() {
         let text = GOOD.replacen("idempotent = true", "idempotent = \"yes\"", 1);
         let error = refused(&text);

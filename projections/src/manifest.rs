@@ -62,7 +62,8 @@ pub struct Identity {
     pub name: String,
     /// `major.minor.patch`.
     pub version: String,
-    /// When it was written (RFC 3339).
+    /// When it was written (RFC 3339), as a text or as a date of TOML.
+    #[serde(deserialize_with = "moment")]
     pub created_at: String,
     /// `seed`, `owner` or `synt:<run id>`.
     pub created_by: String,
@@ -80,6 +81,30 @@ pub struct Identity {
     /// Where it may run.
     #[serde(default)]
     pub placement: Placement,
+}
+
+/// A date of TOML as its text: the format hands it over as a map of one entry.
+fn moment<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    struct Moment;
+    impl<'de> serde::de::Visitor<'de> for Moment {
+        type Value = String;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a moment such as 2026-01-31T09:00:00Z")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+
+        fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<String, A::Error> {
+            match map.next_key::<String>()? {
+                Some(key) if key.starts_with("$__toml") => map.next_value(),
+                _ => Err(serde::de::Error::invalid_type(serde::de::Unexpected::Map, &self)),
+            }
+        }
+    }
+    deserializer.deserialize_any(Moment)
 }
 
 /// Where an executor may run.

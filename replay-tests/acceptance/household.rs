@@ -72,6 +72,8 @@ mod peers;
 mod people;
 #[path = "household/pty.rs"]
 mod pty;
+#[path = "household/races.rs"]
+mod races;
 #[path = "household/readme.rs"]
 mod readme;
 #[path = "household/replayed.rs"]

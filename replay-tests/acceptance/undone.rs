@@ -233,7 +233,7 @@ fn again(op: &PlannedOp, bytes: &[u8], name: &str, first: &Outcome) -> Option<Ou
     if *first != Outcome::Done || !told || op.after.is_some_and(|after| Some(after) == op.before.hash) {
         return None;
     }
-    let again = commit(&mut Hands::default(), op, bytes, name);
+    let again = commit(&mut Hands::again(true), op, bytes, name);
     (again != Outcome::FoundDone).then_some(again)
 }
 

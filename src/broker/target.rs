@@ -145,6 +145,11 @@ pub(super) fn judge(
         return Err(Refusal::new("dns_error", format!("{} has no address", target.host)));
     }
     for address in addresses {
+        // The system would take it for this machine, and answer from another address than the one that was judged.
+        if address.ip().to_canonical().is_unspecified() {
+            let message = format!("{} is refused: it leads to no machine; this one is 127.0.0.1", target.host);
+            return Err(Refusal::new("policy_violation", message));
+        }
         let kind = kind(address.ip());
         let allowed = kind == Kind::Public || (!from_public && grants.iter().any(|grant| meant(target, grant, kind)));
         if !allowed {

@@ -142,6 +142,9 @@ fn what_the_person_typed_may_be_local_and_nothing_beside_it() {
         Ok(())
     );
     assert_eq!(verdict("http://nas.lan/", &typed("http://nas.lan/"), &["192.168.1.9"], false), Ok(()));
+    for nobody in ["http://0:8080/", "http://0.0.0.0:8080/", "http://[::]:8080/", "http://[::ffff:0.0.0.0]:8080/"] {
+        assert!(verdict(nobody, &typed(nobody), &[], false).is_err(), "{nobody} is no machine");
+    }
     assert!(verdict("http://127.0.0.1:8081/", &typed("http://127.0.0.1:8080/"), &[], false).is_err(), "another port");
     assert!(
         verdict("http://127.0.0.2:8080/", &typed("http://127.0.0.1:8080/"), &[], false).is_err(),

@@ -19,7 +19,7 @@ use metnos_log::event::turn::PlannedOp;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::disk::{dst_path, glance, glance_like, is_same, look, target_path};
+use super::disk::{dst_path, glance, glance_like, is_same, look, may_be, target_path};
 use super::relocate::relocate;
 use super::{copy, trash};
 use crate::gateway::targets::said;
@@ -54,9 +54,15 @@ impl Outcome {
 pub struct Hands {
     folders: HashMap<PathBuf, Rc<OwnedFd>>,
     touched: BTreeSet<PathBuf>,
+    is_again: bool,
 }
 
 impl Hands {
+    /// For changes that an earlier process may have made: what is found made is theirs.
+    pub fn again(is_again: bool) -> Self {
+        Self { is_again, ..Self::default() }
+    }
+
     /// A folder, opened without following a link anywhere on the way.
     pub(super) fn folder(&mut self, path: &Path) -> Result<Rc<OwnedFd>, Fault> {
         if let Some(held) = self.folders.get(path) {
@@ -111,6 +117,7 @@ pub fn commit(hands: &mut Hands, op: &PlannedOp, content: &[u8], key: &str) -> O
     };
     match made {
         Ok(outcome) => outcome,
+        Err(Fault::Changed) => changed(),
         Err(Fault::System(error)) => failed(error),
         Err(Fault::Io(error)) => match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(error) => failed(error),
@@ -162,7 +169,7 @@ fn make_folder(hands: &mut Hands, op: &PlannedOp, path: &Path) -> Result<Outcome
     hands.forget(path);
     let outcome = match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
         Ok(()) => Outcome::Done,
-        Err(Errno::EXIST) if glance(path)?.kind == "folder" => Outcome::FoundDone,
+        Err(Errno::EXIST) if hands.is_again && glance(path)?.kind == "folder" => Outcome::FoundDone,
         Err(other) => return Err(other.into()),
     };
     // Of one that was found, a crash may have come between making it and setting its mode; an empty one is ours.
@@ -226,7 +233,8 @@ fn set_mode(op: &PlannedOp, path: &Path) -> Result<Outcome, Fault> {
     let stat = rustix::fs::fstat(&held)?;
     let now = stat.st_mode & 0o7777;
     let is_link = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink;
-    if is_link || (now != mode && now != op.before.mode) {
+    let is_another = !may_be(Some((stat.st_dev, stat.st_ino)), op.before.inode);
+    if is_link || is_another || (now != mode && now != op.before.mode) {
         return Ok(changed());
     }
     if now == mode {
@@ -254,6 +262,8 @@ fn failed(error: Errno) -> Outcome {
 pub(super) enum Fault {
     System(Errno),
     Io(io::Error),
+    /// It is not what it was when this was planned.
+    Changed,
 }
 
 impl From<Errno> for Fault {
@@ -303,6 +313,24 @@ fn try_commit(op: &PlannedOp, path: &Path, content: &[u8], key: &str) -> Result<
     Ok(Outcome::Done)
 }
 
+/// A file, and the hash of what was written to it.
+struct Hashed<'f> {
+    file: &'f mut File,
+    hasher: blake3::Hasher,
+}
+
+impl Write for Hashed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 fn write_beside(
     op: &PlannedOp,
     folder: &rustix::fd::OwnedFd,
@@ -315,9 +343,15 @@ fn write_beside(
     let mode = if exists { Mode::from_raw_mode(0o600) } else { Mode::from_raw_mode(0o666) };
     let mut file = File::from(rustix::fs::openat(folder, temporary.as_bytes(), flags, mode)?);
     if exists && op.op == "append" {
-        io::copy(&mut File::open(path)?, &mut file)?;
+        let mut hashed = Hashed { file: &mut file, hasher: blake3::Hasher::new() };
+        io::copy(&mut File::open(path)?, &mut hashed)?;
+        hashed.write_all(content)?;
+        if op.after != Some(BlobHash(*hashed.hasher.finalize().as_bytes())) {
+            return Err(Fault::Changed);
+        }
+    } else {
+        file.write_all(content)?;
     }
-    file.write_all(content)?;
     if exists {
         let metadata = rustix::fs::stat(path)?;
         let (uid, gid) = (rustix::fs::Uid::from_raw(metadata.st_uid), rustix::fs::Gid::from_raw(metadata.st_gid));
@@ -480,5 +514,29 @@ mod tests {
         assert_eq!(commit(&mut Hands::default(), &op, b"whole", "k"), Outcome::Done);
         assert_eq!(std::fs::read(&file).unwrap(), b"whole");
         assert_eq!(scratch.leftovers(), 0);
+    }
+
+    #[test]
+    fn rights_are_set_on_the_thing_that_was_planned() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().canonicalize().unwrap().join("a");
+        std::fs::write(&file, "x").unwrap();
+        let before = glance(&file).unwrap();
+        let op = PlannedOp { mode: Some(0o700), ..op(&file, "set_mode", before.clone(), b"") };
+        let other = file.with_file_name("b");
+        std::fs::write(&other, "y").unwrap();
+        std::fs::set_permissions(&other, std::fs::Permissions::from_mode(before.mode)).unwrap();
+        std::fs::rename(&other, &file).unwrap();
+        assert_eq!(commit(&mut Hands::default(), &op, b"", "k"), changed());
+    }
+
+    #[test]
+    fn a_folder_that_is_there_already_was_made_by_us_only_after_a_crash() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().canonicalize().unwrap().join("d");
+        std::fs::create_dir(&folder).unwrap();
+        let op = op(&folder, "mkdir", super::super::disk::absent(), b"");
+        assert!(matches!(commit(&mut Hands::default(), &op, b"", "k"), Outcome::Failed(..)));
+        assert_eq!(commit(&mut Hands::again(true), &op, b"", "k"), Outcome::FoundDone);
     }
 }

@@ -13,6 +13,8 @@ use metnos_log::event::turn::{BeforeImage, Holds, PlannedOp};
 use metnos_log::store::plain_blob_hash;
 use metnos_projections::rules::core_paths::{self, OwnDirs};
 
+use crate::sandbox::masks::Core;
+
 /// Larger files are changed without a kept image, and the question says so.
 pub const IMAGE_BYTES_MAX: u64 = 64 << 20;
 /// The most things that are looked at below one folder.
@@ -113,20 +115,27 @@ pub fn glance_like(path: &Path, then: &BeforeImage) -> io::Result<BeforeImage> {
 }
 
 /// Whether what is there is what was there then. A file is known by its hash where there is one, else by size and time of
-/// modification; a folder and anything else on the same device by its inode.
+/// modification and, on the same device, its inode; a folder there by its inode; a link by where it leads.
 pub fn is_same(now: &BeforeImage, then: &BeforeImage) -> bool {
     if now.kind != then.kind {
         return false;
     }
-    let same_inode = match (now.inode, then.inode) {
-        (Some((device, inode)), Some((then_device, then_inode))) => device != then_device || inode == then_inode,
-        _ => true,
-    };
+    let same_inode = may_be(now.inode, then.inode);
     match now.kind.as_str() {
         "file" if then.hash.is_some() => now.hash == then.hash,
-        "file" => now.bytes == then.bytes && (then.modified_ns.is_none() || now.modified_ns == then.modified_ns),
+        "file" => {
+            same_inode && now.bytes == then.bytes && (then.modified_ns.is_none() || now.modified_ns == then.modified_ns)
+        }
         "folder" => same_inode,
         "other" => then.link.is_none() || now.link == then.link,
+        _ => true,
+    }
+}
+
+/// Whether two identities may be of one thing: on the same device only the same inode is.
+pub fn may_be(now: Option<(u64, u64)>, then: Option<(u64, u64)>) -> bool {
+    match (now, then) {
+        (Some((device, inode)), Some((then_device, then_inode))) => device != then_device || inode == then_inode,
         _ => true,
     }
 }
@@ -140,27 +149,34 @@ pub fn is_normal(path: &Path) -> bool {
         && bytes[1..].split(|byte| *byte == b'/').all(|part| !matches!(part, b"" | b"." | b".."))
 }
 
-/// What a folder holds, at any depth; `None` when it is too much to look at. Links are counted, not followed.
+/// What a folder holds, at any depth; `None` when it is too much to look at. Links are counted, not followed. A second name
+/// of a file that a core rule forbids counts as forbidden.
 pub fn holds(folder: &Path, home: &str, own: &OwnDirs) -> io::Result<Option<Holds>> {
     let mut found = Holds::default();
     let text = folder.to_string_lossy();
     let mine = [&own.config, &own.data, &own.audit];
     found.forbidden = mine.into_iter().find(|place| !place.is_empty() && core_paths::is_within(place, &text)).cloned();
+    let core = Core::new(Path::new(home), own);
+    let mut parts = Vec::new();
     let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(&folder)? {
+    while let Some(below) = open.pop() {
+        for entry in std::fs::read_dir(&below)? {
             let entry = entry?;
             let path = entry.path();
+            let metadata = entry.metadata()?;
             if found.forbidden.is_none() {
                 let text = path.to_string_lossy();
                 found.forbidden = core_paths::forbidden(&text, home, own).map(|_| text.into_owned());
             }
-            if entry.file_type()?.is_dir() {
+            if found.forbidden.is_none() && metadata.is_file() && core.is_one(&metadata) {
+                found.forbidden = Some(path.to_string_lossy().into_owned());
+            }
+            parts.push(part(path.strip_prefix(folder).unwrap_or(&path), &metadata));
+            if metadata.is_dir() {
                 found.folders += 1;
                 open.push(path);
             } else {
                 found.files += 1;
-                let metadata = entry.metadata()?;
                 found.bytes += if metadata.is_file() { metadata.len() } else { 0 };
             }
             if found.files + found.folders > HELD_MAX {
@@ -168,7 +184,24 @@ pub fn holds(folder: &Path, home: &str, own: &OwnDirs) -> io::Result<Option<Hold
             }
         }
     }
+    // Folders are read in no order.
+    parts.sort_unstable();
+    found.digest = Some(BlobHash(*blake3::hash(parts.as_flattened()).as_bytes()));
     Ok(Some(found))
+}
+
+/// What tells one thing in a folder from another, without its content: of a folder its name and identity, of all else size
+/// and time of modification, too.
+fn part(name: &Path, metadata: &std::fs::Metadata) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    let name = name.as_os_str().as_bytes();
+    hasher.update(&(name.len() as u64).to_le_bytes()).update(name);
+    hasher.update(&metadata.ino().to_le_bytes()).update(&(metadata.mode() & 0o170_000).to_le_bytes());
+    if !metadata.is_dir() {
+        hasher.update(&metadata.len().to_le_bytes());
+        hasher.update(&metadata.mtime().to_le_bytes()).update(&metadata.mtime_nsec().to_le_bytes());
+    }
+    *hasher.finalize().as_bytes()
 }
 
 #[cfg(test)]
@@ -202,5 +235,38 @@ mod tests {
         assert_eq!(found.forbidden, Some(root.join("a/.ssh").to_string_lossy().into_owned()));
         let own = OwnDirs { data: root.join("a").to_string_lossy().into_owned(), ..OwnDirs::default() };
         assert!(holds(&root, "/h", &own).unwrap().unwrap().forbidden.is_some_and(|path| path.ends_with("/a")));
+    }
+
+    #[test]
+    fn what_a_folder_holds_is_told_from_the_same_number_of_other_things() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap().join("d");
+        std::fs::create_dir_all(root.join("in")).unwrap();
+        std::fs::write(root.join("in/x"), "x").unwrap();
+        std::fs::write(root.join("y"), "y").unwrap();
+        let digest = || holds(&root, "/h", &OwnDirs::default()).unwrap().unwrap().digest;
+        let first = digest();
+        assert_eq!(digest(), first);
+        // Of the same size and time, under the same name.
+        let times = std::fs::metadata(root.join("y")).unwrap().modified().unwrap();
+        std::fs::write(root.join("in/z"), "z").unwrap();
+        std::fs::File::options().write(true).open(root.join("in/z")).unwrap().set_modified(times).unwrap();
+        std::fs::rename(root.join("in/z"), root.join("y")).unwrap();
+        let second = digest();
+        assert_ne!(second, first);
+        std::fs::rename(root.join("in/x"), root.join("x")).unwrap();
+        assert_ne!(digest(), second);
+    }
+
+    #[test]
+    fn a_folder_holds_second_names_of_what_is_forbidden() {
+        let scratch = tempfile::tempdir().unwrap();
+        let home = scratch.path().canonicalize().unwrap();
+        std::fs::create_dir_all(home.join(".ssh")).unwrap();
+        std::fs::create_dir_all(home.join("notes")).unwrap();
+        std::fs::write(home.join(".ssh/id"), "SECRET").unwrap();
+        std::fs::hard_link(home.join(".ssh/id"), home.join("notes/k")).unwrap();
+        let found = holds(&home.join("notes"), home.to_str().unwrap(), &OwnDirs::default()).unwrap().unwrap();
+        assert_eq!(found.forbidden, Some(home.join("notes/k").to_string_lossy().into_owned()));
     }
 }

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use metnos_log::BlobHash;
 use metnos_log::event::turn::{BeforeImage, Holds, PlannedOp, Target};
 use metnos_log::store::plain_blob_hash;
-use metnos_projections::rules::core_paths::OwnDirs;
+use metnos_projections::rules::core_paths::{self, OwnDirs};
 use serde_json::Value;
 
 use super::disk::{self, HELD_MAX, exact, named};
 use super::overlay::{Overlay, Seen};
 use super::trash::{self, Trash};
 use crate::gateway::targets::said;
+use crate::sandbox::masks::Core;
 use crate::signing::Keys;
 
 pub use super::disk::look;
@@ -161,6 +162,10 @@ fn beginning(content: &[u8]) -> String {
     if text.contains('\0') { String::new() } else { text.chars().take(SHOWN_CHARS).collect() }
 }
 
+fn second_name() -> Trouble {
+    ("policy_violation", "second_name".to_owned())
+}
+
 pub(super) fn system(error: &io::Error) -> Trouble {
     match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(errno) => said(errno),
@@ -178,18 +183,29 @@ pub(super) struct Planner<'a> {
     fresh: HashMap<[u8; 32], Vec<u8>>,
     image_bytes: u64,
     shown: usize,
+    core: Core<'a>,
 }
 
 impl<'a> Planner<'a> {
     pub(super) fn new(around: Around<'a>) -> Self {
         let (planned, overlay, places) = (Planned::default(), Overlay::default(), trash::Places::default());
-        Self { around, planned, overlay, places, fresh: HashMap::new(), image_bytes: 0, shown: 0 }
+        let core = Core::new(Path::new(around.home), around.own);
+        Self { around, planned, overlay, places, fresh: HashMap::new(), image_bytes: 0, shown: 0, core }
+    }
+
+    /// A file that nobody touches is not read, kept or changed under another name either.
+    pub(super) fn is_no_second_name(&self, path: &Path) -> Result<(), Trouble> {
+        match self.overlay.see(path).map_err(|error| system(&error))? {
+            Seen::Disk(real) if self.core.is_second_name_at(&real) => Err(second_name()),
+            _ => Ok(()),
+        }
     }
 
     fn effect(&mut self, effect: &Value, path: &Path, targets: &Named) -> Result<(), Trouble> {
         if !disk::is_normal(path) {
             return Err(("contract_violation", "not_normal".to_owned()));
         }
+        self.is_no_second_name(path)?;
         let text = |key: &str| effect.get(key).and_then(Value::as_str);
         let is_named = targets.has(path);
         match (text("op").unwrap_or_default(), text("to")) {
@@ -311,6 +327,14 @@ impl<'a> Planner<'a> {
         {
             let found = disk::holds(&real, self.around.home, self.around.own).map_err(|error| system(&error))?;
             let found = found.ok_or_else(|| ("too_large", format!("too_much_inside: {HELD_MAX}")))?;
+            // What is forbidden by its own name is judged as that.
+            let is_second = |path: &String| {
+                core_paths::forbidden(path, self.around.home, self.around.own).is_none()
+                    && self.core.is_second_name_at(Path::new(path))
+            };
+            if found.forbidden.as_ref().is_some_and(is_second) {
+                return Err(second_name());
+            }
             op.bytes = found.bytes;
             op.holds = Some(found);
         }
@@ -420,6 +444,7 @@ impl<'a> Planner<'a> {
 
     /// Deletes one file or link, or a folder that is empty by then, for good; what is small enough is kept.
     pub(super) fn delete_one(&mut self, mut op: PlannedOp, path: &Path) -> Result<(), Trouble> {
+        self.is_no_second_name(path)?;
         op.to = Some("nothing".to_owned());
         if op.before.kind == "file"
             && op.before.bytes <= disk::IMAGE_BYTES_MAX

@@ -64,6 +64,7 @@ fn changed() -> Trouble {
 impl Planner<'_> {
     fn take_back(&mut self, op: PlannedOp) -> Result<(), Trouble> {
         let path = target_path(&op);
+        self.is_no_second_name(&path)?;
         match (op.op.as_str(), op.to.as_deref()) {
             ("write", _) => self.write_back(op, &path),
             ("mkdir" | "link", _) => self.make_again(op, &path),

@@ -39,7 +39,8 @@ pub fn resume(
     cancel: CancelFlag,
     (id, turn): (TurnId, Turn),
 ) -> Result<Turn, EngineError> {
-    let mut run = Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new() };
+    let mut run =
+        Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new(), is_again: true };
     if is_doubtful(instance, &run.turn) {
         run.doubted()?;
     }
@@ -61,7 +62,8 @@ pub fn go_on(
     cancel: CancelFlag,
     (id, turn): (TurnId, Turn),
 ) -> Result<Turn, EngineError> {
-    let mut run = Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new() };
+    let mut run =
+        Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new(), is_again: true };
     if is_doubtful(instance, &run.turn) && !is_repeatable(instance, &run.turn) {
         run.doubted()?;
     } else if run.turn.phase == Phase::Calling && !is_repeatable(instance, &run.turn) {

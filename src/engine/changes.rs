@@ -9,6 +9,7 @@ use super::{EngineError, LISTED_MAX, Run};
 use crate::effects::commit::{self, Hands};
 use crate::effects::disk;
 use crate::faults;
+use crate::sandbox::masks::Core;
 use crate::scheduler::changes;
 
 /// How many changes are made before their outcomes are recorded.
@@ -22,7 +23,10 @@ impl Run<'_> {
         self.settle()?;
         let trace_id = self.turn.step().map(|step| step.trace_id.clone()).unwrap_or_default();
         faults::reach("intent_to_effect");
-        let mut hands = Hands::default();
+        let mut hands = Hands::again(self.is_again);
+        let (home, own) = (self.instance.dirs.user_home.clone(), self.instance.dirs.own());
+        // As things are named now: a name may have come since the plan.
+        let core = Core::new(&home, &own);
         for run in open.chunks(RUN_LENGTH) {
             let mut outcomes = Vec::with_capacity(run.len());
             let mut is_stopped = false;
@@ -37,7 +41,10 @@ impl Run<'_> {
                         let of = (self.id, self.turn.opened_at);
                         changes::commit(self.instance, of, op, &commit::key(&trace_id, index))?
                     }
-                    Ok(_) if self.holds_more(ops, index as usize) => {
+                    Ok(_) if core.is_second_name_at(&disk::target_path(op)) => {
+                        commit::Outcome::Failed("policy_violation".to_owned(), "second_name".to_owned())
+                    }
+                    Ok(_) if self.holds_other(ops, index as usize) => {
                         commit::Outcome::Failed("target_changed".to_owned(), "changed".to_owned())
                     }
                     Ok(content) => commit::commit(&mut hands, op, &content, &commit::key(&trace_id, index)),
@@ -55,9 +62,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a folder that is moved or deleted holds more by now than was asked about, or something that nobody may touch.
-    /// What earlier changes of the same step put there was asked about.
-    fn holds_more(&self, ops: &[PlannedOp], index: usize) -> bool {
+    /// Whether a folder that is moved or deleted holds other things by now than was asked about, or something that nobody may
+    /// touch. What earlier changes of the same step put there was asked about.
+    fn holds_other(&self, ops: &[PlannedOp], index: usize) -> bool {
         let op = &ops[index];
         let Some(then) = &op.holds else { return false };
         let path = disk::target_path(op);
@@ -67,10 +74,14 @@ impl Run<'_> {
             return false;
         }
         let Ok(Some(now)) = disk::holds(&path, &dirs.user_home.to_string_lossy(), &dirs.own()) else { return true };
-        let has_grown = now.files > then.files || now.folders > then.folders;
+        let is_other = match then.digest {
+            Some(digest) => now.digest != Some(digest),
+            // Planned before contents were noted.
+            None => now.files > then.files || now.folders > then.folders,
+        };
         let is_within =
             |op: &PlannedOp| disk::target_path(op).starts_with(&path) || disk::dst_path(op).starts_with(&path);
-        now.forbidden.is_some() || (has_grown && !ops[..index].iter().any(is_within))
+        now.forbidden.is_some() || (is_other && !ops[..index].iter().any(is_within))
     }
 
     /// The bytes that a change writes: new ones, or those that an undo brings back.

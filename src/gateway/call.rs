@@ -22,6 +22,7 @@ use super::loaded::{LoadError, Loaded};
 use super::targets::{self, Base, Looked};
 use super::{failed, passed};
 use crate::broker;
+use crate::effects::disk::exact;
 use crate::manifest::ERROR_CLASSES;
 use crate::sandbox::{Call, CallFailure, CancelFlag, Grant, Level, Outcome, Progress, RUN, Sandbox, masks};
 
@@ -341,7 +342,10 @@ fn objection(
     if (*by_itself || held.is_some()) && is_excepted(plan, target, *by_itself, caller) {
         return undeclared();
     }
-    let (fd, at) = held.as_ref()?;
+    if target.kind == "file" && is_second_name(target, held.as_ref().filter(|_| !*by_itself), core) {
+        return Some("second_name".to_owned());
+    }
+    let (_, at) = held.as_ref()?;
     if *by_itself {
         let holds_own = [&caller.own.config, &caller.own.data].iter().any(|own| Path::new(own).starts_with(at));
         let folder = at.to_string_lossy();
@@ -351,11 +355,16 @@ fn objection(
             () => Some(format!("undeclared_folder: {folder}")),
         };
     }
-    if target.kind == "file" && core.is_second_name(fd) {
-        return Some("second_name".to_owned());
-    }
     let is_mounted = plan.mounts.iter().any(|mount| mount.path == caller.places.symbolise(&target.canonical));
     if target.role == "path" && !is_mounted { undeclared() } else { None }
+}
+
+/// Whether a file is one that nobody sees under another name: what is held of it, else what lies there now.
+fn is_second_name(target: &Target, held: Option<&(OwnedFd, PathBuf)>, core: &masks::Core<'_>) -> bool {
+    match held {
+        Some((fd, _)) => core.is_second_name(fd),
+        None => core.is_second_name_at(&exact(&target.canonical, target.canonical_b64.as_deref())),
+    }
 }
 
 /// Whether the capability that a target is shown by takes it out again.

@@ -21,7 +21,7 @@ pub fn below(folder: &Path, home: &str, own: &OwnDirs) -> Vec<PathBuf> {
     find(folder, |path, entry| {
         core_paths::forbidden(&path.to_string_lossy(), home, own).is_some()
             || entry.file_type().is_ok_and(|kind| kind.is_file())
-                && entry.metadata().is_ok_and(|meta| meta.nlink() > 1 && core.has(meta.dev(), meta.ino()))
+                && entry.metadata().is_ok_and(|found| core.is_one(&found))
     })
 }
 
@@ -64,6 +64,16 @@ impl<'a> Core<'a> {
     /// Whether a file is one of them under a second name.
     pub fn is_second_name(&self, file: impl AsFd) -> bool {
         rustix::fs::fstat(file).map_or(true, |stat| stat.st_nlink > 1 && self.has(stat.st_dev, stat.st_ino))
+    }
+
+    /// Whether what lies at a path is one of them under a second name; a link is not followed.
+    pub fn is_second_name_at(&self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && self.is_one(&found))
+    }
+
+    /// Whether a file of which this is known is one of them under a second name.
+    pub fn is_one(&self, found: &fs::Metadata) -> bool {
+        found.nlink() > 1 && self.has(found.dev(), found.ino())
     }
 
     fn has(&self, device: u64, inode: u64) -> bool {

@@ -472,7 +472,7 @@ pub(super) fn grown() -> Vec<Event> {
         mode: Some(0o600),
         image: Some(hash(13)),
         modified_ns: Some(1_700_000_000_000_000_000),
-        holds: Some(Holds { files: 1, folders: 2, bytes: 3, forbidden: Some(text("/home/owner/.ssh")) }),
+        holds: Some(Holds { files: 1, folders: 2, bytes: 3, forbidden: Some(text("/home/owner/.ssh")), digest: None }),
         reverses: Some(Reversed { turn: text("01ARZ3NDEKTSV4RRFFQ69G5FAV"), step: 1, index: 2 }),
         ..planned()
     };

@@ -388,6 +388,9 @@ pub struct Holds {
     /// The first path in it that a core rule forbids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forbidden: Option<String>,
+    /// blake3 over the names, identities, sizes and times of all that is in it: what tells it from other contents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<BlobHash>,
 }
 
 /// A change of an earlier turn.

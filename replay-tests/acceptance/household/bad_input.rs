@@ -311,6 +311,40 @@ fn a_second_name_of_a_forbidden_file_is_no_way_to_it() {
     assert_eq!(home.ask("read two.txt").out.trim(), "one");
 }
 
+/// Written to, it would be a file of its own that holds what nobody may see.
+#[test]
+fn a_second_name_of_a_forbidden_file_is_not_written_to_or_put_away() {
+    let home = Home::new();
+    let secret = home.files().join(".ssh/id");
+    std::fs::create_dir_all(secret.parent().unwrap()).unwrap();
+    std::fs::write(&secret, "SECRET\n").unwrap();
+    std::fs::create_dir_all(home.files().join("notes/deep")).unwrap();
+    let second = home.files().join("notes/deep/k");
+    std::fs::hard_link(&secret, &second).unwrap();
+    let untouched = || {
+        use std::os::unix::fs::MetadataExt as _;
+        let found = std::fs::metadata(&second).unwrap();
+        found.nlink() == 2 && found.mode() & 0o777 == 0o644 && std::fs::read(&secret).unwrap() == b"SECRET\n"
+    };
+    let granted = home.run(["--yes", "grants", "give", "fs:write", "~/notes"]);
+    assert_eq!(granted.code, 0, "{} {}", granted.out, granted.err);
+    let calls = [
+        ("write_files", r#"{"path":"~/notes/deep/k","content":"x","mode":"append"}"#),
+        ("write_files", r#"{"path":"~/notes/deep/k","content":"x","mode":"overwrite"}"#),
+        ("move_files", r#"{"paths":["~/notes/deep/k"],"dst_template":"~/notes/other"}"#),
+        ("delete_files", r#"{"paths":["~/notes/deep/k"]}"#),
+        ("delete_dirs", r#"{"paths":["~/notes/deep"]}"#),
+    ];
+    for (name, args) in calls {
+        let ran = home.run(["--yes", "executor", "run", name, "--args", args, "--approve", "all"]);
+        assert!(ran.code != 0 && untouched(), "{name} {args}: {} {}", ran.out, ran.err);
+        assert!(ran.err.contains("no executor may see"), "{name} {args}: {} {}", ran.out, ran.err);
+    }
+    let read = home.ask("read notes/deep/k");
+    assert!(read.code != 0 && !read.out.contains("SECRET"), "{} {}", read.out, read.err);
+    home.is_whole();
+}
+
 #[test]
 fn arguments_that_do_not_fit_name_where_to_look() {
     let ran = Home::new().run(["executor", "run", "read_files", "--args", r#"{"paths": 7}"#]);

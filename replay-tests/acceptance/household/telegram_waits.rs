@@ -229,6 +229,27 @@ fn what_nobody_answers_in_time_is_left_and_said() {
     home.is_whole();
 }
 
+/// The question stands in the chat before it is on record where.
+#[test]
+fn a_question_that_is_over_before_it_is_known_where_it_stands_loses_its_buttons() {
+    let api = BotApi::start();
+    let home = home_at(&api.url(), TOKEN);
+    let clock = home.file("clock", "2026-11-22T20:00:00Z");
+    let file = home.file("a.txt", "one\n");
+    let home = home.with("METNOS_CLOCK", clock.to_str().unwrap()).with("METNOS_PAUSE_AT", "send_to_receipt:3000");
+    let daemon = Daemon::serve(&home);
+    api.writes(HOST, "cancella il file a.txt");
+    let asked = api.asked(0, HOST);
+    std::fs::write(&clock, "2026-11-22T20:10:01Z").unwrap();
+    api.until("the buttons stay", |state| {
+        state.sent.iter().any(|sent| sent.id == asked.id && sent.keys.is_empty()).then_some(())
+    });
+    api.said(0, HOST, "non c'era nessuno a dire di sì");
+    assert!(file.exists());
+    daemon.stop();
+    home.is_whole();
+}
+
 #[test]
 fn a_task_asks_in_the_chat_before_it_changes_anything() {
     let mut talk = Talk::begin();

@@ -188,7 +188,21 @@ impl Bot {
                 return Ok(());
             }
         };
-        outbox::record(&self.instance, [outcome].into_iter().chain(arrived).collect())
+        outbox::record(&self.instance, [outcome].into_iter().chain(arrived).collect())?;
+        self.remove_late_keys(message.id, &queued);
+        Ok(())
+    }
+
+    /// A question may be over by the time that it is known where it stands: whoever ended it could not take its buttons away.
+    fn remove_late_keys(&self, message: EventId, queued: &MessageQueued) {
+        let is_over = || {
+            let projected = self.instance.projected();
+            let channel = projected.channels.get(CHANNEL);
+            channel.consent(message).is_some_and(|consent| consent.is_over || consent.bound.until <= now().0)
+        };
+        if queued.purpose == "consent" && self.instance.catch_up().is_ok() && is_over() {
+            self.remove_keys(&self.places(message));
+        }
     }
 
     /// Puts the intent to send a piece on record; `false` where the message is not to be sent any more.

@@ -1,0 +1,67 @@
+//! What somebody else does between a question and its answer: it is not done to, and that is said.
+
+use std::fs;
+use std::path::Path;
+
+use super::home::Home;
+use super::pty::Pty;
+
+/// Asks, lets something happen, and says yes.
+fn agreed(home: &Home, call: &[&str], meanwhile: impl FnOnce(&Path)) -> (Option<i32>, String) {
+    let mut terminal = Pty::run(home, 160, call);
+    terminal.sees("[y/N]");
+    meanwhile(&home.files());
+    terminal.types("y\r");
+    terminal.ends()
+}
+
+/// Gives a file the time of modification of another.
+fn as_old_as(path: &Path, other: &Path) {
+    let time = fs::metadata(other).unwrap().modified().unwrap();
+    fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+#[test]
+fn a_file_that_took_the_place_of_another_stays() {
+    let home = Home::new();
+    let file = home.file("a.txt", "one\n");
+    let (code, shown) = agreed(&home, &["ask", "delete the file a.txt"], |files| {
+        let other = files.join("b.txt");
+        fs::write(&other, "two\n").unwrap();
+        as_old_as(&other, &files.join("a.txt"));
+        fs::rename(other, files.join("a.txt")).unwrap();
+    });
+    assert!(code != Some(0) && fs::read_to_string(&file).unwrap() == "two\n", "{shown}");
+    home.is_whole();
+}
+
+#[test]
+fn a_folder_with_other_contents_stays() {
+    let delete = ["executor", "run", "delete_dirs", "--args", r#"{"paths":["~/old"]}"#];
+    let moved = ["executor", "run", "move_files", "--args", r#"{"paths":["~/old"],"dst_template":"~/kept/"}"#];
+    for call in [delete, moved] {
+        let home = Home::new();
+        home.file("old/a.txt", "1");
+        fs::create_dir_all(home.files().join("kept")).unwrap();
+        let (code, shown) = agreed(&home, &call, |files| {
+            fs::write(files.join("large"), "2".repeat(2_000_000)).unwrap();
+            as_old_as(&files.join("large"), &files.join("old/a.txt"));
+            fs::rename(files.join("large"), files.join("old/a.txt")).unwrap();
+        });
+        let kept = fs::metadata(home.files().join("old/a.txt")).unwrap().len();
+        assert!(code != Some(0) && kept == 2_000_000, "{call:?}: {shown}");
+        home.is_whole();
+    }
+}
+
+#[test]
+fn a_folder_that_someone_else_made_is_not_taken_back() {
+    let home = Home::new();
+    let (code, shown) = agreed(&home, &["ask", "create the folder fresh"], |files| {
+        fs::create_dir(files.join("fresh")).unwrap();
+    });
+    assert!(code != Some(0), "{shown}");
+    home.run(["--yes", "undo"]);
+    assert!(home.files().join("fresh").is_dir());
+    home.is_whole();
+}
