@@ -30,6 +30,8 @@ const OPS_MAX: usize = 250_000;
 /// The most texts of one step whose beginnings are shown, and the most letters of each.
 const SHOWN_MAX: usize = 3;
 const SHOWN_CHARS: usize = 300;
+/// The changes that an executor may ask for.
+const CHANGES: [&str; 6] = ["mkdir", "write", "append", "move", "delete", "set_mode"];
 /// The most numbers that are tried for a name that is taken.
 const NUMBERS_MAX: u32 = 10_000;
 
@@ -121,7 +123,11 @@ impl Named {
 
 /// Plans what `result.effects` asks for. Targets must be among those that the arguments named.
 pub fn plan(result: &Value, targets: &Named, around: Around<'_>) -> Planned {
-    let effects = result.get("effects").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let effects = match result.get("effects") {
+        None | Some(Value::Null) => &[],
+        Some(Value::Array(effects)) => effects.as_slice(),
+        Some(_) => return refused("contract_violation", "no_list".to_owned()),
+    };
     let mut planner = Planner::new(around);
     for effect in effects {
         if planner.planned.ops.len() > OPS_MAX {
@@ -136,11 +142,15 @@ pub fn plan(result: &Value, targets: &Named, around: Around<'_>) -> Planned {
         }
     }
     if planner.planned.ops.len() > OPS_MAX {
-        let reason = format!("too_many_changes: {OPS_MAX}");
-        let op = PlannedOp { trouble: Some(("too_large".to_owned(), reason)), ..PlannedOp::default() };
-        return Planned { ops: vec![op], blobs: Vec::new() };
+        return refused("too_large", format!("too_many_changes: {OPS_MAX}"));
     }
     planner.planned
+}
+
+/// Nothing is planned, for one reason.
+fn refused(class: &str, reason: String) -> Planned {
+    let op = PlannedOp { trouble: Some((class.to_owned(), reason)), ..PlannedOp::default() };
+    Planned { ops: vec![op], blobs: Vec::new() }
 }
 
 pub(super) fn op_at(op: &str, path: &Path) -> PlannedOp {
@@ -202,22 +212,23 @@ impl<'a> Planner<'a> {
     }
 
     fn effect(&mut self, effect: &Value, path: &Path, targets: &Named) -> Result<(), Trouble> {
+        let name = effect.get("op").and_then(Value::as_str).unwrap_or_default();
+        if !CHANGES.contains(&name) {
+            return Err(("contract_violation", format!("unknown_change: {name}")));
+        }
         if !disk::is_normal(path) {
             return Err(("contract_violation", "not_normal".to_owned()));
         }
         self.is_no_second_name(path)?;
         let text = |key: &str| effect.get(key).and_then(Value::as_str);
         let is_named = targets.has(path);
-        match (text("op").unwrap_or_default(), text("to")) {
+        match (name, text("to")) {
             ("mkdir", _) if targets.allows(path, None) => self.make_folder(path, text("if_exists") == Some("fail")),
             ("write" | "append", _) if is_named => self.write(effect, path),
             ("move", _) if is_named => self.move_to(effect, path, targets),
             ("delete", to) if is_named => self.delete(effect, path, to != Some("nothing")),
             ("set_mode", _) if is_named => self.set_mode(effect, path),
-            ("mkdir" | "write" | "append" | "move" | "delete" | "set_mode", _) => {
-                Err(("policy_violation", "unasked_target".to_owned()))
-            }
-            (other, _) => Err(("contract_violation", format!("unknown_change: {other}"))),
+            _ => Err(("policy_violation", "unasked_target".to_owned())),
         }
     }
 
@@ -232,8 +243,13 @@ impl<'a> Planner<'a> {
             "replace".clone_into(&mut op.if_exists);
         }
         let content = (self.around.staged)(text("from"), CONTENT_BYTES_MAX).map_err(|error| {
-            let class = if error.kind() == io::ErrorKind::FileTooLarge { "too_large" } else { "contract_violation" };
-            (class, format!("system: {error}"))
+            let is_long = error.kind() == io::ErrorKind::FileTooLarge;
+            tracing::debug!(%error, from = text("from"), "a staged file is not read");
+            if is_long {
+                ("too_large", format!("too_long: {}", CONTENT_BYTES_MAX >> 20))
+            } else {
+                ("contract_violation", format!("not_staged: {}", text("from")))
+            }
         })?;
         op.bytes = content.len() as u64;
         let (before, real) = self.content_at(path)?;
@@ -518,58 +534,5 @@ fn whole(
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn target(pointer: &str, canonical: &str, b64: Option<&str>) -> Target {
-        Target {
-            pointer: pointer.to_owned(),
-            role: "target_path".to_owned(),
-            given: canonical.to_owned(),
-            canonical: canonical.to_owned(),
-            canonical_b64: b64.map(str::to_owned),
-            kind: "file".to_owned(),
-            trouble: None,
-        }
-    }
-
-    #[test]
-    fn only_what_was_named_may_be_changed() {
-        let targets = [
-            target("/entries", "/h/old", None),
-            target("/dst_template", "/h/new/{year}/{name}", None),
-            target("/path", "/h/caff\u{fffd}", Some("L2gvY2FmZug=")),
-        ];
-        let args =
-            json!({ "entries": [{ "path": "/h/old/a" }, { "path": "/h/old/b\u{fffd}", "path_b64": "L2gvb2xkL2Lo" }] });
-        let named = Named::new(&targets, &args);
-        assert!(
-            named.has(Path::new("/h/old/a")) && !named.has(Path::new("/h/old/c")) && !named.has(Path::new("/h/old"))
-        );
-        assert!(named.has(&exact("", Some("L2gvb2xkL2Lo"))));
-        assert!(named.allows(Path::new("/h/new/2024/x"), None) && !named.allows(Path::new("/h/newer/x"), None));
-        assert!(named.has(&named.meant("/h/caff\u{fffd}", None)), "a writer sees only the text of such a name");
-        assert!(!named.has(Path::new("/h/caff\u{fffd}")));
-    }
-
-    #[test]
-    fn a_plain_name_leads_beside_what_is_moved_and_nowhere_else() {
-        let targets = [target("/paths/0", "/h/a/x", None), target("/dst_template", "{dir}/y", None)];
-        let named = Named::new(&targets, &json!({}));
-        let allows = |dst: &str| named.allows(Path::new(dst), Some(Path::new("/h/a/x")));
-        assert!(allows("/h/a/y") && !allows("/h/y") && !allows("/etc/y"));
-    }
-
-    #[test]
-    fn only_the_beginning_of_a_text_is_shown() {
-        assert_eq!(beginning(b"buy milk\n"), "buy milk\n");
-        assert_eq!(beginning("è".repeat(1000).as_bytes()), "è".repeat(SHOWN_CHARS));
-        // Cut within a letter of four bytes.
-        assert_eq!(beginning(format!("a{}", "𝄞".repeat(1000)).as_bytes()).chars().count(), SHOWN_CHARS);
-        assert_eq!(beginning(b"PK\x03\x04\xff\xfe"), "");
-        assert_eq!(beginning(b"a\0b"), "");
-        assert_eq!(beginning(b"cut \xc3"), "", "half a letter at the very end is no text");
-    }
-}
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,82 @@
+//! What may be planned, and why the rest may not.
+
+use serde_json::json;
+
+use super::*;
+
+fn target(pointer: &str, canonical: &str, b64: Option<&str>) -> Target {
+    Target {
+        pointer: pointer.to_owned(),
+        role: "target_path".to_owned(),
+        given: canonical.to_owned(),
+        canonical: canonical.to_owned(),
+        canonical_b64: b64.map(str::to_owned),
+        kind: "file".to_owned(),
+        trouble: None,
+    }
+}
+
+#[test]
+fn only_what_was_named_may_be_changed() {
+    let targets = [
+        target("/entries", "/h/old", None),
+        target("/dst_template", "/h/new/{year}/{name}", None),
+        target("/path", "/h/caff\u{fffd}", Some("L2gvY2FmZug=")),
+    ];
+    let args =
+        json!({ "entries": [{ "path": "/h/old/a" }, { "path": "/h/old/b\u{fffd}", "path_b64": "L2gvb2xkL2Lo" }] });
+    let named = Named::new(&targets, &args);
+    assert!(named.has(Path::new("/h/old/a")) && !named.has(Path::new("/h/old/c")) && !named.has(Path::new("/h/old")));
+    assert!(named.has(&exact("", Some("L2gvb2xkL2Lo"))));
+    assert!(named.allows(Path::new("/h/new/2024/x"), None) && !named.allows(Path::new("/h/newer/x"), None));
+    assert!(named.has(&named.meant("/h/caff\u{fffd}", None)), "a writer sees only the text of such a name");
+    assert!(!named.has(Path::new("/h/caff\u{fffd}")));
+}
+
+#[test]
+fn a_plain_name_leads_beside_what_is_moved_and_nowhere_else() {
+    let targets = [target("/paths/0", "/h/a/x", None), target("/dst_template", "{dir}/y", None)];
+    let named = Named::new(&targets, &json!({}));
+    let allows = |dst: &str| named.allows(Path::new(dst), Some(Path::new("/h/a/x")));
+    assert!(allows("/h/a/y") && !allows("/h/y") && !allows("/etc/y"));
+}
+
+#[test]
+fn what_is_no_change_is_said_to_be_none() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (keys, _) = Keys::open(scratch.path()).unwrap();
+    let (trash, own) = (Trash::new(scratch.path(), None), OwnDirs::default());
+    let around = Around {
+        staged: &|_, _| Err(io::Error::from_raw_os_error(40)),
+        name_of: &|bytes| plain_blob_hash(bytes),
+        keys: &keys,
+        trash: &trash,
+        home: "/nobody",
+        own: &own,
+    };
+    let targets = Named::new(&[target("/path", "/nobody/a", None)], &json!({}));
+    let write = json!({ "op": "write", "path": "/nobody/a", "from": "way/out" });
+    for (effects, class, reason) in [
+        (json!("x"), "contract_violation", "no_list"),
+        (json!([{ "op": "send", "to": "x" }]), "contract_violation", "unknown_change: send"),
+        (json!([7]), "contract_violation", "unknown_change: "),
+        (json!([{ "op": "delete", "path": "a" }]), "contract_violation", "not_normal"),
+        (json!([write]), "contract_violation", "not_staged: way/out"),
+    ] {
+        let planned = plan(&json!({ "ok": true, "effects": effects }), &targets, around);
+        let troubles: Vec<_> = planned.ops.into_iter().map(|op| op.trouble).collect();
+        assert_eq!(troubles, [Some((class.to_owned(), reason.to_owned()))]);
+    }
+    assert!(plan(&json!({ "ok": true, "effects": null }), &targets, around).ops.is_empty());
+}
+
+#[test]
+fn only_the_beginning_of_a_text_is_shown() {
+    assert_eq!(beginning(b"buy milk\n"), "buy milk\n");
+    assert_eq!(beginning("è".repeat(1000).as_bytes()), "è".repeat(SHOWN_CHARS));
+    // Cut within a letter of four bytes.
+    assert_eq!(beginning(format!("a{}", "𝄞".repeat(1000)).as_bytes()).chars().count(), SHOWN_CHARS);
+    assert_eq!(beginning(b"PK\x03\x04\xff\xfe"), "");
+    assert_eq!(beginning(b"a\0b"), "");
+    assert_eq!(beginning(b"cut \xc3"), "", "half a letter at the very end is no text");
+}
