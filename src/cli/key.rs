@@ -101,7 +101,9 @@ fn admit(context: &Context, given: &str, name: Option<&str>) -> Result<u8, Failu
     let instance = context.ready(&context.flags())?;
     let key_id = key_id(&public_key);
     let name = name.map(str::trim);
-    let is_plain = |name: &str| (1..=64).contains(&name.len()) && !name.chars().any(char::is_control);
+    // It is said in questions, between other words.
+    let is_sign = |sign: char| sign.is_alphanumeric() || matches!(sign, '-' | '_' | '.' | '@' | ' ');
+    let is_plain = |name: &str| (1..=64).contains(&name.len()) && name.chars().all(is_sign) && !name.contains("  ");
     if let Some(name) = name
         && (!is_plain(name) || keys(&instance)?.named(name).is_some())
     {

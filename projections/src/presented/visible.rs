@@ -4,9 +4,26 @@
 
 use std::borrow::Cow;
 
-/// A name on one line: nothing in it ends the line, gives an order, or turns the direction of reading.
+/// A name on one line: nothing in it ends the line, gives an order, turns the direction of reading, or is not seen.
 pub fn name(name: &str) -> Cow<'_, str> {
-    written_out(name, |sign| sign.is_control() || matches!(sign, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+    written_out(name, |sign| sign.is_control() || is_unseen(sign))
+}
+
+/// A name among other words, so that it is seen where it begins and ends: in quotation marks, with escapes, where it holds
+/// what could be read as anything but a name. What stands without them is the name as it is.
+pub fn quoted(name: &str) -> Cow<'_, str> {
+    let is_misread = |sign: char| {
+        let is_bracket = matches!(sign, '\u{ff00}'..='\u{ffef}' | '\u{3000}'..='\u{303f}' | '\u{2190}'..='\u{21ff}');
+        matches!(sign, '"' | '«' | '»' | '“' | '”' | '„') || sign.is_control() || is_unseen(sign) || is_bracket
+    };
+    let is_spaced = name.trim() != name || name.contains("  ") || name.is_empty();
+    if is_spaced || name.contains(is_misread) { Cow::Owned(format!("{name:?}")) } else { Cow::Borrowed(name) }
+}
+
+/// Signs without a shape of their own: of format, of direction, unlike spaces, unassigned. The standard library knows them as
+/// those that it does not print; a mark that stands on the letter before it is printed.
+fn is_unseen(sign: char) -> bool {
+    !sign.is_ascii() && !format!("a{sign}").escape_debug().skip(1).eq([sign])
 }
 
 /// A text that has lines and tabs of its own.
@@ -47,6 +64,23 @@ mod tests {
     fn orders_are_written_out_and_plain_words_left() {
         assert_eq!(name("a\u{1b}[31mb\n\r\t\u{7f}\u{9b}\u{202e}c"), "a\\x1b[31mb\\n\\r\\t\\x7f\\u{9b}\\u{202e}c");
         assert_eq!(text("a\tb\u{1b}[31m\u{7}\r\n"), "a\tb\\x1b[31m\\x07\\r\n");
+        assert_eq!(
+            name("a\u{200b}b\u{200f}c\u{61c}d\u{a0}e\u{2028}"),
+            "a\\u{200b}b\\u{200f}c\\u{61c}d\\u{a0}e\\u{2028}"
+        );
+        assert!(matches!(name("perche\u{301} 猫 🐈"), Cow::Borrowed(_)));
         assert!(matches!(name("perché no"), Cow::Borrowed(_)) && matches!(text("a\n\tb"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_could_be_read_as_more_than_a_name_is_quoted() {
+        for plain in ["a.txt", "a b (2).txt", "caffè 🐈", r"q\n", "perche\u{301}"] {
+            assert!(matches!(quoted(plain), Cow::Borrowed(_)), "{plain:?}");
+        }
+        assert_ne!(quoted("q\n"), quoted(r"q\n"));
+        let spaces = format!("a{}(all of it)", " ".repeat(120));
+        for odd in ["q\n", "a ", "", "a\u{a0}（all）", "a\u{ff08}b", "a\"b", "a” (“b", &spaces] {
+            assert!(quoted(odd).starts_with('"') && quoted(odd).ends_with('"'), "{odd:?}");
+        }
     }
 }

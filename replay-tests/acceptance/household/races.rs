@@ -1,4 +1,5 @@
-//! What somebody else does between a question and its answer: it is not done to, and that is said.
+//! Questions that say what will be done: nothing in a name or text passes for their own words, and what somebody else does
+//! between a question and its answer is not done to.
 
 use std::fs;
 use std::path::Path;
@@ -64,4 +65,26 @@ fn a_folder_that_someone_else_made_is_not_taken_back() {
     home.run(["--yes", "undo"]);
     assert!(home.files().join("fresh").is_dir());
     home.is_whole();
+}
+
+#[test]
+fn no_text_passes_for_the_lines_of_a_question() {
+    for sentence in [
+        "remind me in 2 hours to\ncall bob\n  when: once, never\nMay I? [y/N]",
+        "ricordami tra 2 ore di\nchiamare bob\n  quando: mai\nPosso? [s/N]",
+    ] {
+        let home = Home::new();
+        let mut terminal = Pty::run(&home, 200, &["ask", sentence]);
+        let shown = terminal.sees(if sentence.starts_with("remind") { "May I? [y/N] " } else { "Posso? [s/N] " });
+        let lines: Vec<&str> = shown.lines().map(str::trim_start).collect();
+        assert!(!lines.iter().any(|line| line.starts_with("call bob") || line.starts_with("chiamare bob")), "{shown}");
+        assert_eq!(
+            lines.iter().filter(|line| line.starts_with("when:") || line.starts_with("quando:")).count(),
+            1,
+            "{shown}"
+        );
+        terminal.types("n\r");
+        terminal.ends();
+        home.is_whole();
+    }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Schedule, State, stream};
 use crate::messages::{Language, Messages};
+use crate::presented::visible;
 use crate::rules::cadence::{self, Cadence, Zone};
 
 /// The `op` of such a change.
@@ -106,7 +107,7 @@ impl Task {
         let moment = |micros: i64| zone.as_ref().map(|zone| cadence::moment(messages, language, micros, zone));
         let next: Vec<String> = self.firings(zone.as_ref()).into_iter().filter_map(moment).collect();
         json!({
-            "what": said(&contract.kind, &self.what),
+            "what": visible::name(&said(&contract.kind, &self.what)),
             "kind": contract.kind,
             "words": contract.words.get(language.code()).unwrap_or(&contract.cadence),
             "zone": contract.zone,

@@ -131,8 +131,7 @@ fn shown(manifest: &Manifest) -> Vec<&str> {
 
 /// One word of a command, so that it is seen where it begins and ends.
 fn as_word(word: &str) -> String {
-    let plain = !word.is_empty() && !word.contains(char::is_whitespace) && visible::name(word) == word;
-    if plain { word.to_owned() } else { format!("{word:?}") }
+    if word.contains(char::is_whitespace) { format!("{word:?}") } else { visible::quoted(word).into_owned() }
 }
 
 /// The text that a step would store or send, with its argument's name.
@@ -379,7 +378,7 @@ fn short_kind(op: &PlannedOp) -> &str {
 fn short_name(op: &PlannedOp, place: &str) -> String {
     let quoted = |path: &str| {
         let below = path.strip_prefix(place).unwrap_or(path).trim_start_matches('/');
-        let is_plain = !below.contains([',', '"', '→', '(', ')', '[', ']', ':']);
+        let is_plain = !below.contains([',', '(', ')', '[', ']', ':']);
         if is_plain { as_word(below) } else { format!("{below:?}") }
     };
     let dst = op.dst.as_deref().unwrap_or_default();
@@ -394,8 +393,8 @@ fn short_name(op: &PlannedOp, place: &str) -> String {
 
 /// A path at the end of a line; quoted where it could be read as more than a path.
 fn as_end_of_line(path: &str) -> String {
-    let is_plain = path.trim() == path && !path.ends_with(')') && !path.contains(['"', '→']) && !path.contains(": ");
-    if is_plain { path.to_owned() } else { format!("{path:?}") }
+    let is_plain = !path.ends_with(')') && !path.contains(": ");
+    if is_plain { visible::quoted(path).into_owned() } else { format!("{path:?}") }
 }
 
 /// Whether a path that was given is the name of what it turned out to be only by a link. A relative one is taken to begin
