@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use metnos_log::event::executor::LifeCycle;
 use metnos_projections::machines::turn::Turn;
+use metnos_projections::manifest::Capability;
+use metnos_projections::rules::cage_plan;
+use metnos_projections::visible;
 use serde_json::{Value, json};
 
 use super::ask::{self, Approve};
@@ -316,15 +319,30 @@ fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure>
     Ok(u8::from(!failed.is_empty()))
 }
 
+/// What a capability lets an executor use, for the question; its globs as they were written.
+fn uses(capability: &Capability) -> Value {
+    let quoted = |globs: &[String]| globs.iter().map(|glob| visible::quoted(glob).into_owned()).collect::<Vec<_>>();
+    let places: Vec<String> = capability.hint.iter().filter(|glob| *glob != cage_plan::ARGS).cloned().collect();
+    json!({
+        "name": capability.name, "places": quoted(&places), "arguments": quoted(&capability.from_args),
+        "except": quoted(&capability.except),
+    })
+}
+
 fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
     let candidate = loader::candidate(source.clone())?;
     let signer = loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
-    let capabilities: Vec<String> =
-        candidate.loaded.manifest.capabilities.iter().map(|capability| capability.name.clone()).collect();
+    let manifest = &candidate.loaded.manifest;
+    let changes = match () {
+        () if manifest.writes_by_itself().next().is_some() => "itself",
+        () if manifest.contract.side_effects => "planned",
+        () => "nothing",
+    };
     let values = json!({
-        "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities,
+        "name": candidate.loaded.name, "version": candidate.loaded.version,
+        "uses": manifest.capabilities.iter().map(uses).collect::<Vec<_>>(), "changes": changes,
         "key": signer.as_ref().map(|signer| &signer.key_id), "key_name": signer.as_ref().and_then(|signer| signer.name.as_ref()),
     });
     terminal::agreed(context, &instance, ("consent.add_executor", &values), "error.not_added")?;

@@ -136,6 +136,24 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
+fn the_question_of_adding_it_says_what_it_may_use_and_do() {
+    let home = Home::new();
+    let folder = laid(&home, &manifest(CHECK, "~/album/**"));
+    let mut terminal = Pty::run(&home, 200, &["executor", "add", folder.to_str().unwrap()]);
+    let shown = terminal.sees("[y/N]");
+    for part in [
+        "I would add change_files_stamp 1.0.0. It may use:",
+        "fs:write: ~/album/**, only what a call names (path)",
+        "It changes files by itself, and gets the whole folder that they lie in: I cannot take back what it does.",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    terminal.types("n\r");
+    assert_ne!(terminal.ends().0, Some(0));
+    home.is_whole();
+}
+
+#[test]
 fn it_gets_the_folder_of_its_file_and_nothing_else() {
     let home = with_stamp(CHECK, "{args}");
     let beside = home.file("album/b.txt", "");
