@@ -267,6 +267,40 @@ fn a_further_manifest_extends_the_engine() {
 }
 
 #[test]
+fn a_further_manifest_that_acts_is_found_by_its_own_sentences() {
+    let mut stamp = read_tool(EXECUTORS.get_dir("write_files").unwrap());
+    "change_files_stamp".clone_into(&mut stamp.manifest.executor.name);
+    "owner".clone_into(&mut stamp.manifest.executor.created_by);
+    stamp.manifest.executor.affinity = vec!["stamp".to_owned(), "timbra".to_owned()];
+    stamp.manifest.arguments = serde_json::from_value(json!({"path": {"role": "target_path"}})).unwrap();
+    stamp.manifest.sentences = serde_json::from_value(json!({
+        "en": [{"text": "stamp {path}"}, {"text": "glaze [the] [file] {path}"}, {"text": "embellish everything"}],
+        "it": [{"text": "timbra [il file] {path}"}],
+    }))
+    .unwrap();
+    stamp.input = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    assert!(stamp.manifest.contract.side_effects);
+    let tools = EXECUTORS.dirs().map(read_tool).chain([stamp]);
+    let world = World { tools: Tools::new(tools.collect()), ..World::new() };
+    for (sentence, path) in [
+        ("stamp ~/notes/a.txt", "~/notes/a.txt"),
+        ("stamp notes.txt", "notes.txt"),
+        ("please stamp notes.txt", "notes.txt"),
+        ("glaze the file notes.txt", "notes.txt"),
+        ("glaze notes.txt", "notes.txt"),
+        ("timbra notes.txt", "notes.txt"),
+        ("timbra il file ~/notes/a.txt", "~/notes/a.txt"),
+    ] {
+        assert_eq!(world.line(sentence), format!(r#"change_files_stamp {{"path":"{path}"}}"#), "{sentence}");
+    }
+    assert_eq!(world.line("embellish everything"), "change_files_stamp {}");
+    // Nothing less than its whole sentence leads to it.
+    for sentence in ["stamp", "read notes.txt", "stamp notes.txt and delete it", "where is the stamp in notes.txt"] {
+        assert!(!world.line(sentence).contains("change_files_stamp"), "{sentence}: {}", world.line(sentence));
+    }
+}
+
+#[test]
 fn ranking_follows_the_scores() {
     let world = world();
     let proposal = world.propose("read the file ~/a.txt");

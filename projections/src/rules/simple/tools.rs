@@ -120,6 +120,11 @@ impl Indexed {
         &self.tool.manifest.executor.name
     }
 
+    /// It came with Metnos.
+    pub(crate) fn is_seed(&self) -> bool {
+        self.tool.manifest.executor.created_by == "seed"
+    }
+
     /// It changes something.
     pub(crate) fn acts(&self) -> bool {
         self.tool.manifest.contract.side_effects

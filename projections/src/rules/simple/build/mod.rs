@@ -83,6 +83,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) answer: AnswerSpec,
     /// Some clause had no verb of its own: «anything over 5 MB in ~/x».
     pub(crate) implied: bool,
+    /// All of it is the sentence of one executor that did not come with Metnos.
+    pub(crate) is_own: bool,
     /// Verbs that a negation took away.
     negated: Vec<bool>,
     /// Classes of verbs that a negated clause forbids.
@@ -112,6 +114,7 @@ impl<'a> Builder<'a> {
             steps: Vec::new(),
             answer: AnswerSpec::Result,
             implied: false,
+            is_own: false,
             negated: vec![false; items.len()],
             forbidden: Vec::new(),
         }
@@ -148,6 +151,8 @@ impl<'a> Builder<'a> {
         }
         match self.left_over() {
             Some(range) if !self.steps.is_empty() => Err(Trouble::Unclear { words: self.said(range) }),
+            // Its own sentence says all that was asked.
+            None if self.is_own && self.steps.len() == 1 => Ok(()),
             _ => self.guard(),
         }
     }

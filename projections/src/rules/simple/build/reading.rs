@@ -12,6 +12,7 @@ use super::super::lift::Looks;
 use super::super::tools::Indexed;
 use super::{Builder, Clause, Trouble};
 use crate::manifest::Role;
+use crate::messages::Language;
 use crate::plan::Origin;
 
 impl<'a> Builder<'a> {
@@ -41,7 +42,10 @@ impl<'a> Builder<'a> {
         // An unknown verb may be an executor's own word.
         let strange = clause.verbs.iter().all(|&(_, v)| self.class(v).weak)
             && available.iter().any(|&at| self.items[at].is_unknown());
-        if let Some((tool, filled)) = strange.then(|| self.by_template(clause)).flatten() {
+        let own = strange || clause.verbs.iter().any(|&(at, _)| self.is_guessed(at));
+        let is_meant = |(tool, _): &(&Indexed, Filled)| strange || !tool.is_seed();
+        if let Some((tool, filled)) = own.then(|| self.by_own_sentence(clause)).flatten().filter(is_meant) {
+            self.is_own = self.steps.is_empty() && !tool.is_seed();
             return self.push(tool, filled);
         }
         if self.data_of_many(clause, &available)? {
@@ -311,7 +315,23 @@ impl<'a> Builder<'a> {
         best.map(|(_, tool)| tool)
     }
 
+    /// Whether a word is in no lexicon as it is written, and was taken for one that is: «stamp» for the «stampa» of Italian.
+    fn is_guessed(&self, at: usize) -> bool {
+        let item = &self.items[at];
+        item.is_word()
+            && [Language::En, Language::It].iter().all(|l| self.lexicons.senses_of(&item.folded, *l).is_empty())
+    }
+
+    /// The executor whose own sentence a whole clause is. One that acts is meant by nothing less.
+    pub(super) fn by_own_sentence(&self, clause: &Clause) -> Option<(&'a Indexed, Filled)> {
+        self.templated(clause, true)
+    }
+
     pub(super) fn by_template(&self, clause: &Clause) -> Option<(&'a Indexed, Filled)> {
+        self.templated(clause, false)
+    }
+
+    fn templated(&self, clause: &Clause, may_act: bool) -> Option<(&'a Indexed, Filled)> {
         let items = &self.items[clause.range.clone()];
         for tool in self.tools.all() {
             for said in &tool.said {
@@ -333,7 +353,7 @@ impl<'a> Builder<'a> {
                 let fed = filled.args.keys().any(|a| {
                     matches!(tool.role(a), Some(Role::Entries | Role::Text | Role::Path | Role::Url | Role::TargetPath))
                 });
-                if tool.acts() || !tool.missing(&filled.args).is_empty() || (consumes && !fed) {
+                if (tool.acts() && !may_act) || !tool.missing(&filled.args).is_empty() || (consumes && !fed) {
                     continue;
                 }
                 return Some((tool, filled));
