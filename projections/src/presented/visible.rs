@@ -17,7 +17,11 @@ pub fn quoted(name: &str) -> Cow<'_, str> {
         matches!(sign, '"' | '«' | '»' | '“' | '”' | '„') || sign.is_control() || is_unseen(sign) || is_bracket
     };
     let is_spaced = name.trim() != name || name.contains("  ") || name.is_empty();
-    if is_spaced || name.contains(is_misread) { Cow::Owned(format!("{name:?}")) } else { Cow::Borrowed(name) }
+    if !is_spaced && !name.contains(is_misread) {
+        return Cow::Borrowed(name);
+    }
+    let escaped = name.replace('\\', "\\\\").replace('"', "\\\"");
+    Cow::Owned(format!("\"{}\"", self::name(&escaped)))
 }
 
 /// Signs without a shape of their own: of format, of direction, unlike spaces, unassigned. The standard library knows them as
