@@ -9,12 +9,14 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use metnos_log::store::Head;
 use metnos_log::{AppendError, Draft, Event};
 use metnos_projections::machines::schedules::{self, Command, Fire, ON_TIME_US, Rejection};
 
 use super::fire::{Stopping, carry_out};
 use super::{change, delivery, drafts};
 use crate::clock;
+use crate::faults;
 use crate::instance::{Instance, InstanceError, now};
 use crate::sandbox::CancelFlag;
 use crate::service::{Around, Service};
@@ -35,6 +37,9 @@ const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
 const STOP_PATIENCE: Duration = Duration::from_millis(3500);
 /// As much as the first thread of a process has.
 const STACK_BYTES: usize = 8 << 20;
+
+/// The log's end, as this thread has seen it.
+type Watched = tokio::sync::watch::Receiver<Head>;
 
 /// The scheduler as a service of the daemon.
 #[derive(Default)]
@@ -66,8 +71,9 @@ impl Service for Timekeeper {
         let instance = &around.instance;
         instance.scheduler.serves.store(true, Ordering::SeqCst);
         let mut running: BTreeMap<String, Running> = BTreeMap::new();
+        let mut head = instance.log.watch();
         while !around.stop.is_raised() {
-            let worked = round(instance, &mut running);
+            let worked = round(instance, &mut head, &mut running);
             let pause = match worked {
                 Ok(pause) => pause,
                 Err(error) => {
@@ -75,21 +81,15 @@ impl Service for Timekeeper {
                     TROUBLE_PAUSE
                 }
             };
-            sleep(around, pause);
+            sleep(around, &mut head, pause);
         }
         instance.scheduler.serves.store(false, Ordering::SeqCst);
         stop(&running);
     }
 }
 
-/// Waits until the time is up, something was appended, or the daemon ends.
-fn sleep(around: &Around, pause: Duration) {
-    let mut head = around.instance.log.watch();
-    head.mark_unchanged();
-    // Appended between the look and the mark: looked at now.
-    if around.instance.projected().position != around.instance.log.head().size {
-        return;
-    }
+/// Waits until the time is up, something was appended that the last round has not looked at, or the daemon ends.
+fn sleep(around: &Around, head: &mut Watched, pause: Duration) {
     around.runtime.block_on(async {
         tokio::select! {
             () = around.stop.raised() => {}
@@ -100,7 +100,11 @@ fn sleep(around: &Around, pause: Duration) {
 }
 
 /// Looks once: claims what is due, starts what is to run, stops what takes too long. How long nothing else will be due.
-fn round(instance: &Instance, running: &mut BTreeMap<String, Running>) -> Result<Duration, InstanceError> {
+fn round(
+    instance: &Instance,
+    head: &mut Watched,
+    running: &mut BTreeMap<String, Running>,
+) -> Result<Duration, InstanceError> {
     instance.catch_up()?;
     let tick = tick(instance, now().0)?;
     running.retain(|_, fire| !fire.thread.is_finished());
@@ -108,7 +112,11 @@ fn round(instance: &Instance, running: &mut BTreeMap<String, Running>) -> Result
         fire.stopping.is_over_time.store(true, Ordering::SeqCst);
         fire.stopping.flag.cancel();
     }
+    // What is appended from here on ends the sleep after this round; an answer that came before is seen by it.
+    head.borrow_and_update();
+    instance.catch_up()?;
     start(instance, running);
+    faults::reach("looked_to_sleep");
     delivery::hand_over(instance)?;
     if tick.refused > 0 {
         return Ok(TROUBLE_PAUSE);

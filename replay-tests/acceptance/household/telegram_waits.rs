@@ -281,6 +281,31 @@ fn a_task_asks_in_the_chat_before_it_changes_anything() {
     talk.ends();
 }
 
+/// The scheduler has looked for answers and is about to sleep until something is appended: the answer comes in between.
+#[test]
+fn a_press_that_comes_while_the_scheduler_is_about_to_sleep_is_not_slept_through() {
+    let mut talk = Talk::begin();
+    talk.says("/start", "Eccomi");
+    let file = talk.home.file("inbox/a.txt", "one\n");
+    let sentence = ["delete the txt files in ~/inbox", "--when", "manual", "--channel", "telegram"];
+    assert_eq!(talk.home.run(["--yes", "schedule", "add"].iter().chain(&sentence)).code, 0);
+    let from = talk.api.count();
+    assert_eq!(talk.home.run(["schedule", "run-now", "1"]).code, 3);
+    let asked = talk.api.asked(from, HOST);
+    talk.daemon.take().unwrap().stop();
+    let pause = [("METNOS_HTTP_LISTEN", "127.0.0.1:0"), ("METNOS_PAUSE_AT", "looked_to_sleep:2500")];
+    let mut daemon = Daemon::start(&talk.home, &pause);
+    // The first looks take the question up again; then nothing is under way but the look itself.
+    for _ in 0..3 {
+        daemon.says("waiting at looked_to_sleep");
+    }
+    talk.daemon = Some(daemon);
+    talk.api.presses(HOST, &asked, &asked.keys[0].1);
+    talk.api.said(from + 1, HOST, "to the trash");
+    assert!(!file.exists());
+    talk.ends();
+}
+
 /// The guest was told to press a button that is not theirs, and waited for it; what they stopped was the host's.
 #[test]
 fn in_a_group_nobody_waits_for_anothers_answer_nor_stops_it() {
