@@ -108,16 +108,77 @@ fn what_is_no_file_is_tampered_with() {
     home.is_whole();
 }
 
+/// Lets the manifest in a folder ask for more, as its last capability.
+fn ask_for(folder: &Path, plain: &str, capability: &str) {
+    assert!(plain.contains("\n[presentation]"));
+    let asked = format!("\n[[capabilities]]\n{capability}\n\n[presentation]");
+    std::fs::write(folder.join("manifest.toml"), plain.replacen("\n[presentation]", &asked, 1)).unwrap();
+}
+
+/// They were taken, and hidden at each call only.
+#[test]
+fn a_manifest_does_not_ask_for_what_this_instance_hides() {
+    let home = Home::new();
+    let folder = copied(&home, "mine");
+    let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+    std::fs::create_dir_all(home.files().join(".ssh")).unwrap();
+    std::fs::create_dir_all(home.files().join("notes")).unwrap();
+    std::os::unix::fs::symlink(".ssh", home.files().join("plain")).unwrap();
+    std::os::unix::fs::symlink(home.metnos().join("data"), home.files().join("deep")).unwrap();
+    std::os::unix::fs::symlink(".", home.files().join("same")).unwrap();
+    let own = |name: &str| home.metnos().join(name).display().to_string();
+    let taken = |capability: &str| {
+        ask_for(&folder, &plain, capability);
+        home.run(["executor", "check", folder.to_str().unwrap()])
+    };
+    for (hint, says) in [
+        (own("config/**"), "which no executor gets (own_config)"),
+        (own("config/keys/instance.ed25519"), "which no executor gets (own_config)"),
+        (own("data"), "which no executor gets (own_data)"),
+        ("{workspace}/.audit/**".to_owned(), "which no executor gets (own_audit)"),
+        ("~/plain/**".to_owned(), "and that no executor gets (ssh_keys)"),
+        ("~/plain/id".to_owned(), "and that no executor gets (ssh_keys)"),
+        ("~/deep/log/**".to_owned(), "and that no executor gets (own_data)"),
+        ("~/**".to_owned(), "all of ~"),
+        ("~".to_owned(), "all of ~"),
+        ("~/same/**".to_owned(), "all of ~"),
+        (home.files().join("*").display().to_string(), "all of ~"),
+    ] {
+        for name in ["fs:read", "fs:write"] {
+            let checked = taken(&format!("name = \"{name}\"\nhint = [\"~/notes/**\",\n  \"{hint}\"]"));
+            let place = checked.err.split("manifest.toml:").nth(1).unwrap_or_default();
+            assert!(
+                checked.code == 1 && place.contains(":3: ") && place.contains(says),
+                "{name} {hint}: {}",
+                checked.err
+            );
+            assert!(
+                place.contains(&format!("|   \"{hint}\"]\n")) && place.contains("|   ^"),
+                "{name} {hint}: {}",
+                checked.err
+            );
+        }
+    }
+    let added = executor(&home, &["add", folder.to_str().unwrap()]);
+    assert!(added.code == 1 && added.err.contains("all of ~"), "{} {}", added.out, added.err);
+    for hint in
+        ["[\"~/notes/**\", \"{workspace}/inbox/**\", \"~/none/yet\"]", "[\"~/**\"]\nexcept = [\"~/private/**\"]"]
+    {
+        let checked = taken(&format!("name = \"fs:read\"\nhint = {hint}"));
+        assert_eq!(checked.code, 0, "{hint}: {} {}", checked.out, checked.err);
+    }
+    home.is_whole();
+}
+
 #[test]
 fn a_manifest_names_folders_that_could_be_granted() {
     let home = Home::new();
     let folder = copied(&home, "mine");
     let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
     for hint in ["/", "//", "/tmp/..", "~/..", "~/../..", "~/a/../b", "relative", "~other/x", "/etc/shadow", "~/.ssh"] {
-        let asked = format!("\n[[capabilities]]\nname = \"fs:read\"\nhint = [\"{hint}\"]\n\n[presentation]");
-        std::fs::write(folder.join("manifest.toml"), plain.replacen("\n[presentation]", &asked, 1)).unwrap();
+        ask_for(&folder, &plain, &format!("name = \"fs:read\"\nhint = [\"{hint}\"]"));
         let checked = home.run(["executor", "check", folder.to_str().unwrap()]);
-        let is_said = checked.err.contains("manifest.toml") && checked.err.contains(&format!("it asks for «{hint}»"));
+        let is_said = checked.err.contains("manifest.toml:") && checked.err.contains(&format!("it asks for «{hint}»"));
         assert!(
             checked.code != 0 && is_said && !checked.err.contains("birth"),
             "«{hint}»: {} {}",
