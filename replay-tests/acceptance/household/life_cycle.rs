@@ -189,32 +189,99 @@ fn a_manifest_names_folders_that_could_be_granted() {
     home.is_whole();
 }
 
+/// Ways to code that nobody looked at, one a line.
+const LOADS_CODE: &str = r#"
+import builtins; builtins.exec('')
+e = exec
+from builtins import exec as x
+x = map(eval, [])
+(f := exec)
+g = (lambda: 0).__globals__
+import sys; m = sys.modules
+from sys import modules
+import os; m = os.sys.modules
+import _frozen_importlib
+import _ctypes
+import marshal
+import pickle
+from pickle import loads
+import logging.handlers; logging.handlers.pickle
+import shelve
+import dill
+import code
+import logging.config
+from multiprocessing import reduction
+import pydoc; pydoc.locate('x')
+from pydoc import safeimport
+from types import FunctionType
+import types; types.CodeType
+from types import *
+import ctypes; ctypes.pythonapi
+import builtins; vars(builtins)['ev' + 'al']
+import builtins; b = builtins
+import builtins; builtins.__dict__
+import builtins; n = 'open'; getattr(builtins, n)
+import builtins; getattr(builtins, 'ev' + 'al')
+import builtins; getattr(builtins, 'compile')
+import os; vars(os)
+import os as o; p = o; n = 'x'; getattr(p, n)
+import os; getattr(os, '__dict__')
+x = __builtins__
+x = globals()['__built' + 'ins__']
+v = vars()
+g = getattr
+import operator; operator.attrgetter('a.__code__')
+from operator import attrgetter as a; a('x' + str(1))
+from operator import methodcaller; n = 'x'; methodcaller(n)
+getattr(run, '__glo' + 'bals__')
+n = 'x'; getattr(run, n)
+w = lambda x, y: getattr(x, ''.join(y))
+w = lambda x, y: getattr(x, '{}bals__'.format(y))
+w = lambda x, y: getattr(x, f'{y}__')
+w = lambda x, y: getattr(x, y[::-1])
+w = lambda x, y: setattr(x, chr(95) + y, 1)
+w = lambda x, y: getattr(x, b'x'.decode())
+w = lambda x: x.__class__.__mro__
+w = lambda x: x.__subclasses__()
+w = lambda x: x.__getattribute__('a')
+w = lambda x: x.__loader__ or x.__spec__ or x.__closure__
+w = '{0.__globals__}'
+m = print.__self__
+"#;
+
+/// What owners write that only looks like it.
+const PLAIN_CODE: &str = r#"
+"""What it says of __globals__ is no use of it."""
+import builtins, ctypes, json, multiprocessing, operator, os, re, signal, socket, subprocess, threading, types
+from http import HTTPStatus
+WORD, OPEN = re.compile('a'), builtins.open
+KINDS, NAME, CODE = ["exec", "eval", "compile"], __name__, HTTPStatus.OK.code if hasattr(HTTPStatus.OK, 'code') else 0
+KEY, OTHER = operator.attrgetter('size', 'name.first'), getattr(builtins, 'open')
+class Row:
+    def put(self, field, value):
+        setattr(self, field, value)
+        return self.__dict__, self.__class__.__name__, vars(self), getattr(self, field), getattr(self, 'is_' + field, None)
+    def signal(self, name):
+        return getattr(signal, 'SIG' + name), getattr(self, f'on_{name}', None), getattr(self, name[0].low, '%(a)s' % locals())
+"#;
+
 #[test]
 fn code_that_could_load_other_code_is_not_signed() {
     let home = Home::new();
     let folder = copied(&home, "mine");
     let plain = std::fs::read_to_string(folder.join("main.py")).unwrap();
-    for line in [
-        "import builtins; builtins.exec('')",
-        "e = exec",
-        "from builtins import exec as x",
-        "x = map(eval, [])",
-        "(f := exec)",
-        "g = (lambda: 0).__globals__",
-        "import sys; m = sys.modules",
-        "from sys import modules",
-        "import _frozen_importlib",
-        "import _ctypes",
-        "import marshal",
-        "import pickle",
-        "import code",
-    ] {
+    let number = plain.lines().count() + 2;
+    let check = || home.run(["executor", "check", folder.to_str().unwrap()]);
+    for line in LOADS_CODE.trim().lines() {
         std::fs::write(folder.join("main.py"), format!("{plain}\n{line}\n")).unwrap();
-        let checked = home.run(["executor", "check", folder.to_str().unwrap()]);
-        assert!(checked.code != 0 && checked.err.contains("main.py line"), "{line}: {} {}", checked.out, checked.err);
+        let checked = check();
+        let says = format!("main.py line {number}: ");
+        let reason = checked.err.split(&says).nth(1).unwrap_or_default();
+        assert!(checked.code == 1 && reason.contains("is not allowed: it "), "{line}: {} {}", checked.out, checked.err);
     }
-    std::fs::write(folder.join("main.py"), format!("import re\nWORD = re.compile('a')\n{plain}")).unwrap();
-    assert_eq!(home.run(["executor", "check", folder.to_str().unwrap()]).code, 0);
+    std::fs::write(folder.join("main.py"), format!("{PLAIN_CODE}{plain}")).unwrap();
+    let checked = check();
+    assert_eq!(checked.code, 0, "{} {}", checked.out, checked.err);
     home.is_whole();
 }
 
