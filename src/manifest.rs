@@ -54,6 +54,9 @@ pub const ERROR_CLASSES: &[&str] = &[
     "pipeline_already_closed",
 ];
 
+/// The longest name of an executor, in bytes: with a version below it, it is still the name of a folder anywhere.
+const NAME_BYTES_MAX: usize = 64;
+
 /// Reads and checks a manifest; `file` is how errors name it.
 pub fn parse(file: &str, text: &str) -> Result<Manifest, Located> {
     let manifest: Manifest = toml::from_str(text).map_err(|error| Located::toml(file, text, &error))?;
@@ -90,6 +93,13 @@ fn fault(manifest: &Manifest) -> Option<Fault<'_>> {
 
 fn identity_fault(manifest: &Manifest) -> Option<Fault<'_>> {
     let identity = &manifest.executor;
+    if identity.name.len() > NAME_BYTES_MAX {
+        let message = format!(
+            "a name has at most {NAME_BYTES_MAX} characters, and this one has {}",
+            identity.name.chars().count()
+        );
+        return Some(("executor", "name", message));
+    }
     if !shape::in_vocabulary(&identity.name) {
         return Some((
             "executor",
@@ -220,6 +230,23 @@ mod tests {
             let error = refused(&GOOD.replacen(from, to, 1));
             assert!(error.message.contains(key), "{error}");
             assert!(error.text.contains(to.split('=').next_back().unwrap().trim()), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_short_enough_to_be_read() {
+        let named = |length: usize| {
+            let name = format!("get_now_{}", "x".repeat(length - 8));
+            GOOD.replacen("name = \"get_now\"", &format!("name = \"{name}\""), 1)
+        };
+        parse("manifest.toml", &named(64)).unwrap();
+        for length in [65, 310] {
+            let error = refused(&named(length));
+            assert!(error.text.starts_with("name = \"get_now_x"), "{error}");
+            assert!(
+                error.message.contains("at most 64 characters") && error.message.contains(&length.to_string()),
+                "{error}"
+            );
         }
     }
 

@@ -237,6 +237,15 @@ fn nothing_gets_out_through_the_gateway() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// The look at their code refuses none of them, so that it is the cage that they are tried on.
+#[test]
+fn the_executors_of_all_kinds_are_added() {
+    for user in home::users() {
+        let listed = furnished(user).run(["--json", "executor", "list"]);
+        assert!(kinds::KINDS.iter().all(|kind| listed.out.contains(kind.name())), "{} {}", listed.out, listed.err);
+    }
+}
+
 #[test]
 fn each_attempt_has_a_name_of_its_own() {
     let attempts = attempts::all();

@@ -295,7 +295,7 @@ fn refused(error: &LoadError) -> Failure {
 fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.instance()?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
-    let candidate = loader::candidate(source)?;
+    let candidate = loader::candidate_here(&instance, source)?;
     loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
     let birth = loader::birth::run(&instance, &candidate)?;
     let failed: Vec<_> = birth.cases.iter().filter(|case| !case.passed).collect();
@@ -332,7 +332,7 @@ fn uses(capability: &Capability) -> Value {
 fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
-    let candidate = loader::candidate(source.clone())?;
+    let candidate = loader::candidate_here(&instance, source.clone())?;
     let signer = loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
     let manifest = &candidate.loaded.manifest;
     let changes = match () {

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use clap::Subcommand;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp};
+use jiff::{Span, Timestamp, ToSpan as _, Zoned};
 use metnos_log::Micros;
 use metnos_projections::machines::actors::{Command, HOST};
 use metnos_projections::rules::cage_plan::Autonomy;
@@ -22,6 +22,8 @@ use crate::instance::{Instance, now};
 const OWNER: &str = "owner";
 /// How long a grant holds where nobody says it, in hours.
 const USUAL_HOURS: i64 = 24;
+/// How long one holds at most, in days: what nobody has looked at for a year is given again or ends.
+const DAYS_MAX: i32 = 366;
 
 /// What a list shows of a grant.
 const COLUMNS: [&str; 6] = ["grant", "actor", "capability", "target", "until", "reason"];
@@ -153,12 +155,27 @@ fn ends(instance: &Instance, lasting: Option<Span>, until: Option<Date>) -> Resu
     let odd = || Failure::usage(by("error.grant_until"), by("next.grant_until"));
     let zone = TimeZone::get(&instance.settings.zone).map_err(|_| odd())?;
     let moment = Timestamp::from_microsecond(now().0).map_err(|_| odd())?.to_zoned(zone.clone());
+    let lasting = lasting.unwrap_or_else(|| USUAL_HOURS.hours());
+    if is_too_long(&moment, &lasting, until).unwrap_or_default() {
+        let values = json!({ "days": DAYS_MAX });
+        return Err(Failure::usage(("error.grant_too_long", values), by("next.grant_until")));
+    }
     let end = match until {
         Some(day) => day.tomorrow().and_then(|next| next.to_zoned(zone)),
-        None => moment.checked_add(lasting.unwrap_or_else(|| Span::new().hours(USUAL_HOURS))),
+        None => moment.checked_add(lasting),
     };
     let end = end.map_err(|_| odd())?;
     if end > moment { Ok(Micros(end.timestamp().as_microsecond())) } else { Err(odd()) }
+}
+
+/// Whether a grant would hold longer than one may; a span that leads beyond all time does.
+fn is_too_long(moment: &Zoned, lasting: &Span, until: Option<Date>) -> Result<bool, jiff::Error> {
+    let last = moment.checked_add(DAYS_MAX.days())?;
+    Ok(match until {
+        Some(day) => day > last.date(),
+        None if lasting.is_negative() => false,
+        None => moment.checked_add(*lasting).map_or(true, |end| end > last),
+    })
 }
 
 /// The pattern as it is kept, or why it cannot be granted. A path is held to what it is now: a link that is put in its place
@@ -199,8 +216,9 @@ fn path(theirs: &Instance, given: &str) -> Option<String> {
         }
         _ => console::path(Path::new(given)),
     };
+    // Judged as it stands: where it leads hangs on the links in it.
     if whole.components().any(|part| part == Component::ParentDir) {
-        return None;
+        return Some(given.to_owned());
     }
     let there = whole.ancestors().find(|path| path.symlink_metadata().is_ok())?;
     let rest = whole.strip_prefix(there).ok()?;
@@ -220,6 +238,7 @@ fn refused(why: Ungrantable, capability: &str, target: &str) -> Failure {
         Ungrantable::Core(rule) => ("core", rule),
         Ungrantable::Protected(rule) => ("protected", rule),
         Ungrantable::NoPath => ("no_path", ""),
+        Ungrantable::Upwards => ("upwards", ""),
         Ungrantable::NoHost => ("no_host", ""),
         Ungrantable::NoTargets => ("no_targets", ""),
     };

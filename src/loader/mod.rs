@@ -4,6 +4,7 @@
 pub mod birth;
 pub mod check;
 pub mod export;
+mod hints;
 pub mod seeds;
 pub mod signer;
 mod signing;
@@ -12,7 +13,6 @@ pub mod source;
 use metnos_log::event::executor::{Artefact, BirthTestsRun, ExecutorInstalled, ExecutorSigned, LifeCycle};
 use metnos_log::store::plain_blob_hash;
 use metnos_projections::machines::catalog::{Command, Rejection, decide};
-use metnos_projections::rules::cage_plan;
 
 use crate::gateway::Loaded;
 use crate::instance::{Instance, InstanceError};
@@ -74,52 +74,22 @@ pub fn candidate(source: Source) -> Result<Candidate, InstallError> {
     let schema: serde_json::Value = serde_json::from_slice(&source.schema).map_err(|error| {
         InstallError::Content(format!("{}:{}:{}: {error}", source.label("schema.json"), error.line(), error.column()))
     })?;
-    let places = cage_plan::Places { home: "/home".to_owned(), workspace: "/w".to_owned(), runtime: "/r".to_owned() };
-    let declared = cage_plan::declared(&manifest);
-    if let Some((path, why)) = declared.mounts.iter().find_map(|mount| Some((&mount.path, no_place(&mount.path)?))) {
-        return Err(asks_for(&source, path, why));
-    }
-    if let Some((path, rule)) =
-        cage_plan::forbidden_mounts(&declared, &places, &metnos_projections::rules::core_paths::OwnDirs::default())
-            .first()
-    {
-        return Err(asks_for(&source, path, &format!("no executor gets ({rule})")));
-    }
-    let is_whole = |mount: &cage_plan::Mount| {
-        mount.access == cage_plan::Access::Write && mount.from_args.is_empty() && mount.path == "{home}"
-    };
-    if declared.mounts.iter().any(is_whole) {
-        let label = source.label("manifest.toml");
-        let message = format!("{label}: it asks to change all of ~, which no executor gets: name a folder below it");
-        return Err(InstallError::Content(message));
-    }
+    hints::by_name(&source, &manifest)?;
     let loaded = Loaded::new(manifest, &schema, source.code.clone()).map_err(InstallError::Content)?;
     Ok(Candidate { source, loaded, schema })
 }
 
-fn asks_for(source: &Source, path: &str, why: &str) -> InstallError {
-    let path = path.replacen("{home}", "~", 1);
-    InstallError::Content(format!("{}: it asks for «{path}», which {why}", source.label("manifest.toml")))
-}
-
-/// Why a path of a manifest names no folder that could be granted.
-fn no_place(path: &str) -> Option<&'static str> {
-    if path.split('/').any(|segment| segment == ".." || segment == ".") {
-        return Some("does not say where it leads: write it without «.» and «..»");
-    }
-    if path.starts_with('{') {
-        return None;
-    }
-    if !path.starts_with('/') {
-        return Some("is no absolute path: begin it with «/» or «~/»");
-    }
-    path.trim_matches('/').is_empty().then_some("is everything, and that no executor gets: name a folder")
+/// The same, held against the folders of this instance too: what it would never be given here is refused.
+pub fn candidate_here(instance: &Instance, source: Source) -> Result<Candidate, InstallError> {
+    let candidate = candidate(source)?;
+    hints::here(instance, &candidate.source, &candidate.loaded.manifest)?;
+    Ok(candidate)
 }
 
 /// Checks, births, locks, signs and activates a version: one commit, then its files. One that comes signed is taken with that
 /// signature, if the key may sign here.
 pub fn install(instance: &Instance, source: Source, by: &str) -> Result<BirthTestsRun, InstallError> {
-    let candidate = candidate(source)?;
+    let candidate = candidate_here(instance, source)?;
     signer::of(&instance.catalog(), &candidate)?;
     let birth = birth::run(instance, &candidate)?;
     if let Some(failed) = birth.cases.iter().find(|case| !case.passed) {

@@ -226,7 +226,7 @@ fn mounts_of(capability: &Capability, access: Access) -> Vec<Mount> {
         .hint
         .iter()
         .map(|hint| Mount {
-            path: fixed_part(&symbolic_home(hint)),
+            path: folder(hint),
             access,
             capability: capability.name.clone(),
             except: sorted(&capability.except),
@@ -240,6 +240,11 @@ fn symbolic_home(glob: &str) -> String {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{{home}}{rest}"),
         _ => glob.to_owned(),
     }
+}
+
+/// The folder that a hint asks for, in symbols, as a declared plan has it.
+pub fn folder(hint: &str) -> String {
+    fixed_part(&symbolic_home(hint))
 }
 
 /// The directory up to the first segment that holds a glob; the whole hint when none does.

@@ -29,6 +29,8 @@ pub enum Ungrantable {
     Protected(&'static str),
     /// A path is meant, and this is none: absolute, without dots and wildcards.
     NoPath,
+    /// A path with `..`: where it leads hangs on the links in it.
+    Upwards,
     /// A host is meant, and this is none.
     NoHost,
     /// This capability names no targets.
@@ -72,6 +74,9 @@ pub fn refusal(capability: &str, target: &str, home: &str, own: &core_paths::Own
     }
     match kind(capability) {
         Kind::Path => {
+            if target.split('/').any(|part| part == "..") {
+                return Some(Ungrantable::Upwards);
+            }
             if !is_plain(target) {
                 return Some(Ungrantable::NoPath);
             }
@@ -259,9 +264,10 @@ mod tests {
         }
         assert_eq!(refused("fs:write", "/etc/hosts"), Some(Ungrantable::Protected("system_etc")));
         assert_eq!(refused("fs:read", "/etc/hosts"), None);
-        for path in ["/", "notes", "/a/../b", "/a/*.csv", "/a//b", "/a/", "*"] {
+        for path in ["/", "notes", "/a/./b", "/a/*.csv", "/a//b", "/a/", "*"] {
             assert_eq!(refused("fs:read", path), Some(Ungrantable::NoPath), "{path}");
         }
+        assert_eq!(refused("fs:read", "/a/../b"), Some(Ungrantable::Upwards));
         for host in ["*", "*.com/", "https://example.com", "example", "Example.com", "a..b", "example.com:80"] {
             assert_eq!(refused("network:http", host), Some(Ungrantable::NoHost), "{host}");
         }

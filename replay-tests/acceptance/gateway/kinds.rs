@@ -1,7 +1,7 @@
 //! The executors that carry the attempts: folders as an owner would add them.
 //!
-//! The loader looks through an executor's code and refuses `exec`, `ctypes` and their like. That is no boundary, and is not
-//! taken for one here: the attempts lie in the code as text and are run by a name that was put together.
+//! The loader looks through an executor's code and refuses `exec` and its like. That is no boundary, and is not taken for one
+//! here: each attempt is a function of the code, written out, and needs none of what is refused.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -89,12 +89,17 @@ const SCHEMA: &str = r#"{
 }"#;
 const CASE: &str = "{\"name\": \"NAME\", \"args\": {}, \"expect\": {\"ok\": True}}";
 
-/// What every attempt begins with: the name by which it is found among all processes, and a few words to attack with.
+/// What every attempt is written with: the name by which it is found among all processes, and a few words to attack with.
 const BEGINNING: &str = r"
 import ctypes, os, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
-root, small, at = args['root'], args['small'], args['numbers']
-outside, mark = root + '-outside', args['mark']
+said, reply = [], {}
+def begin(its_args, its_ctx):
+    global args, ctx, root, small, at, outside, mark
+    args, ctx = its_args, its_ctx
+    root, small, at = args['root'], args['small'], args['numbers']
+    outside, mark = root + '-outside', args['mark']
+    libc.prctl(15, mark.encode())
 def tell(what): said.append(str(what)[:20000])
 def hold(seconds=0.25): time.sleep(seconds)
 def show(fd):
@@ -112,35 +117,32 @@ def let_go(file):
         block.write(b'x' * (16 << 20))
         block.madvise(mmap.MADV_DONTNEED)
 def frame(body, length=None): os.write(ctx._channel, (len(body) if length is None else length).to_bytes(4, 'big') + body)
-libc.prctl(15, mark.encode())
 ";
 
 const RUN: &str = r#"
-import builtins
-
-RUN = getattr(builtins, "ex" + "ec")
-
-
 def run(args, ctx):
-    said = []
-    space = {"args": args, "ctx": ctx, "said": said, "reply": {}}
     error = ""
     try:
         if "attempt" in args:
-            RUN(BEGINNING + ATTEMPTS[args["attempt"]], space)
+            begin(args, ctx)
+            ATTEMPTS[args["attempt"]]()
     except BaseException as caught:
         error = repr(caught)
-    return {"ok": True, "said": said, "error": error, **space["reply"]}
+    return {"ok": True, "said": said, "error": error, **reply}
 "#;
 
 /// The code of all kinds.
 pub(crate) fn code(attempts: &[&Attempt]) -> String {
-    let literal = |text: &str| serde_json::to_string(text).unwrap();
-    let mut code = format!("BEGINNING = {}\nATTEMPTS = {{\n", literal(BEGINNING));
-    for attempt in attempts {
-        writeln!(code, "    {}: {},", literal(attempt.name), literal(attempt.body)).unwrap();
+    let mut code = BEGINNING.to_owned();
+    for (number, attempt) in attempts.iter().enumerate() {
+        let body = attempt.body.trim().replace('\n', "\n    ");
+        write!(code, "\n\ndef attempt_{number}():\n    {body}\n").unwrap();
     }
-    code + "}\n" + RUN
+    let row = |(number, attempt): (usize, &&Attempt)| {
+        format!("    {}: attempt_{number},\n", serde_json::to_string(attempt.name).unwrap())
+    };
+    let table: String = attempts.iter().enumerate().map(row).collect();
+    format!("{code}\n\nATTEMPTS = {{\n{table}}}\n\n{RUN}")
 }
 
 /// Lays the folder of a kind.

@@ -70,6 +70,30 @@ fn the_same_grant_again_is_the_same_one() {
     home.is_whole();
 }
 
+/// «99999d» was taken, and nobody would have been asked again.
+#[test]
+fn a_grant_holds_a_year_at_most() {
+    let (home, _) = clocked();
+    let give = |how: [&str; 2]| grants(&home, &["give", "fs:write", "~/inbox", how[0], how[1]]);
+    for how in [
+        ["--for", "367d"],
+        ["--for", "99999d"],
+        ["--for", "2y"],
+        ["--for", "19000y"],
+        ["--until", "2031-05-03"],
+        ["--until", "9999-12-31"],
+    ] {
+        let ran = give(how);
+        assert!(ran.code == 2 && ran.err.contains("at most 366 days"), "{how:?}: {} {}", ran.out, ran.err);
+        assert!(ran.err.contains("hint: --for 2h"), "{how:?}: {}", ran.err);
+    }
+    assert!(grants(&home, &["list"]).out.contains("Nothing is granted"));
+    for how in [["--for", "366d"], ["--for", "1y"], ["--until", "2031-05-02"]] {
+        assert_eq!(give(how).code, 0, "{how:?}");
+    }
+    home.is_whole();
+}
+
 #[test]
 fn a_revoked_grant_grants_nothing() {
     let home = Home::new();
@@ -98,7 +122,9 @@ fn a_grant_lifts_no_denial_and_opens_nothing_forbidden() {
         ("fs:read", key.to_str().unwrap(), "own_config"),
         ("fs:write", "/etc/hosts", "system_etc"),
         ("fs:write", "/", "file or a folder"),
-        ("fs:write", "~/../x", "file or a folder"),
+        ("fs:write", "~/../x", "without «..», unlike «~/../x»"),
+        ("fs:write", "~/old/../notes", "without «..», unlike «~/old/../notes»"),
+        ("fs:read", "~/old/../notes/**", "without «..»"),
         ("code:exec", "*", "each time"),
         ("mail:send", "*", "each time"),
         ("time:read", "*", "nobody's leave"),

@@ -108,16 +108,77 @@ fn what_is_no_file_is_tampered_with() {
     home.is_whole();
 }
 
+/// Lets the manifest in a folder ask for more, as its last capability.
+fn ask_for(folder: &Path, plain: &str, capability: &str) {
+    assert!(plain.contains("\n[presentation]"));
+    let asked = format!("\n[[capabilities]]\n{capability}\n\n[presentation]");
+    std::fs::write(folder.join("manifest.toml"), plain.replacen("\n[presentation]", &asked, 1)).unwrap();
+}
+
+/// They were taken, and hidden at each call only.
+#[test]
+fn a_manifest_does_not_ask_for_what_this_instance_hides() {
+    let home = Home::new();
+    let folder = copied(&home, "mine");
+    let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+    std::fs::create_dir_all(home.files().join(".ssh")).unwrap();
+    std::fs::create_dir_all(home.files().join("notes")).unwrap();
+    std::os::unix::fs::symlink(".ssh", home.files().join("plain")).unwrap();
+    std::os::unix::fs::symlink(home.metnos().join("data"), home.files().join("deep")).unwrap();
+    std::os::unix::fs::symlink(".", home.files().join("same")).unwrap();
+    let own = |name: &str| home.metnos().join(name).display().to_string();
+    let taken = |capability: &str| {
+        ask_for(&folder, &plain, capability);
+        home.run(["executor", "check", folder.to_str().unwrap()])
+    };
+    for (hint, says) in [
+        (own("config/**"), "which no executor gets (own_config)"),
+        (own("config/keys/instance.ed25519"), "which no executor gets (own_config)"),
+        (own("data"), "which no executor gets (own_data)"),
+        ("{workspace}/.audit/**".to_owned(), "which no executor gets (own_audit)"),
+        ("~/plain/**".to_owned(), "and that no executor gets (ssh_keys)"),
+        ("~/plain/id".to_owned(), "and that no executor gets (ssh_keys)"),
+        ("~/deep/log/**".to_owned(), "and that no executor gets (own_data)"),
+        ("~/**".to_owned(), "all of ~"),
+        ("~".to_owned(), "all of ~"),
+        ("~/same/**".to_owned(), "all of ~"),
+        (home.files().join("*").display().to_string(), "all of ~"),
+    ] {
+        for name in ["fs:read", "fs:write"] {
+            let checked = taken(&format!("name = \"{name}\"\nhint = [\"~/notes/**\",\n  \"{hint}\"]"));
+            let place = checked.err.split("manifest.toml:").nth(1).unwrap_or_default();
+            assert!(
+                checked.code == 1 && place.contains(":3: ") && place.contains(says),
+                "{name} {hint}: {}",
+                checked.err
+            );
+            assert!(
+                place.contains(&format!("|   \"{hint}\"]\n")) && place.contains("|   ^"),
+                "{name} {hint}: {}",
+                checked.err
+            );
+        }
+    }
+    let added = executor(&home, &["add", folder.to_str().unwrap()]);
+    assert!(added.code == 1 && added.err.contains("all of ~"), "{} {}", added.out, added.err);
+    for hint in
+        ["[\"~/notes/**\", \"{workspace}/inbox/**\", \"~/none/yet\"]", "[\"~/**\"]\nexcept = [\"~/private/**\"]"]
+    {
+        let checked = taken(&format!("name = \"fs:read\"\nhint = {hint}"));
+        assert_eq!(checked.code, 0, "{hint}: {} {}", checked.out, checked.err);
+    }
+    home.is_whole();
+}
+
 #[test]
 fn a_manifest_names_folders_that_could_be_granted() {
     let home = Home::new();
     let folder = copied(&home, "mine");
     let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
     for hint in ["/", "//", "/tmp/..", "~/..", "~/../..", "~/a/../b", "relative", "~other/x", "/etc/shadow", "~/.ssh"] {
-        let asked = format!("\n[[capabilities]]\nname = \"fs:read\"\nhint = [\"{hint}\"]\n\n[presentation]");
-        std::fs::write(folder.join("manifest.toml"), plain.replacen("\n[presentation]", &asked, 1)).unwrap();
+        ask_for(&folder, &plain, &format!("name = \"fs:read\"\nhint = [\"{hint}\"]"));
         let checked = home.run(["executor", "check", folder.to_str().unwrap()]);
-        let is_said = checked.err.contains("manifest.toml") && checked.err.contains(&format!("it asks for «{hint}»"));
+        let is_said = checked.err.contains("manifest.toml:") && checked.err.contains(&format!("it asks for «{hint}»"));
         assert!(
             checked.code != 0 && is_said && !checked.err.contains("birth"),
             "«{hint}»: {} {}",
@@ -128,32 +189,99 @@ fn a_manifest_names_folders_that_could_be_granted() {
     home.is_whole();
 }
 
+/// Ways to code that nobody looked at, one a line.
+const LOADS_CODE: &str = r#"
+import builtins; builtins.exec('')
+e = exec
+from builtins import exec as x
+x = map(eval, [])
+(f := exec)
+g = (lambda: 0).__globals__
+import sys; m = sys.modules
+from sys import modules
+import os; m = os.sys.modules
+import _frozen_importlib
+import _ctypes
+import marshal
+import pickle
+from pickle import loads
+import logging.handlers; logging.handlers.pickle
+import shelve
+import dill
+import code
+import logging.config
+from multiprocessing import reduction
+import pydoc; pydoc.locate('x')
+from pydoc import safeimport
+from types import FunctionType
+import types; types.CodeType
+from types import *
+import ctypes; ctypes.pythonapi
+import builtins; vars(builtins)['ev' + 'al']
+import builtins; b = builtins
+import builtins; builtins.__dict__
+import builtins; n = 'open'; getattr(builtins, n)
+import builtins; getattr(builtins, 'ev' + 'al')
+import builtins; getattr(builtins, 'compile')
+import os; vars(os)
+import os as o; p = o; n = 'x'; getattr(p, n)
+import os; getattr(os, '__dict__')
+x = __builtins__
+x = globals()['__built' + 'ins__']
+v = vars()
+g = getattr
+import operator; operator.attrgetter('a.__code__')
+from operator import attrgetter as a; a('x' + str(1))
+from operator import methodcaller; n = 'x'; methodcaller(n)
+getattr(run, '__glo' + 'bals__')
+n = 'x'; getattr(run, n)
+w = lambda x, y: getattr(x, ''.join(y))
+w = lambda x, y: getattr(x, '{}bals__'.format(y))
+w = lambda x, y: getattr(x, f'{y}__')
+w = lambda x, y: getattr(x, y[::-1])
+w = lambda x, y: setattr(x, chr(95) + y, 1)
+w = lambda x, y: getattr(x, b'x'.decode())
+w = lambda x: x.__class__.__mro__
+w = lambda x: x.__subclasses__()
+w = lambda x: x.__getattribute__('a')
+w = lambda x: x.__loader__ or x.__spec__ or x.__closure__
+w = '{0.__globals__}'
+m = print.__self__
+"#;
+
+/// What owners write that only looks like it.
+const PLAIN_CODE: &str = r#"
+"""What it says of __globals__ is no use of it."""
+import builtins, ctypes, json, multiprocessing, operator, os, re, signal, socket, subprocess, threading, types
+from http import HTTPStatus
+WORD, OPEN = re.compile('a'), builtins.open
+KINDS, NAME, CODE = ["exec", "eval", "compile"], __name__, HTTPStatus.OK.code if hasattr(HTTPStatus.OK, 'code') else 0
+KEY, OTHER = operator.attrgetter('size', 'name.first'), getattr(builtins, 'open')
+class Row:
+    def put(self, field, value):
+        setattr(self, field, value)
+        return self.__dict__, self.__class__.__name__, vars(self), getattr(self, field), getattr(self, 'is_' + field, None)
+    def signal(self, name):
+        return getattr(signal, 'SIG' + name), getattr(self, f'on_{name}', None), getattr(self, name[0].low, '%(a)s' % locals())
+"#;
+
 #[test]
 fn code_that_could_load_other_code_is_not_signed() {
     let home = Home::new();
     let folder = copied(&home, "mine");
     let plain = std::fs::read_to_string(folder.join("main.py")).unwrap();
-    for line in [
-        "import builtins; builtins.exec('')",
-        "e = exec",
-        "from builtins import exec as x",
-        "x = map(eval, [])",
-        "(f := exec)",
-        "g = (lambda: 0).__globals__",
-        "import sys; m = sys.modules",
-        "from sys import modules",
-        "import _frozen_importlib",
-        "import _ctypes",
-        "import marshal",
-        "import pickle",
-        "import code",
-    ] {
+    let number = plain.lines().count() + 2;
+    let check = || home.run(["executor", "check", folder.to_str().unwrap()]);
+    for line in LOADS_CODE.trim().lines() {
         std::fs::write(folder.join("main.py"), format!("{plain}\n{line}\n")).unwrap();
-        let checked = home.run(["executor", "check", folder.to_str().unwrap()]);
-        assert!(checked.code != 0 && checked.err.contains("main.py line"), "{line}: {} {}", checked.out, checked.err);
+        let checked = check();
+        let says = format!("main.py line {number}: ");
+        let reason = checked.err.split(&says).nth(1).unwrap_or_default();
+        assert!(checked.code == 1 && reason.contains("is not allowed: it "), "{line}: {} {}", checked.out, checked.err);
     }
-    std::fs::write(folder.join("main.py"), format!("import re\nWORD = re.compile('a')\n{plain}")).unwrap();
-    assert_eq!(home.run(["executor", "check", folder.to_str().unwrap()]).code, 0);
+    std::fs::write(folder.join("main.py"), format!("{PLAIN_CODE}{plain}")).unwrap();
+    let checked = check();
+    assert_eq!(checked.code, 0, "{} {}", checked.out, checked.err);
     home.is_whole();
 }
 

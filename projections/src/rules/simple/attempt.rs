@@ -73,6 +73,10 @@ pub(super) fn by_usage<'a>(
     ranked: &[usage::Likely],
 ) -> Attempt<'a> {
     let usage = usage::Usage::embedded();
+    // Of an executor that was added no corpus knows anything: its own verb says what is meant, and so does asking about it.
+    if matches!(grammar.built, Err(Trouble::OwnSentence { .. })) {
+        return grammar;
+    }
     let Some(first) = ranked.first() else { return grammar };
     let read = usage::frame_of(&grammar.builder.steps);
     let sure = grammar.is_sure();
@@ -81,7 +85,7 @@ pub(super) fn by_usage<'a>(
     let known = usage.knows(&read) || first.permille >= UNHEARD_PERMILLE;
     let least = if grammar.acts { DOUBT_ACT_PERMILLE } else { DOUBT_PERMILLE };
     let overruled = known && first.frame != read && first.permille >= least && share * 3 < first.permille;
-    // Of an executor that was added no corpus knows anything: its own sentence says what is meant.
+    // The same of a whole sentence of its own.
     let own = grammar.builder.is_own && grammar.builder.steps.len() == 1;
     if sure && (own || !overruled) {
         return grammar;

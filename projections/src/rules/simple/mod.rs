@@ -334,9 +334,16 @@ fn troubled(messages: &Messages, language: Language, trouble: &Trouble, ranking:
         Trouble::TwoDays { words, one, other } => {
             (AbstentionKind::Ask, "planner.two_days", json!({ "words": words, "one": one, "other": other }))
         }
+        Trouble::OwnSentence { tool, said } => {
+            (AbstentionKind::Ask, "planner.own_sentence", json!({ "tool": tool, "said": said }))
+        }
         Trouble::NoMeasure { words } => (AbstentionKind::Cannot, "planner.no_measure", json!({ "words": words })),
     };
-    abstain(confidence, kind, messages.say(language, key, values), names(ranking))
+    let candidates = match trouble {
+        Trouble::OwnSentence { tool, .. } => vec![tool.clone()],
+        _ => names(ranking),
+    };
+    abstain(confidence, kind, messages.say(language, key, values), candidates)
 }
 
 fn missing_key(role: Role) -> &'static str {

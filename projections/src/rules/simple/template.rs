@@ -72,14 +72,15 @@ impl Template {
         found
     }
 
-    /// Matches the whole of `items`, words of grammar and punctuation aside.
+    /// Matches the whole of `items`, words of grammar, punctuation and what `fills` says of an item's place aside.
     pub(crate) fn matches(
         &self,
         lexicons: &Lexicons,
         items: &[Item],
         accepts: impl Fn(&str, &Item) -> bool,
+        fills: impl Fn(usize) -> bool,
     ) -> Option<Match> {
-        let mut matcher = Matcher { lexicons, items, accepts, fuel: 4_000 };
+        let mut matcher = Matcher { lexicons, items, accepts, fills, fuel: 4_000 };
         let parts: Vec<&Part> = self.parts.iter().collect();
         matcher.run(&parts, 0, &mut Match::default())
     }
@@ -185,19 +186,20 @@ fn name(characters: &mut Characters<'_>, close: char) -> Result<String, Template
     Err(TemplateError::Unclosed(close))
 }
 
-struct Matcher<'a, F> {
+struct Matcher<'a, F, G> {
     lexicons: &'a Lexicons,
     items: &'a [Item],
     accepts: F,
+    fills: G,
     fuel: u32,
 }
 
-impl<F: Fn(&str, &Item) -> bool> Matcher<'_, F> {
+impl<F: Fn(&str, &Item) -> bool, G: Fn(usize) -> bool> Matcher<'_, F, G> {
     /// Matches `parts` from item `at` on; the depth is bounded by the template, the work by the fuel.
     fn run(&mut self, parts: &[&Part], at: usize, so_far: &mut Match) -> Option<Match> {
         self.fuel = self.fuel.checked_sub(1)?;
         let Some((first, rest)) = parts.split_first() else {
-            let idle = self.items[at..].iter().all(|i| i.is_noise() || i.is_punctuation());
+            let idle = (at..self.items.len()).all(|at| self.is_idle(at));
             return idle.then(|| so_far.clone());
         };
         if let Part::Choice(alternatives) = first {
@@ -218,11 +220,16 @@ impl<F: Fn(&str, &Item) -> bool> Matcher<'_, F> {
                     return Some(found);
                 }
             }
-            if !(item.is_noise() || item.is_punctuation()) {
+            if !self.is_idle(here) {
                 return None;
             }
         }
         None
+    }
+
+    fn is_idle(&self, at: usize) -> bool {
+        let item = &self.items[at];
+        item.is_noise() || item.is_punctuation() || (self.fills)(at)
     }
 
     fn fits(&self, part: &Part, item: &Item) -> bool {

@@ -300,6 +300,55 @@ fn a_further_manifest_that_acts_is_found_by_its_own_sentences() {
     }
 }
 
+/// «stamp the file notes.txt» was read, and surely so: the verb was taken for another.
+#[test]
+fn an_added_executors_verb_is_its_own_or_asked_about() {
+    let mut stamp = read_tool(EXECUTORS.get_dir("write_files").unwrap());
+    "change_files_stamp".clone_into(&mut stamp.manifest.executor.name);
+    "owner".clone_into(&mut stamp.manifest.executor.created_by);
+    stamp.manifest.executor.affinity = vec!["stamp".to_owned()];
+    stamp.manifest.arguments = serde_json::from_value(json!({"path": {"role": "target_path"}})).unwrap();
+    let sentences =
+        json!({"en": [{"text": "stamp {path}"}, {"text": "glaze {path}"}], "it": [{"text": "bolla {path}"}]});
+    stamp.manifest.sentences = serde_json::from_value(sentences).unwrap();
+    stamp.input = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    let tools = EXECUTORS.dirs().chain(BUILTINS.dirs()).map(read_tool).chain([stamp]);
+    let world = World { tools: Tools::new(tools.collect()), ..World::new() };
+    for (sentence, path) in [
+        ("stamp the file notes.txt", "notes.txt"),
+        ("stamp the file x", "x"),
+        ("stamp the document ~/notes/a.txt", "~/notes/a.txt"),
+        ("please stamp the file named notes.txt", "notes.txt"),
+        ("glaze the file notes.txt", "notes.txt"),
+        ("bolla il file notes.txt", "notes.txt"),
+        ("per favore bolla il documento ~/notes/a.txt", "~/notes/a.txt"),
+    ] {
+        assert_eq!(world.line(sentence), format!(r#"change_files_stamp {{"path":"{path}"}}"#), "{sentence}");
+    }
+    for (sentence, says) in [
+        ("stamp", "stamp {path}"),
+        ("stamp the file notes.txt twice", "stamp {path}"),
+        ("stamp the lines of notes.txt that contain \"x\"", "stamp {path}"),
+        ("glaze the last three lines of notes.txt", "glaze {path}"),
+        ("bolla le ultime tre righe di notes.txt", "bolla {path}"),
+        ("bolla il file notes.txt e il file altro.txt", "bolla {path}"),
+    ] {
+        let plan = world.propose(sentence).plan;
+        assert_eq!(line(&plan), "ask", "{sentence}: {plan:?}");
+        let abstention = plan.abstention.unwrap();
+        assert_eq!(abstention.candidates, ["change_files_stamp"], "{sentence}");
+        let is_named = abstention.message.contains("change_files_stamp") && abstention.message.contains(says);
+        assert!(is_named, "{sentence}: {}", abstention.message);
+    }
+    // Words that a lexicon has mean what they always do.
+    for sentence in
+        ["read the file notes.txt", "print notes.txt", "stampa il file notes.txt", "read notes.txt and stamp"]
+    {
+        assert!(!world.line(sentence).contains("change_files_stamp"), "{sentence}: {}", world.line(sentence));
+    }
+    assert_eq!(world.line("stampa il file notes.txt"), self::world().line("stampa il file notes.txt"));
+}
+
 #[test]
 fn ranking_follows_the_scores() {
     let world = world();

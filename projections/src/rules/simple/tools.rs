@@ -23,6 +23,8 @@ pub struct Tool {
 /// A sentence template, parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Said {
+    /// As the manifest has it.
+    pub(crate) text: String,
     pub(crate) template: Template,
     pub(crate) set: BTreeMap<String, Value>,
 }
@@ -107,11 +109,9 @@ impl Indexed {
         let (verb, object, qualifier) = (next(), next(), next());
         let affinity = tool.manifest.executor.affinity.iter().map(|a| stems(a)).filter(|s| !s.is_empty()).collect();
         let sentences = &tool.manifest.sentences;
-        let said = sentences
-            .en
-            .iter()
-            .chain(&sentences.it)
-            .filter_map(|s| Some(Said { template: Template::parse(&s.text).ok()?, set: s.set.clone() }));
+        let said = sentences.en.iter().chain(&sentences.it).filter_map(|s| {
+            Some(Said { text: s.text.clone(), template: Template::parse(&s.text).ok()?, set: s.set.clone() })
+        });
         let said = said.collect();
         Self { tool, verb, object, qualifier, affinity, said }
     }
@@ -123,6 +123,17 @@ impl Indexed {
     /// It came with Metnos.
     pub(crate) fn is_seed(&self) -> bool {
         self.tool.manifest.executor.created_by == "seed"
+    }
+
+    /// Somebody added it to this instance.
+    pub(crate) fn is_added(&self) -> bool {
+        let by = &self.tool.manifest.executor.created_by;
+        by == "owner" || by.starts_with("synt:")
+    }
+
+    /// The first of its own sentences that may begin with a word.
+    pub(crate) fn begins_with(&self, folded: &str) -> Option<&Said> {
+        self.said.iter().find(|said| said.template.firsts().contains(&folded))
     }
 
     /// It changes something.

@@ -10,6 +10,7 @@ mod filing;
 mod frames;
 mod guard;
 mod orders;
+mod own;
 mod people;
 mod questions;
 mod reading;
@@ -58,6 +59,8 @@ pub(crate) enum Trouble {
     TwoDays { words: String, one: String, other: String },
     /// A time to come, where the rest would be done at once.
     Time { words: String },
+    /// The verb is an added executor's, and the rest is not what it takes: the executor, and a sentence of its own.
+    OwnSentence { tool: String, said: String },
     /// What is to be told is not in any result.
     NoMeasure { words: String },
 }
@@ -126,7 +129,8 @@ impl<'a> Builder<'a> {
         if let Some(at) = self.items.iter().position(unsound) {
             return Err(Trouble::NoSuchLines { words: self.said(at..at + 1) });
         }
-        if self.message()? || self.tasks()? {
+        let is_own = clauses.iter().any(|range| self.own_word(range.clone()).is_some());
+        if !is_own && (self.message()? || self.tasks()?) {
             return self.guard();
         }
         let mut dropped = 0;
@@ -356,8 +360,11 @@ impl<'a> Builder<'a> {
     }
 
     fn clause(&mut self, clause: &Clause) -> Result<(), Trouble> {
-        let strong = clause.verbs.iter().find(|&&(_, v)| !self.class(v).weak).copied();
         let before = self.steps.len();
+        if self.own(clause)? {
+            return self.tell(clause, before);
+        }
+        let strong = clause.verbs.iter().find(|&&(_, v)| !self.class(v).weak).copied();
         // «how many bytes did you write» asks, it does not act.
         if let Some((at, verb)) = self.packing(clause) {
             self.acting(clause, at, verb)?;

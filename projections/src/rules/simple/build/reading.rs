@@ -12,7 +12,6 @@ use super::super::lift::Looks;
 use super::super::tools::Indexed;
 use super::{Builder, Clause, Trouble};
 use crate::manifest::Role;
-use crate::messages::Language;
 use crate::plan::Origin;
 
 impl<'a> Builder<'a> {
@@ -42,7 +41,7 @@ impl<'a> Builder<'a> {
         // An unknown verb may be an executor's own word.
         let strange = clause.verbs.iter().all(|&(_, v)| self.class(v).weak)
             && available.iter().any(|&at| self.items[at].is_unknown());
-        let own = strange || clause.verbs.iter().any(|&(at, _)| self.is_guessed(at));
+        let own = strange || clause.verbs.iter().any(|&(at, _)| self.is_in_no_lexicon(at));
         let is_meant = |(tool, _): &(&Indexed, Filled)| strange || !tool.is_seed();
         if let Some((tool, filled)) = own.then(|| self.by_own_sentence(clause)).flatten().filter(is_meant) {
             self.is_own = self.steps.is_empty() && !tool.is_seed();
@@ -315,28 +314,28 @@ impl<'a> Builder<'a> {
         best.map(|(_, tool)| tool)
     }
 
-    /// Whether a word is in no lexicon as it is written, and was taken for one that is: «stamp» for the «stampa» of Italian.
-    fn is_guessed(&self, at: usize) -> bool {
-        let item = &self.items[at];
-        item.is_word()
-            && [Language::En, Language::It].iter().all(|l| self.lexicons.senses_of(&item.folded, *l).is_empty())
-    }
-
     /// The executor whose own sentence a whole clause is. One that acts is meant by nothing less.
     pub(super) fn by_own_sentence(&self, clause: &Clause) -> Option<(&'a Indexed, Filled)> {
-        self.templated(clause, true)
+        self.templated(clause, |_| true)
     }
 
     pub(super) fn by_template(&self, clause: &Clause) -> Option<(&'a Indexed, Filled)> {
-        self.templated(clause, false)
+        self.templated(clause, |tool| !tool.acts())
     }
 
-    fn templated(&self, clause: &Clause, may_act: bool) -> Option<(&'a Indexed, Filled)> {
+    /// The first of these executors that has a sentence for a whole clause. To one that was added, «the file» before a file
+    /// says nothing more.
+    pub(super) fn templated(
+        &self,
+        clause: &Clause,
+        is_meant: impl Fn(&Indexed) -> bool,
+    ) -> Option<(&'a Indexed, Filled)> {
         let items = &self.items[clause.range.clone()];
-        for tool in self.tools.all() {
+        for tool in self.tools.all().iter().filter(|tool| is_meant(tool)) {
+            let fills = |at: usize| tool.is_added() && items[at].object().is_some() && is_label(items, at);
             for said in &tool.said {
                 let accepts = |name: &str, item: &Item| self.slot(tool, name, item).is_some();
-                let Some(found) = said.template.matches(self.lexicons, items, accepts) else { continue };
+                let Some(found) = said.template.matches(self.lexicons, items, accepts, fills) else { continue };
                 let mut filled = Filled::default();
                 for (slot, at) in found.slots {
                     let value = self.slot(tool, &slot, &items[at])?;
@@ -353,7 +352,7 @@ impl<'a> Builder<'a> {
                 let fed = filled.args.keys().any(|a| {
                     matches!(tool.role(a), Some(Role::Entries | Role::Text | Role::Path | Role::Url | Role::TargetPath))
                 });
-                if (tool.acts() && !may_act) || !tool.missing(&filled.args).is_empty() || (consumes && !fed) {
+                if !tool.missing(&filled.args).is_empty() || (consumes && !fed) {
                     continue;
                 }
                 return Some((tool, filled));

@@ -1,0 +1,122 @@
+//! Judges the folders that a manifest asks for before anything is signed: by their names, and by where those lead on this
+//! machine.
+//!
+//! What is refused here is hidden at every call as well, since links change and other machines have other folders; here it is
+//! said while the manifest can still be changed, with the line that says it.
+
+use std::path::{Path, PathBuf};
+
+use metnos_projections::manifest::{Capability, Manifest};
+use metnos_projections::rules::cage_plan::{self, Places};
+use metnos_projections::rules::core_paths::{self, OwnDirs};
+
+use super::{InstallError, Source};
+use crate::instance::Instance;
+use crate::located::Located;
+
+/// What a manifest is held against.
+struct Ground {
+    places: Places,
+    own: OwnDirs,
+    /// Whether these are folders of this machine, so that links can be followed.
+    is_real: bool,
+}
+
+/// Refuses what no machine grants.
+pub(super) fn by_name(source: &Source, manifest: &Manifest) -> Result<(), InstallError> {
+    let places = Places { home: "/home".to_owned(), workspace: "/w".to_owned(), runtime: "/r".to_owned() };
+    judge(source, manifest, &Ground { places, own: OwnDirs::default(), is_real: false })
+}
+
+/// Refuses what this instance does not grant: its own folders, and what a link leads to.
+pub(super) fn here(instance: &Instance, source: &Source, manifest: &Manifest) -> Result<(), InstallError> {
+    let text = |path: &Path| real(path).to_string_lossy().into_owned();
+    let dirs = &instance.dirs;
+    let places = Places { home: text(&dirs.user_home), workspace: text(&dirs.workspace), runtime: text(&dirs.runtime) };
+    let own = dirs.own();
+    let text = |path: &str| real(Path::new(path)).to_string_lossy().into_owned();
+    let own = OwnDirs { config: text(&own.config), data: text(&own.data), audit: text(&own.audit) };
+    judge(source, manifest, &Ground { places, own, is_real: true })
+}
+
+fn judge(source: &Source, manifest: &Manifest, ground: &Ground) -> Result<(), InstallError> {
+    for (number, capability) in manifest.capabilities.iter().enumerate() {
+        for (place, hint) in capability.hint.iter().enumerate() {
+            if let Some(message) = fault(capability, hint, ground) {
+                let (label, text) = (source.label("manifest.toml"), &source.manifest);
+                let offset = offset(text, number, place).unwrap_or_default();
+                return Err(Located::at(&label, text, offset, &message).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The byte at which a hint of a capability stands.
+fn offset(text: &str, capability: usize, hint: usize) -> Option<usize> {
+    let document = toml_edit::Document::parse(text).ok()?;
+    let hints = document.get("capabilities")?.get(capability)?.get("hint")?;
+    Some(hints.get(hint)?.span()?.start)
+}
+
+/// Why a hint is refused.
+fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String> {
+    let changes = match capability.name.as_str() {
+        "fs:read" => false,
+        "fs:write" => true,
+        _ => return None,
+    };
+    let path = cage_plan::folder(hint);
+    if path == cage_plan::ARGS {
+        return None;
+    }
+    let shown = path.replacen("{home}", "~", 1);
+    if let Some(why) = no_place(&path) {
+        return Some(format!("it asks for «{shown}», which {why}"));
+    }
+    let named = ground.places.resolve(&path);
+    if let Some(rule) = refused(&named, changes, ground) {
+        return Some(format!("it asks for «{shown}», which no executor gets ({rule})"));
+    }
+    let leads = if ground.is_real { real(Path::new(&named)).to_string_lossy().into_owned() } else { named.clone() };
+    if let Some(rule) = refused(&leads, changes, ground) {
+        return Some(format!("it asks for «{shown}», which leads to «{leads}», and that no executor gets ({rule})"));
+    }
+    let is_whole = path == "{home}" || ground.is_real && core_paths::is_within(&ground.places.home, &leads);
+    match (is_whole, changes) {
+        (true, true) => Some("it asks to change all of ~, which no executor gets: name a folder below it".to_owned()),
+        (true, false) if capability.except.is_empty() => {
+            Some("it asks to read all of ~: name a folder below it, or in `except` what stays closed".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The core rule against a path.
+fn refused(path: &str, changes: bool, ground: &Ground) -> Option<&'static str> {
+    let rule = core_paths::forbidden(path, &ground.places.home, &ground.own);
+    rule.or_else(|| changes.then(|| core_paths::protected_from_change(path)).flatten())
+}
+
+/// Why a path of a manifest names no folder that could be granted.
+fn no_place(path: &str) -> Option<&'static str> {
+    if path.split('/').any(|segment| segment == ".." || segment == ".") {
+        return Some("does not say where it leads: write it without «.» and «..»");
+    }
+    if path.starts_with('{') {
+        return None;
+    }
+    if !path.starts_with('/') {
+        return Some("is no absolute path: begin it with «/» or «~/»");
+    }
+    path.trim_matches('/').is_empty().then_some("is everything, and that no executor gets: name a folder")
+}
+
+/// A path without links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|above| Some((above.canonicalize().ok()?, path.strip_prefix(above).ok()?)));
+    there.map_or_else(
+        || path.to_owned(),
+        |(there, rest)| if rest.as_os_str().is_empty() { there } else { there.join(rest) },
+    )
+}
