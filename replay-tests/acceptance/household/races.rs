@@ -2,6 +2,7 @@
 //! between a question and its answer is not done to.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::home::Home;
@@ -52,6 +53,45 @@ fn a_folder_with_other_contents_stays() {
         let kept = fs::metadata(home.files().join("old/a.txt")).unwrap().len();
         assert!(code != Some(0) && kept == 2_000_000, "{call:?}: {shown}");
         home.is_whole();
+    }
+}
+
+/// What was asked about by an innocent name is, when the yes comes, a file that nobody touches: under its old inode, or by
+/// another link of the same content.
+#[test]
+fn a_file_that_became_another_name_of_a_forbidden_one_stays() {
+    let gets_a_name = |files: &Path| fs::hard_link(files.join("notes/k"), files.join(".ssh/id")).unwrap();
+    let gives_way = |files: &Path| {
+        fs::write(files.join(".ssh/id"), "same\n").unwrap();
+        as_old_as(&files.join(".ssh/id"), &files.join("notes/k"));
+        fs::remove_file(files.join("notes/k")).unwrap();
+        fs::hard_link(files.join(".ssh/id"), files.join("notes/k")).unwrap();
+    };
+    let calls = [
+        ("write_files", r#"{"path":"~/notes/k","content":"x","mode":"append"}"#),
+        ("write_files", r#"{"path":"~/notes/k","content":"x","mode":"overwrite"}"#),
+        ("move_files", r#"{"paths":["~/notes/k"],"dst_template":"~/notes/other"}"#),
+        ("move_files", r#"{"paths":["~/notes"],"dst_template":"~/kept/"}"#),
+        ("move_files", r#"{"paths":["~/new"],"dst_template":"~/notes/k","if_exists":"replace"}"#),
+        ("delete_files", r#"{"paths":["~/notes/k"]}"#),
+        ("delete_files", r#"{"paths":["~/notes/k"],"permanent":true}"#),
+        ("delete_dirs", r#"{"paths":["~/notes"]}"#),
+        ("delete_dirs", r#"{"paths":["~/notes"],"permanent":true}"#),
+    ];
+    for (name, args) in calls {
+        for meanwhile in [&gets_a_name as &dyn Fn(&Path), &gives_way] {
+            let home = Home::new();
+            let name_of_it = home.file("notes/k", "same\n");
+            home.file("new", "new\n");
+            for folder in [".ssh", "kept"] {
+                fs::create_dir(home.files().join(folder)).unwrap();
+            }
+            let (code, shown) = agreed(&home, &["executor", "run", name, "--args", args], meanwhile);
+            let found = fs::metadata(&name_of_it).unwrap_or_else(|error| panic!("{name} {args}: {error}: {shown}"));
+            assert!(code != Some(0) && found.nlink() == 2, "{name} {args}: {shown}");
+            assert_eq!(fs::read(home.files().join(".ssh/id")).unwrap(), b"same\n", "{name} {args}: {shown}");
+            home.is_whole();
+        }
     }
 }
 
