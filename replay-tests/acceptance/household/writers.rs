@@ -340,6 +340,19 @@ fn what_became_another_name_of_a_forbidden_file_is_out_of_its_reach() {
     }
 }
 
+/// Nothing is asked about that nobody may do.
+#[test]
+fn another_name_of_a_forbidden_file_is_refused_without_a_question() {
+    let home = with_stamp("", "{args}");
+    std::fs::create_dir(home.files().join(".ssh")).unwrap();
+    let secret = home.file(".ssh/id", "key\n");
+    std::fs::hard_link(&secret, home.files().join("album/a.txt")).unwrap();
+    let ran = home.run(["executor", "run", "change_files_stamp", "--args", ARGS]);
+    assert!(ran.code == 1 && ran.err.contains("no executor may see"), "{} {} {}", ran.code, ran.out, ran.err);
+    assert_eq!(read(&secret), "key\n");
+    home.is_whole();
+}
+
 /// Kills the whole group where the call waits: before it begins, or when it is over and not on record yet.
 fn killed_at(home: &Home, point: &str) {
     let mut command = home.command();
