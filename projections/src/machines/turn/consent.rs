@@ -62,7 +62,7 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Man
             "changes": lines.join("\n"),
             "named": named(turn, step),
             "names": asking.said(step),
-            "count": open.len(),
+            "count": targets(&open),
             "undo": asking.undo(&open),
         }),
     )
@@ -211,7 +211,7 @@ impl Asking<'_> {
         let shown = written.iter().filter_map(|op| Some((op, op.text.as_deref()?)));
         let mut lines: Vec<String> =
             shown.filter(|(_, text)| !text.is_empty()).map(|(op, text)| said(op, text)).collect();
-        let unseen = written.iter().filter(|op| op.text.is_none()).count();
+        let unseen = unseen(step);
         if unseen > 0 {
             lines.push(self.say("consent.contents_more", &json!({ "count": unseen })));
         }
@@ -242,15 +242,18 @@ impl Asking<'_> {
         for (kind, ops) in kinds {
             let place = common_folder(&ops);
             let mut names = Vec::new();
-            for op in &ops {
+            let (distinct, mut told) = (spots(&ops), BTreeSet::new());
+            for op in ops.iter().filter(|op| told.insert(spot(op))) {
                 let name = short_name(op, place.as_deref().unwrap_or_default());
                 let Some(left) = room.checked_sub(name.chars().count() + 2) else { break };
                 room = left;
                 names.push(name);
             }
             let place = place.map(|place| self.short(&place));
-            let beyond = ops.len() - names.len();
-            let values = json!({ "kind": kind, "count": ops.len(), "place": place, "beyond": beyond, "names": names });
+            let beyond = distinct - names.len();
+            let values = json!({
+                "kind": kind, "count": ops.len(), "named": distinct, "place": place, "beyond": beyond, "names": names,
+            });
             lines.push(self.say("consent.in_short", &values));
         }
         lines
@@ -277,12 +280,13 @@ impl Asking<'_> {
             if of_kind.is_empty() {
                 continue;
             }
-            let folders = of_kind.iter().filter(|op| op.before.kind == "folder").count();
+            let (folders, files): (Vec<&PlannedOp>, Vec<_>) =
+                of_kind.iter().copied().partition(|op| op.before.kind == "folder");
             let bytes: u64 = of_kind.iter().map(|op| op.bytes).sum();
             let place = common_folder(&of_kind).map(|folder| self.short(&folder));
             let values = json!({
-                "kind": kind, "count": of_kind.len(), "files": of_kind.len() - folders, "folders": folders,
-                "bytes": bytes, "place": place,
+                "kind": kind, "count": targets(&of_kind), "times": of_kind.len(), "files": targets(&files),
+                "folders": targets(&folders), "bytes": bytes, "place": place,
             });
             parts.push(self.say("consent.would", &values));
         }
@@ -362,6 +366,31 @@ pub(super) fn short(home: &str, folder: &str) -> String {
         Some(rest) if !home.is_empty() && rest.starts_with('/') => format!("~{rest}"),
         _ => folder.to_owned(),
     }
+}
+
+/// How many different things these changes are made to.
+fn targets(ops: &[&PlannedOp]) -> usize {
+    let (own, others): (Vec<&PlannedOp>, Vec<_>) = ops.iter().copied().partition(|op| op.own.is_some());
+    own.len() + others.into_iter().map(|op| (&op.path, &op.path_b64)).collect::<BTreeSet<_>>().len()
+}
+
+/// What a change in short is told by: two of one thing are told once.
+type Spot<'o> = (&'o str, Option<&'o str>, Option<&'o str>, Option<u32>);
+
+fn spot(op: &PlannedOp) -> Spot<'_> {
+    (&op.path, op.path_b64.as_deref(), op.dst.as_deref(), op.mode)
+}
+
+fn spots(ops: &[&PlannedOp]) -> usize {
+    ops.iter().copied().map(spot).collect::<BTreeSet<_>>().len()
+}
+
+/// How many files will hold what is not shown: of several texts for one file the last one counts.
+fn unseen(step: &Step) -> usize {
+    let written = step.ops.iter().filter(|op| op.trouble.is_none() && op.image.is_none());
+    let written = written.filter(|op| matches!(op.op.as_str(), "write" | "append"));
+    let last: BTreeMap<_, bool> = written.map(|op| ((&op.path, &op.path_b64), op.text.is_none())).collect();
+    last.into_values().filter(|unseen| *unseen).count()
 }
 
 fn kind_of(op: &PlannedOp) -> &str {
@@ -546,6 +575,28 @@ mod tests {
         let said = asked(vec![deleted("a (cannot be undone)", Some("trash"), 1), deleted("b → c", Some("trash"), 1)]);
         assert!(said.contains("trash: \"/home/owner/old/a (cannot be undone)\"\n"), "{said}");
         assert!(said.contains("trash: \"/home/owner/old/b → c\"\n"), "{said}");
+    }
+
+    #[test]
+    fn what_is_written_again_and_again_is_one_file() {
+        let written = |name: &str, before: &str, text: bool| PlannedOp {
+            op: "write".to_owned(),
+            path: format!("/h/{name}"),
+            bytes: 3,
+            before: BeforeImage { kind: before.to_owned(), ..BeforeImage::default() },
+            text: text.then(|| "abc".to_owned()),
+            ..PlannedOp::default()
+        };
+        let mut ops = vec![written("a", "absent", false)];
+        ops.extend((1..3000).map(|number| written("a", "file", number == 2999)));
+        let said = asked(ops.clone());
+        assert!(said.starts_with("I would write 1 file, 3000 times, 9.0 kB, in /h:\n"), "{said}");
+        assert!(said.contains("… and 2979 more to replace in /h (1 name): a\n"), "{said}");
+        assert!(!said.contains("is not shown"), "{said}");
+        ops.push(written("b", "absent", false));
+        let said = asked(ops);
+        assert!(said.starts_with("I would write 2 files, 3001 times in all, 9.0 kB, all in /h:\n"), "{said}");
+        assert!(said.contains("what 1 more file will hold is not shown"), "{said}");
     }
 
     #[test]
