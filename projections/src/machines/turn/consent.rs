@@ -475,7 +475,7 @@ pub(super) fn trouble_of_one(
 
 #[cfg(test)]
 mod tests {
-    use metnos_log::event::turn::BeforeImage;
+    use metnos_log::event::turn::{BeforeImage, Holds};
 
     use super::*;
 
@@ -597,6 +597,25 @@ mod tests {
         let said = asked(ops);
         assert!(said.starts_with("I would write 2 files, 3001 times in all, 9.0 kB, all in /h:\n"), "{said}");
         assert!(said.contains("what 1 more file will hold is not shown"), "{said}");
+    }
+
+    #[test]
+    fn a_folder_that_is_moved_says_what_is_in_it_as_one_that_is_deleted_does() {
+        let holds = Some(Holds { files: 12, bytes: 3_400_000, ..Holds::default() });
+        let folder = |op: &str, to: Option<&str>, dst: &str| PlannedOp {
+            op: op.to_owned(),
+            dst: Some(format!("/home/owner/{dst}")),
+            holds: holds.clone(),
+            before: BeforeImage { kind: "folder".to_owned(), ..BeforeImage::default() },
+            ..deleted("a", to, 3_400_000)
+        };
+        let inside = "(a folder with 12 files, 3.4 MB)";
+        let said = asked(vec![folder("move", None, "b")]);
+        assert!(said.contains(&format!("move: /home/owner/old/a {inside} → /home/owner/b\n")), "{said}");
+        let said = asked(vec![folder("delete", Some("trash"), "t")]);
+        assert!(said.contains(&format!("to the trash: /home/owner/old/a {inside}\n")), "{said}");
+        let said = asked(vec![folder("restore", Some("trash"), "c")]);
+        assert!(said.contains(&format!("out of the trash: /home/owner/c {inside}\n")), "{said}");
     }
 
     #[test]
