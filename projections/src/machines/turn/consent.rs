@@ -266,7 +266,7 @@ impl Asking<'_> {
         }
         let values = json!({
             "op": op.op, "path": as_end_of_line(&op.path), "bytes": op.bytes, "before": op.before.kind,
-            "before_bytes": op.before.bytes, "dst": op.dst.as_deref().map(as_end_of_line), "to": op.to, "holds": op.holds,
+            "link": op.before.leads_to().map(|target| as_part(&target)), "before_bytes": op.before.bytes, "dst": op.dst.as_deref().map(as_end_of_line), "to": op.to, "holds": op.holds,
             "never": count > 1 && undo::reach(op) == Reach::Never, "mode": op.mode.map(|mode| format!("{mode:o}")),
         });
         self.say("consent.change", &values)
@@ -280,13 +280,16 @@ impl Asking<'_> {
             if of_kind.is_empty() {
                 continue;
             }
+            let (links, others): (Vec<&PlannedOp>, Vec<_>) =
+                of_kind.iter().copied().partition(|op| op.before.link.is_some());
             let (folders, files): (Vec<&PlannedOp>, Vec<_>) =
-                of_kind.iter().copied().partition(|op| op.before.kind == "folder");
-            let bytes: u64 = of_kind.iter().map(|op| op.bytes).sum();
+                others.iter().copied().partition(|op| op.before.kind == "folder");
+            // Of a link nothing counts but that it is one.
+            let bytes: u64 = others.iter().map(|op| op.bytes).sum();
             let place = common_folder(&of_kind).map(|folder| self.short(&folder));
             let values = json!({
                 "kind": kind, "count": targets(&of_kind), "times": of_kind.len(), "files": targets(&files),
-                "folders": targets(&folders), "bytes": bytes, "place": place,
+                "folders": targets(&folders), "links": targets(&links), "bytes": bytes, "place": place,
             });
             parts.push(self.say("consent.would", &values));
         }
@@ -405,11 +408,7 @@ fn short_kind(op: &PlannedOp) -> &str {
 
 /// What changes, by its name below a folder; quoted where it could be read as more than a name.
 fn short_name(op: &PlannedOp, place: &str) -> String {
-    let quoted = |path: &str| {
-        let below = path.strip_prefix(place).unwrap_or(path).trim_start_matches('/');
-        let is_plain = !below.contains([',', '(', ')', '[', ']', ':']);
-        if is_plain { as_word(below) } else { format!("{below:?}") }
-    };
+    let quoted = |path: &str| as_part(path.strip_prefix(place).unwrap_or(path).trim_start_matches('/'));
     let dst = op.dst.as_deref().unwrap_or_default();
     match op.op.as_str() {
         "restore" => quoted(dst),
@@ -418,6 +417,12 @@ fn short_name(op: &PlannedOp, place: &str) -> String {
         _ if op.before.kind == "folder" => quoted(&op.path) + "/",
         _ => quoted(&op.path),
     }
+}
+
+/// A name among other words; quoted where it could be read as more than a name.
+fn as_part(name: &str) -> String {
+    let is_plain = !name.contains([',', ';', '(', ')', '[', ']', ':']);
+    if is_plain { as_word(name) } else { format!("{name:?}") }
 }
 
 /// A path at the end of a line; quoted where it could be read as more than a path.
@@ -616,6 +621,29 @@ mod tests {
         assert!(said.contains(&format!("to the trash: /home/owner/old/a {inside}\n")), "{said}");
         let said = asked(vec![folder("restore", Some("trash"), "c")]);
         assert!(said.contains(&format!("out of the trash: /home/owner/c {inside}\n")), "{said}");
+    }
+
+    #[test]
+    fn a_link_is_called_one_and_says_where_it_leads() {
+        // In base64, as the log holds it: /home/owner/y, `../a; b)`, y.
+        let link = |target: &str, op: PlannedOp| {
+            let link = Some(target.to_owned());
+            PlannedOp { before: BeforeImage { kind: "other".to_owned(), link, ..BeforeImage::default() }, ..op }
+        };
+        let said = asked(vec![link("L2hvbWUvb3duZXIveQ==", deleted("x", Some("trash"), 13))]);
+        assert!(said.starts_with("I would delete 1 link, into the trash, in /home/owner/old:\n"), "{said}");
+        let whole = "to the trash: the link /home/owner/old/x (to /home/owner/y; what it leads to stays)\n";
+        assert!(said.contains(whole), "{said}");
+        let said = asked(vec![link("Li4vYTsgYik=", deleted("x", None, 8)), deleted("f", None, 5)]);
+        assert!(said.starts_with("I would delete 1 file and 1 link without the trash, 5 bytes, all in"), "{said}");
+        assert!(said.contains("trash: the link /home/owner/old/x (to \"../a; b)\"; what it leads to stays)"), "{said}");
+        let moved =
+            PlannedOp { op: "move".to_owned(), dst: Some("/home/owner/z".to_owned()), ..deleted("x", None, 13) };
+        let said = asked(vec![link("eQ==", moved)]);
+        assert!(
+            said.contains("move: the link /home/owner/old/x (to y; what it leads to stays) → /home/owner/z"),
+            "{said}"
+        );
     }
 
     #[test]
