@@ -129,6 +129,19 @@ fn shown(manifest: &Manifest) -> Vec<&str> {
     whole.flat_map(|capability| &capability.hint).map(String::as_str).filter(|hint| *hint != cage_plan::ARGS).collect()
 }
 
+/// Whether an executor can be given something to read by an argument.
+fn reads_named(manifest: &Manifest) -> bool {
+    manifest.capabilities.iter().any(|capability| capability.name == "fs:read" && !capability.from_args.is_empty())
+}
+
+/// Whether a call gets to see nothing of anybody's: its cage holds what programs need to start, and no more.
+fn is_blind(step: &Step, manifest: &Manifest) -> bool {
+    let is_file = |target: &Target| target.role.ends_with("path");
+    !step.targets.iter().any(is_file)
+        && shown(manifest).is_empty()
+        && writers::reach(manifest, &step.targets).is_empty()
+}
+
 /// One word of a command, so that it is seen where it begins and ends.
 fn as_word(word: &str) -> String {
     if word.contains(char::is_whitespace) { format!("{word:?}") } else { visible::quoted(word).into_owned() }
@@ -171,7 +184,8 @@ impl Asking<'_> {
         let values = json!({
             "kind": kind, "tool": step.tool, "targets": targets, "arguments": arguments, "capabilities": capabilities,
             "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
-            "folders": folders, "shown": shown(manifest),
+            "is_blind": is_blind(step, manifest), "may_name": reads_named(manifest), "folders": folders,
+            "shown": shown(manifest),
         });
         self.say("consent.call", &values)
     }
@@ -644,6 +658,39 @@ mod tests {
             said.contains("move: the link /home/owner/old/x (to y; what it leads to stays) → /home/owner/z"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn a_program_that_sees_nothing_of_the_house_says_so() {
+        let manifest: Manifest =
+            toml::from_str(include_str!("../../../../executors/create_processes/manifest.toml")).unwrap();
+        let folder = || Target {
+            pointer: "/folder".to_owned(),
+            role: "path".to_owned(),
+            given: "notes".to_owned(),
+            canonical: "/h/notes".to_owned(),
+            canonical_b64: None,
+            kind: "folder".to_owned(),
+            trouble: None,
+        };
+        let asked = |targets: Vec<Target>, manifest: &Manifest| {
+            let args = std::sync::Arc::new(json!({ "argv": ["wc", "-l", "a.txt"] }));
+            let step = Step { args, targets, ..Step::default() };
+            text(&Messages::embedded(), &Turn::default(), &step, manifest, "call")
+        };
+        let said = asked(Vec::new(), &manifest);
+        assert!(said.contains("\n  wc -l a.txt\n"), "{said}");
+        assert!(
+            said.contains("It sees none of your files: if it needs one, name the folder that it may read."),
+            "{said}"
+        );
+        let said = asked(vec![folder()], &manifest);
+        assert!(said.contains("it can read: /h/notes\n") && said.contains("It sees no other file of yours."), "{said}");
+        // Where it could be given none, nobody is told to name one.
+        let mut blind = manifest;
+        blind.capabilities.retain(|capability| capability.name == "code:exec");
+        let said = asked(Vec::new(), &blind);
+        assert!(said.contains("It sees none of your files. ") && !said.contains("name the folder"), "{said}");
     }
 
     #[test]
