@@ -71,6 +71,30 @@ fn what_is_no_change_is_said_to_be_none() {
 }
 
 #[test]
+fn of_several_texts_for_one_file_the_last_is_shown() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path().canonicalize().unwrap();
+    let (keys, _) = Keys::open(&root).unwrap();
+    let (trash, own) = (Trash::new(&root, None), OwnDirs::default());
+    let around = Around {
+        staged: &|name, _| Ok(name.as_bytes().to_vec()),
+        name_of: &|bytes| plain_blob_hash(bytes),
+        keys: &keys,
+        trash: &trash,
+        home: "/nobody",
+        own: &own,
+    };
+    let path = |name: &str| root.join(name).to_string_lossy().into_owned();
+    let targets = Named::new(&[target("/a", &path("a"), None), target("/b", &path("b"), None)], &json!({}));
+    let write = |name: &str, from: String| json!({ "op": "write", "path": path(name), "from": from });
+    let mut effects: Vec<Value> = (0..9).map(|number| write("a", format!("text {number}"))).collect();
+    effects.push(write("b", "other".to_owned()));
+    let planned = plan(&json!({ "ok": true, "effects": effects }), &targets, around);
+    let shown: Vec<Option<&str>> = planned.ops.iter().map(|op| op.text.as_deref()).collect();
+    assert_eq!(shown, [&[None; 8][..], &[Some("text 8"), Some("other")]].concat());
+}
+
+#[test]
 fn only_the_beginning_of_a_text_is_shown() {
     assert_eq!(beginning(b"buy milk\n"), "buy milk\n");
     assert_eq!(beginning("è".repeat(1000).as_bytes()), "è".repeat(SHOWN_CHARS));
