@@ -214,8 +214,11 @@ impl<'a> Planner<'a> {
 
     fn effect(&mut self, effect: &Value, path: &Path, targets: &Named) -> Result<(), Trouble> {
         let name = effect.get("op").and_then(Value::as_str).unwrap_or_default();
-        if !CHANGES.contains(&name) {
-            return Err(("contract_violation", format!("unknown_change: {name}")));
+        match name {
+            _ if CHANGES.contains(&name) => {}
+            "send" => return Err(("contract_violation", "no_sending".to_owned())),
+            "http" => return Err(("contract_violation", "no_posting".to_owned())),
+            _ => return Err(("contract_violation", format!("unknown_change: {name}"))),
         }
         if !disk::is_normal(path) {
             return Err(("contract_violation", "not_normal".to_owned()));
@@ -542,7 +545,7 @@ fn whole(
     match file.and_then(|file| hasher.update_reader(file).map(drop)) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(("operation_failed", format!("system: {error}"))),
+        Err(error) => return Err(system(&error)),
     }
     hasher.update(content);
     Ok((BlobHash(*hasher.finalize().as_bytes()), None))

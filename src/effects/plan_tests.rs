@@ -58,7 +58,9 @@ fn what_is_no_change_is_said_to_be_none() {
     let write = json!({ "op": "write", "path": "/nobody/a", "from": "way/out" });
     for (effects, class, reason) in [
         (json!("x"), "contract_violation", "no_list"),
-        (json!([{ "op": "send", "to": "x" }]), "contract_violation", "unknown_change: send"),
+        (json!([{ "op": "send", "to": "x" }]), "contract_violation", "no_sending"),
+        (json!([{ "op": "http", "url": "https://x.test" }]), "contract_violation", "no_posting"),
+        (json!([{ "op": "sing", "path": "/nobody/a" }]), "contract_violation", "unknown_change: sing"),
         (json!([7]), "contract_violation", "unknown_change: "),
         (json!([{ "op": "delete", "path": "a" }]), "contract_violation", "not_normal"),
         (json!([write]), "contract_violation", "not_staged: way/out"),

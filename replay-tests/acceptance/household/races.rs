@@ -95,6 +95,54 @@ fn a_file_that_became_another_name_of_a_forbidden_one_stays() {
     }
 }
 
+/// Whatever stands where a folder was: what was asked about is not done there, and no number of the system's is said.
+#[test]
+fn a_folder_that_gave_way_to_something_else_is_told_in_plain_words() {
+    let away = |files: &Path| fs::rename(files.join("notes"), files.join("was")).unwrap();
+    let gave_way: [&dyn Fn(&Path); 3] = [
+        &|files| away(files),
+        &|files| {
+            away(files);
+            std::os::unix::fs::symlink("was", files.join("notes")).unwrap();
+        },
+        &|files| {
+            away(files);
+            fs::write(files.join("notes"), "x").unwrap();
+        },
+    ];
+    let calls = [
+        ("write_files", r#"{"path":"~/notes/k","content":"x","mode":"append"}"#),
+        ("write_files", r#"{"path":"~/notes/new","content":"x"}"#),
+        ("create_dirs", r#"{"paths":["~/notes/in"]}"#),
+        ("move_files", r#"{"paths":["~/notes/k"],"dst_template":"~/other"}"#),
+        ("move_files", r#"{"paths":["~/new"],"dst_template":"~/notes/"}"#),
+        ("move_files", r#"{"paths":["~/notes"],"dst_template":"~/kept/"}"#),
+        ("delete_files", r#"{"paths":["~/notes/k"]}"#),
+        ("delete_files", r#"{"paths":["~/notes/k"],"permanent":true}"#),
+        ("delete_dirs", r#"{"paths":["~/notes"]}"#),
+        ("delete_dirs", r#"{"paths":["~/notes"],"permanent":true}"#),
+        ("compress_files", r#"{"paths":["~/new"],"dst":"~/notes/all.zip"}"#),
+    ];
+    for (name, args) in calls {
+        for (way, meanwhile) in gave_way.iter().enumerate() {
+            let home = Home::new();
+            home.file("notes/k", "text\n");
+            home.file("new", "new\n");
+            fs::create_dir(home.files().join("kept")).unwrap();
+            let (code, shown) = agreed(&home, &["executor", "run", name, "--args", args], meanwhile);
+            assert!(!shown.contains("os error"), "{way} {name} {args}: {shown}");
+            // What is moved is there: it is the place that is not.
+            if args.contains("~/new") && name == "move_files" {
+                let says = ["notes does not exist", "notes is no folder", "notes is no folder"][way];
+                assert!(code == Some(1) && shown.contains(says), "{way} {name} {args}: {shown}");
+            }
+            assert_eq!(fs::read(home.files().join("was/k")).unwrap(), b"text\n", "{way} {name} {args}: {shown}");
+            assert!(home.files().join("new").exists(), "{way} {name} {args}: {shown}");
+            home.is_whole();
+        }
+    }
+}
+
 #[test]
 fn a_folder_that_someone_else_made_is_not_taken_back() {
     let home = Home::new();
