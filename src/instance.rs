@@ -36,6 +36,7 @@ use crate::sandbox;
 use crate::scheduler::Scheduler;
 use crate::seats::Seats;
 use crate::signing::{KeyError, Keys};
+use crate::untold::Untold;
 use crate::views::Views;
 use caging::Caging;
 use folds::Folds;
@@ -122,6 +123,8 @@ pub struct Core {
     pub scheduler: Scheduler,
     /// Where questions are waited for within this process.
     pub seats: Seats,
+    /// The commands that changed something and whose person has not seen how they ended.
+    pub untold: Untold,
     /// The files of the views that grow with the log.
     pub views: Views,
 }
@@ -213,6 +216,7 @@ impl Instance {
             audit: Mutex::default(),
             scheduler: Scheduler::default(),
             seats: Seats::default(),
+            untold: Untold::new(dirs.data.join("untold")),
             views: Views::default(),
         };
         Ok(Self {

@@ -35,5 +35,6 @@ pub mod seats;
 pub mod service;
 pub mod signing;
 pub mod snapshots;
+pub mod untold;
 pub mod views;
 mod why;

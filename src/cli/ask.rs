@@ -16,8 +16,7 @@ use crate::config::Flags;
 use crate::engine::{self, Person, Reply, Request};
 use crate::instance::{Instance, now};
 
-/// The channel of commands.
-pub(super) const CONSOLE: &str = "console";
+pub(super) use crate::untold::CONSOLE;
 
 /// Carry out one sentence.
 #[derive(Args, Debug)]
@@ -158,6 +157,7 @@ pub(super) fn tell(context: &Context, instance: &Instance, turn: &Turn) -> Resul
         }
         hint(context, turn);
     }
+    instance.untold.told();
     Ok(code)
 }
 
@@ -267,11 +267,26 @@ const FAILURES: &[&str] = &[
 pub(super) fn settle_interrupted(context: &Context, instance: &Instance) -> Result<(), Failure> {
     let open: Vec<TurnId> = instance.turns().open().map(|(id, _)| id).collect();
     let of_a_line = interrupt::is_in_turn();
+    tell_left(context, instance)?;
     let settled = settle_each(context, instance, open);
     if settled.is_ok() && !of_a_line {
         interrupt::between_turns(false);
     }
     settled
+}
+
+/// Tells what a killed command had done and not said any more, once. What is still open is told where it is settled.
+fn tell_left(context: &Context, instance: &Instance) -> Result<(), Failure> {
+    let left = if context.global.quiet { Vec::new() } else { instance.untold.left() };
+    for id in left {
+        let turn = engine::folded(instance, id)?;
+        if let (Phase::Closed, Some(message)) = (turn.phase, &turn.message) {
+            let text = turn.opened.as_ref().map(|opened| output::short(&opened.text, 60)).unwrap_or_default();
+            context.say(&context.text(instance, "notice.untold", &json!({ "text": text, "message": message })));
+        }
+        instance.untold.forget(id);
+    }
+    Ok(())
 }
 
 fn settle_each(context: &Context, instance: &Instance, open: Vec<TurnId>) -> Result<(), Failure> {

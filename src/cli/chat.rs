@@ -307,6 +307,7 @@ impl<'a> Talk<'a> {
                             ask::answer(&turn);
                         }
                         ask::hint(self.context, &turn);
+                        instance.untold.told();
                         self.memory.ended(&turn);
                         self.look_into_the_inbox(&instance)?;
                         if turn.final_class.as_deref() == Some("cancelled") || interrupt::is_ending() {

@@ -118,6 +118,7 @@ pub fn commit(hands: &mut Hands, op: &PlannedOp, content: &[u8], key: &str) -> O
     match made {
         Ok(outcome) => outcome,
         Err(Fault::Changed) => changed(),
+        Err(Fault::Place(reason)) => Outcome::Failed("target_changed".to_owned(), reason),
         Err(Fault::System(error)) => failed(error),
         Err(Fault::Io(error)) => match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(error) => failed(error),
@@ -264,6 +265,8 @@ pub(super) enum Fault {
     Io(io::Error),
     /// It is not what it was when this was planned.
     Changed,
+    /// The folder that it goes to is not: key of the reason.
+    Place(String),
 }
 
 impl From<Errno> for Fault {

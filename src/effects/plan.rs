@@ -192,7 +192,8 @@ pub(super) struct Planner<'a> {
     /// What files hold that this plan writes, by hash: a later change may build on it.
     fresh: HashMap<[u8; 32], Vec<u8>>,
     image_bytes: u64,
-    shown: usize,
+    /// The changes whose texts are shown.
+    shown: Vec<usize>,
     core: Core<'a>,
 }
 
@@ -200,7 +201,7 @@ impl<'a> Planner<'a> {
     pub(super) fn new(around: Around<'a>) -> Self {
         let (planned, overlay, places) = (Planned::default(), Overlay::default(), trash::Places::default());
         let core = Core::new(Path::new(around.home), around.own);
-        Self { around, planned, overlay, places, fresh: HashMap::new(), image_bytes: 0, shown: 0, core }
+        Self { around, planned, overlay, places, fresh: HashMap::new(), image_bytes: 0, shown: Vec::new(), core }
     }
 
     /// A file that nobody touches is not read, kept or changed under another name either.
@@ -213,8 +214,11 @@ impl<'a> Planner<'a> {
 
     fn effect(&mut self, effect: &Value, path: &Path, targets: &Named) -> Result<(), Trouble> {
         let name = effect.get("op").and_then(Value::as_str).unwrap_or_default();
-        if !CHANGES.contains(&name) {
-            return Err(("contract_violation", format!("unknown_change: {name}")));
+        match name {
+            _ if CHANGES.contains(&name) => {}
+            "send" => return Err(("contract_violation", "no_sending".to_owned())),
+            "http" => return Err(("contract_violation", "no_posting".to_owned())),
+            _ => return Err(("contract_violation", format!("unknown_change: {name}"))),
         }
         if !disk::is_normal(path) {
             return Err(("contract_violation", "not_normal".to_owned()));
@@ -265,8 +269,11 @@ impl<'a> Planner<'a> {
         let (hash, whole) = whole(&op, &content, before.bytes.as_deref(), real.as_deref())?;
         op.after = Some(hash);
         op.before = self.keep(before);
-        if self.shown < SHOWN_MAX {
-            self.shown += 1;
+        if op.op == "write" {
+            self.unshow(path);
+        }
+        if self.shown.len() < SHOWN_MAX {
+            self.shown.push(self.planned.ops.len());
             op.text = Some(beginning(&content));
         }
         let name = (self.around.name_of)(&content);
@@ -279,6 +286,17 @@ impl<'a> Planner<'a> {
         self.overlay.made(path, made);
         self.planned.ops.push(op);
         Ok(())
+    }
+
+    /// A text that is written over before anyone could read it is not what the file will hold.
+    fn unshow(&mut self, path: &Path) {
+        let ops = &mut self.planned.ops;
+        let (over, shown) = self.shown.drain(..).partition(|index| disk::target_path(&ops[*index]) == path);
+        self.shown = shown;
+        let over: Vec<usize> = over;
+        for index in over {
+            ops[index].text = None;
+        }
     }
 
     /// What a file will hold before this change, and where that lies on the disk if it does.
@@ -527,7 +545,7 @@ fn whole(
     match file.and_then(|file| hasher.update_reader(file).map(drop)) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(("operation_failed", format!("system: {error}"))),
+        Err(error) => return Err(system(&error)),
     }
     hasher.update(content);
     Ok((BlobHash(*hasher.finalize().as_bytes()), None))

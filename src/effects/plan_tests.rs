@@ -58,7 +58,9 @@ fn what_is_no_change_is_said_to_be_none() {
     let write = json!({ "op": "write", "path": "/nobody/a", "from": "way/out" });
     for (effects, class, reason) in [
         (json!("x"), "contract_violation", "no_list"),
-        (json!([{ "op": "send", "to": "x" }]), "contract_violation", "unknown_change: send"),
+        (json!([{ "op": "send", "to": "x" }]), "contract_violation", "no_sending"),
+        (json!([{ "op": "http", "url": "https://x.test" }]), "contract_violation", "no_posting"),
+        (json!([{ "op": "sing", "path": "/nobody/a" }]), "contract_violation", "unknown_change: sing"),
         (json!([7]), "contract_violation", "unknown_change: "),
         (json!([{ "op": "delete", "path": "a" }]), "contract_violation", "not_normal"),
         (json!([write]), "contract_violation", "not_staged: way/out"),
@@ -68,6 +70,30 @@ fn what_is_no_change_is_said_to_be_none() {
         assert_eq!(troubles, [Some((class.to_owned(), reason.to_owned()))]);
     }
     assert!(plan(&json!({ "ok": true, "effects": null }), &targets, around).ops.is_empty());
+}
+
+#[test]
+fn of_several_texts_for_one_file_the_last_is_shown() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path().canonicalize().unwrap();
+    let (keys, _) = Keys::open(&root).unwrap();
+    let (trash, own) = (Trash::new(&root, None), OwnDirs::default());
+    let around = Around {
+        staged: &|name, _| Ok(name.as_bytes().to_vec()),
+        name_of: &|bytes| plain_blob_hash(bytes),
+        keys: &keys,
+        trash: &trash,
+        home: "/nobody",
+        own: &own,
+    };
+    let path = |name: &str| root.join(name).to_string_lossy().into_owned();
+    let targets = Named::new(&[target("/a", &path("a"), None), target("/b", &path("b"), None)], &json!({}));
+    let write = |name: &str, from: String| json!({ "op": "write", "path": path(name), "from": from });
+    let mut effects: Vec<Value> = (0..9).map(|number| write("a", format!("text {number}"))).collect();
+    effects.push(write("b", "other".to_owned()));
+    let planned = plan(&json!({ "ok": true, "effects": effects }), &targets, around);
+    let shown: Vec<Option<&str>> = planned.ops.iter().map(|op| op.text.as_deref()).collect();
+    assert_eq!(shown, [&[None; 8][..], &[Some("text 8"), Some("other")]].concat());
 }
 
 #[test]

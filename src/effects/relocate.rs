@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::commit::{Fault, Hands, Outcome};
 use super::{copy, disk};
+use crate::gateway::targets::plain;
 
 /// Moves `src` to `dst`, or finds that it was moved. `before` is what was moved when it was planned.
 pub(super) fn relocate(
@@ -68,7 +69,7 @@ impl<'a> Ends<'a> {
     fn open(hands: &mut Hands, src: &'a Path, dst: &'a Path) -> Result<Self, Fault> {
         let folder = |path: &'a Path| path.parent().ok_or(Fault::System(Errno::INVAL));
         let from = hands.folder(folder(src)?)?;
-        let to = hands.folder(folder(dst)?)?;
+        let to = hands.folder(folder(dst)?).map_err(|fault| no_place(fault, dst))?;
         Ok(Self { src, dst, from, to })
     }
 
@@ -83,6 +84,16 @@ impl<'a> Ends<'a> {
     fn beside_source(&self, key: &str) -> PathBuf {
         self.src.with_file_name(OsString::from(format!(".metnos-{key}.moving")))
     }
+}
+
+/// It is not what is moved that is gone then, but the folder that it goes to.
+fn no_place(fault: Fault, dst: &Path) -> Fault {
+    let key = match fault {
+        Fault::System(Errno::NOENT) => "folder_absent",
+        Fault::System(Errno::NOTDIR | Errno::LOOP) => "no_folder",
+        other => return other,
+    };
+    Fault::Place(format!("{key}: {}", dst.parent().unwrap_or(dst).display()))
 }
 
 /// Renames and never replaces; where a file system cannot promise that, it is looked at first.
@@ -117,7 +128,7 @@ fn across(ends: &Ends<'_>, waiting: &Path, key: &str) -> Result<Outcome, Fault> 
         return Ok(failed("operation_failed", "exists"));
     }
     if let Err(error) = copy::remove(waiting) {
-        return Ok(Outcome::Failed("operation_failed".to_owned(), format!("half_moved: {error}")));
+        return Ok(Outcome::Failed("operation_failed".to_owned(), format!("half_moved: {}", plain(&error))));
     }
     sync(ends.src)?;
     Ok(Outcome::Done)

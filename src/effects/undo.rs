@@ -2,14 +2,18 @@
 //!
 //! What changed since is left as it is, item by item, with the reason; the rest goes on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use metnos_log::event::turn::{BeforeImage, PlannedOp};
 use metnos_projections::rules::undo::Lasting;
+use metnos_projections::visible;
 
 use super::disk::{self, dst_path, named, target_path};
 use super::overlay::Seen;
 use super::plan::{Around, Planned, Planner, Trouble, look, system};
+
+/// The most things that are named of what a folder holds.
+const NAMED_MAX: usize = 3;
 
 /// A change that is not taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +63,16 @@ fn there_again() -> Trouble {
 
 fn changed() -> Trouble {
     ("target_changed", "changed_since".to_owned())
+}
+
+/// The names of the first few things.
+fn some_of(paths: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.contains([',', ';', '(', ')']) { format!("{name:?}") } else { visible::quoted(&name).into_owned() }
+    };
+    let more = (paths.len() > NAMED_MAX).then(|| "…".to_owned());
+    paths.iter().take(NAMED_MAX).map(name).chain(more).collect::<Vec<_>>().join(", ")
 }
 
 impl Planner<'_> {
@@ -169,8 +183,10 @@ impl Planner<'_> {
 
     fn remove_again(&mut self, mut op: PlannedOp, path: &Path) -> Result<(), Trouble> {
         let now = self.is_as_left(path, &op.before)?;
-        if now.image.kind == "folder" && !self.overlay.is_empty(path).map_err(|error| system(&error))? {
-            return Err(("target_changed", "not_empty".to_owned()));
+        let held = if now.image.kind == "folder" { self.overlay.children(path) } else { Ok(Vec::new()) };
+        let held = held.map_err(|error| system(&error))?;
+        if !held.is_empty() {
+            return Err(("target_changed", format!("not_empty: {}", some_of(&held))));
         }
         op.bytes = now.image.bytes;
         op.before = self.keep(now);

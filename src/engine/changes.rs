@@ -11,6 +11,7 @@ use crate::effects::disk;
 use crate::faults;
 use crate::sandbox::masks::Core;
 use crate::scheduler::changes;
+use crate::untold::CONSOLE;
 
 /// How many changes are made before their outcomes are recorded.
 const RUN_LENGTH: usize = 8192;
@@ -21,6 +22,9 @@ impl Run<'_> {
     /// rest is left open for the turn to close over.
     pub(super) fn commit(&mut self, step: u32, ops: &[PlannedOp], open: &[u32]) -> Result<(), EngineError> {
         self.settle()?;
+        if self.turn.opened.as_ref().is_some_and(|opened| opened.channel == CONSOLE) {
+            self.instance.untold.begin(self.id);
+        }
         let trace_id = self.turn.step().map(|step| step.trace_id.clone()).unwrap_or_default();
         faults::reach("intent_to_effect");
         let mut hands = Hands::again(self.is_again);

@@ -444,9 +444,19 @@ pub fn said(error: Errno) -> (&'static str, String) {
         Errno::ROFS => ("permission_denied", "read_only_disk"),
         Errno::NOSPC | Errno::DQUOT => ("resource_unavailable", "disk_full"),
         Errno::EXIST => ("operation_failed", "exists"),
-        other => return ("operation_failed", format!("system: {other}")),
+        // It lies on another disk than a moment ago, or is not what was held.
+        Errno::XDEV | Errno::STALE => ("target_changed", "exchanged"),
+        Errno::BUSY | Errno::TXTBSY => ("operation_failed", "in_use"),
+        Errno::IO => ("operation_failed", "disk_faulty"),
+        other => return ("operation_failed", format!("system: {}", plain(&other.into()))),
     };
     (class, key.to_owned())
+}
+
+/// An error of the system without its number, which says nothing to a person.
+pub fn plain(error: &std::io::Error) -> String {
+    let said = error.to_string();
+    said.split_once(" (os error").map_or(said.as_str(), |(said, _)| said).to_owned()
 }
 
 /// An address in normal form; one without a scheme means https, on loopback http.
@@ -504,6 +514,16 @@ mod tests {
         assert_eq!(class("a b.txt/c").as_deref(), Some("not_found"));
         assert_eq!(class("").as_deref(), Some("invalid_args"));
         assert_eq!(class(&"n".repeat(300)).as_deref(), Some("invalid_args"));
+    }
+
+    #[test]
+    fn no_error_is_said_by_its_number() {
+        for number in 1..134 {
+            let (class, reason) = said(Errno::from_raw_os_error(number));
+            assert!(!reason.contains("os error") && crate::manifest::ERROR_CLASSES.contains(&class), "{reason}");
+        }
+        assert_eq!(said(Errno::XDEV), ("target_changed", "exchanged".to_owned()));
+        assert_eq!(said(Errno::STALE), ("target_changed", "exchanged".to_owned()));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! «Fact» marks what the world said: replay takes it from the event. All other events of a turn are decisions: replay
 //! computes them again and compares.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -426,6 +428,14 @@ pub struct BeforeImage {
     /// Of a link, the bytes that it holds, in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
+}
+
+impl BeforeImage {
+    /// Where a link leads, in its own words; bytes that are no UTF-8 are replaced. None of anything else.
+    pub fn leads_to(&self) -> Option<String> {
+        let bytes = STANDARD.decode(self.link.as_deref()?).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
 }
 
 /// A call's intent has no outcome. Fact.

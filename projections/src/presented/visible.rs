@@ -6,18 +6,21 @@ use std::borrow::Cow;
 
 /// A name on one line: nothing in it ends the line, gives an order, turns the direction of reading, or is not seen.
 pub fn name(name: &str) -> Cow<'_, str> {
-    written_out(name, |sign| sign.is_control() || is_unseen(sign))
+    written_out(name, |at, sign| sign.is_control() || is_unseen(name, at, sign))
 }
 
 /// A name among other words, so that it is seen where it begins and ends: in quotation marks, with escapes, where it holds
 /// what could be read as anything but a name. What stands without them is the name as it is.
 pub fn quoted(name: &str) -> Cow<'_, str> {
-    let is_misread = |sign: char| {
+    let is_misread = |(at, sign): (usize, char)| {
         let is_bracket = matches!(sign, '\u{ff00}'..='\u{ffef}' | '\u{3000}'..='\u{303f}' | '\u{2190}'..='\u{21ff}');
-        matches!(sign, '"' | '«' | '»' | '“' | '”' | '„') || sign.is_control() || is_unseen(sign) || is_bracket
+        matches!(sign, '"' | '«' | '»' | '“' | '”' | '„')
+            || sign.is_control()
+            || is_unseen(name, at, sign)
+            || is_bracket
     };
     let is_spaced = name.trim() != name || name.contains("  ") || name.is_empty();
-    if !is_spaced && !name.contains(is_misread) {
+    if !is_spaced && !name.char_indices().any(is_misread) {
         return Cow::Borrowed(name);
     }
     let escaped = name.replace('\\', "\\\\").replace('"', "\\\"");
@@ -25,23 +28,58 @@ pub fn quoted(name: &str) -> Cow<'_, str> {
 }
 
 /// Signs without a shape of their own: of format, of direction, unlike spaces, unassigned. The standard library knows them as
-/// those that it does not print; a mark that stands on the letter before it is printed.
-fn is_unseen(sign: char) -> bool {
-    !sign.is_ascii() && !format!("a{sign}").escape_debug().skip(1).eq([sign])
+/// those that it does not print; a mark that stands on the letter before it is printed. A joiner is seen by what it joins.
+fn is_unseen(text: &str, at: usize, sign: char) -> bool {
+    !sign.is_ascii() && !format!("a{sign}").escape_debug().skip(1).eq([sign]) && !joins(text, at, sign)
+}
+
+/// Whether a joiner (U+200D, U+200C) stands where it shapes its neighbours: between the parts of one emoji, or between
+/// letters of a script that is written with it. Anywhere else nobody would see it.
+fn joins(text: &str, at: usize, sign: char) -> bool {
+    let mut before = text[..at].chars().rev();
+    let (Some(last), Some(next)) = (before.next(), text[at + sign.len_utf8()..].chars().next()) else { return false };
+    match sign {
+        '\u{200d}' => {
+            // The sign that asks for a picture in colour stands between an emoji and its joiner.
+            let drawn = if last == '\u{fe0f}' { before.next() } else { Some(last) };
+            (drawn.is_some_and(is_emoji) && is_emoji(next)) || (is_virama(last) && is_indic(next))
+        }
+        '\u{200c}' => (is_arabic(last) && is_arabic(next)) || (is_indic(last) && is_indic(next)),
+        _ => false,
+    }
+}
+
+/// Signs that emoji of several parts are made of (Unicode, emoji-zwj-sequences).
+fn is_emoji(sign: char) -> bool {
+    matches!(sign, '\u{1f300}'..='\u{1faff}' | '\u{2600}'..='\u{27bf}' | '\u{2194}' | '\u{2195}' | '\u{2b1b}')
+}
+
+fn is_arabic(sign: char) -> bool {
+    matches!(sign, '\u{600}'..='\u{6ff}' | '\u{750}'..='\u{77f}' | '\u{8a0}'..='\u{8ff}') && sign.is_alphabetic()
+}
+
+/// A letter of the scripts from Devanagari to Sinhala, or the sign that takes a letter's vowel away.
+fn is_indic(sign: char) -> bool {
+    matches!(sign, '\u{900}'..='\u{dff}') && (sign.is_alphabetic() || is_virama(sign))
+}
+
+fn is_virama(sign: char) -> bool {
+    const VIRAMAS: &str = "\u{94d}\u{9cd}\u{a4d}\u{acd}\u{b4d}\u{bcd}\u{c4d}\u{ccd}\u{d4d}\u{dca}";
+    VIRAMAS.contains(sign)
 }
 
 /// A text that has lines and tabs of its own.
 pub fn text(text: &str) -> Cow<'_, str> {
-    written_out(text, |sign| sign.is_control() && !matches!(sign, '\n' | '\t'))
+    written_out(text, |_, sign| sign.is_control() && !matches!(sign, '\n' | '\t'))
 }
 
-fn written_out(text: &str, is_obeyed: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&is_obeyed) {
+fn written_out(text: &str, is_obeyed: impl Fn(usize, char) -> bool) -> Cow<'_, str> {
+    if !text.char_indices().any(|(at, sign)| is_obeyed(at, sign)) {
         return Cow::Borrowed(text);
     }
     let mut written = String::with_capacity(text.len() + 8);
-    for sign in text.chars() {
-        if is_obeyed(sign) {
+    for (at, sign) in text.char_indices() {
+        if is_obeyed(at, sign) {
             written.push_str(&escape(sign));
         } else {
             written.push(sign);
@@ -74,6 +112,39 @@ mod tests {
         );
         assert!(matches!(name("perche\u{301} 猫 🐈"), Cow::Borrowed(_)));
         assert!(matches!(name("perché no"), Cow::Borrowed(_)) && matches!(text("a\n\tb"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn joiners_are_left_where_they_join() {
+        let joined = [
+            "👩\u{200d}💻.txt",
+            "👩🏽\u{200d}🚀",
+            "❤\u{fe0f}\u{200d}🔥",
+            "🏳\u{fe0f}\u{200d}🌈",
+            "👨\u{200d}👩\u{200d}👧",
+            "می\u{200c}خواهم.txt",
+            "क्\u{200c}ष",
+            "മല\u{200c}യാളം",
+            "क्\u{200d}ष",
+        ];
+        for name in joined {
+            assert_eq!((self::name(name), quoted(name)), (name.into(), name.into()), "{name:?}");
+        }
+        for (odd, shown) in [
+            ("a\u{200d}b", "a\\u{200d}b"),
+            ("a\u{200c}b", "a\\u{200c}b"),
+            ("👩\u{200d}", "👩\\u{200d}"),
+            ("\u{200d}👩", "\\u{200d}👩"),
+            ("👩\u{200d}x", "👩\\u{200d}x"),
+            ("1\u{200d}2", "1\\u{200d}2"),
+            ("👩\u{200c}💻", "👩\\u{200c}💻"),
+            ("م\u{200c}\u{200c}م", "م\\u{200c}\\u{200c}م"),
+            ("👩\u{200d}\u{200d}💻", "👩\\u{200d}\\u{200d}💻"),
+            ("م\u{200b}م", "م\\u{200b}م"),
+        ] {
+            assert_eq!(self::name(odd), shown, "{odd:?}");
+            assert!(quoted(odd).starts_with('"'), "{odd:?}");
+        }
     }
 
     #[test]

@@ -120,8 +120,27 @@ fn what_cannot_be_done_is_said_and_the_rest_is_done() {
     act(&home, "create_dirs", &json!({ "paths": ["p", "q"] }));
     home.file("p/mine.txt", "x");
     let ran = home.run(["undo", "--approve", "all"]);
-    assert!(ran.out.contains("1 change taken back") && ran.out.contains("not empty"), "{}", ran.out);
+    assert!(
+        ran.out.contains("1 change taken back") && ran.out.contains("not empty: there is mine.txt in it"),
+        "{}",
+        ran.out
+    );
     assert!(home.files().join("p/mine.txt").exists() && !home.files().join("q").exists());
+    home.is_whole();
+}
+
+/// What keeps a folder from being taken back is named, as far as it is few, and passes for nothing else.
+#[test]
+fn a_folder_that_grew_is_told_with_what_is_new_in_it() {
+    let home = Home::new();
+    act(&home, "create_dirs", &json!({ "paths": ["p", "p/own"] }));
+    for name in ["a.txt", "b, c", "d  e", "f"] {
+        home.file(format!("p/{name}"), "x");
+    }
+    let ran = home.run(["undo", "--approve", "all"]);
+    let said = format!("{}{}", ran.out, ran.err);
+    assert!(said.contains("not empty: there is a.txt, \"b, c\", \"d  e\", … in it"), "{said}");
+    assert!(home.files().join("p/f").exists() && !home.files().join("p/own").exists());
     home.is_whole();
 }
 

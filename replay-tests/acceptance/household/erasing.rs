@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::daemon::Daemon;
 use crate::home::{Home, User, is_root};
 use crate::models;
+use crate::telegram::{GUEST, Talk};
 
 const SECRET: &str = "the combination is 4711";
 
@@ -82,6 +83,38 @@ fn an_erased_text_is_in_no_file_of_the_home() {
     assert!(!holding(&elsewhere, SECRET).is_empty());
     assert_eq!(home.run(["log", "backup", elsewhere.to_str().unwrap()]).code, 0);
     assert_eq!(holding(&elsewhere, SECRET), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_question_names_what_is_to_be_erased() {
+    let home = Home::new();
+    let text = format!("{SECRET} and \u{202e}{}", "more ".repeat(40));
+    home.file("safe.txt", &text);
+    assert_eq!(home.ask("read the file ~/safe.txt").code, 0);
+    let asked = home.run(["log", "erase", "--text", text.trim_end()]);
+    assert_eq!(asked.code, 3, "{}", asked.err);
+    let begins = "Erase all that holds \"the combination is 4711 and \\u{202e}more more";
+    assert!(asked.err.contains(begins) && asked.err.contains("…\"?\n"), "{}", asked.err);
+    assert!(!asked.err.contains(&"more ".repeat(30)) && !asked.err.contains('\u{202e}'), "{}", asked.err);
+    let asked = home.run(["log", "erase", "--text", "4711"]);
+    assert!(asked.err.contains("Erase all that holds “4711”?\n"), "{}", asked.err);
+    let asked = home.run(["log", "erase", "--event", "5"]);
+    assert!(asked.code != 3 || asked.err.contains("Erase what event 5 holds?\n"), "{}", asked.err);
+    let turn = home.run(["--json", "turn", "show"]).json()["turn_id"].as_str().unwrap().to_owned();
+    let asked = home.run(["log", "erase", "--turn", &turn]);
+    let says = format!("Erase the turn {turn} (“read the file ~/safe.txt”)?\n");
+    assert!(asked.err.contains(&says), "{}", asked.err);
+}
+
+#[test]
+fn the_question_names_whose_words_are_to_be_erased() {
+    let talk = Talk::begin();
+    talk.says("/start", "Eccomi");
+    let id = talk.knows("Anna Maria", GUEST);
+    talk.hears(GUEST, "che ore sono");
+    let asked = talk.home.run(["log", "erase", "--actor", "anna maria"]);
+    let says = format!("Erase all that Anna Maria ({id}) said and got?\n");
+    assert!(asked.code == 3 && asked.err.contains(&says), "{} {}", asked.code, asked.err);
 }
 
 #[test]

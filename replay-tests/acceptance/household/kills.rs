@@ -64,6 +64,32 @@ fn a_first_run_that_is_killed_is_finished_by_the_next() {
     home.is_whole();
 }
 
+/// What was done and not told any more, because the process was killed in between, is told by the next command, once.
+#[test]
+fn what_nobody_was_told_is_told_by_the_next_command() {
+    let home = Home::new();
+    let file = home.file("a.txt", "x");
+    assert_eq!(home.ask_approved("delete the file a.txt").code, 0);
+    let mut command = home.command();
+    command.args(["undo", "--approve", "all"]).env("METNOS_PAUSE_AT", "outcome_to_answer:30000");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line == "waiting at outcome_to_answer"));
+    kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    assert!(file.exists());
+    let next = home.ask("what time is it");
+    let says = "An earlier request («undo») was carried out, and you were not told: Undid «delete the file a.txt»";
+    assert!(next.code == 0 && next.err.contains(says), "{} {}", next.out, next.err);
+    let later = home.ask("what time is it");
+    assert!(!later.err.contains("were not told"), "{}", later.err);
+    // Of what ended by itself nothing is left.
+    assert_eq!(home.ask_approved("delete the file a.txt").code, 0);
+    assert_eq!(std::fs::read_dir(home.metnos().join("data/untold")).unwrap().count(), 0);
+    home.is_whole();
+}
+
 /// One half of all kills, in one home.
 fn kills(half: usize) -> BTreeMap<&'static str, usize> {
     let home = Home::new();

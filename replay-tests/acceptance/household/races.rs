@@ -2,6 +2,7 @@
 //! between a question and its answer is not done to.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::home::Home;
@@ -52,6 +53,93 @@ fn a_folder_with_other_contents_stays() {
         let kept = fs::metadata(home.files().join("old/a.txt")).unwrap().len();
         assert!(code != Some(0) && kept == 2_000_000, "{call:?}: {shown}");
         home.is_whole();
+    }
+}
+
+/// What was asked about by an innocent name is, when the yes comes, a file that nobody touches: under its old inode, or by
+/// another link of the same content.
+#[test]
+fn a_file_that_became_another_name_of_a_forbidden_one_stays() {
+    let gets_a_name = |files: &Path| fs::hard_link(files.join("notes/k"), files.join(".ssh/id")).unwrap();
+    let gives_way = |files: &Path| {
+        fs::write(files.join(".ssh/id"), "same\n").unwrap();
+        as_old_as(&files.join(".ssh/id"), &files.join("notes/k"));
+        fs::remove_file(files.join("notes/k")).unwrap();
+        fs::hard_link(files.join(".ssh/id"), files.join("notes/k")).unwrap();
+    };
+    let calls = [
+        ("write_files", r#"{"path":"~/notes/k","content":"x","mode":"append"}"#),
+        ("write_files", r#"{"path":"~/notes/k","content":"x","mode":"overwrite"}"#),
+        ("move_files", r#"{"paths":["~/notes/k"],"dst_template":"~/notes/other"}"#),
+        ("move_files", r#"{"paths":["~/notes"],"dst_template":"~/kept/"}"#),
+        ("move_files", r#"{"paths":["~/new"],"dst_template":"~/notes/k","if_exists":"replace"}"#),
+        ("delete_files", r#"{"paths":["~/notes/k"]}"#),
+        ("delete_files", r#"{"paths":["~/notes/k"],"permanent":true}"#),
+        ("delete_dirs", r#"{"paths":["~/notes"]}"#),
+        ("delete_dirs", r#"{"paths":["~/notes"],"permanent":true}"#),
+    ];
+    for (name, args) in calls {
+        for meanwhile in [&gets_a_name as &dyn Fn(&Path), &gives_way] {
+            let home = Home::new();
+            let name_of_it = home.file("notes/k", "same\n");
+            home.file("new", "new\n");
+            for folder in [".ssh", "kept"] {
+                fs::create_dir(home.files().join(folder)).unwrap();
+            }
+            let (code, shown) = agreed(&home, &["executor", "run", name, "--args", args], meanwhile);
+            let found = fs::metadata(&name_of_it).unwrap_or_else(|error| panic!("{name} {args}: {error}: {shown}"));
+            assert!(code != Some(0) && found.nlink() == 2, "{name} {args}: {shown}");
+            assert_eq!(fs::read(home.files().join(".ssh/id")).unwrap(), b"same\n", "{name} {args}: {shown}");
+            home.is_whole();
+        }
+    }
+}
+
+/// Whatever stands where a folder was: what was asked about is not done there, and no number of the system's is said.
+#[test]
+fn a_folder_that_gave_way_to_something_else_is_told_in_plain_words() {
+    let away = |files: &Path| fs::rename(files.join("notes"), files.join("was")).unwrap();
+    let gave_way: [&dyn Fn(&Path); 3] = [
+        &|files| away(files),
+        &|files| {
+            away(files);
+            std::os::unix::fs::symlink("was", files.join("notes")).unwrap();
+        },
+        &|files| {
+            away(files);
+            fs::write(files.join("notes"), "x").unwrap();
+        },
+    ];
+    let calls = [
+        ("write_files", r#"{"path":"~/notes/k","content":"x","mode":"append"}"#),
+        ("write_files", r#"{"path":"~/notes/new","content":"x"}"#),
+        ("create_dirs", r#"{"paths":["~/notes/in"]}"#),
+        ("move_files", r#"{"paths":["~/notes/k"],"dst_template":"~/other"}"#),
+        ("move_files", r#"{"paths":["~/new"],"dst_template":"~/notes/"}"#),
+        ("move_files", r#"{"paths":["~/notes"],"dst_template":"~/kept/"}"#),
+        ("delete_files", r#"{"paths":["~/notes/k"]}"#),
+        ("delete_files", r#"{"paths":["~/notes/k"],"permanent":true}"#),
+        ("delete_dirs", r#"{"paths":["~/notes"]}"#),
+        ("delete_dirs", r#"{"paths":["~/notes"],"permanent":true}"#),
+        ("compress_files", r#"{"paths":["~/new"],"dst":"~/notes/all.zip"}"#),
+    ];
+    for (name, args) in calls {
+        for (way, meanwhile) in gave_way.iter().enumerate() {
+            let home = Home::new();
+            home.file("notes/k", "text\n");
+            home.file("new", "new\n");
+            fs::create_dir(home.files().join("kept")).unwrap();
+            let (code, shown) = agreed(&home, &["executor", "run", name, "--args", args], meanwhile);
+            assert!(!shown.contains("os error"), "{way} {name} {args}: {shown}");
+            // What is moved is there: it is the place that is not.
+            if args.contains("~/new") && name == "move_files" {
+                let says = ["notes does not exist", "notes is no folder", "notes is no folder"][way];
+                assert!(code == Some(1) && shown.contains(says), "{way} {name} {args}: {shown}");
+            }
+            assert_eq!(fs::read(home.files().join("was/k")).unwrap(), b"text\n", "{way} {name} {args}: {shown}");
+            assert!(home.files().join("new").exists(), "{way} {name} {args}: {shown}");
+            home.is_whole();
+        }
     }
 }
 

@@ -316,6 +316,43 @@ fn the_question_says_what_it_could_change() {
     );
 }
 
+/// A call that would be asked about, and what its answer finds: a file of the opened folder got a name where nobody touches
+/// anything.
+#[test]
+fn what_became_another_name_of_a_forbidden_file_is_out_of_its_reach() {
+    let secret = |home: &Home| home.files().join(".ssh/id");
+    for (named, became) in [("a.txt", "a.txt"), ("a.txt", "b.txt")] {
+        let home = with_stamp("", "{args}");
+        std::fs::create_dir(home.files().join(".ssh")).unwrap();
+        let of_album = |name: &str| home.files().join("album").join(name);
+        home.file("album/a.txt", "same\n");
+        home.file("album/b.txt", "same\n");
+        let args = json!({ "path": of_album(named), "also": of_album(became) }).to_string();
+        let call = ["--json", "executor", "run", "change_files_stamp", "--args", &args];
+        let mut terminal = Pty::run(&home, 200, &call);
+        terminal.sees("[y/N]");
+        std::fs::hard_link(of_album(became), secret(&home)).unwrap();
+        terminal.types("y\n");
+        let (_, shown) = terminal.ends();
+        assert!(!shown.contains("written"), "{shown}");
+        assert_eq!((read(&secret(&home)).as_str(), read(&of_album(became)).as_str()), ("same\n", "same\n"), "{shown}");
+        home.is_whole();
+    }
+}
+
+/// Nothing is asked about that nobody may do.
+#[test]
+fn another_name_of_a_forbidden_file_is_refused_without_a_question() {
+    let home = with_stamp("", "{args}");
+    std::fs::create_dir(home.files().join(".ssh")).unwrap();
+    let secret = home.file(".ssh/id", "key\n");
+    std::fs::hard_link(&secret, home.files().join("album/a.txt")).unwrap();
+    let ran = home.run(["executor", "run", "change_files_stamp", "--args", ARGS]);
+    assert!(ran.code == 1 && ran.err.contains("no executor may see"), "{} {} {}", ran.code, ran.out, ran.err);
+    assert_eq!(read(&secret), "key\n");
+    home.is_whole();
+}
+
 /// Kills the whole group where the call waits: before it begins, or when it is over and not on record yet.
 fn killed_at(home: &Home, point: &str) {
     let mut command = home.command();

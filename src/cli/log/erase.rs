@@ -1,11 +1,15 @@
 //! `metnos log erase`: says what would go, asks, and takes it out of the log and of everything that is made of it.
 
+use std::borrow::Cow;
+
 use clap::Args;
 use metnos_log::TurnId;
+use metnos_projections::visible;
 use serde_json::{Value, json};
 
 use super::super::output::{Failure, by};
 use super::super::{Context, actor, mistyped, output, progress, terminal};
+use crate::engine;
 use crate::erasure::{self, ErasureError, Report, Selected, Selector};
 use crate::instance::Instance;
 
@@ -68,6 +72,8 @@ impl From<ErasureError> for Failure {
 
 /// So many other spellings are shown, each with its command.
 const SPELLINGS: usize = 5;
+/// The most letters of a text that a question quotes.
+const QUOTED_MAX: usize = 80;
 
 pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     context.refuse_past()?;
@@ -117,7 +123,8 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
         return Ok(0);
     }
     erasure::refuse_open(&instance, &selected)?;
-    terminal::agreed(context, &instance, ("consent.erase", &values), "error.not_erased")?;
+    let asked = naming(&instance, &selector, values);
+    terminal::agreed(context, &instance, ("consent.erase", &asked), "error.not_erased")?;
     let line = progress::line(context);
     line.say(&context.text(&instance, "log.erasing", &json!({})));
     let report = erasure::erase(&instance, &selector, &selected, &command.reason)?;
@@ -150,6 +157,42 @@ fn selector(instance: &Instance, what: &What) -> Result<Selector, Failure> {
         (_, Some(actor), ..) => actor::known(instance, actor).map(Selector::Actor),
         (_, _, Some(seq), _) => Ok(Selector::Event(*seq)),
         (.., text) => Ok(Selector::Text(text.clone().unwrap_or_default())),
+    }
+}
+
+/// What a question about erasing is worded with: what was named, beside what that comes to.
+fn naming(instance: &Instance, selector: &Selector, mut values: Value) -> Value {
+    for name in ["text", "actor", "turn", "sentence", "event"] {
+        values[name] = Value::Null;
+    }
+    match selector {
+        Selector::Text(text) => values["text"] = in_quotes(text).into(),
+        Selector::Actor(id) => {
+            let actors = instance.actors();
+            let name = actors.get(id).and_then(|actor| actor.name.as_deref());
+            values["actor"] =
+                name.map_or_else(|| id.clone(), |name| format!("{} ({id})", visible::quoted(name))).into();
+        }
+        Selector::Turn(id) => {
+            values["turn"] = id.to_string().into();
+            // One that was erased in part may have no sentence any more.
+            let turn = engine::folded(instance, *id).unwrap_or_default();
+            values["sentence"] = (!turn.text().is_empty()).then(|| in_quotes(turn.text())).into();
+        }
+        Selector::Event(seq) => values["event"] = (*seq).into(),
+    }
+    values
+}
+
+/// The beginning of a text among other words, with whatever is not seen in it written out.
+fn in_quotes(text: &str) -> String {
+    let mut shown: String = text.chars().take(QUOTED_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    match visible::quoted(&shown) {
+        Cow::Borrowed(plain) => format!("“{plain}”"),
+        Cow::Owned(escaped) => escaped,
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Man
             "changes": lines.join("\n"),
             "named": named(turn, step),
             "names": asking.said(step),
-            "count": open.len(),
+            "count": targets(&open),
             "undo": asking.undo(&open),
         }),
     )
@@ -129,6 +129,19 @@ fn shown(manifest: &Manifest) -> Vec<&str> {
     whole.flat_map(|capability| &capability.hint).map(String::as_str).filter(|hint| *hint != cage_plan::ARGS).collect()
 }
 
+/// Whether an executor can be given something to read by an argument.
+fn reads_named(manifest: &Manifest) -> bool {
+    manifest.capabilities.iter().any(|capability| capability.name == "fs:read" && !capability.from_args.is_empty())
+}
+
+/// Whether a call gets to see nothing of anybody's: its cage holds what programs need to start, and no more.
+fn is_blind(step: &Step, manifest: &Manifest) -> bool {
+    let is_file = |target: &Target| target.role.ends_with("path");
+    !step.targets.iter().any(is_file)
+        && shown(manifest).is_empty()
+        && writers::reach(manifest, &step.targets).is_empty()
+}
+
 /// One word of a command, so that it is seen where it begins and ends.
 fn as_word(word: &str) -> String {
     if word.contains(char::is_whitespace) { format!("{word:?}") } else { visible::quoted(word).into_owned() }
@@ -171,7 +184,8 @@ impl Asking<'_> {
         let values = json!({
             "kind": kind, "tool": step.tool, "targets": targets, "arguments": arguments, "capabilities": capabilities,
             "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
-            "folders": folders, "shown": shown(manifest),
+            "is_blind": is_blind(step, manifest), "may_name": reads_named(manifest), "folders": folders,
+            "shown": shown(manifest),
         });
         self.say("consent.call", &values)
     }
@@ -211,7 +225,7 @@ impl Asking<'_> {
         let shown = written.iter().filter_map(|op| Some((op, op.text.as_deref()?)));
         let mut lines: Vec<String> =
             shown.filter(|(_, text)| !text.is_empty()).map(|(op, text)| said(op, text)).collect();
-        let unseen = written.iter().filter(|op| op.text.is_none()).count();
+        let unseen = unseen(step);
         if unseen > 0 {
             lines.push(self.say("consent.contents_more", &json!({ "count": unseen })));
         }
@@ -242,15 +256,18 @@ impl Asking<'_> {
         for (kind, ops) in kinds {
             let place = common_folder(&ops);
             let mut names = Vec::new();
-            for op in &ops {
+            let (distinct, mut told) = (spots(&ops), BTreeSet::new());
+            for op in ops.iter().filter(|op| told.insert(spot(op))) {
                 let name = short_name(op, place.as_deref().unwrap_or_default());
                 let Some(left) = room.checked_sub(name.chars().count() + 2) else { break };
                 room = left;
                 names.push(name);
             }
             let place = place.map(|place| self.short(&place));
-            let beyond = ops.len() - names.len();
-            let values = json!({ "kind": kind, "count": ops.len(), "place": place, "beyond": beyond, "names": names });
+            let beyond = distinct - names.len();
+            let values = json!({
+                "kind": kind, "count": ops.len(), "named": distinct, "place": place, "beyond": beyond, "names": names,
+            });
             lines.push(self.say("consent.in_short", &values));
         }
         lines
@@ -263,7 +280,7 @@ impl Asking<'_> {
         }
         let values = json!({
             "op": op.op, "path": as_end_of_line(&op.path), "bytes": op.bytes, "before": op.before.kind,
-            "before_bytes": op.before.bytes, "dst": op.dst.as_deref().map(as_end_of_line), "to": op.to, "holds": op.holds,
+            "link": op.before.leads_to().map(|target| as_part(&target)), "before_bytes": op.before.bytes, "dst": op.dst.as_deref().map(as_end_of_line), "to": op.to, "holds": op.holds,
             "never": count > 1 && undo::reach(op) == Reach::Never, "mode": op.mode.map(|mode| format!("{mode:o}")),
         });
         self.say("consent.change", &values)
@@ -277,12 +294,16 @@ impl Asking<'_> {
             if of_kind.is_empty() {
                 continue;
             }
-            let folders = of_kind.iter().filter(|op| op.before.kind == "folder").count();
-            let bytes: u64 = of_kind.iter().map(|op| op.bytes).sum();
+            let (links, others): (Vec<&PlannedOp>, Vec<_>) =
+                of_kind.iter().copied().partition(|op| op.before.link.is_some());
+            let (folders, files): (Vec<&PlannedOp>, Vec<_>) =
+                others.iter().copied().partition(|op| op.before.kind == "folder");
+            // Of a link nothing counts but that it is one.
+            let bytes: u64 = others.iter().map(|op| op.bytes).sum();
             let place = common_folder(&of_kind).map(|folder| self.short(&folder));
             let values = json!({
-                "kind": kind, "count": of_kind.len(), "files": of_kind.len() - folders, "folders": folders,
-                "bytes": bytes, "place": place,
+                "kind": kind, "count": targets(&of_kind), "times": of_kind.len(), "files": targets(&files),
+                "folders": targets(&folders), "links": targets(&links), "bytes": bytes, "place": place,
             });
             parts.push(self.say("consent.would", &values));
         }
@@ -364,6 +385,31 @@ pub(super) fn short(home: &str, folder: &str) -> String {
     }
 }
 
+/// How many different things these changes are made to.
+fn targets(ops: &[&PlannedOp]) -> usize {
+    let (own, others): (Vec<&PlannedOp>, Vec<_>) = ops.iter().copied().partition(|op| op.own.is_some());
+    own.len() + others.into_iter().map(|op| (&op.path, &op.path_b64)).collect::<BTreeSet<_>>().len()
+}
+
+/// What a change in short is told by: two of one thing are told once.
+type Spot<'o> = (&'o str, Option<&'o str>, Option<&'o str>, Option<u32>);
+
+fn spot(op: &PlannedOp) -> Spot<'_> {
+    (&op.path, op.path_b64.as_deref(), op.dst.as_deref(), op.mode)
+}
+
+fn spots(ops: &[&PlannedOp]) -> usize {
+    ops.iter().copied().map(spot).collect::<BTreeSet<_>>().len()
+}
+
+/// How many files will hold what is not shown: of several texts for one file the last one counts.
+fn unseen(step: &Step) -> usize {
+    let written = step.ops.iter().filter(|op| op.trouble.is_none() && op.image.is_none());
+    let written = written.filter(|op| matches!(op.op.as_str(), "write" | "append"));
+    let last: BTreeMap<_, bool> = written.map(|op| ((&op.path, &op.path_b64), op.text.is_none())).collect();
+    last.into_values().filter(|unseen| *unseen).count()
+}
+
 fn kind_of(op: &PlannedOp) -> &str {
     if op.op == "delete" && op.to.as_deref() == Some("trash") { "trash" } else { op.op.as_str() }
 }
@@ -376,11 +422,7 @@ fn short_kind(op: &PlannedOp) -> &str {
 
 /// What changes, by its name below a folder; quoted where it could be read as more than a name.
 fn short_name(op: &PlannedOp, place: &str) -> String {
-    let quoted = |path: &str| {
-        let below = path.strip_prefix(place).unwrap_or(path).trim_start_matches('/');
-        let is_plain = !below.contains([',', '(', ')', '[', ']', ':']);
-        if is_plain { as_word(below) } else { format!("{below:?}") }
-    };
+    let quoted = |path: &str| as_part(path.strip_prefix(place).unwrap_or(path).trim_start_matches('/'));
     let dst = op.dst.as_deref().unwrap_or_default();
     match op.op.as_str() {
         "restore" => quoted(dst),
@@ -389,6 +431,12 @@ fn short_name(op: &PlannedOp, place: &str) -> String {
         _ if op.before.kind == "folder" => quoted(&op.path) + "/",
         _ => quoted(&op.path),
     }
+}
+
+/// A name among other words; quoted where it could be read as more than a name.
+fn as_part(name: &str) -> String {
+    let is_plain = !name.contains([',', ';', '(', ')', '[', ']', ':']);
+    if is_plain { as_word(name) } else { format!("{name:?}") }
 }
 
 /// A path at the end of a line; quoted where it could be read as more than a path.
@@ -446,7 +494,7 @@ pub(super) fn trouble_of_one(
 
 #[cfg(test)]
 mod tests {
-    use metnos_log::event::turn::BeforeImage;
+    use metnos_log::event::turn::{BeforeImage, Holds};
 
     use super::*;
 
@@ -546,6 +594,103 @@ mod tests {
         let said = asked(vec![deleted("a (cannot be undone)", Some("trash"), 1), deleted("b → c", Some("trash"), 1)]);
         assert!(said.contains("trash: \"/home/owner/old/a (cannot be undone)\"\n"), "{said}");
         assert!(said.contains("trash: \"/home/owner/old/b → c\"\n"), "{said}");
+    }
+
+    #[test]
+    fn what_is_written_again_and_again_is_one_file() {
+        let written = |name: &str, before: &str, text: bool| PlannedOp {
+            op: "write".to_owned(),
+            path: format!("/h/{name}"),
+            bytes: 3,
+            before: BeforeImage { kind: before.to_owned(), ..BeforeImage::default() },
+            text: text.then(|| "abc".to_owned()),
+            ..PlannedOp::default()
+        };
+        let mut ops = vec![written("a", "absent", false)];
+        ops.extend((1..3000).map(|number| written("a", "file", number == 2999)));
+        let said = asked(ops.clone());
+        assert!(said.starts_with("I would write 1 file, 3000 times, 9.0 kB, in /h:\n"), "{said}");
+        assert!(said.contains("… and 2979 more to replace in /h (1 name): a\n"), "{said}");
+        assert!(!said.contains("is not shown"), "{said}");
+        ops.push(written("b", "absent", false));
+        let said = asked(ops);
+        assert!(said.starts_with("I would write 2 files, 3001 times in all, 9.0 kB, all in /h:\n"), "{said}");
+        assert!(said.contains("what 1 more file will hold is not shown"), "{said}");
+    }
+
+    #[test]
+    fn a_folder_that_is_moved_says_what_is_in_it_as_one_that_is_deleted_does() {
+        let holds = Some(Holds { files: 12, bytes: 3_400_000, ..Holds::default() });
+        let folder = |op: &str, to: Option<&str>, dst: &str| PlannedOp {
+            op: op.to_owned(),
+            dst: Some(format!("/home/owner/{dst}")),
+            holds: holds.clone(),
+            before: BeforeImage { kind: "folder".to_owned(), ..BeforeImage::default() },
+            ..deleted("a", to, 3_400_000)
+        };
+        let inside = "(a folder with 12 files, 3.4 MB)";
+        let said = asked(vec![folder("move", None, "b")]);
+        assert!(said.contains(&format!("move: /home/owner/old/a {inside} → /home/owner/b\n")), "{said}");
+        let said = asked(vec![folder("delete", Some("trash"), "t")]);
+        assert!(said.contains(&format!("to the trash: /home/owner/old/a {inside}\n")), "{said}");
+        let said = asked(vec![folder("restore", Some("trash"), "c")]);
+        assert!(said.contains(&format!("out of the trash: /home/owner/c {inside}\n")), "{said}");
+    }
+
+    #[test]
+    fn a_link_is_called_one_and_says_where_it_leads() {
+        // In base64, as the log holds it: /home/owner/y, `../a; b)`, y.
+        let link = |target: &str, op: PlannedOp| {
+            let link = Some(target.to_owned());
+            PlannedOp { before: BeforeImage { kind: "other".to_owned(), link, ..BeforeImage::default() }, ..op }
+        };
+        let said = asked(vec![link("L2hvbWUvb3duZXIveQ==", deleted("x", Some("trash"), 13))]);
+        assert!(said.starts_with("I would delete 1 link, into the trash, in /home/owner/old:\n"), "{said}");
+        let whole = "to the trash: the link /home/owner/old/x (to /home/owner/y; what it leads to stays)\n";
+        assert!(said.contains(whole), "{said}");
+        let said = asked(vec![link("Li4vYTsgYik=", deleted("x", None, 8)), deleted("f", None, 5)]);
+        assert!(said.starts_with("I would delete 1 file and 1 link without the trash, 5 bytes, all in"), "{said}");
+        assert!(said.contains("trash: the link /home/owner/old/x (to \"../a; b)\"; what it leads to stays)"), "{said}");
+        let moved =
+            PlannedOp { op: "move".to_owned(), dst: Some("/home/owner/z".to_owned()), ..deleted("x", None, 13) };
+        let said = asked(vec![link("eQ==", moved)]);
+        assert!(
+            said.contains("move: the link /home/owner/old/x (to y; what it leads to stays) → /home/owner/z"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_program_that_sees_nothing_of_the_house_says_so() {
+        let manifest: Manifest =
+            toml::from_str(include_str!("../../../../executors/create_processes/manifest.toml")).unwrap();
+        let folder = || Target {
+            pointer: "/folder".to_owned(),
+            role: "path".to_owned(),
+            given: "notes".to_owned(),
+            canonical: "/h/notes".to_owned(),
+            canonical_b64: None,
+            kind: "folder".to_owned(),
+            trouble: None,
+        };
+        let asked = |targets: Vec<Target>, manifest: &Manifest| {
+            let args = std::sync::Arc::new(json!({ "argv": ["wc", "-l", "a.txt"] }));
+            let step = Step { args, targets, ..Step::default() };
+            text(&Messages::embedded(), &Turn::default(), &step, manifest, "call")
+        };
+        let said = asked(Vec::new(), &manifest);
+        assert!(said.contains("\n  wc -l a.txt\n"), "{said}");
+        assert!(
+            said.contains("It sees none of your files: if it needs one, name the folder that it may read."),
+            "{said}"
+        );
+        let said = asked(vec![folder()], &manifest);
+        assert!(said.contains("it can read: /h/notes\n") && said.contains("It sees no other file of yours."), "{said}");
+        // Where it could be given none, nobody is told to name one.
+        let mut blind = manifest;
+        blind.capabilities.retain(|capability| capability.name == "code:exec");
+        let said = asked(Vec::new(), &blind);
+        assert!(said.contains("It sees none of your files. ") && !said.contains("name the folder"), "{said}");
     }
 
     #[test]
