@@ -83,13 +83,9 @@ fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String>
         return Some(format!("it asks for «{shown}», which leads to «{leads}», and that no executor gets ({rule})"));
     }
     let is_whole = path == "{home}" || ground.is_real && core_paths::is_within(&ground.places.home, &leads);
-    match (is_whole, changes) {
-        (true, true) => Some("it asks to change all of ~, which no executor gets: name a folder below it".to_owned()),
-        (true, false) if capability.except.is_empty() => {
-            Some("it asks to read all of ~: name a folder below it, or in `except` what stays closed".to_owned())
-        }
-        _ => None,
-    }
+    // What is read of it is masked where it is closed, and what an argument names is a part of it.
+    (is_whole && changes && capability.from_args.is_empty())
+        .then(|| "it asks to change all of ~, which no executor gets: name a folder below it".to_owned())
 }
 
 /// The core rule against a path.

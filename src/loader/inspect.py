@@ -42,6 +42,7 @@ COMMON = {"code", "compile", "imp", "profile", "site", "trace"}
 NAMES, IMPORTS, ATTRIBUTES = (
     {word: reason for reason, words in table.items() for word in words.split()} for table in (NAMES, IMPORTS, ATTRIBUTES)
 )
+GUARDED = {"builtins"} | {name.split(".")[0] for name in IMPORTS}
 LAST_WORDS = ["_"] + [word.split(".")[-1] for table in (NAMES, IMPORTS, ATTRIBUTES) for word in table]
 FUNCTIONS = {name for name, value in vars(builtins).items() if callable(value) and not isinstance(value, type)}
 
@@ -116,6 +117,10 @@ class Look:
         is_function = isinstance(node, ast.Lambda) or isinstance(node, ast.Name) and node.id in self.functions
         return is_function or self.path(node) is not None
 
+    def is_guarded(self, node):
+        """Whether some of what it holds is refused: `getattr(math, op)` reaches no code that nobody looked at."""
+        return self.is_code(node) and (self.path(node) or "builtins").split(".")[0] in GUARDED
+
     def faults(self):
         found = []
         for node in self.nodes:
@@ -170,7 +175,7 @@ class Look:
             said = literal(name)
             if said is not None:
                 found += self.found_below(None if is_late else call.args[0], said)
-            elif is_late or not is_harmless(name) and (self.is_code(call.args[0]) or not is_plain(name)):
+            elif is_late or not is_harmless(name) and (self.is_guarded(call.args[0]) or not is_plain(name)):
                 found.append(("%s with a name that is no literal" % word, LEADS))
         return found
 

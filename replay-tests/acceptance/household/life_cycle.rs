@@ -131,20 +131,21 @@ fn a_manifest_does_not_ask_for_what_this_instance_hides() {
         ask_for(&folder, &plain, capability);
         home.run(["executor", "check", folder.to_str().unwrap()])
     };
-    for (hint, says) in [
-        (own("config/**"), "which no executor gets (own_config)"),
-        (own("config/keys/instance.ed25519"), "which no executor gets (own_config)"),
-        (own("data"), "which no executor gets (own_data)"),
-        ("{workspace}/.audit/**".to_owned(), "which no executor gets (own_audit)"),
-        ("~/plain/**".to_owned(), "and that no executor gets (ssh_keys)"),
-        ("~/plain/id".to_owned(), "and that no executor gets (ssh_keys)"),
-        ("~/deep/log/**".to_owned(), "and that no executor gets (own_data)"),
-        ("~/**".to_owned(), "all of ~"),
-        ("~".to_owned(), "all of ~"),
-        ("~/same/**".to_owned(), "all of ~"),
-        (home.files().join("*").display().to_string(), "all of ~"),
+    let (both, changes) = (&["fs:read", "fs:write"][..], &["fs:write"][..]);
+    for (names, hint, says) in [
+        (both, own("config/**"), "which no executor gets (own_config)"),
+        (both, own("config/keys/instance.ed25519"), "which no executor gets (own_config)"),
+        (both, own("data"), "which no executor gets (own_data)"),
+        (both, "{workspace}/.audit/**".to_owned(), "which no executor gets (own_audit)"),
+        (both, "~/plain/**".to_owned(), "and that no executor gets (ssh_keys)"),
+        (both, "~/plain/id".to_owned(), "and that no executor gets (ssh_keys)"),
+        (both, "~/deep/log/**".to_owned(), "and that no executor gets (own_data)"),
+        (changes, "~/**".to_owned(), "all of ~"),
+        (changes, "~".to_owned(), "all of ~"),
+        (changes, "~/same/**".to_owned(), "all of ~"),
+        (changes, home.files().join("*").display().to_string(), "all of ~"),
     ] {
-        for name in ["fs:read", "fs:write"] {
+        for name in names {
             let checked = taken(&format!("name = \"{name}\"\nhint = [\"~/notes/**\",\n  \"{hint}\"]"));
             let place = checked.err.split("manifest.toml:").nth(1).unwrap_or_default();
             assert!(
@@ -161,9 +162,8 @@ fn a_manifest_does_not_ask_for_what_this_instance_hides() {
     }
     let added = executor(&home, &["add", folder.to_str().unwrap()]);
     assert!(added.code == 1 && added.err.contains("all of ~"), "{} {}", added.out, added.err);
-    for hint in
-        ["[\"~/notes/**\", \"{workspace}/inbox/**\", \"~/none/yet\"]", "[\"~/**\"]\nexcept = [\"~/private/**\"]"]
-    {
+    // What lies open below the home may be read: the rest of it is masked in the cage.
+    for hint in ["[\"~/notes/**\", \"{workspace}/inbox/**\", \"~/none/yet\"]", "[\"~/**\"]"] {
         let checked = taken(&format!("name = \"fs:read\"\nhint = {hint}"));
         assert_eq!(checked.code, 0, "{hint}: {} {}", checked.out, checked.err);
     }
@@ -224,7 +224,8 @@ import builtins; n = 'open'; getattr(builtins, n)
 import builtins; getattr(builtins, 'ev' + 'al')
 import builtins; getattr(builtins, 'compile')
 import os; vars(os)
-import os as o; p = o; n = 'x'; getattr(p, n)
+import sys as o; p = o; n = 'x'; getattr(p, n)
+import types; n = 'x'; getattr(types, n)
 import os; getattr(os, '__dict__')
 x = __builtins__
 x = globals()['__built' + 'ins__']
@@ -263,6 +264,8 @@ class Row:
         return self.__dict__, self.__class__.__name__, vars(self), getattr(self, field), getattr(self, 'is_' + field, None)
     def signal(self, name):
         return getattr(signal, 'SIG' + name), getattr(self, f'on_{name}', None), getattr(self, name[0].low, '%(a)s' % locals())
+    def kind(self, name):
+        return getattr(socket, name), getattr(os, name, 0)
 "#;
 
 #[test]
