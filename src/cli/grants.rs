@@ -39,7 +39,7 @@ pub(super) enum Grants {
         capability: String,
         /// A file, a folder with all below it, a host (*.example.com: those below it), or * of what has no targets.
         target: String,
-        /// For how long, like 2h or 7d; a day, where nothing is said.
+        /// For how long, like 2h or 7d and at most 366d; a day, where nothing is said.
         #[arg(long = "for", value_name = "DURATION")]
         lasting: Option<Span>,
         /// Until the end of a day, like 2026-12-31.

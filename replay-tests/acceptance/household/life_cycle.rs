@@ -190,7 +190,7 @@ fn a_manifest_names_folders_that_could_be_granted() {
 }
 
 /// Ways to code that nobody looked at, one a line.
-const LOADS_CODE: &str = r#"
+const LOADS_CODE: &str = r"
 import builtins; builtins.exec('')
 e = exec
 from builtins import exec as x
@@ -248,7 +248,7 @@ w = lambda x: x.__getattribute__('a')
 w = lambda x: x.__loader__ or x.__spec__ or x.__closure__
 w = '{0.__globals__}'
 m = print.__self__
-"#;
+";
 
 /// What owners write that only looks like it.
 const PLAIN_CODE: &str = r#"
