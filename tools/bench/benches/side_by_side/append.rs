@@ -1,28 +1,31 @@
-//! Durable append: the log beside a bare file with fdatasync and beside SQLite.
+//! Durable append: the log beside a bare file with fdatasync and beside SQLite, on this disk and on slower ones.
 
 use std::fs::File;
 use std::io::Write as _;
-use std::sync::Arc;
 use std::time::Duration;
 
 use metnos_log::Draft;
 
 use crate::bursts::{Figure, Rival, micros_each, take_turns, timed};
 use crate::history;
+use crate::slow_disk;
 use crate::sqlite::{Layout, Row, Store};
-use crate::storage;
 use crate::table::Table;
 
 /// Events a commit, and commits a burst.
 const SIZES: [(u32, u32); 4] = [(1, 10), (8, 8), (64, 4), (512, 2)];
 const ROUNDS: usize = 15;
 const SLOW_ROUNDS: usize = 9;
+/// What a sync took on the disk on which the goals were measured.
+pub(crate) const REFERENCE_SYNC: Duration = Duration::from_millis(4);
 /// What a sync takes on the disks of households: an SSD of a consumer's price empties its cache in some milliseconds, and a
-/// hard disk waits for one turn of its platter (7,200 a minute). Between them, what it took where the goals were measured.
-const SLOW_SYNCS: [Duration; 3] = [Duration::from_millis(3), Duration::from_millis(4), Duration::from_micros(8_300)];
+/// hard disk waits for one turn of its platter (7,200 a minute).
+const SLOW_SYNCS: [Duration; 3] = [Duration::from_millis(3), REFERENCE_SYNC, Duration::from_micros(8_300)];
 
-/// The figures of one size of commit.
+/// The figures of one size of commit on one disk.
 pub(crate) struct Size {
+    /// How much longer a sync takes than on this disk.
+    pub(crate) longer: Duration,
     pub(crate) events: u32,
     /// Bytes and one fdatasync, µs a commit.
     pub(crate) file_us: f64,
@@ -47,8 +50,13 @@ pub(crate) fn run() -> Table {
     table(&measure())
 }
 
+pub(crate) fn run_on_slow_disk() -> Table {
+    table(&measure_on_slow_disk())
+}
+
 pub(crate) fn table(sizes: &[Size]) -> Table {
     let heading = [
+        "a sync",
         "events a commit",
         "file + fdatasync",
         "the log",
@@ -57,6 +65,7 @@ pub(crate) fn table(sizes: &[Size]) -> Table {
         "× file",
         "SQLite indexed",
         "× file",
+        "log × rows",
         "log × indexed",
     ];
     let mut table = Table::new(
@@ -65,21 +74,31 @@ pub(crate) fn table(sizes: &[Size]) -> Table {
          synchronous = FULL",
     );
     for size in sizes {
-        let mut cells = vec![size.events.to_string(), format!("{:.0}", size.file_us)];
+        let mut cells = vec![said(size.longer), size.events.to_string(), format!("{:.0}", size.file_us)];
         for Measured { us, by_file } in [&size.log, &size.rows, &size.indexed] {
             cells.extend([format!("{us:.0}"), format!("{by_file:.2}")]);
         }
-        cells.push(format!("{:.2}", size.log_by_indexed));
+        cells.extend([size.log_by_rows, size.log_by_indexed].map(|ratio| format!("{ratio:.3}")));
         table.row(cells);
     }
     table
 }
 
-pub(crate) fn measure() -> Vec<Size> {
-    SIZES.into_iter().map(|(events, commits)| size(events, commits)).collect()
+/// How long a sync takes, as people write it.
+pub(crate) fn said(longer: Duration) -> String {
+    if longer.is_zero() { "as here".to_owned() } else { format!("{} ms longer", longer.as_secs_f64() * 1e3) }
 }
 
-fn size(events: u32, commits: u32) -> Size {
+pub(crate) fn measure() -> Vec<Size> {
+    SIZES.map(|size| measured(Duration::ZERO, size, ROUNDS)).into()
+}
+
+pub(crate) fn measure_on_slow_disk() -> Vec<Size> {
+    SLOW_SYNCS.into_iter().flat_map(|takes| SIZES.map(|size| measured(takes, size, SLOW_ROUNDS))).collect()
+}
+
+/// The rivals, each on files of its own, in turns.
+fn measured(longer: Duration, (events, commits): (u32, u32), rounds: usize) -> Size {
     let folder = history::folder();
     let log = history::open(folder.path());
     let mut file = File::create(folder.path().join("raw")).expect("a new file");
@@ -87,15 +106,17 @@ fn size(events: u32, commits: u32) -> Size {
     let mut rows = Store::open(folders[0].path(), Layout::Rows);
     let mut indexed = Store::open(folders[1].path(), Layout::Indexed);
     let mut rivals: Vec<Rival<'_>> = vec![
-        Box::new(|| burst(events, commits, |drafts| raw(&mut file, &drafts, Duration::ZERO))),
+        Box::new(|| burst(events, commits, |drafts| raw(&mut file, &drafts))),
         Box::new(|| burst(events, commits, |drafts| history::append(&log, drafts))),
         Box::new(|| burst(events, commits, |drafts| rows.append(&drafts.iter().map(Row::of).collect::<Vec<_>>()))),
         Box::new(|| burst(events, commits, |drafts| indexed.append(&drafts.iter().map(Row::of).collect::<Vec<_>>()))),
     ];
-    let figures = take_turns(ROUNDS, &mut rivals);
+    let (figures, syncs) = slow_disk::with(longer, || take_turns(rounds, &mut rivals));
+    assert!(syncs >= (rounds as u64 + 1) * u64::from(commits) * rivals.len() as u64, "a rival syncs in another way");
     let measured = |figure: &Figure| Measured { us: micros_each(figure.median, commits), by_file: figure.ratio };
     let [file, log, rows, indexed] = figures.as_slice() else { unreachable!("one figure a rival") };
     Size {
+        longer,
         events,
         file_us: micros_each(file.median, commits),
         log: measured(log),
@@ -113,58 +134,11 @@ fn burst(events: u32, commits: u32, append: impl FnMut(Vec<Draft>)) -> Duration 
 }
 
 /// The rows one behind the other, and one fdatasync.
-fn raw(file: &mut File, drafts: &[Draft], sync_takes: Duration) {
+fn raw(file: &mut File, drafts: &[Draft]) {
     let mut bytes = Vec::new();
     for draft in drafts {
         Row::of(draft).write(&mut bytes);
     }
     file.write_all(&bytes).expect("the disk takes bytes");
-    storage::synced(sync_takes, || file.sync_data()).expect("the disk takes bytes");
-}
-
-/// The figures of one size of commit on a slow disk.
-pub(crate) struct OnSlowDisk {
-    /// What its syncs take.
-    pub(crate) sync_takes: Duration,
-    pub(crate) events: u32,
-    file_us: f64,
-    pub(crate) log: Measured,
-}
-
-pub(crate) fn run_on_slow_disk() -> Table {
-    slow_table(&measure_on_slow_disk())
-}
-
-pub(crate) fn slow_table(sizes: &[OnSlowDisk]) -> Table {
-    let heading = ["a sync takes at least", "events a commit", "file + fdatasync", "the log", "× file"];
-    let note = "median µs a commit where a sync takes as long as on a household's disk; a virtual one says so before it is true";
-    let mut table = Table::new(&heading, note);
-    for OnSlowDisk { sync_takes, events, file_us, log: Measured { us, by_file } } in sizes {
-        let figures = [events.to_string(), format!("{file_us:.0}"), format!("{us:.0}"), format!("{by_file:.2}")];
-        table.row([millis(*sync_takes)].into_iter().chain(figures).collect());
-    }
-    table
-}
-
-/// As people write it.
-pub(crate) fn millis(time: Duration) -> String {
-    format!("{} ms", time.as_secs_f64() * 1e3)
-}
-
-pub(crate) fn measure_on_slow_disk() -> Vec<OnSlowDisk> {
-    SLOW_SYNCS.into_iter().flat_map(|takes| SIZES.map(|size| on_slow_disk(takes, size))).collect()
-}
-
-fn on_slow_disk(sync_takes: Duration, (events, commits): (u32, u32)) -> OnSlowDisk {
-    let folder = history::folder();
-    let log = storage::log(folder.path(), Arc::default(), sync_takes);
-    let mut file = File::create(folder.path().join("raw")).expect("a new file");
-    let mut rivals: Vec<Rival<'_>> = vec![
-        Box::new(|| burst(events, commits, |drafts| raw(&mut file, &drafts, sync_takes))),
-        Box::new(|| burst(events, commits, |drafts| history::append(&log, drafts))),
-    ];
-    let figures = take_turns(SLOW_ROUNDS, &mut rivals);
-    let [file, log] = figures.as_slice() else { unreachable!("one figure a rival") };
-    let log = Measured { us: micros_each(log.median, commits), by_file: log.ratio };
-    OnSlowDisk { sync_takes, events, file_us: micros_each(file.median, commits), log }
+    file.sync_data().expect("the disk takes bytes");
 }

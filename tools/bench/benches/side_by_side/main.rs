@@ -23,6 +23,7 @@ mod prefilter;
 mod process;
 mod replay;
 mod schedules;
+mod slow_disk;
 mod sqlite;
 mod steps;
 mod storage;

@@ -1,11 +1,10 @@
-//! Files under the log that count what they are asked for, and that take as long to sync as another disk would.
+//! Files under the log that count what they are asked for.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use metnos_log::Log;
 use redb::StorageBackend;
@@ -27,26 +26,17 @@ impl Counts {
     }
 }
 
-/// A new log in a folder, on a file that counts, and whose syncs take so long at least.
-pub(crate) fn log(folder: &Path, counts: Arc<Counts>, sync_takes: Duration) -> Log {
+/// A new log in a folder, on a file that counts.
+pub(crate) fn log(folder: &Path, counts: Arc<Counts>) -> Log {
     let file = File::options().read(true).write(true).create_new(true).open(folder.join(history::FILE));
     let file = FileBackend::new(file.expect("a new file")).expect("nobody else has it");
-    Log::open_on(Storage { file, counts, sync_takes }, history::keys()).expect("a new log")
-}
-
-/// Syncs, and waits until a disk that takes so long would be done.
-pub(crate) fn synced(sync_takes: Duration, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    let began = Instant::now();
-    sync()?;
-    std::thread::sleep(sync_takes.saturating_sub(began.elapsed()));
-    Ok(())
+    Log::open_on(Storage { file, counts }, history::keys()).expect("a new log")
 }
 
 #[derive(Debug)]
 struct Storage {
     file: FileBackend,
     counts: Arc<Counts>,
-    sync_takes: Duration,
 }
 
 impl StorageBackend for Storage {
@@ -64,7 +54,7 @@ impl StorageBackend for Storage {
 
     fn sync_data(&self) -> io::Result<()> {
         self.counts.syncs.fetch_add(1, Ordering::SeqCst);
-        synced(self.sync_takes, || self.file.sync_data())
+        self.file.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {

@@ -4,7 +4,6 @@
 //! kernel's count while nobody else here writes.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::history;
 use crate::sqlite::{Layout, Row, Store};
@@ -63,7 +62,7 @@ pub(crate) fn measure() -> Vec<Written> {
 fn written(events: u32, commits: u32) -> Written {
     let folder = history::folder();
     let counts = Arc::new(Counts::default());
-    let log = storage::log(folder.path(), Arc::clone(&counts), Duration::ZERO);
+    let log = storage::log(folder.path(), Arc::clone(&counts));
     let mut sqlite = Store::open(folder.path(), Layout::Indexed);
     for _ in 0..BEFORE_COMMITS {
         let drafts = history::drafts(BEFORE);
