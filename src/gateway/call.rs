@@ -321,7 +321,8 @@ fn leave_outside(looked: &mut [Looked], caller: &Caller) {
 
 /// Marks targets that the executor did not declare: it does not get to see them, whatever the arguments say.
 fn refuse_undeclared(looked: &mut [Looked], plans: (&CagePlan, &CagePlan), caller: &Caller) {
-    let core = masks::Core::new(&caller.home, &caller.own);
+    // What nobody touches lies in the house's home, whoever asks.
+    let core = masks::Core::new(Path::new(&caller.places.home), &caller.own);
     for looked in looked.iter_mut().filter(|looked| looked.target.trouble.is_none()) {
         if let Some(reason) = objection(looked, plans, &core, caller) {
             looked.target.trouble = Some(("policy_violation".to_owned(), reason));
@@ -382,7 +383,7 @@ fn host(address: &str) -> Option<String> {
 }
 
 fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
-    let home = caller.home.to_string_lossy();
+    let home = &caller.places.home;
     let except: Vec<String> =
         plan.mounts.iter().flat_map(|mount| &mount.except).map(|glob| caller.places.resolve(glob)).collect();
     let mount_of = |at: &Path| {
@@ -394,7 +395,7 @@ fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
         let (fd, at) = looked.held.filter(|(_, at)| looked.target.role == "path" || mount_of(at).next().is_some())?;
         let is_dir = looked.by_itself || looked.target.kind == "folder";
         let write = looked.by_itself && mount_of(&at).any(|mount| mount.access == cage_plan::Access::Write);
-        let mut masks = if is_dir { masks::below(&at, &home, &caller.own) } else { Vec::new() };
+        let mut masks = if is_dir { masks::below(&at, home, &caller.own) } else { Vec::new() };
         masks.extend(masks::excepted(&at, &except));
         masks.extend(executors(caller).filter(|executors| write && executors.starts_with(&at)));
         Some(Grant { fd, at, write, is_dir, masks })
@@ -409,7 +410,7 @@ fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
             return None;
         }
         let is_dir = kind == "folder";
-        let mut hidden = if is_dir { masks::below(&at, &home, &caller.own) } else { Vec::new() };
+        let mut hidden = if is_dir { masks::below(&at, home, &caller.own) } else { Vec::new() };
         hidden.extend(masks::excepted(&at, &except));
         hidden.extend(executors(caller).filter(|executors| write && executors.starts_with(&at)));
         Some(Grant { fd, at, write, is_dir, masks: hidden })

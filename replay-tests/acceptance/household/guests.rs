@@ -338,3 +338,18 @@ fn a_yes_that_comes_after_the_rights_are_gone_agrees_to_nothing() {
     assert_eq!(house.runs(&["schedule", "show", "1"])["state"], "paused");
     talk.home.is_whole();
 }
+
+/// What nobody touches is the house's, whoever asks: a second name of it in a guest's own folder shows nothing of it.
+#[test]
+fn a_second_name_of_a_forbidden_file_is_no_way_to_it_for_a_guest() {
+    let house = House::begin();
+    let secret = house.talk.home.file(".ssh/id", format!("{TREASURE}\n"));
+    let second = house.own[0].join("inbox/k.txt");
+    std::fs::hard_link(&secret, &second).unwrap();
+    let said = house.talk.hears(GUEST, &format!("leggi {}", second.display())).text;
+    assert!(said.contains("altro nome di un file che nessun esecutore può vedere"), "{said}");
+    let found = house.talk.hears(GUEST, &format!("cerca \"{TREASURE}\" nei file in {}", house.own[0].display())).text;
+    assert!(!said.contains(TREASURE) && !found.contains("k.txt:"), "{said} {found}");
+    let own = house.talk.hears(GUEST, &format!("leggi {}", house.own[0].join("inbox/Anna.txt").display())).text;
+    assert!(own.contains("Anna"), "{own}");
+}
