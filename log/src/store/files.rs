@@ -6,7 +6,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use redb::backends::FileBackend;
 use redb::{Database, DatabaseError};
@@ -72,6 +72,11 @@ impl Plain {
         }
         Ok(())
     }
+}
+
+/// The file that a name leads to: what takes its place is renamed over the file itself, since over a link it would only hide it.
+pub(super) fn followed(path: &Path) -> io::Result<PathBuf> {
+    if path.is_symlink() { fs::canonicalize(path) } else { Ok(path.to_owned()) }
 }
 
 pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {

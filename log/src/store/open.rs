@@ -78,16 +78,17 @@ pub struct LogKeys {
 }
 
 impl Log {
-    /// Opens the log, creating it if there is none. Waits up to `patience` for another process to let go of it.
+    /// Opens the log, creating it if there is none. Waits up to `patience` for another process to let go of it. Where the path is
+    /// a link, the log lies, and is written anew, where that leads; its archive lies beside the link.
     pub fn open(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
         let fresh_id = keys.fresh_id;
         let database = || {
-            let database = database(path, &fresh_id, patience)?;
+            let file = followed(path)?;
+            let database = database(&file, &fresh_id, patience)?;
             // Only whoever has the log may take away what another one left of a copy.
-            match files::remove(&rewrite::fresh(path)) {
-                Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                    Err(OpenError::Io { path: rewrite::fresh(path), source })
-                }
+            let fresh = rewrite::fresh(&file);
+            match files::remove(&fresh) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => Err(OpenError::Io { path: fresh, source }),
                 Ok(()) | Err(_) => Ok(database),
             }
         };
@@ -111,6 +112,7 @@ impl Log {
     }
 
     fn started(database: Database, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
+        let file = followed(path)?;
         let id = prepare(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
         let chain = chain(&database).map_err(|what| what.at(path))?;
         let tail = Tail::load(&database, &chain).map_err(|error| Fault::from(error).at(path))?;
@@ -123,7 +125,7 @@ impl Log {
         let notary = writer::Notary::new(keys.signing, id.clone(), signed);
         let writer = writer::Writer::new(
             (Arc::clone(&handle), Arc::clone(&archives)),
-            path.to_owned(),
+            file.clone(),
             (chain, tail),
             notary,
             publish,
@@ -135,7 +137,7 @@ impl Log {
         Ok(Self {
             handle,
             archives,
-            file: path.to_owned(),
+            file,
             requests: Some(requests),
             head,
             writer: Some(writer),
@@ -145,6 +147,11 @@ impl Log {
             id,
         })
     }
+}
+
+/// Where the log lies: what a link leads to must be there.
+fn followed(path: &Path) -> Result<PathBuf, OpenError> {
+    files::followed(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })
 }
 
 /// What is wrong with a file that redb opened.

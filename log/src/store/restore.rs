@@ -26,7 +26,8 @@ pub fn restore(
 ) -> Result<Head, BackupError> {
     let nothing = || BackupError::NoBackup { path: folder.to_owned(), what: "it has no backup.json".to_owned() };
     let summary = summary(folder)?.ok_or_else(nothing)?;
-    if path.exists() {
+    // A link that leads nowhere has the name all the same.
+    if path.symlink_metadata().is_ok() {
         return Err(BackupError::Occupied { path: path.to_owned() });
     }
     let checkpoint = Checkpoint::verified(&summary.checkpoint, &keys.signing.verifying_key())?;

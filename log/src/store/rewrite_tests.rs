@@ -151,6 +151,34 @@ fn what_is_left_of_a_copy_goes() {
     assert!(!fresh.exists());
 }
 
+/// Where a link leads to the log, it is the log that is replaced: a new file in the place of the link would leave the old one whole.
+#[test]
+fn a_log_behind_a_link_is_written_anew_where_it_lies() {
+    let place = tempfile::tempdir().unwrap();
+    let (disk, file) = (place.path().join("disk"), place.path().join("events.redb"));
+    std::fs::create_dir(&disk).unwrap();
+    let real = disk.join("log");
+    std::fs::write(&real, "").unwrap();
+    std::os::unix::fs::symlink(&real, &file).unwrap();
+    let log = open(&file).unwrap();
+    log.append(Append { events: vec![said(1, NEEDLE)], expect: Expect::Any }).unwrap();
+    assert!(found(&real) > 0);
+    log.erase(erasure([1], [])).unwrap();
+    let names = || std::fs::read_dir(&disk).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    assert_eq!((found(&real), file.is_symlink(), names()), (0, true, vec!["log".into()]));
+    log.compact().unwrap();
+    assert!(file.is_symlink());
+    // What another one left of a copy lies beside the file itself.
+    drop(log);
+    std::fs::write(rewrite::fresh(&real), "half of a copy").unwrap();
+    assert_eq!(open(&file).unwrap().reader().verify(|_, _| {}).unwrap().head.size, 2);
+    assert_eq!(names(), ["log"]);
+    // Where it leads nowhere, nothing takes the place of either.
+    std::fs::rename(&real, disk.join("away")).unwrap();
+    assert!(matches!(open(&file), Err(OpenError::Io { .. })));
+    assert_eq!((file.is_symlink(), names()), (true, vec!["away".into()]));
+}
+
 /// Appends that come while the log is rewritten wait, and are not lost.
 #[test]
 fn appends_go_on_beside_it() {
