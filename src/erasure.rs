@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use metnos_log::envelope::Body;
 use metnos_log::event::instance::{BackupMade, Erased};
-use metnos_log::store::{BackupError, Erasure, ReadError, RewriteError, Rewritten};
+use metnos_log::store::{BackupError, Erasure, ReadError, RewriteError, Rewritten, backup_files};
 use metnos_log::{Append, BlobHash, Draft, Event, EventId, Expect, Kept, Micros, Recorded, TurnId};
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ use crate::instance::{Instance, InstanceError, now, random};
 use crate::signing::hex;
 use crate::snapshots::{self, SnapshotError};
 pub use left::Left;
-use left::Words;
+use left::{Gone, Words};
 use spelling::Spelling;
 
 /// Shorter texts would be found everywhere.
@@ -227,6 +227,7 @@ impl<'s> Search<'s> {
             return;
         }
         self.selected.seqs.insert(recorded.seq);
+        self.selected.words.name(recorded.turn.map_or(recorded.id.0, |turn| turn.0));
         self.selected.blobs.extend(blobs);
         *self.selected.kinds.entry(recorded.kind.to_string()).or_default() += 1;
         if recorded.kind.starts_with("schedule_") {
@@ -237,7 +238,7 @@ impl<'s> Search<'s> {
         }
         // A text is looked for by itself.
         if self.spelling.is_none() {
-            self.selected.words.take(&mut recorded);
+            self.selected.words.take(&mut recorded, &json, matches!(self.selector, Selector::Event(_)));
         }
         if let Some(Event::TurnOpened(opened)) = recorded.event() {
             self.selected.texts.insert(opened.text.clone());
@@ -396,13 +397,22 @@ pub fn erase(
         Ok::<_, ErasureError>((rewritten, follow(instance)?))
     })?;
     // A large home takes long to look through; nobody has to wait for that.
-    let left = match selector {
-        Selector::Text(text) => left::holding(&instance.dirs, text, !selected.staying.is_empty()),
-        Selector::Turn(_) | Selector::Actor(_) | Selector::Event(_) => {
-            left::exports(&instance.dirs, &selected.turns, &selected.words)
-        }
+    let rewritten_files = rewritten_files(instance, &backups)?;
+    let gone = match selector {
+        Selector::Text(text) => Gone::text(text, &selected.blobs, !selected.staying.is_empty()),
+        Selector::Turn(_) | Selector::Actor(_) | Selector::Event(_) => Gone::words(&selected.words, &selected.blobs),
     };
-    Ok(Report { rewritten, left, backups, elsewhere: backups_elsewhere(instance)? })
+    let left = left::files(&instance.dirs, &rewritten_files, &gone);
+    Ok(Report { rewritten, left, backups: backups.len(), elsewhere: backups_elsewhere(instance)? })
+}
+
+/// The files of the log and of the backups that follow it.
+fn rewritten_files(instance: &Instance, backups: &[PathBuf]) -> Result<Vec<PathBuf>, ErasureError> {
+    let mut files = instance.log.files()?;
+    for folder in backups {
+        files.extend(backup_files(folder).map_err(refused(folder))?);
+    }
+    Ok(files)
 }
 
 fn erasure(instance: &Instance, selector: &Selector, selected: &Selected, reason: &str) -> Erasure {
@@ -484,8 +494,8 @@ pub fn backups_elsewhere(instance: &Instance) -> Result<Vec<String>, ReadError> 
     Ok(events.iter().filter_map(made).collect())
 }
 
-/// Makes again what is made of the log; how many backups there are.
-fn follow(instance: &Instance) -> Result<usize, ErasureError> {
+/// Makes again what is made of the log; the backups that are there.
+fn follow(instance: &Instance) -> Result<Vec<PathBuf>, ErasureError> {
     let projections = instance.dirs.data.join("projections");
     // What a view was being made of before is gone with its file; from now on none meets the text in the log.
     instance.views.while_closed(|| remove_files(&projections))?;
@@ -495,14 +505,14 @@ fn follow(instance: &Instance) -> Result<usize, ErasureError> {
     instance.follow_audit()?;
     instance.save_projections(0).map_err(refused(&projections))?;
     snapshots::write_all(instance)?;
-    let mut backups = 0;
+    let mut backups = Vec::new();
     let kept = instance.dirs.data.join("backups");
     // The folder may be a backup itself. Whatever else lies there is not of this log, and not Metnos' to change: it holds up
     // neither this nor what comes after it.
     let own = if kept.join("backup.json").is_file() { vec![kept.clone()] } else { Vec::new() };
     for folder in own.into_iter().chain(folders(&kept)?) {
         match instance.log.backup(&folder, |_, _| {}) {
-            Ok(_) => backups += 1,
+            Ok(_) => backups.push(folder),
             Err(BackupError::Foreign { .. } | BackupError::OtherLog { .. } | BackupError::NoBackup { .. }) => {}
             Err(error) => return Err(error.into()),
         }

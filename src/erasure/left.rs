@@ -1,15 +1,17 @@
-//! The files of the home that hold what is gone from the log all the same: nothing that is made of the log, and so for the person to
-//! change. Nothing is changed here.
+//! The files of the home that hold what is gone from the log all the same: what somebody copied or exported, and so for the person
+//! to change. Nothing is changed here.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use metnos_log::{Event, Recorded, TurnId};
+use metnos_log::store::is_log;
+use metnos_log::{BlobHash, Event, Recorded};
 use serde_json::Value;
 
-use super::search::Sought;
+use super::search::{FRAME, Sought, UntilBroken};
 use crate::config::Dirs;
 
 /// So much of the beginning of a text tells it from others.
@@ -21,18 +23,21 @@ const TEXTS_OF_TURN: usize = 64;
 /// So many are kept at most, whatever somebody said in years.
 const TEXTS: usize = 4096;
 
-/// What turns said and returned, so that an export that holds it is known.
+/// The name of a turn, or of an event that belongs to none.
+type Name = [u8; 16];
+
+/// What turns said and returned, and what was sent outside of them, so that a file that holds it is known.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     texts: BTreeSet<String>,
-    of_turns: BTreeMap<TurnId, usize>,
-    /// Whether there were more than are kept. Then every file that names one of the turns counts.
+    of_names: BTreeMap<Name, usize>,
+    /// Whether there were more than are kept. Then every file that names one of them counts.
     is_cut: bool,
 }
 
 impl Words {
-    pub(super) fn take(&mut self, recorded: &mut Recorded) {
-        let Some(turn) = recorded.turn else { return };
+    /// Takes what an event says; `whole`: every text of it, where nothing of it is what somebody said or got.
+    pub(super) fn take(&mut self, recorded: &mut Recorded, json: &Value, whole: bool) {
         let opened =
             if let Some(Event::TurnOpened(opened)) = recorded.event() { Some(opened.text.clone()) } else { None };
         let mut said: Vec<Value> = opened.into_iter().map(Value::String).collect();
@@ -41,18 +46,28 @@ impl Words {
             let text = kept.get()?;
             Some(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())))
         }));
-        self.keep(turn, &Value::Array(said));
+        if recorded.turn.is_none() || whole && said.is_empty() {
+            said.push(json.clone());
+        }
+        self.keep(recorded.turn.map_or(recorded.id.0, |turn| turn.0), &Value::Array(said));
     }
 
-    fn keep(&mut self, turn: TurnId, said: &Value) {
+    /// Says that something that a turn or an event held is gone.
+    pub(super) fn name(&mut self, name: Name) {
+        self.of_names.entry(name).or_default();
+    }
+
+    fn keep(&mut self, name: Name, said: &Value) {
+        let taken = self.of_names.get(&name).copied().unwrap_or_default();
         if self.is_cut {
+            self.of_names.insert(name, taken);
             return;
         }
-        let (before, taken) = (self.texts.len(), self.of_turns.get(&turn).copied().unwrap_or_default());
+        let before = self.texts.len();
         self.add_all(said, before + TEXTS_OF_TURN - taken);
-        self.of_turns.insert(turn, taken + self.texts.len() - before);
+        self.of_names.insert(name, taken + self.texts.len() - before);
         if self.texts.len() > TEXTS {
-            *self = Self { is_cut: true, ..Self::default() };
+            (self.texts, self.is_cut) = (BTreeSet::new(), true);
         }
     }
 
@@ -73,67 +88,132 @@ impl Words {
     }
 }
 
+/// What is looked for.
+pub(super) struct Gone<'g> {
+    /// What a file must name, where it is not known by its texts alone.
+    names: Option<Sought>,
+    /// What must stand in it; `None`: whatever does.
+    texts: Option<Sought>,
+    /// The long texts and copies of files that are gone: a file that is called so is one.
+    blobs: &'g BTreeSet<BlobHash>,
+    /// Whether what Metnos writes by itself may hold it rightly.
+    stays: bool,
+}
+
+impl<'g> Gone<'g> {
+    /// A text; `stays`: there are events that hold it and are not erased.
+    pub(super) fn text(text: &str, blobs: &'g BTreeSet<BlobHash>, stays: bool) -> Self {
+        Self { names: None, texts: Some(Sought::of(text)), blobs, stays }
+    }
+
+    /// What turns and events held. Another turn may have the same words: only a file that names one of these counts.
+    pub(super) fn words(words: &Words, blobs: &'g BTreeSet<BlobHash>) -> Self {
+        let names = Some(Sought::of_names(words.of_names.keys().copied().collect()));
+        let texts = (!words.is_cut).then(|| Sought::of_any(words.texts.iter().cloned()));
+        Self { names, texts, blobs, stays: true }
+    }
+
+    fn is_in(&self, path: &Path) -> io::Result<bool> {
+        let stem = path.file_name().and_then(|name| blake3::Hash::from_hex(name.as_encoded_bytes()).ok());
+        if stem.is_some_and(|hash| self.blobs.contains(&BlobHash(*hash.as_bytes()))) {
+            return Ok(true);
+        }
+        let says = |sought: &Option<Sought>| sought.as_ref().map_or(Ok(true), |sought| sought.is_in_file(path));
+        Ok(says(&self.names)? && says(&self.texts)?)
+    }
+}
+
 /// What became of looking into the files of the home.
 #[derive(Debug, Default)]
 pub struct Left {
     /// The files that hold it.
     pub holding: Vec<PathBuf>,
+    /// Copies of the log: whatever was erased, they are as they were.
+    pub copies: Vec<PathBuf>,
     /// The files and folders that could not be looked into.
     pub unread: Vec<PathBuf>,
 }
 
-/// The files that hold a text, as [`Sought`] finds it; without those that Metnos writes by itself, where events that stay hold it.
-pub(super) fn holding(dirs: &Dirs, text: &str, stays: bool) -> Left {
-    let sought = Sought::of(text);
-    let own = if stays { own(dirs) } else { Vec::new() };
-    files(dirs, &own, |path| sought.is_in_file(path))
-}
-
-/// The folders of what is made of the log.
-fn own(dirs: &Dirs) -> Vec<PathBuf> {
-    let data = ["log", "projections", "backups", "cages"].map(|name| dirs.data.join(name));
-    let workspace = [".audit", ".mnestome", "executors"].map(|name| dirs.workspace.join(name));
-    [data.as_slice(), workspace.as_slice(), std::slice::from_ref(&dirs.runtime)].concat()
-}
-
-/// The exports that hold something of turns: files that name one of them, and in which some of their words stand. What Metnos makes
-/// of the log itself is made again without them, where another turn may have the same words.
-pub(super) fn exports(dirs: &Dirs, turns: &BTreeSet<TurnId>, words: &Words) -> Left {
-    if turns.is_empty() || words.texts.is_empty() && !words.is_cut {
-        return Left::default();
-    }
-    let names = Sought::of_turns(turns.clone());
-    let sought = (!words.is_cut).then(|| Sought::of_any(words.texts.iter().cloned()));
-    let says = |path: &Path| sought.as_ref().map_or(Ok(true), |sought| sought.is_in_file(path));
-    files(dirs, &own(dirs), |path| Ok(names.is_in_file(path)? && says(path)?))
-}
-
-/// The plain files of the home of which something is true, in order. One that cannot be read keeps nobody from looking into the
-/// others: what was to be gone is gone by now.
-fn files(dirs: &Dirs, passed_over: &[PathBuf], holds: impl Fn(&Path) -> io::Result<bool>) -> Left {
-    let (own, mut left) = ([&dirs.config, &dirs.data, &dirs.workspace], Left::default());
-    // One folder holds the three, or each lies among what is others'.
-    let home = dirs.data.parent().filter(|home| own.iter().all(|folder| folder.parent() == Some(home)));
-    let mut waiting = home.map_or_else(|| own.map(Clone::clone).to_vec(), |home| vec![home.to_owned()]);
+/// Looks into the home; not into what was made anew without it: `rewritten`, and what is made of the log.
+pub(super) fn files(dirs: &Dirs, rewritten: &[PathBuf], gone: &Gone<'_>) -> Left {
+    let home = Home { dirs, rewritten: rewritten.iter().filter_map(|path| identity(path).ok()).collect(), gone };
+    let mut left = Left::default();
+    let mut waiting = roots(dirs);
     while let Some(folder) = waiting.pop() {
         let looked = look(&folder, &mut |path, is_folder| {
-            if is_folder && !passed_over.contains(&path) {
+            if is_folder {
                 waiting.push(path);
-            } else if !is_folder {
-                match holds(&path) {
-                    Ok(true) => left.holding.push(path),
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => left.unread.push(path),
-                    Ok(false) | Err(_) => {}
-                }
+            } else if let Err(error) = home.take(&path, &mut left)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                left.unread.push(path);
             }
         });
         if looked.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
             left.unread.push(folder);
         }
     }
-    left.holding.sort();
-    left.unread.sort();
+    for paths in [&mut left.holding, &mut left.copies, &mut left.unread] {
+        paths.sort();
+    }
     left
+}
+
+/// Where to begin: one folder holds the three, or each lies among what is others'. The log and its backups may lie elsewhere, by a
+/// link.
+fn roots(dirs: &Dirs) -> Vec<PathBuf> {
+    let own = [&dirs.config, &dirs.data, &dirs.workspace];
+    let home = dirs.data.parent().filter(|home| own.iter().all(|folder| folder.parent() == Some(home)));
+    let mut roots = home.map_or_else(|| own.map(Clone::clone).to_vec(), |home| vec![home.to_owned()]);
+    roots.extend(["log", "backups"].map(|name| dirs.data.join(name)).into_iter().filter(|folder| folder.is_symlink()));
+    roots
+}
+
+/// A home that is looked through.
+struct Home<'h> {
+    dirs: &'h Dirs,
+    rewritten: BTreeSet<(u64, u64)>,
+    gone: &'h Gone<'h>,
+}
+
+impl Home<'_> {
+    /// Looks into a file. One that cannot be read keeps nobody from looking into the others: what was to be gone is gone by now.
+    fn take(&self, path: &Path, left: &mut Left) -> io::Result<()> {
+        let below = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
+        let made = [self.dirs.data.join("projections"), self.dirs.workspace.join(".audit")];
+        if below(&made) || self.rewritten.contains(&identity(path)?) {
+            return Ok(());
+        }
+        if is_copy(path)? {
+            left.copies.push(path.to_owned());
+            return Ok(());
+        }
+        let executors = self.dirs.workspace.join("executors");
+        let written = [self.dirs.workspace.join(".mnestome"), executors, self.dirs.runtime.clone()];
+        if !(self.gone.stays && below(&written)) && self.gone.is_in(path)? {
+            left.holding.push(path.to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Which file it is, whatever it is called.
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    fs::metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+/// Whether a file is a log, as it is or packed.
+fn is_copy(path: &Path) -> io::Result<bool> {
+    if is_log(File::open(path)?)? {
+        return Ok(true);
+    }
+    let mut file = File::open(path)?;
+    let mut begin = Vec::new();
+    file.by_ref().take(FRAME.len() as u64).read_to_end(&mut begin)?;
+    if begin != FRAME {
+        return Ok(false);
+    }
+    zstd::Decoder::new(File::open(path)?).map_or(Ok(false), |packed| is_log(UntilBroken(packed)))
 }
 
 /// The folders and plain files of a folder. Links are passed over: what they lead to lies in the home itself, or is others'.
@@ -153,13 +233,15 @@ fn look(folder: &Path, each: &mut dyn FnMut(PathBuf, bool)) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use metnos_log::TurnId;
+
     use super::*;
 
-    fn turn(number: u16) -> TurnId {
+    fn turn(number: u16) -> Name {
         let mut bytes = [7; 16];
         bytes[..2].copy_from_slice(&number.to_be_bytes());
         bytes[0] &= 0x7f;
-        TurnId(bytes)
+        bytes
     }
 
     #[test]
@@ -174,7 +256,7 @@ mod tests {
         for number in 0..=TEXTS {
             words.keep(turn(u16::try_from(number).unwrap()), &Value::String(format!("said as number {number}")));
         }
-        assert_eq!((words.texts.len(), words.of_turns.len(), words.is_cut), (0, 0, true));
+        assert_eq!((words.texts.len(), words.of_names.len(), words.is_cut), (0, TEXTS + 1, true));
     }
 
     /// Where not all words are known, an export of one of the turns is rather named than passed over.
@@ -186,13 +268,16 @@ mod tests {
         let dirs = Dirs::resolve(Some(&home.join("metnos")), &variables).unwrap();
         dirs.create().unwrap();
         let (export, other) = (dirs.workspace.join("export.jsonl"), dirs.workspace.join("other.jsonl"));
-        fs::write(&export, format!("{{\"turn\":\"{}\",\"said\":\"anything\"}}", turn(7))).unwrap();
-        fs::write(&other, format!("{{\"turn\":\"{}\"}}", turn(8))).unwrap();
+        fs::write(&export, format!("{{\"turn\":\"{}\",\"said\":\"anything\"}}", TurnId(turn(7)))).unwrap();
+        fs::write(&other, format!("{{\"turn\":\"{}\"}}", TurnId(turn(8)))).unwrap();
         std::os::unix::fs::symlink(home, dirs.workspace.join("link")).unwrap();
-        let left = |words: &Words| exports(&dirs, &[turn(7)].into(), words);
-        let cut = left(&Words { is_cut: true, ..Words::default() });
+        let of_names = || BTreeMap::from([(turn(7), 0)]);
+        let left = |words: &Words| files(&dirs, &[], &Gone::words(words, &BTreeSet::new()));
+        let cut = left(&Words { is_cut: true, of_names: of_names(), ..Words::default() });
         assert_eq!((cut.holding, cut.unread), (vec![export], Vec::new()));
-        let otherwise = left(&Words { texts: ["something else".to_owned()].into(), ..Words::default() });
+        let otherwise =
+            left(&Words { texts: ["something else".to_owned()].into(), of_names: of_names(), ..Words::default() });
         assert_eq!(otherwise.holding, Vec::<PathBuf>::new());
+        assert_eq!(left(&Words::default()).holding, Vec::<PathBuf>::new());
     }
 }

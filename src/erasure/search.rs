@@ -1,4 +1,4 @@
-//! Whether a file holds a text, whatever it is written as: plainly, as JSON in any number of layers, or packed.
+//! Whether a file holds a text, whatever it is written as: plainly, as JSON in a few layers, or packed by zstd.
 //!
 //! Packed parts are found by how a frame of zstd begins, at any place: the log's file with its free pages, segments, archives,
 //! backups, blobs and packed exports are looked into alike, whatever is around them. What is encrypted stays closed.
@@ -13,16 +13,18 @@ use memchr::memmem::find_iter;
 use metnos_log::TurnId;
 
 /// How a frame of zstd begins.
-const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+pub(super) const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// How deep JSON is looked for in JSON: a payload's text in an audit line in a model's request in its event.
 const LAYERS: usize = 4;
 /// What is read at once.
 const PART_BYTES: usize = 1 << 20;
 
-/// How long the name of a turn is.
+/// How long a name is where it is written out.
 const NAME_BYTES: usize = 26;
+/// How long it is in an event.
+const RAW_BYTES: usize = 16;
 
-/// Texts in all the ways in which they may be written, or the names of turns.
+/// Texts in all the ways in which they may be written, or the names of turns and events.
 pub struct Sought {
     forms: Forms,
     longest: usize,
@@ -30,8 +32,8 @@ pub struct Sought {
 
 enum Forms {
     Texts(AhoCorasick),
-    /// As many as there are in years: they are read, instead of each being compared.
-    Turns(BTreeSet<TurnId>),
+    /// As many as there are in years: they are read, instead of each being compared. With what all of them begin with.
+    Names(BTreeSet<[u8; RAW_BYTES]>, Vec<u8>),
 }
 
 impl Sought {
@@ -58,22 +60,25 @@ impl Sought {
         Self { forms: Forms::Texts(forms), longest }
     }
 
-    /// The names of turns, any of which counts.
-    pub fn of_turns(turns: BTreeSet<TurnId>) -> Self {
-        Self { forms: Forms::Turns(turns), longest: NAME_BYTES }
+    /// The names of turns and events, any of which counts: written out, and as they stand in events.
+    pub fn of_names(names: BTreeSet<[u8; RAW_BYTES]>) -> Self {
+        let (first, last) = (names.first().copied().unwrap_or_default(), names.last().copied().unwrap_or_default());
+        let common = first.iter().zip(last).take_while(|(one, other)| *one == other).count();
+        Self { forms: Forms::Names(names, first[..common].to_vec()), longest: NAME_BYTES }
     }
 
     /// Whether it stands in these bytes as they are.
     fn is_in(&self, bytes: &[u8]) -> bool {
         match &self.forms {
             Forms::Texts(forms) => forms.is_match(bytes),
-            Forms::Turns(turns) => {
+            Forms::Names(names, begin) => {
                 let words = bytes.split(|byte| !byte.is_ascii_alphanumeric());
                 // What is written before it, such as the end of an escaped sign, may be part of the same word.
-                words.flat_map(|word| word.windows(NAME_BYTES)).any(|name| {
+                let is_written = words.flat_map(|word| word.windows(NAME_BYTES)).any(|name| {
                     let name = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
-                    name.is_some_and(|name: TurnId| turns.contains(&name))
-                })
+                    name.is_some_and(|TurnId(name)| names.contains(&name))
+                });
+                is_written || find_iter(bytes, begin).any(|at| is_name(names, &bytes[at..]))
             }
         }
     }
@@ -123,8 +128,13 @@ impl Sought {
     }
 }
 
+/// Whether one of the names begins here.
+fn is_name(names: &BTreeSet<[u8; RAW_BYTES]>, bytes: &[u8]) -> bool {
+    bytes.first_chunk().is_some_and(|name| names.contains(name))
+}
+
 /// A packed part up to where it is one.
-struct UntilBroken<R>(R);
+pub(super) struct UntilBroken<R>(pub(super) R);
 
 impl<R: Read> Read for UntilBroken<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -205,12 +215,18 @@ mod tests {
     #[test]
     fn turns_are_found_by_their_names() {
         let (one, other) = (TurnId([7; 16]), TurnId([8; 16]));
-        let sought = Sought::of_turns([one].into());
+        let sought = Sought::of_names([one.0].into());
         for text in [format!("{{\"turn\":\"{one}\"}}"), format!("\"x\\n{one} y\""), one.to_string()] {
             assert!(sought.is_in(text.as_bytes()), "{text}");
             assert!(!sought.is_in(text.replace(&one.to_string(), &other.to_string()).as_bytes()), "{text}");
         }
         assert_eq!(one.to_string().len(), NAME_BYTES);
         assert!(!sought.is_in(&one.to_string().as_bytes()[1..]));
+        // As they stand in an event.
+        let both = Sought::of_names([[6; RAW_BYTES], one.0].into());
+        let event = |name: &[u8]| [b"\xc4\x10".as_slice(), name, b"x"].concat();
+        for sought in [&sought, &both] {
+            assert!(sought.is_in(&event(&one.0)) && !sought.is_in(&event(&other.0)) && !sought.is_in(&one.0[1..]));
+        }
     }
 }

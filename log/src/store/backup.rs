@@ -34,7 +34,7 @@ pub(super) const TAIL: &str = "tail.seg";
 const COPIED_BYTES: usize = 1 << 16;
 /// What the file of segments is called until it is whole, where it is written anew.
 const FRESH: &str = "seg.new";
-const SUMMARY: &str = "backup.json";
+pub(super) const SUMMARY: &str = "backup.json";
 pub(super) const BLOB_FOLDER: &str = "blobs";
 
 /// What stands in `backup.json`, which is written last.

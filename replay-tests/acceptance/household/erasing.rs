@@ -302,6 +302,59 @@ fn exports_that_hold_an_erased_turn_are_named() {
     assert_eq!(event.code, 0, "{}", event.err);
 }
 
+/// Whatever is erased, a copy of the log is one; what else of it lies in the home is named where it holds what is gone.
+#[test]
+fn copies_of_the_log_are_named_whatever_they_are_called() {
+    let (home, elsewhere) = told();
+    let (log, place) = (home.metnos().join("data/log/events.redb"), home.metnos());
+    let bytes = std::fs::read(&log).unwrap();
+    std::fs::create_dir_all(place.join("data/backups/old")).unwrap();
+    let mut copies = ["data/log/events.redb.bak", "data/backups/old/events.redb", "workspace/kept.bin"]
+        .map(|name| place.join(name))
+        .to_vec();
+    for copy in &copies {
+        std::fs::write(copy, &bytes).unwrap();
+    }
+    // One that was being written to, and one that is packed.
+    copies.extend(["data/log/torn", "workspace/log.zst"].map(|name| place.join(name)));
+    std::fs::write(&copies[3], [&bytes[..9], &[0xff; 500], &bytes[509..]].concat()).unwrap();
+    std::fs::write(&copies[4], zstd::encode_all(bytes.as_slice(), 3).unwrap()).unwrap();
+    copies.sort();
+    super::home::copy_tree(&elsewhere, &place.join("workspace/backup"));
+    super::home::copy_tree(&elsewhere, &place.join("data/backups/old/backup"));
+    let turns = home.run(["--json", "turn", "list"]).out;
+    let id = turns.lines().find(|line| line.contains("safe.txt")).unwrap();
+    let id = serde_json::from_str::<serde_json::Value>(id).unwrap()["turn_id"].as_str().unwrap().to_owned();
+    let events = home.run(["--json", "log", "tail", "-n", "1000"]).out;
+    let events = events.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let event = events.filter(|event| event["kind"] == "turn_opened").last().unwrap()["seq"].to_string();
+    for what in [["--turn", &id], ["--event", &event], ["--text", SECRET]] {
+        let erased = home.run(["--yes", "--json", "log", "erase"].iter().chain(&what)).json();
+        assert_eq!(erased["copies"], serde_json::json!(copies), "{what:?} {erased}");
+        let left = erased["left"].as_array().unwrap();
+        let named = |path: &Path| left.contains(&serde_json::json!(path)) || copies.contains(&path.to_owned());
+        for folder in ["workspace/backup", "data/backups/old/backup"].map(|name| place.join(name)) {
+            assert!(named(&folder.join("tail.seg")) || named(&folder.join("events.seg")), "{what:?} {erased}");
+        }
+        if what[0] == "--text" {
+            let unnamed: Vec<PathBuf> = holding(&place, SECRET).into_iter().filter(|path| !named(path)).collect();
+            assert_eq!(unnamed, Vec::<PathBuf>::new(), "{erased}");
+        }
+    }
+    let said = home.run(["--yes", "log", "erase", "--text", "nothing"]);
+    assert!(
+        said.out.contains("These files are copies of the log") && said.out.contains("events.redb.bak"),
+        "{}",
+        said.out
+    );
+    assert_eq!(std::fs::read(&copies[1]).unwrap(), bytes, "nothing was done to them");
+    for copy in &copies[1..] {
+        std::fs::remove_file(copy).unwrap();
+    }
+    let one = home.run(["--yes", "log", "erase", "--text", "Tokyo"]);
+    assert!(one.out.contains("This file is a copy of the log") && one.out.contains("delete it"), "{}", one.out);
+}
+
 /// What cannot be looked into is said; it holds up nothing of an erasure that is done.
 #[test]
 fn a_folder_that_cannot_be_read_is_named() {

@@ -224,7 +224,8 @@ fn spelled(selected: &Selected, values: &mut Value) {
 fn told(context: &Context, instance: &Instance, selected: &Selected, report: &Report) {
     let mut values = json!({
         "payloads": report.rewritten.payloads, "blobs": report.rewritten.blobs, "turns": selected.turns.len(),
-        "backups": report.backups, "left": report.left.holding, "unread": report.left.unread, "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
+        "backups": report.backups, "left": report.left.holding, "copies": report.left.copies,
+        "unread": report.left.unread, "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
     });
     spelled(selected, &mut values);
     if context.global.json {
