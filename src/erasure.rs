@@ -26,10 +26,13 @@ use crate::signing::hex;
 use crate::snapshots::{self, SnapshotError};
 pub use left::Left;
 use left::{Gone, Words};
+use search::Sought;
 use spelling::Spelling;
 
 /// Shorter texts would be found everywhere.
 const TEXT_BYTES_MIN: usize = 4;
+/// So many bytes are not the same by chance.
+const CHANCE_BYTES: usize = 8;
 /// Says that what is made of the log is not made again yet. Holds nothing.
 const MARKER: &str = "erasure.pending";
 
@@ -69,6 +72,8 @@ pub struct Selected {
     pub spellings: BTreeSet<String>,
     /// Those events.
     pub spelled: BTreeSet<u64>,
+    /// Whether the text is part of what an event is called, which is never erased.
+    is_in_names: bool,
 }
 
 /// What came of it.
@@ -78,6 +83,8 @@ pub struct Report {
     pub rewritten: Rewritten,
     /// Files that still hold it: what is not made of the log is not Metnos' to change.
     pub left: Left,
+    /// Files of the log and of its backups that hold it all the same, which is a fault.
+    pub missed: Vec<PathBuf>,
     /// Backups that follow.
     pub backups: usize,
     /// Folders outside of the home with backups that do not.
@@ -142,13 +149,9 @@ pub fn select(instance: &Instance, selector: &Selector) -> Result<Selected, Eras
         return Err(ErasureError::Short);
     }
     let reader = instance.log.reader();
-    let spelling = if let Selector::Text(text) = selector { Some(Spelling::of(text)) } else { None };
-    let blobs = if let (Selector::Text(text), Some(spelling)) = (selector, &spelling) {
-        blobs_holding(instance, text, spelling)?
-    } else {
-        Blobs::default()
-    };
-    let mut search = Search::new(selector, blobs, spelling);
+    let wording = if let Selector::Text(text) = selector { Some(Wording::of(text)) } else { None };
+    let blobs = wording.as_ref().map(|wording| blobs_holding(instance, wording)).transpose()?.unwrap_or_default();
+    let mut search = Search::new(selector, blobs, wording);
     reader.each(1, |recorded| {
         let recorded = reader.rehydrated(recorded)?;
         search.take(recorded);
@@ -180,21 +183,22 @@ struct Search<'s> {
     quoting: BTreeSet<TurnId>,
     /// The blobs that hold the text.
     holding: Blobs,
-    /// The text in any spelling.
-    spelling: Option<Spelling>,
+    /// The text.
+    wording: Option<Wording>,
     /// The blobs that events name which stay.
     kept: BTreeSet<BlobHash>,
 }
 
 impl<'s> Search<'s> {
-    fn new(selector: &'s Selector, holding: Blobs, spelling: Option<Spelling>) -> Self {
+    fn new(selector: &'s Selector, holding: Blobs, wording: Option<Wording>) -> Self {
         let names = if let Selector::Turn(id) = selector { [id.to_string()].into() } else { BTreeSet::new() };
         let (selected, quotes, kept) = (Selected::default(), BTreeSet::new(), BTreeSet::new());
         let (asked, pairs, quoting) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { selector, selected, names, quotes, asked, pairs, quoting, holding, spelling, kept }
+        Self { selector, selected, names, quotes, asked, pairs, quoting, holding, wording, kept }
     }
 
     fn take(&mut self, mut recorded: Recorded) {
+        self.look_at_names(&recorded);
         if matches!(recorded.body, Body::Erased | Body::Unknown(_)) {
             return;
         }
@@ -220,7 +224,7 @@ impl<'s> Search<'s> {
         if !goes || !recorded.is_erasable() {
             if recorded.is_erasable() {
                 self.look_for_spellings(recorded.seq, &json, &blobs);
-            } else if is_meant && self.spelling.is_some() {
+            } else if is_meant && self.wording.is_some() {
                 *self.selected.staying.entry(recorded.kind.to_string()).or_default() += 1;
             }
             self.kept.extend(blobs);
@@ -237,7 +241,7 @@ impl<'s> Search<'s> {
             return;
         }
         // A text is looked for by itself.
-        if self.spelling.is_none() {
+        if self.wording.is_none() {
             self.selected.words.take(&mut recorded, &json, matches!(self.selector, Selector::Event(_)));
         }
         if let Some(Event::TurnOpened(opened)) = recorded.event() {
@@ -253,9 +257,21 @@ impl<'s> Search<'s> {
         }
     }
 
+    /// Looks where nothing is erased: into how an event is called, and into one of a kind that a newer program wrote.
+    fn look_at_names(&mut self, recorded: &Recorded) {
+        let Some(Wording { sought, .. }) = &self.wording else { return };
+        let names = [recorded.kind.as_ref(), &recorded.stream, &recorded.actor];
+        self.selected.is_in_names |= names.iter().any(|name| sought.is_in(name.as_bytes()));
+        if let Body::Unknown(payload) = &recorded.body
+            && sought.is_in(payload)
+        {
+            *self.selected.staying.entry(recorded.kind.to_string()).or_default() += 1;
+        }
+    }
+
     /// Notes how the text is spelled in an event that stays.
     fn look_for_spellings(&mut self, seq: u64, json: &Value, blobs: &[BlobHash]) {
-        let Some(spelling) = &self.spelling else { return };
+        let Some(Wording { spelling, .. }) = &self.wording else { return };
         let mut found = BTreeSet::new();
         spelling.others_in(json, &mut found);
         found.extend(blobs.iter().filter_map(|blob| self.holding.spelled.get(blob)).flatten().cloned());
@@ -282,7 +298,10 @@ impl<'s> Search<'s> {
     fn is_meant(&self, recorded: &Recorded, json: &Value) -> bool {
         match self.selector {
             Selector::Event(seq) => recorded.seq == *seq,
-            Selector::Text(text) => holds(json, text),
+            Selector::Text(_) => self
+                .wording
+                .as_ref()
+                .is_some_and(|Wording { sought, .. }| holds(json, &|text| sought.is_in(text.as_bytes()))),
             Selector::Turn(id) => recorded.turn == Some(*id) || self.follows(recorded, json),
             Selector::Actor(actor) => {
                 let own = recorded.actor == *actor && (recorded.turn.is_some() || is_said(&recorded.kind));
@@ -305,7 +324,7 @@ impl<'s> Search<'s> {
     }
 
     fn quotes_any(&self, json: &Value) -> bool {
-        self.quotes.iter().any(|quote| holds(json, quote))
+        self.quotes.iter().any(|quote| holds(json, &|text| text.contains(quote)))
     }
 }
 
@@ -317,18 +336,31 @@ struct Blobs {
     spelled: BTreeMap<BlobHash, BTreeSet<String>>,
 }
 
+/// A text as it is looked for.
+struct Wording {
+    /// In the forms in which files are searched for it: what is erased and what is found left are the same.
+    sought: Sought,
+    /// In other spellings.
+    spelling: Spelling,
+}
+
+impl Wording {
+    fn of(text: &str) -> Self {
+        Self { sought: Sought::of(text), spelling: Spelling::of(text) }
+    }
+}
+
 /// Looks into all blobs; into copies of files as they were before they were encrypted.
-fn blobs_holding(instance: &Instance, text: &str, spelling: &Spelling) -> Result<Blobs, ErasureError> {
-    let finder = memchr::memmem::Finder::new(text);
+fn blobs_holding(instance: &Instance, wording: &Wording) -> Result<Blobs, ErasureError> {
     let mut holding = Blobs::default();
     instance.log.reader().each_blob(|hash, bytes| {
         let image = instance.keys.unseal(&bytes);
         let plain = image.as_deref().unwrap_or(&bytes);
-        if finder.find(&bytes).is_some() || finder.find(plain).is_some() {
+        if wording.sought.is_in(&bytes) || wording.sought.is_in(plain) {
             holding.exact.insert(hash);
         }
         let mut found = BTreeSet::new();
-        spelling.others(plain, &mut found);
+        wording.spelling.others(plain, &mut found);
         if !found.is_empty() {
             holding.spelled.insert(hash, found);
         }
@@ -345,16 +377,16 @@ fn is_said(kind: &str) -> bool {
     )
 }
 
-/// Whether a text stands in any string of a value; strings that hold JSON are looked into as well.
-fn holds(value: &Value, text: &str) -> bool {
+/// Whether something is true of any string of a value; strings that hold JSON are looked into as well.
+fn holds(value: &Value, says: &dyn Fn(&str) -> bool) -> bool {
     match value {
         Value::String(found) => {
-            found.contains(text)
+            says(found)
                 || found.starts_with(['{', '[', '"'])
-                    && serde_json::from_str::<Value>(found).is_ok_and(|inner| holds(&inner, text))
+                    && serde_json::from_str::<Value>(found).is_ok_and(|inner| holds(&inner, says))
         }
-        Value::Array(items) => items.iter().any(|item| holds(item, text)),
-        Value::Object(members) => members.iter().any(|(key, value)| key.contains(text) || holds(value, text)),
+        Value::Array(items) => items.iter().any(|item| holds(item, says)),
+        Value::Object(members) => members.iter().any(|(key, value)| says(key) || holds(value, says)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
@@ -403,7 +435,18 @@ pub fn erase(
         Selector::Turn(_) | Selector::Actor(_) | Selector::Event(_) => Gone::words(&selected.words, &selected.blobs),
     };
     let left = left::files(&instance.dirs, &rewritten_files, &gone);
-    Ok(Report { rewritten, left, backups: backups.len(), elsewhere: backups_elsewhere(instance)? })
+    let missed = match selector {
+        Selector::Text(text) if selected.is_all_of(text) => left::holding(&rewritten_files, text),
+        _ => Vec::new(),
+    };
+    Ok(Report { rewritten, left, missed, backups: backups.len(), elsewhere: backups_elsewhere(instance)? })
+}
+
+impl Selected {
+    /// Whether nothing that the log keeps may hold the text. A short one may come about by chance in what is packed.
+    fn is_all_of(&self, text: &str) -> bool {
+        self.staying.is_empty() && !self.is_in_names && text.len() >= CHANCE_BYTES
+    }
 }
 
 /// The files of the log and of the backups that follow it.
@@ -546,9 +589,10 @@ pub fn resume(instance: &Instance) -> Result<bool, ErasureError> {
 fn forget_lines(instance: &Instance, selector: &Selector, selected: &Selected) -> Result<(), ErasureError> {
     let path = instance.dirs.data.join("chat_history");
     let Ok(lines) = fs::read_to_string(&path) else { return Ok(()) };
-    let goes = |line: &&str| match selector {
-        Selector::Text(text) => line.contains(text.as_str()),
-        _ => selected.texts.contains(line.trim()),
+    let sought = if let Selector::Text(text) = selector { Some(Sought::of(text)) } else { None };
+    let goes = |line: &&str| match &sought {
+        Some(sought) => sought.is_in(line.as_bytes()),
+        None => selected.texts.contains(line.trim()),
     };
     let kept: String = lines.lines().filter(|line| !goes(line)).flat_map(|line| [line, "\n"]).collect();
     crate::signing::write_private(&path, kept.as_bytes()).map_err(refused(&path))

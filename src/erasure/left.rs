@@ -134,6 +134,12 @@ pub struct Left {
     pub unread: Vec<PathBuf>,
 }
 
+/// The files in which a text stands, of those that were written anew without it.
+pub(super) fn holding(rewritten: &[PathBuf], text: &str) -> Vec<PathBuf> {
+    let sought = Sought::of(text);
+    rewritten.iter().filter(|path| sought.is_in_file(path).unwrap_or(false)).cloned().collect()
+}
+
 /// Looks into the home; not into what was made anew without it: `rewritten`, and what is made of the log.
 pub(super) fn files(dirs: &Dirs, rewritten: &[PathBuf], gone: &Gone<'_>) -> Left {
     let home = Home { dirs, rewritten: rewritten.iter().filter_map(|path| identity(path).ok()).collect(), gone };

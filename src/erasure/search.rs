@@ -68,7 +68,7 @@ impl Sought {
     }
 
     /// Whether it stands in these bytes as they are.
-    fn is_in(&self, bytes: &[u8]) -> bool {
+    pub fn is_in(&self, bytes: &[u8]) -> bool {
         match &self.forms {
             Forms::Texts(forms) => forms.is_match(bytes),
             Forms::Names(names, begin) => {

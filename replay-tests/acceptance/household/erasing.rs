@@ -85,6 +85,24 @@ fn an_erased_text_is_in_no_file_of_the_home() {
     assert_eq!(holding(&elsewhere, SECRET), Vec::<PathBuf>::new());
 }
 
+/// A text that somebody wrote with escapes, and that is JSON in an answer: what is searched for at the end goes as well, wherever.
+#[test]
+fn a_text_goes_in_every_form_in_which_it_is_known() {
+    let home = Home::new();
+    assert_eq!(home.ask_approved(r#"write "say \"zebra\" loud" to ~/q.txt"#).code, 0);
+    home.file("o.txt", "they say \"zebra\" loud\n");
+    assert_eq!(home.ask("read the file ~/o.txt").code, 0);
+    assert_eq!(home.run(["log", "backup"]).code, 0);
+    assert!(holding(&home.metnos(), "zebra").len() > 2);
+    let erased = home.run(["--yes", "--json", "log", "erase", "--text", "say \"zebra\" loud"]);
+    assert_eq!(erased.code, 0, "{}", erased.err);
+    assert_eq!(erased.json()["left"], serde_json::json!([]), "{}", erased.out);
+    assert_eq!(holding(&home.metnos(), "zebra"), Vec::<PathBuf>::new());
+    assert_eq!(home.run(["--json", "log", "verify"]).json()["ok"], true);
+    let refused = home.run(["--yes", "log", "erase", "--text", "a \"b\" c", "--reason", "for a \\\"b\\\" c"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+}
+
 #[test]
 fn the_question_names_what_is_to_be_erased() {
     let home = Home::new();

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::super::output::{Failure, by};
 use super::super::{Context, actor, mistyped, output, progress, terminal};
 use crate::engine;
+use crate::erasure::search::Sought;
 use crate::erasure::{self, ErasureError, Report, Selected, Selector};
 use crate::instance::Instance;
 
@@ -81,7 +82,7 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     // One that broke off is gone on with first: the log may not hold its text any more where other files still do.
     let has_ended = !command.preview && resume(context, &instance)?;
     let selector = selector(&instance, &command.what)?;
-    if matches!(&selector, Selector::Text(text) if command.reason.contains(text)) {
+    if matches!(&selector, Selector::Text(text) if Sought::of(text).is_in(command.reason.as_bytes())) {
         return Err(Failure::usage(by("error.reason_holds_text"), by("next.other_reason")));
     }
     let line = progress::line(context);
@@ -130,7 +131,10 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     let report = erasure::erase(&instance, &selector, &selected, &command.reason)?;
     drop(line);
     told(context, &instance, &selected, &report);
-    Ok(0)
+    if report.missed.is_empty() {
+        return Ok(0);
+    }
+    Err(Failure::failed(("error.erased_yet_there", json!({ "files": report.missed })), by("next.erased_yet_there")))
 }
 
 /// Goes on with what broke off; whether there was any.
