@@ -51,7 +51,7 @@ pub(super) struct Export {
     /// Only what ended up to a moment, written alike. Of a day its end is meant.
     #[arg(long, value_name = "MOMENT")]
     until: Option<Moment>,
-    /// Only this kind: executors, turns or corrections.
+    /// Only this kind: executors, turns, corrections or erasures.
     #[arg(long)]
     kind: Option<String>,
     /// Only what was done for this person: an id or a name.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use metnos_projections::views::audit::cloud_events::SOURCE;
 use metnos_projections::views::audit::csv;
-use metnos_projections::views::audit::proof::FORMAT;
+use metnos_projections::views::audit::proof::FORMAT_BEGINS;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ fn is_export(path: &Path) -> io::Result<bool> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let mut first = Vec::new();
     BufReader::new(file).take(FIRST_LINE_BYTES_MAX).read_until(b'\n', &mut first)?;
-    if first.is_empty() || first == csv::header().as_bytes() {
+    if first.is_empty() || csv::begins(&first) {
         return Ok(true);
     }
     Ok(serde_json::from_slice::<Value>(&first).is_ok_and(|line| is_line(&line)))
@@ -104,12 +104,13 @@ fn is_export(path: &Path) -> io::Result<bool> {
 fn is_line(line: &Value) -> bool {
     let has = |names: &[&str]| names.iter().all(|name| line.get(name).is_some());
     let text = |at: &str| line.pointer(at).and_then(Value::as_str).unwrap_or_default();
-    text("/format") == FORMAT
+    text("/format").starts_with(FORMAT_BEGINS)
         || text("/source").starts_with(SOURCE)
         || text("/resourceSpans/0/scopeSpans/0/scope/name") == "metnos.audit"
         || has(&["seq", "caller", "executor", "trace_id", "cage"])
         || has(&["seq", "caller", "user_query", "final_kind"])
         || has(&["seq", "corrects", "note", "by"])
+        || has(&["seq", "selector", "payloads", "reason", "by"])
 }
 
 #[cfg(test)]
@@ -124,7 +125,12 @@ mod tests {
         let line = "{\"by\":\"owner\",\"corrects\":3,\"note\":\"n\",\"seq\":9}\n";
         drop(Fresh::create(&path).unwrap());
         assert_eq!(names(), 0);
-        for text in [line, "", line] {
+        let erasure = "{\"by\":\"owner\",\"payloads\":3,\"reason\":\"\",\"selector\":\"turn\",\"seq\":9}\n";
+        let table = csv::header();
+        // A table of an earlier version has fewer columns.
+        let earlier = table.replace(",\"selector\",\"of\",\"payloads\",\"blobs\",\"reason\"", "");
+        assert_ne!(earlier, table);
+        for text in [line, "", erasure, &earlier, &table, line] {
             let mut fresh = Fresh::create(&path).unwrap();
             fresh.put(text).unwrap();
             fresh.finish().unwrap();

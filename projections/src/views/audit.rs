@@ -1,4 +1,4 @@
-//! Audit lines: one self-describing JSON line a call, a turn and a correction (seed 000, chapter 9; design 9-proof).
+//! Audit lines: one self-describing JSON line a call, a turn, a correction and an erasure (seed 000, chapter 9; design 9-proof).
 //!
 //! A fold whose output, not whose state, matters: the state holds only turns that have not ended. A line is made of few
 //! events and says which; made again from these alone, it is the same line. An event whose payload is gone takes its part of
@@ -21,13 +21,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use metnos_log::envelope::Body;
 use metnos_log::event::audit::Rectified;
+use metnos_log::event::instance::Erased;
 use metnos_log::event::turn::{InvocationFinished, TurnClosed};
 use metnos_log::{Event, Kept, Recorded};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The shape of the lines; files of another are made anew.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What a line is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -39,6 +40,8 @@ pub enum Kind {
     Turns,
     /// A correction of another line.
     Corrections,
+    /// That something was taken out of the log, which is why other lines say less than they did.
+    Erasures,
 }
 
 impl Kind {
@@ -48,12 +51,13 @@ impl Kind {
             Self::Executors => "executors",
             Self::Turns => "turns",
             Self::Corrections => "corrections",
+            Self::Erasures => "erasures",
         }
     }
 
     /// The kind of a name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Executors, Self::Turns, Self::Corrections].into_iter().find(|kind| kind.name() == name)
+        [Self::Executors, Self::Turns, Self::Corrections, Self::Erasures].into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -188,6 +192,7 @@ impl Audit {
         // By the label, which an erased event keeps.
         match (&*recorded.kind, recorded.turn) {
             ("rectified", _) => Some(lines::correction(&Source::of(recorded, is_withheld, rectified))),
+            ("erased", _) => Some(lines::erasure(&Source::of(recorded, is_withheld, erased))),
             (kind, Some(turn)) => self.take_of_turn(recorded, is_withheld, (kind, &turn.to_string())),
             (_, None) => None,
         }
@@ -233,7 +238,7 @@ pub fn quotes_others(recorded: &Recorded) -> bool {
 /// Whether a line ends with this event.
 pub fn ends_line(recorded: &Recorded) -> bool {
     match &*recorded.kind {
-        "rectified" => true,
+        "rectified" | "erased" => true,
         "invocation_finished" | "invocation_in_doubt" | "turn_closed" => recorded.turn.is_some(),
         _ => false,
     }
@@ -289,6 +294,14 @@ fn closed(event: &Event) -> Option<TurnClosed> {
 fn rectified(event: &Event) -> Option<Rectified> {
     match event {
         Event::Rectified(rectified) => Some(rectified.clone()),
+        _ => None,
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "asked of one kind each")]
+fn erased(event: &Event) -> Option<Erased> {
+    match event {
+        Event::Erased(erased) => Some(erased.clone()),
         _ => None,
     }
 }

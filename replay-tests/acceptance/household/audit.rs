@@ -345,6 +345,49 @@ fn a_correction_is_a_later_line_and_the_corrected_one_stays() {
     home.is_whole();
 }
 
+/// What changes lines that were exported before is a line itself: who, when and why; nothing of what is gone.
+#[test]
+fn an_erasure_is_a_line_of_its_own() {
+    let home = lived_in();
+    let turn = lines(&home, &["--kind", "turns"]).last().unwrap()["turn_id"].as_str().unwrap().to_owned();
+    for (what, reason) in [(["--turn", &turn], "a guest saw it"), (["--text", "=1+1"], "=2+2 is asked for")] {
+        let erased = home.run(["--yes", "log", "erase", "--reason", reason].iter().chain(&what));
+        assert_eq!(erased.code, 0, "{}", erased.err);
+    }
+    let found = lines(&home, &["--kind", "erasures"]);
+    assert_eq!(found.len(), 2, "{found:?}");
+    let (one, other) = (&found[0], &found[1]);
+    assert_eq!(
+        (&one["selector"], &one["of"], &one["turn_id"]),
+        (&"turn".into(), &turn.clone().into(), &turn.clone().into())
+    );
+    assert_eq!((&one["by"], &one["reason"]), (&"owner".into(), &"a guest saw it".into()));
+    assert!(one["payloads"].as_u64() > Some(1) && one["ts"].as_str().unwrap().starts_with("2026-03-12T12:0"), "{one}");
+    assert_eq!((&other["selector"], &other["of"], &other["turn_id"]), (&"text".into(), &Value::Null, &Value::Null));
+    assert_eq!(lines(&home, &["--turn", &turn]).last(), Some(one));
+    let all = lines(&home, &[]);
+    assert_eq!(all.iter().filter(|line| line.get("selector").is_some()).count(), 2);
+    // Beside the lines of the day, and in the other forms.
+    let day = std::fs::read_to_string(home.metnos().join("workspace/.audit/erasures/2026-03-12.jsonl")).unwrap();
+    assert_eq!(day.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>(), found);
+    let table = home.run(["audit", "export", "--format", "csv"]).out;
+    let rows = table.lines().filter(|row| row.starts_with("\"erasures\",")).collect::<Vec<_>>().join("\n");
+    assert!(rows.contains("\"a guest saw it\"") && rows.contains("\"'=2+2 is asked for\""), "{rows}");
+    let events = home.run(["audit", "export", "--format", "cloudevents"]).out;
+    assert_eq!(events.matches("\"type\":\"metnos.audit.erasures\"").count(), 2, "{events}");
+    assert_eq!(home.run(["audit", "export", "--format", "otel"]).code, 0);
+    for (options, count) in [(&[][..], 2), (&["--turn", &turn], 1)] {
+        let file = home.files().join(format!("proof-{count}.jsonl"));
+        let path = file.to_str().unwrap();
+        let ran = home.run(["audit", "export", "--proof", "--out", path].iter().chain(options));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let key = home.metnos().join("config/keys/instance.pub");
+        let verified = home.run(["--json", "audit", "verify", path, "--key", key.to_str().unwrap()]).json();
+        assert_eq!((&verified["ok"], &verified["kinds"]["erasures"]), (&true.into(), &count.into()), "{verified}");
+        assert!(!std::fs::read_to_string(&file).unwrap().contains("=1+1"));
+    }
+}
+
 #[test]
 fn files_of_another_shape_are_made_anew() {
     let home = lived_in();

@@ -119,11 +119,12 @@ fn it_needs_the_file_and_a_public_key_and_nothing_else() {
     erase(&lived_in.1, opened);
     let (text, _) = exported(&lived_in);
     assert!(text.contains("\"erased\":true") && text.contains("\"user_query\":null"));
+    assert!(text.contains("\"kind\":\"erasures\",\"line\":{\"blobs\":0,\"by\":"), "{text}");
     std::fs::write(folder.join("changed.jsonl"), text).unwrap();
     let ran = run(folder, &["changed.jsonl", "--key", "instance.pub"]);
     let out = said(&ran.stdout);
     assert!(
-        out.contains("3 lines are made of 6 events") && out.contains("The text of 1 of these events was erased"),
+        out.contains("4 lines are made of 7 events") && out.contains("The text of 1 of these events was erased"),
         "{out}"
     );
     let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();

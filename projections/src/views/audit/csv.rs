@@ -37,10 +37,18 @@ const COLUMNS: &[(&str, &str)] = &[
     ("corrects", "/corrects"),
     ("note", "/note"),
     ("by", "/by"),
+    ("selector", "/selector"),
+    ("of", "/of"),
+    ("payloads", "/payloads"),
+    ("blobs", "/blobs"),
+    ("reason", "/reason"),
     ("erased", "/erased"),
     ("withheld", "/withheld"),
     ("unknown", "/unknown"),
 ];
+
+/// So many columns at the beginning tell such a table from any other.
+const COLUMNS_KNOWN_BY: usize = 14;
 
 /// What a spreadsheet takes for the beginning of a formula (OWASP, «CSV Injection»).
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
@@ -49,6 +57,12 @@ const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋',
 pub fn header() -> String {
     let names: Vec<String> = COLUMNS.iter().map(|(name, _)| quoted(name)).collect();
     names.join(",") + "\r\n"
+}
+
+/// Whether a file that begins so is such a table, whatever columns this or another version gave it.
+pub fn begins(bytes: &[u8]) -> bool {
+    let common: Vec<String> = COLUMNS.iter().take(COLUMNS_KNOWN_BY).map(|(name, _)| quoted(name)).collect();
+    bytes.starts_with((common.join(",") + ",").as_bytes())
 }
 
 /// The row of a line.

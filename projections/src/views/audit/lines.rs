@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use metnos_log::Kept;
 use metnos_log::event::audit::Rectified;
+use metnos_log::event::instance::Erased;
 use metnos_log::event::turn::{InvocationFinished, TurnClosed};
 use serde_json::{Map, Value, json};
 
@@ -106,6 +107,35 @@ pub(super) fn correction(rectified: &Source<Rectified>) -> Line {
         turn,
         actor: rectified.actor.clone(),
         ..made(value, [ended(rectified)])
+    }
+}
+
+/// The line that says that payloads were taken out of the log: how many, never what they held.
+pub(super) fn erasure(erased: &Source<Erased>) -> Line {
+    let what = erased.what.as_ref();
+    // Of a text there is a keyed hash, which says nothing to whoever has no key.
+    let of = what.filter(|what| what.selector != "text").map(|what| &what.of);
+    let turn = what.filter(|what| what.selector == "turn").map(|what| what.of.clone());
+    let count = |runs: &[(u64, u64)]| runs.iter().map(|(first, last)| last.saturating_sub(*first) + 1).sum::<u64>();
+    let value = json!({
+        "ts": timestamp(erased.time),
+        "selector": what.map(|what| &what.selector),
+        "of": of,
+        "turn_id": turn,
+        "payloads": what.map(|what| count(what.payloads())),
+        "blobs": what.map(|what| what.blobs.len()),
+        "reason": what.map(|what| &what.reason),
+        "by": what.map_or(&erased.actor, |what| &what.by),
+        "seq": erased.seq,
+    });
+    Line {
+        kind: Kind::Erasures,
+        seq: erased.seq,
+        began: erased.time,
+        ended: erased.time,
+        turn,
+        actor: erased.actor.clone(),
+        ..made(value, [ended(erased)])
     }
 }
 

@@ -20,7 +20,9 @@ use super::selection::Selection;
 use super::{Kind, Line, quotes_others};
 
 /// What the first line says the file is: its own form, and the shape of the lines in it ([`super::VERSION`]).
-pub const FORMAT: &str = "metnos audit proof v1, lines v2";
+pub const FORMAT: &str = "metnos audit proof v1, lines v3";
+/// What it said before there were lines of erasures; the others are as they were, and it is checked like the newest.
+pub const FORMAT_BEFORE: &str = "metnos audit proof v1, lines v2";
 /// What begins it, whatever wrote the file.
 pub const FORMAT_BEGINS: &str = "metnos audit proof ";
 /// What a file's digest is signed for.

@@ -111,7 +111,7 @@ fn span_of<'a>(turn: TurnId, line: &'a Line, recorded: &Recorded) -> Span<'a> {
     let text = |at: &str| line.value.pointer(at).filter(|value| value.is_string()).cloned();
     let (operation, end) = match line.kind {
         Kind::Executors => (genai::EXECUTE_TOOL, text("/exit")),
-        Kind::Turns | Kind::Corrections => (genai::INVOKE_AGENT, text("/final_kind")),
+        Kind::Turns | Kind::Corrections | Kind::Erasures => (genai::INVOKE_AGENT, text("/final_kind")),
     };
     let is_call = line.kind == Kind::Executors;
     let is_ok = match end.as_ref().and_then(Value::as_str) {

@@ -331,8 +331,13 @@ fn each_way_to_change_a_file_is_told() {
     let other = text.replacen("\"content\":\"=1+1\"", "\"content\":\"=1+2\"", 1);
     assert_eq!(check(&other), Err(Refusal::Line(2)));
     assert_eq!(verified(&mut text.as_bytes(), key(2).verifying_key()).unwrap(), Err(Refusal::OtherKey));
-    let older = text.replacen("lines v2", "lines v1", 1);
+    let older = text.replacen("lines v3", "lines v1", 1);
     assert_eq!(check(&older), Err(Refusal::OtherVersion));
+    // One from before there were lines of erasures is read, and is what its key sealed.
+    let before = text.replacen("lines v3", "lines v2", 1);
+    assert_eq!(check(&before), Err(Refusal::Seal));
+    let body = before.trim_end().rsplit_once('\n').unwrap().0.to_owned() + "\n";
+    assert_eq!(check(&sealed(body)).map(|proved| proved.lines), Ok(5));
     let selected = text.replacen("\"selection\":{}", "\"selection\":{\"since\":1}", 1);
     assert_eq!(check(&selected), Err(Refusal::Seal));
     let selected = text.replacen("\"selection\":{}", "\"selection\":{\"kind\":\"turns\"}", 1);

@@ -14,7 +14,7 @@ use metnos_log::{Recorded, canonical};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::proof::{FORMAT, FORMAT_BEGINS, Head, PURPOSE, Row, Seal};
+use super::proof::{FORMAT, FORMAT_BEFORE, FORMAT_BEGINS, Head, PURPOSE, Row, Seal};
 use super::{Audit, Line};
 
 /// The longest line that is looked at, in bytes.
@@ -177,7 +177,7 @@ impl Verifier {
             whole(bytes).map_err(|cut| if bytes.starts_with(b"{\"checkpoint\":") { cut } else { Refusal::NoProof })?;
         let head: Value = serde_json::from_str(text).map_err(|_| Refusal::NoProof)?;
         match head["format"].as_str() {
-            Some(FORMAT) => {}
+            Some(FORMAT | FORMAT_BEFORE) => {}
             Some(other) if other.starts_with(FORMAT_BEGINS) => return Err(Refusal::OtherVersion),
             _ => return Err(Refusal::NoProof),
         }
