@@ -14,6 +14,7 @@ use metnos_projections::machines::turn::writers;
 use metnos_projections::manifest::Manifest;
 use metnos_projections::rules::cage_plan::{self, Autonomy, CagePlan, CallGrants, Places};
 use metnos_projections::rules::core_paths::{self, OwnDirs};
+use metnos_projections::rules::grants::concerns;
 use metnos_projections::rules::{perimeter, policy};
 use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
@@ -89,11 +90,14 @@ pub struct Returned {
     pub outcome: Outcome,
 }
 
-/// The grants that an executor could use: of what it declares, and of the changes that it may want.
-fn usable(manifest: &Manifest, grants: &[Granted]) -> Vec<Granted> {
+/// The grants that a call could use: of what its executor declares, and of the changes that it may want, on what the call names.
+/// Only they are recorded: whoever is shown the call learns nothing of what is granted elsewhere.
+fn usable(manifest: &Manifest, grants: &[Granted], targets: &[Target]) -> Vec<Granted> {
     let declares = |name: &str| manifest.capabilities.iter().any(|capability| capability.name == name);
     let wants = |name: &str| manifest.contract.side_effects && matches!(name, "fs:write" | "metnos:write");
-    grants.iter().filter(|grant| declares(&grant.capability) || wants(&grant.capability)).cloned().collect()
+    let could =
+        |grant: &&Granted| (declares(&grant.capability) || wants(&grant.capability)) && concerns(grant, targets);
+    grants.iter().filter(could).cloned().collect()
 }
 
 impl PreparedCall {
@@ -121,13 +125,14 @@ impl PreparedCall {
         });
         let plan = call_plan(&loaded.declared, &looked, caller);
         refuse_undeclared(&mut looked, (&plan, &loaded.declared), caller);
+        let targets: Vec<Target> = looked.iter().map(|looked| looked.target.clone()).collect();
         let facts = Prepared {
             step,
-            targets: looked.iter().map(|looked| looked.target.clone()).collect(),
+            grants: usable(&loaded.manifest, &caller.grants, &targets),
+            targets,
             version: loaded.version.clone(),
             checks,
             plan_digest: plan.digest(),
-            grants: usable(&loaded.manifest, &caller.grants),
             mnest_permille: None,
         };
         Self { facts, loaded: Some(loaded), args, looked, plan: Some(plan) }

@@ -127,6 +127,24 @@ fn covers_host(pattern: &str, url: &str) -> bool {
     })
 }
 
+/// Whether a grant of a capability that a step asks for can matter to it: it covers one of the step's targets, or lies below one
+/// that the step may change all of. Another one decides nothing, and is nobody's business here.
+pub fn concerns(grant: &Granted, targets: &[Target]) -> bool {
+    let mut named = targets.iter().map(|target| target.canonical.as_str());
+    let pattern = grant.target.as_str();
+    match kind(&grant.capability) {
+        Kind::Whole => true,
+        Kind::Host => named.any(|url| covers_host(pattern, url)),
+        Kind::Path if grant.capability == "fs:write" => {
+            let paths: Vec<&str> = named.filter(|name| !name.contains("://")).collect();
+            // What is changed is known only later where no path says it: an undo, or names that are made of others.
+            let is_open = !paths.iter().any(|path| is_plain(path)) || paths.iter().any(|path| path.contains('{'));
+            is_open || paths.iter().any(|path| covers_path(pattern, path) || covers_path(path, pattern))
+        }
+        Kind::Path => named.any(|path| covers_path(pattern, path)),
+    }
+}
+
 /// What a step may do by the grants that held when it was prepared.
 #[derive(Clone, Copy, Debug)]
 pub struct Leave<'a> {
@@ -185,18 +203,22 @@ mod tests {
         Granted { grant, capability: capability.to_owned(), target: target.to_owned(), until: 100 }
     }
 
-    #[track_caller]
-    fn check(capability: &str, pattern: &str, target: &str, expected: bool) {
-        let grants = [granted(3, capability, pattern)];
-        let target = Target {
+    fn named(canonical: &str) -> Target {
+        Target {
             pointer: "/path".to_owned(),
             role: "path".to_owned(),
             given: String::new(),
-            canonical: target.to_owned(),
+            canonical: canonical.to_owned(),
             canonical_b64: None,
             kind: "file".to_owned(),
             trouble: None,
-        };
+        }
+    }
+
+    #[track_caller]
+    fn check(capability: &str, pattern: &str, target: &str, expected: bool) {
+        let grants = [granted(3, capability, pattern)];
+        let target = named(target);
         let at = |time| Leave { grants: &grants, time: Micros(time) }.targets(capability, [&target]);
         assert_eq!(at(99), if expected { vec![3] } else { vec![] }, "{pattern} {}", target.canonical);
         assert_eq!(at(100), Vec::<u64>::new(), "it has ended");
@@ -276,5 +298,22 @@ mod tests {
         assert_eq!(refused("time:read", "*"), Some(Ungrantable::Free));
         assert_eq!(refused("no:such", "*"), Some(Ungrantable::Unknown));
         assert_eq!(refused("system:read", "/home/a"), Some(Ungrantable::NoTargets));
+    }
+
+    #[test]
+    fn what_covers_nothing_of_a_step_does_not_concern_it() {
+        let check = |capability: &str, pattern: &str, targets: &[&str]| {
+            let targets: Vec<Target> = targets.iter().map(|target| named(target)).collect();
+            concerns(&granted(1, capability, pattern), &targets)
+        };
+        assert!(check("fs:read", "/a", &["/a/b", "/c"]) && !check("fs:read", "/a/b/c", &["/a/b"]));
+        assert!(check("fs:write", "/a/b/c", &["/a/b"]) && check("fs:write", "/a", &["/a/b"]));
+        assert!(!check("fs:write", "/a/other", &["/a/b"]) && !check("fs:write", "/ab", &["/a", "https://x.y/"]));
+        // An undo names nothing, and new names are made of old ones.
+        assert!(check("fs:write", "/z", &[]) && check("fs:write", "/z", &["/a/b", "{dir}/{name}.bak"]));
+        assert!(!check("fs:read", "/z", &[]));
+        assert!(check("network:http", "*.x.org", &["https://a.x.org/b"]));
+        assert!(!check("network:http", "*.x.org", &["https://x.com/"]));
+        assert!(check("system:read", ALL, &[]));
     }
 }

@@ -345,6 +345,32 @@ fn a_correction_is_a_later_line_and_the_corrected_one_stays() {
     home.is_whole();
 }
 
+/// A grant of another folder, of another person's business as it may be, is part of no turn that it does not concern.
+#[test]
+fn a_proof_of_one_turn_shows_no_grant_that_it_had_nothing_to_do_with() {
+    let home = Home::new();
+    home.file("inbox/a.txt", "a");
+    for target in ["~/inbox", "~/taxes-of-anna", "~/inbox/deep"] {
+        assert_eq!(home.run(["grants", "give", "fs:write", target]).code, 0);
+    }
+    assert_eq!(home.ask("write \"hello\" to inbox/one.txt").code, 0, "it is granted");
+    let id = lines(&home, &["--kind", "turns"]).last().unwrap()["turn_id"].as_str().unwrap().to_owned();
+    let events = home.run(["--json", "log", "tail", "-n", "100"]).out;
+    let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let resolved = events.filter(|event| event["kind"] == "arguments_resolved").last().unwrap();
+    let grants = resolved["payload"]["grants"].as_array().unwrap();
+    assert_eq!(grants.iter().map(|grant| &grant["grant"]).collect::<Vec<_>>(), [1], "{resolved}");
+    let proof = home.run(["audit", "export", "--turn", &id, "--proof"]);
+    let script = "import base64, re, sys\n\
+                  for part in re.findall(r'\"payload\":\"([A-Za-z0-9+/=]*)\"', sys.stdin.read()):\n\
+                  \x20   print(base64.b64decode(part).decode('latin-1'))";
+    let seen = python(&["-I", "-S", "-c", script], &proof.out);
+    assert!(seen.contains("inbox") && !seen.contains("taxes-of-anna") && !seen.contains("inbox/deep"), "{seen}");
+    // What the undo changes is named by no argument; what is granted there counts all the same.
+    assert_eq!(home.ask("undo").code, 0);
+    home.is_whole();
+}
+
 /// What changes lines that were exported before is a line itself: who, when and why; nothing of what is gone.
 #[test]
 fn an_erasure_is_a_line_of_its_own() {
