@@ -421,7 +421,7 @@ pub fn erase(
     reason: &str,
 ) -> Result<Report, ErasureError> {
     refuse_open(instance, selected)?;
-    let (rewritten, backups) = instance.alone(|| {
+    let (rewritten, (backups, others)) = instance.alone(|| {
         let marker = instance.dirs.data.join(MARKER);
         fs::write(&marker, "").map_err(refused(&marker))?;
         forget_lines(instance, selector, selected)?;
@@ -434,7 +434,8 @@ pub fn erase(
         Selector::Text(text) => Gone::text(text, &selected.blobs, !selected.staying.is_empty()),
         Selector::Turn(_) | Selector::Actor(_) | Selector::Event(_) => Gone::words(&selected.words, &selected.blobs),
     };
-    let left = left::files(&instance.dirs, &rewritten_files, &gone);
+    let mut left = left::files(&instance.dirs, &rewritten_files, &gone);
+    left.unread.extend(others);
     let missed = match selector {
         Selector::Text(text) if selected.is_all_of(text) => left::holding(&rewritten_files, text),
         _ => Vec::new(),
@@ -537,8 +538,8 @@ pub fn backups_elsewhere(instance: &Instance) -> Result<Vec<String>, ReadError> 
     Ok(events.iter().filter_map(made).collect())
 }
 
-/// Makes again what is made of the log; the backups that are there.
-fn follow(instance: &Instance) -> Result<Vec<PathBuf>, ErasureError> {
+/// Makes again what is made of the log; the backups that are there, and those that hold events which this log does not have.
+fn follow(instance: &Instance) -> Result<(Vec<PathBuf>, Vec<PathBuf>), ErasureError> {
     let projections = instance.dirs.data.join("projections");
     // What a view was being made of before is gone with its file; from now on none meets the text in the log.
     instance.views.while_closed(|| remove_files(&projections))?;
@@ -548,7 +549,7 @@ fn follow(instance: &Instance) -> Result<Vec<PathBuf>, ErasureError> {
     instance.follow_audit()?;
     instance.save_projections(0).map_err(refused(&projections))?;
     snapshots::write_all(instance)?;
-    let mut backups = Vec::new();
+    let (mut backups, mut others) = (Vec::new(), Vec::new());
     let kept = instance.dirs.data.join("backups");
     // The folder may be a backup itself. Whatever else lies there is not of this log, and not Metnos' to change: it holds up
     // neither this nor what comes after it.
@@ -556,13 +557,14 @@ fn follow(instance: &Instance) -> Result<Vec<PathBuf>, ErasureError> {
     for folder in own.into_iter().chain(folders(&kept)?) {
         match instance.log.backup(&folder, |_, _| {}) {
             Ok(_) => backups.push(folder),
+            Err(BackupError::Ahead { path, .. }) => others.push(path),
             Err(BackupError::Foreign { .. } | BackupError::OtherLog { .. } | BackupError::NoBackup { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
     let marker = instance.dirs.data.join(MARKER);
     fs::remove_file(&marker).map_err(refused(&marker))?;
-    Ok(backups)
+    Ok((backups, others))
 }
 
 /// Whether a command broke off, and left something to be done.

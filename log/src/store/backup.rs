@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Log;
 use super::assemble::AssemblyError;
 use super::files::{self, Plain};
 use super::open::OpenError;
@@ -21,6 +20,7 @@ use super::runs::Run;
 use super::segments_file::{self, Place};
 use super::verify::Damage;
 use super::writer::AppendError;
+use super::{Log, ahead};
 use crate::chain;
 use crate::codec::Frame;
 use crate::note::NoteError;
@@ -96,6 +96,16 @@ pub enum BackupError {
         found: String,
         /// This log's name.
         own: String,
+    },
+    /// The folder holds events of this log's name that this log does not have.
+    #[error("{path} holds the events {first} to {last}, which this log does not have")]
+    Ahead {
+        /// The folder.
+        path: PathBuf,
+        /// The first of them.
+        first: u64,
+        /// The last event that the folder holds.
+        last: u64,
     },
     /// It is no backup, or a newer one.
     #[error("{path} is no backup: {what}")]
@@ -176,12 +186,21 @@ impl Log {
         Backup { reader: self.reader(), id: self.id(), folder, gone, bytes: 0 }.take(&note, progress)
     }
 
-    /// Makes the folder of a backup; refuses one that is something else than the backup of this log. Nothing is copied, so that
-    /// whoever keeps a list of backups has the folder on it before it holds anything.
+    /// Makes the folder of a backup; refuses one that is something else than the backup of this log, or that holds what this log
+    /// does not have. Nothing is copied, so that whoever keeps a list of backups has the folder on it before it holds anything.
     pub fn prepare_backup(&self, folder: &Path) -> Result<(), BackupError> {
         files::make_folder(folder).map_err(refused(folder))?;
+        let summary = self.own_backup(folder)?;
+        match ahead::first_and_last(&self.reader(), folder, summary.as_ref())? {
+            Some((first, last)) => Err(BackupError::Ahead { path: folder.to_owned(), first, last }),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a folder that holds something else; what it says of itself, where it is a backup of this log.
+    fn own_backup(&self, folder: &Path) -> Result<Option<Summary>, BackupError> {
         match summary(folder)? {
-            Some(found) if found.log_id == self.id() => Ok(()),
+            Some(found) if found.log_id == self.id() => Ok(Some(found)),
             Some(found) => {
                 Err(BackupError::OtherLog { path: folder.to_owned(), found: found.log_id, own: self.id().to_owned() })
             }
@@ -193,7 +212,7 @@ impl Log {
                 let stray = stray || !holds_blobs_alone(&folder.join(BLOB_FOLDER)).map_err(refused(folder))?;
                 let is_other = |name: &str| segments_file::is_other(&folder.join(name)).map_err(refused(folder));
                 let stray = stray || is_other(SEALED)? || is_other(TAIL)?;
-                if stray { Err(BackupError::Foreign { path: folder.to_owned() }) } else { Ok(()) }
+                if stray { Err(BackupError::Foreign { path: folder.to_owned() }) } else { Ok(None) }
             }
         }
     }

@@ -181,6 +181,42 @@ fn a_folder_that_is_something_else_is_left_alone() {
     assert!(!place.path("new.redb").exists());
 }
 
+/// A log that was made of an older backup goes by the same name, and so does one that lost its end: what only the folder holds
+/// stays there.
+#[test]
+fn events_that_only_the_backup_holds_are_not_written_over() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 0..3000);
+    place.back_up(&log);
+    place.restore("fork.redb").unwrap();
+    let fork = open(&place.path("fork.redb")).unwrap();
+    fill(&log, 3000..3010);
+    place.back_up(&log);
+    let kept = files(&place.path("backup"));
+    let refused = |log: &Log| match log.backup(&place.path("backup"), |_, _| {}) {
+        Err(BackupError::Ahead { first, last, .. }) => (first, last),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(&fork), (3001, 3010));
+    fill(&fork, 7000..8200);
+    assert_eq!(refused(&fork), (3001, 3010), "also where it is longer");
+    assert!(fork.prepare_backup(&place.path("backup")).is_err());
+    assert!(files(&place.path("backup")) == kept, "nothing there is changed");
+    // Whatever does not say itself what it holds.
+    std::fs::remove_file(place.path("backup/backup.json")).unwrap();
+    assert_eq!(refused(&fork), (3001, 3010));
+    let before = files(&place.path("backup"));
+    fill(&log, 3010..6000);
+    place.back_up(&log);
+    assert_eq!(refused(&fork), (3001, 6000));
+    for (path, bytes) in before.iter().filter(|(path, _)| path.ends_with("tail.seg")) {
+        std::fs::write(path, bytes).unwrap();
+    }
+    assert_eq!(refused(&fork), (3001, 6000), "where the newest backup broke off");
+    place.back_up(&log);
+}
+
 /// Every file of the folder, with its bytes.
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();

@@ -1,5 +1,6 @@
 //! The store: one redb file, one writer thread, many short readers.
 
+mod ahead;
 mod archive;
 #[cfg(test)]
 mod archive_tests;

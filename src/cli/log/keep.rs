@@ -31,6 +31,10 @@ impl From<BackupError> for Failure {
             BackupError::OtherLog { path, found, own } => {
                 (("error.other_backup", json!({ "folder": path, "found": found, "own": own })), by("next.empty_folder"))
             }
+            BackupError::Ahead { path, first, last } => (
+                ("error.backup_ahead", json!({ "folder": path, "first": first, "last": last })),
+                by("next.backup_elsewhere"),
+            ),
             BackupError::NoBackup { .. } => (("error.no_backup", reason), by("next.backup_folder")),
             BackupError::Note(_) => (("error.backup_key", reason), by("next.restore_keys")),
             BackupError::Damaged { .. } => (("error.backup_damaged", reason), by("next.other_backup")),
