@@ -194,6 +194,25 @@ impl Instance {
         variables: &Variables,
         patience: Duration,
     ) -> Result<Self, InstanceError> {
+        Self::open_by(home, flags, variables, |path, keys| Log::open(path, keys, patience))
+    }
+
+    /// The same for a command that only looks: nothing is written to the log's file, whatever is in it.
+    pub fn open_examined(
+        home: Option<&Path>,
+        flags: &Flags,
+        variables: &Variables,
+        patience: Duration,
+    ) -> Result<Self, InstanceError> {
+        Self::open_by(home, flags, variables, |path, keys| Log::examine(path, keys, patience))
+    }
+
+    fn open_by(
+        home: Option<&Path>,
+        flags: &Flags,
+        variables: &Variables,
+        open: impl FnOnce(&Path, LogKeys) -> Result<Log, OpenError>,
+    ) -> Result<Self, InstanceError> {
         let dirs = Dirs::resolve(home, variables)?;
         dirs.create()?;
         let dirs = Dirs::resolve(home, variables)?;
@@ -201,7 +220,7 @@ impl Instance {
         let settings = Settings::resolve(&dirs.config.join("metnos.toml"), flags, variables)?;
         let (keys, _) = Keys::open(&dirs.config.join("keys"))?;
         let credentials = Credentials::open(&dirs.config, &keys)?;
-        let log = Log::open(&dirs.log(), log_keys(&keys, &credentials), patience)?;
+        let log = open(&dirs.log(), log_keys(&keys, &credentials))?;
         let is_new = log.head().size == 0;
         refuse_foreign_key(&dirs, &keys, &log)?;
         let core = Core {

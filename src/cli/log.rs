@@ -103,7 +103,7 @@ pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {
         Log::Status => status(context, &unfolded()?),
         Log::Tail { count, follow } => tail(context, &unfolded()?, *count, *follow),
         Log::Show { seq } => show(context, &unfolded()?, *seq),
-        Log::Verify { anchor } => verify(context, &unfolded()?, anchor),
+        Log::Verify { anchor } => verify(context, &context.examined()?, anchor),
     }
 }
 

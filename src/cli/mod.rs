@@ -52,7 +52,7 @@ mod why;
 mod wire;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -297,6 +297,9 @@ struct Context {
 /// After how many events a daemon writes checkpoints; it holds the projections anyway.
 const CHECKPOINT_EVERY: u64 = 1000;
 
+/// A way to open an instance.
+type Open = fn(Option<&Path>, &Flags, &Variables, Duration) -> Result<Instance, InstanceError>;
+
 impl Context {
     /// The exit code; a failure is printed.
     fn told(&self, outcome: Result<u8, Failure>) -> u8 {
@@ -438,12 +441,19 @@ impl Context {
 
     /// Opens the instance without reading its events: for a log that may be damaged.
     fn unfolded(&self) -> Result<Instance, Failure> {
+        self.unfolded_by(Instance::open_unfolded)
+    }
+
+    /// The same without a write to the log's file.
+    fn examined(&self) -> Result<Instance, Failure> {
+        self.unfolded_by(Instance::open_examined)
+    }
+
+    fn unfolded_by(&self, open: Open) -> Result<Instance, Failure> {
         if let Some(served) = &self.served {
             return Ok(served.instance.for_command(&self.flags(), &self.variables, console::current().process())?);
         }
-        self.patiently(|patience| {
-            Instance::open_unfolded(self.global.home.as_deref(), &self.flags(), &self.variables, patience)
-        })
+        self.patiently(|patience| open(self.global.home.as_deref(), &self.flags(), &self.variables, patience))
     }
 
     /// Opens the instance ready to run executors: seeds laid out, files compared, interrupted turns settled.

@@ -14,6 +14,7 @@ use redb::{Database, DatabaseError};
 #[cfg(test)]
 use super::faults::journal;
 use super::open::CACHE_BYTES;
+use super::withheld::Opened;
 
 /// A plain file that is written.
 pub(super) struct Plain {
@@ -131,11 +132,17 @@ pub(super) fn create_database(path: &Path) -> Result<Database, DatabaseError> {
     Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(FileBackend::new(file)?)
 }
 
-/// The file of a log that is there.
-pub(super) fn open_database(path: &Path) -> Result<Database, DatabaseError> {
+/// The file of a log that is there. What opening it writes waits, until somebody knows what it is.
+pub(super) fn open_database(path: &Path) -> Result<Opened, DatabaseError> {
     #[cfg(test)]
     if let Some(backend) = journal::backend(path, false) {
-        return Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend?);
+        return Opened::on(backend?);
     }
-    Database::builder().set_cache_size(CACHE_BYTES).open(path)
+    let refused = |error: io::Error| DatabaseError::Storage(redb::StorageError::Io(error));
+    let file = OpenOptions::new().read(true).write(true).open(path).map_err(refused)?;
+    if file.metadata().map_err(refused)?.len() == 0 {
+        // In an empty one redb would begin a new log.
+        return Err(refused(io::Error::new(io::ErrorKind::InvalidData, "the file is empty")));
+    }
+    Opened::on(FileBackend::new(file)?)
 }

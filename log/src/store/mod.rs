@@ -53,6 +53,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod withheld;
 mod writer;
 
 use std::collections::BTreeSet;

@@ -18,6 +18,7 @@ use super::tables::{
     META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS, STREAM_RUNS, STREAMS, TAIL,
 };
 use super::tail::Tail;
+use super::withheld::{Opened, Withheld};
 use super::{Head, Log, create, files, index, rewrite, writer};
 use crate::chain::{Chain, Range};
 use crate::codec::Frame;
@@ -79,73 +80,116 @@ pub struct LogKeys {
 
 impl Log {
     /// Opens the log, creating it if there is none. Waits up to `patience` for another process to let go of it. Where the path is
-    /// a link, the log lies, and is written anew, where that leads; its archive lies beside the link.
+    /// a link, the log lies, and is written anew, where that leads; its archive lies beside the link. A file that is damaged,
+    /// foreign or newer stays as it is.
     pub fn open(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
         let fresh_id = keys.fresh_id;
-        let database = || {
+        let opened = || {
             let file = followed(path)?;
-            let database = database(&file, &fresh_id, patience)?;
+            let opened = opened(&file, &fresh_id, patience)?;
             // Only whoever has the log may take away what another one left of a copy.
             let fresh = rewrite::fresh(&file);
             match files::remove(&fresh) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => Err(OpenError::Io { path: fresh, source }),
-                Ok(()) | Err(_) => Ok(database),
+                Ok(()) | Err(_) => Ok(opened),
             }
         };
-        Self::start(database, path, keys)
+        Self::start(opened, path, keys)
+    }
+
+    /// Opens a log that is there, to look at it: nothing is written to its file, whatever is in it, and nothing can be appended.
+    pub fn examine(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
+        unharmed(path, || {
+            let Opened { database, .. } = opened_there(path, Instant::now() + patience)?;
+            let found = Found::of(&database, &keys.fresh_id, || Ok(())).map_err(|what| what.at(path))?;
+            let shared = (Arc::new(Handle::new(database)), Arc::new(Archives::beside(path)));
+            let (_, head) = watch::channel(found.head());
+            Ok(Self::without_writer(shared, path.to_owned(), (head, found.id), keys))
+        })
     }
 
     /// Opens a copy that is not the log yet.
     pub(super) fn open_as_it_is(path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
         let fresh_id = keys.fresh_id;
-        Self::start(|| database(path, &fresh_id, Duration::ZERO), path, keys)
+        Self::start(|| opened(path, &fresh_id, Duration::ZERO), path, keys)
     }
 
     /// Starts on a database, whatever it lies on; `path` is what errors call it.
     pub(super) fn start(
-        database: impl FnOnce() -> Result<Database, OpenError>,
+        opened: impl FnOnce() -> Result<Opened, OpenError>,
         path: &Path,
         keys: LogKeys,
     ) -> Result<Self, OpenError> {
-        let started = guarded(|| Self::started(database()?, path, keys));
-        started.unwrap_or_else(|what| Err(OpenError::Damaged { path: path.to_owned(), what }))
+        unharmed(path, || Self::started(opened()?, path, keys))
     }
 
-    fn started(database: Database, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
+    fn started(opened: Opened, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
         let file = followed(path)?;
-        let id = prepare(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
-        let chain = chain(&database).map_err(|what| what.at(path))?;
-        let tail = Tail::load(&database, &chain).map_err(|error| Fault::from(error).at(path))?;
-        let signed = signed(&database).map_err(|what| what.at(path))?;
-        let handle = Arc::new(Handle::new(database));
-        let archives = Arc::new(Archives::beside(path));
+        let Opened { database, writes } = opened;
+        let let_go = || writes.as_ref().map_or(Ok(()), Withheld::let_go);
+        let found = Found::of(&database, &keys.fresh_id, let_go).map_err(|what| what.at(path))?;
+        let_go().map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        let shared = (Arc::new(Handle::new(database)), Arc::new(Archives::beside(path)));
         let (requests, inbox) = mpsc::channel(QUEUE);
-        let (publish, head) = watch::channel(Head { size: chain.range.size(), head: chain.head });
-        let verifying = keys.signing.verifying_key();
-        let notary = writer::Notary::new(keys.signing, id.clone(), signed);
-        let writer = writer::Writer::new(
-            (Arc::clone(&handle), Arc::clone(&archives)),
-            file.clone(),
-            (chain, tail),
-            notary,
-            publish,
-        );
+        let (publish, head) = watch::channel(found.head());
+        let notary = writer::Notary::new(keys.signing.clone(), found.id.clone(), found.signed);
+        let writer = writer::Writer::new(shared.clone(), file.clone(), (found.chain, found.tail), notary, publish);
         let writer = std::thread::Builder::new()
             .name("log-writer".to_owned())
             .spawn(move || writer.run(inbox))
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        Ok(Self {
+        let mut log = Self::without_writer(shared, file, (head, found.id), keys);
+        (log.requests, log.writer) = (Some(requests), Some(writer));
+        Ok(log)
+    }
+
+    /// A log that takes nothing.
+    fn without_writer(
+        (handle, archives): (Arc<Handle>, Arc<Archives>),
+        file: PathBuf,
+        (head, id): (watch::Receiver<Head>, String),
+        keys: LogKeys,
+    ) -> Self {
+        Self {
             handle,
             archives,
             file,
-            requests: Some(requests),
+            requests: None,
             head,
-            writer: Some(writer),
+            writer: None,
             blob_key: keys.blob_key,
-            verifying,
+            verifying: keys.signing.verifying_key(),
             redactor: Arc::new(std::sync::RwLock::new(keys.redactor)),
             id,
-        })
+        }
+    }
+}
+
+/// What the store cannot make sense of is a damaged file.
+fn unharmed(path: &Path, open: impl FnOnce() -> Result<Log, OpenError>) -> Result<Log, OpenError> {
+    guarded(open).unwrap_or_else(|what| Err(OpenError::Damaged { path: path.to_owned(), what }))
+}
+
+/// What a log goes on from.
+struct Found {
+    id: String,
+    chain: Chain,
+    tail: Tail,
+    /// Where the newest checkpoint stands.
+    signed: u64,
+}
+
+impl Found {
+    /// Reads it; calls `known` once the format is one that this program reads and before anything is changed.
+    fn of(database: &Database, fresh_id: &[u8; 16], known: impl FnOnce() -> io::Result<()>) -> Result<Self, Fault> {
+        let id = prepare(database, fresh_id, known)?;
+        let chain = chain(database)?;
+        let tail = Tail::load(database, &chain)?;
+        Ok(Self { id, chain, tail, signed: signed(database)? })
+    }
+
+    fn head(&self) -> Head {
+        Head { size: self.chain.range.size(), head: self.chain.head }
     }
 }
 
@@ -158,6 +202,7 @@ fn followed(path: &Path) -> Result<PathBuf, OpenError> {
 pub(super) enum Fault {
     Newer(u64),
     Damaged(String),
+    Unwritten(io::Error),
 }
 
 impl std::fmt::Display for Fault {
@@ -165,6 +210,7 @@ impl std::fmt::Display for Fault {
         match self {
             Self::Newer(found) => write!(f, "it has format {found}, newer than this program"),
             Self::Damaged(what) => f.write_str(what),
+            Self::Unwritten(error) => write!(f, "{error}"),
         }
     }
 }
@@ -175,6 +221,7 @@ impl Fault {
         match self {
             Self::Newer(found) => OpenError::Newer { path, found },
             Self::Damaged(what) => OpenError::Damaged { path, what },
+            Self::Unwritten(source) => OpenError::Io { path, source },
         }
     }
 }
@@ -190,14 +237,18 @@ pub(super) fn create(path: &Path) -> Result<Database, redb::Error> {
     Ok(files::create_database(path)?)
 }
 
-fn database(path: &Path, fresh_id: &[u8; 16], patience: Duration) -> Result<Database, OpenError> {
+fn opened(path: &Path, fresh_id: &[u8; 16], patience: Duration) -> Result<Opened, OpenError> {
     let until = Instant::now() + patience;
-    if let Some(database) = create::unless_there(path, fresh_id, until)? {
-        return Ok(database);
+    match create::unless_there(path, fresh_id, until)? {
+        Some(database) => Ok(database.into()),
+        None => opened_there(path, until),
     }
+}
+
+fn opened_there(path: &Path, until: Instant) -> Result<Opened, OpenError> {
     loop {
         match files::open_database(path) {
-            Ok(database) => return Ok(database),
+            Ok(opened) => return Ok(opened),
             Err(DatabaseError::DatabaseAlreadyOpen) if Instant::now() < until => std::thread::sleep(RETRY),
             Err(DatabaseError::DatabaseAlreadyOpen) => return Err(OpenError::Busy { path: path.to_owned() }),
             Err(other) => return Err(refused(path, other)),
@@ -220,8 +271,12 @@ pub(super) fn refused(path: &Path, error: DatabaseError) -> OpenError {
     }
 }
 
-/// Creates the tables of a new log, checks those of an old one; returns the log's name.
-pub(super) fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String, Fault> {
+/// Creates the tables of a new log, checks those of an old one; returns the log's name. Calls `known` before it changes anything.
+pub(super) fn prepare(
+    database: &Database,
+    fresh_id: &[u8; 16],
+    known: impl FnOnce() -> io::Result<()>,
+) -> Result<String, Fault> {
     if let Some(found) = stored_format(database)? {
         if found > FORMAT {
             return Err(Fault::Newer(found));
@@ -231,11 +286,13 @@ pub(super) fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String
         }
         let id = log_id(database)?;
         if found < FORMAT {
+            known().map_err(Fault::Unwritten)?;
             bring_up(database, found)?;
         }
         Tally::read(&database.begin_read()?.open_table(META)?)?;
         return Ok(id);
     }
+    known().map_err(Fault::Unwritten)?;
     create_tables(database, fresh_id)?;
     log_id(database)
 }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use redb::{Database, StorageBackend};
+use redb::StorageBackend;
 
-use super::open::{CACHE_BYTES, refused};
+use super::open::refused;
+use super::withheld::Opened;
 use super::{Log, LogKeys, OpenError};
 
 /// What errors call it.
@@ -15,10 +16,7 @@ impl Log {
     /// not rewritten: erasure and compaction need a file, and are refused.
     pub fn open_on(storage: impl StorageBackend, keys: LogKeys) -> Result<Self, OpenError> {
         let path = Path::new(NAME);
-        let database = || {
-            let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(storage);
-            database.map_err(|error| refused(path, error))
-        };
-        Self::start(database, path, keys)
+        let opened = || Opened::on(storage).map_err(|error| refused(path, error));
+        Self::start(opened, path, keys)
     }
 }

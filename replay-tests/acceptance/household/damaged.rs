@@ -96,6 +96,40 @@ fn a_file_that_is_no_sound_log_is_said_to_be_so_and_stays() {
     home.is_whole();
 }
 
+/// What a killed command left is repaired by whoever goes on with it, and by nobody who only looks, or who finds that it is not what
+/// it should be.
+#[test]
+fn a_log_that_is_not_gone_on_with_is_not_written_to() {
+    let home = told();
+    let log = log_of(&home);
+    let killed =
+        home.command().args(["ask", "what time is it in Tokyo"]).env("METNOS_KILL_AT", "append:2:after").output();
+    assert_ne!(Ran::from(killed.unwrap()).code, 0);
+    let sound = std::fs::read(&log).unwrap();
+    assert_eq!(home.run(["log", "verify"]).code, 0);
+    assert!(std::fs::read(&log).unwrap() == sound, "verification wrote to a sound log");
+    let mut damaged = sound.clone();
+    for at in memchr::memmem::find_iter(&sound, &[0x28, 0xb5, 0x2f, 0xfd]) {
+        damaged[at + 9] ^= 1;
+    }
+    std::fs::write(&log, &damaged).unwrap();
+    let verified = home.run(["log", "verify"]);
+    assert!([1, 2].contains(&verified.code), "{}", verified.err);
+    assert!(std::fs::read(&log).unwrap() == damaged, "verification wrote to a damaged log");
+    std::fs::write(&log, sound).unwrap();
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    home.is_whole();
+    let mut newer = std::fs::read(&log).unwrap();
+    for at in memchr::memmem::find_iter(&newer.clone(), b"checkpointsformatheadlog_idrange") {
+        newer[at + 72] = 99;
+    }
+    std::fs::write(&log, &newer).unwrap();
+    for words in [["log", "verify"].as_slice(), &["ask", "what time is it in Tokyo"], &["log", "tail"]] {
+        plain(&home.run(words), 2, "has format 99");
+        assert!(std::fs::read(&log).unwrap() == newer, "{words:?} wrote to a newer log");
+    }
+}
+
 /// What the system refuses is no damage: the hint says what helps, and nothing half made is in the way of the next try.
 #[test]
 fn what_the_system_refuses_is_told_with_what_helps() {

@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ed25519_dalek::SigningKey;
-use redb::Database;
 
 use super::chance::Chance;
 use super::disk::{Cut, Disk, Handle};
 use super::panics;
 use super::workload::{self, Asked, Model};
 use crate::redact::Redactor;
-use crate::store::open::{CACHE_BYTES, refused};
+use crate::store::open::refused;
 use crate::store::prepare::SEED;
+use crate::store::withheld::Opened;
 use crate::store::{AppendError, Appended, Log, LogKeys, Pending};
 
 /// How many cuts each mode gets, unless `METNOS_TEST_CUTS` says how many.
@@ -56,11 +56,8 @@ pub(in crate::store) fn start(disk: &Arc<Disk>) -> Result<Log, String> {
 /// The same with a place beside which archive files are looked for.
 pub(super) fn start_at(disk: &Arc<Disk>, path: &Path) -> Result<Log, String> {
     let keys = keys();
-    let database = || {
-        let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(Handle(Arc::clone(disk)));
-        database.map_err(|error| refused(path, error))
-    };
-    Log::start(database, path, keys).map_err(|error| error.to_string())
+    let opened = || Opened::on(Handle(Arc::clone(disk))).map_err(|error| refused(path, error));
+    Log::start(opened, path, keys).map_err(|error| error.to_string())
 }
 
 /// Says how to run one seed alone, should it fail.
