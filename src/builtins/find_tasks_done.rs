@@ -123,7 +123,8 @@ fn line(id: TurnId, summary: &Summary<'_>, past: &Past, undone: Option<bool>) ->
         "turn": id.to_string(),
         "time": moment(summary.opened_at),
         "text": short(past.text(), QUOTED_MAX),
-        "kind": match (turn.final_kind.as_deref(), &summary.waits) {
+        "kind": match (turn.final_kind.as_deref().or(summary.final_kind), &summary.waits) {
+            // Its end is erased, and its words as a rule: the numbers say that it is over.
             (Some(kind), _) => kind,
             (None, Some(_)) => "ask",
             (None, None) => "open",

@@ -6,11 +6,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use metnos_log::envelope::Body;
 use metnos_log::event::executor::ExecutorSigned;
 use metnos_log::{Event, EventId, Reader, Recorded, TurnId};
 use metnos_projections::machines::schedules;
 use metnos_projections::machines::turn::stream;
 use metnos_projections::rules::core_paths::lexical;
+use metnos_projections::views::turns::{ERASED, Summary};
 use metnos_projections::views::why::{self, Account, Link, Touch, Trail};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -36,6 +38,15 @@ pub(super) struct Why {
     /// Every change, not only the newest.
     #[arg(long)]
     all: bool,
+}
+
+/// What is found of a path.
+struct Changes {
+    found: Vec<Found>,
+    /// Whether there are older ones.
+    is_more: bool,
+    /// How many of the turns that were looked at changed something that is erased.
+    erased: u64,
 }
 
 /// One change with all that led to it.
@@ -85,14 +96,14 @@ pub(super) fn run(context: &Context, command: &Why) -> Result<u8, Failure> {
     }
     let path = absolute(&instance, &command.what);
     let folding = progress::folding(context);
-    let (found, is_more) = changes(&instance, &path, command.all, &|done, of| folding.say(done, of))?;
+    let Changes { found, is_more, erased } = changes(&instance, &path, command.all, &|done, of| folding.say(done, of))?;
     drop(folding);
     if found.is_empty() {
-        let values = json!({ "path": path });
+        let values = json!({ "path": path, "erased": erased });
         return Err(Failure::refused(("error.nothing_touched", values), by("next.why")));
     }
     if context.global.json {
-        output::result_json(&json!({ "path": path, "changes": found, "more": is_more }));
+        output::result_json(&json!({ "path": path, "changes": found, "more": is_more, "erased": erased }));
         return Ok(0);
     }
     let mut parts: Vec<String> = found.iter().map(|found| told::change(context, &instance, found)).collect();
@@ -189,19 +200,22 @@ fn absolute(instance: &Instance, path: &Path) -> String {
 }
 
 /// The changes that touched a path, newest first, and whether there are more than are shown.
-fn changes(instance: &Instance, path: &str, all: bool, watch: Watch<'_>) -> Result<(Vec<Found>, bool), Failure> {
+fn changes(instance: &Instance, path: &str, all: bool, watch: Watch<'_>) -> Result<Changes, Failure> {
     let (reader, size) = (instance.log.reader(), instance.log.head().size);
     let mut trail = Trail::of(path);
-    let mut found = Vec::new();
+    let (mut found, mut erased) = (Vec::new(), 0);
     let turns = instance.turns();
-    for (number, (id, turn)) in turns.iter().rev().filter(|(_, turn)| turn.calls > 0).enumerate() {
+    // Of one that was erased the calls may not be counted any more.
+    let acted = |(_, turn): &(TurnId, Summary<'_>)| turn.calls > 0 || turn.final_kind == Some(ERASED);
+    for (number, (id, turn)) in turns.iter().rev().filter(acted).enumerate() {
         if number.is_multiple_of(SAY_EVERY) {
             watch(size.saturating_sub(turn.first_seq), size);
         }
         let events = rehydrated(&reader, &stream(id))?;
+        erased += u64::from(events.iter().any(is_unknown_change));
         for touch in trail.take(id, &events) {
             if !all && found.len() == SHOWN {
-                return Ok((found, true));
+                return Ok(Changes { found, is_more: true, erased });
             }
             let account = why::account(&events, touch.step);
             found.push(Found {
@@ -213,7 +227,12 @@ fn changes(instance: &Instance, path: &str, all: bool, watch: Watch<'_>) -> Resu
             });
         }
     }
-    Ok((found, false))
+    Ok(Changes { found, is_more: false, erased })
+}
+
+/// Whether an event said which files a turn was to change, and says it no more.
+fn is_unknown_change(recorded: &Recorded) -> bool {
+    recorded.kind == "effects_planned" && matches!(recorded.body, Body::Erased)
 }
 
 fn rehydrated(reader: &Reader, stream: &str) -> Result<Vec<Recorded>, Failure> {

@@ -156,6 +156,29 @@ fn a_turn_is_erased_whole_and_others_stay() {
     assert!(structural.err.contains("instance_created"), "{}", structural.err);
 }
 
+/// A turn that was erased is over, and what it changed is not known any more: neither is told as something else.
+#[test]
+fn an_erased_turn_is_told_as_erased() {
+    let home = Home::new();
+    assert_eq!(home.ask_approved("write \"hello\" to ~/one.txt").code, 0);
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    let one = home.files().join("one.txt");
+    let why = |path: &Path| home.run(["why", path.to_str().unwrap()]);
+    assert_eq!(why(&one).code, 0);
+    assert!(!why(&home.files().join("no.txt")).err.contains("erased"));
+    let turns = home.run(["--json", "turn", "list"]).out;
+    for line in turns.lines() {
+        let id = serde_json::from_str::<serde_json::Value>(line).unwrap()["turn_id"].as_str().unwrap().to_owned();
+        assert_eq!(home.run(["--yes", "log", "erase", "--turn", &id]).code, 0);
+    }
+    let told = home.ask("what did you do today").out;
+    assert_eq!(told.matches("  erased from the record").count(), 2, "{told}");
+    assert!(!told.contains("not ended") && !told.contains(" — "), "{told}");
+    let unknown = why(&one);
+    assert!(unknown.code == 1 && unknown.err.contains("what one request changed was erased"), "{}", unknown.err);
+    home.is_whole();
+}
+
 /// What a command that broke off left to be done is done by the next one.
 #[test]
 fn an_erasure_that_broke_off_is_gone_on_with() {
