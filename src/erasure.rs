@@ -130,8 +130,8 @@ pub enum ErasureError {
         /// The task's number.
         name: String,
     },
-    /// The event holds nothing that could be erased.
-    #[error("event {seq} ({kind}) holds nothing that anyone wrote")]
+    /// The event is one that Metnos works by, and is not erased.
+    #[error("event {seq} ({kind}) is one that Metnos works by")]
     Bare {
         /// Its number.
         seq: u64,

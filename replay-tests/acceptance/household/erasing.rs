@@ -569,6 +569,19 @@ fn what_stays_is_named() {
     assert_eq!(erased.code, 0, "{}", erased.err);
     assert!(erased.out.contains("1  actor_added"), "{}", erased.out);
     assert!(!erased.out.contains("events.redb") && !erased.out.contains("actors.jsonl"), "{}", erased.out);
+    // What a person is called, and what was granted where, are no nothing.
+    assert_eq!(home.run(["grants", "give", "fs:write", "~/quarks"]).code, 0);
+    let events = home.run(["--json", "log", "tail", "-n", "100"]).out;
+    let events: Vec<serde_json::Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (kind, says, how) in [
+        ("actor_added", "stays, with the name of a person", "no command changes a name"),
+        ("grant_given", "stays, with what was granted on which folder", "metnos grants revoke"),
+    ] {
+        let event = events.iter().rfind(|event| event["kind"] == kind).unwrap()["seq"].to_string();
+        let refused = home.run(["--yes", "log", "erase", "--event", &event]);
+        assert_eq!(refused.code, 1, "{}", refused.err);
+        assert!(refused.err.contains(says) && refused.err.contains(how), "{}", refused.err);
+    }
     let none = home.run(["--yes", "log", "erase", "--event", "99999"]);
     assert!(none.code == 1 && none.err.contains("99999"), "{}", none.err);
     home.is_whole();

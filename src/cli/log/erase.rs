@@ -64,10 +64,26 @@ impl From<ErasureError> for Failure {
                 ("next.cancel_task", json!({ "task": name })),
             ),
             ErasureError::Bare { seq, kind } => {
-                Self::refused(("error.event_bare", json!({ "seq": seq, "kind": kind })), by("next.erasable"))
+                let stays = stays(&kind);
+                let values = json!({ "seq": seq, "kind": kind, "stays": stays });
+                let next =
+                    if stays.is_empty() { by("next.erasable") } else { ("next.event_stays", values.clone()).into() };
+                Self::refused(("error.event_bare", values), next)
             }
             ErasureError::Short => Self::usage(by("error.text_short"), by("next.longer_text")),
         }
+    }
+}
+
+/// What of a person's an event holds by which Metnos works; nothing of the kinds that hold none.
+fn stays(kind: &str) -> &'static str {
+    match kind {
+        "actor_added" => "name",
+        "address_bound" | "address_revoked" | "address_moved" => "address",
+        "folder_opened" | "folder_closed" => "folder",
+        "grant_given" | "grant_revoked" => "grant",
+        kind if kind.starts_with("schedule_") => "task",
+        _ => "",
     }
 }
 
