@@ -4,6 +4,7 @@
 //! The log loses payloads and keeps its chain. Whatever is made of the log is made again; a marker says that this is still to
 //! be done, so that a command that broke off is gone on with by the next one.
 
+mod closed;
 mod left;
 pub mod search;
 mod spelling;

@@ -11,6 +11,7 @@ use metnos_log::store::is_log;
 use metnos_log::{BlobHash, Event, Recorded};
 use serde_json::Value;
 
+use super::closed::is_closed;
 use super::search::{FRAME, Sought, UntilBroken};
 use crate::config::Dirs;
 
@@ -132,6 +133,8 @@ pub struct Left {
     pub copies: Vec<PathBuf>,
     /// The files and folders that could not be looked into.
     pub unread: Vec<PathBuf>,
+    /// The files of the workspace in forms that are not looked into.
+    pub closed: Vec<PathBuf>,
 }
 
 /// The files in which a text stands, of those that were written anew without it.
@@ -159,7 +162,7 @@ pub(super) fn files(dirs: &Dirs, rewritten: &[PathBuf], gone: &Gone<'_>) -> Left
             left.unread.push(folder);
         }
     }
-    for paths in [&mut left.holding, &mut left.copies, &mut left.unread] {
+    for paths in [&mut left.holding, &mut left.copies, &mut left.unread, &mut left.closed] {
         paths.sort();
     }
     left
@@ -198,6 +201,8 @@ impl Home<'_> {
         let written = [self.dirs.workspace.join(".mnestome"), executors, self.dirs.runtime.clone()];
         if !(self.gone.stays && below(&written)) && self.gone.is_in(path)? {
             left.holding.push(path.to_owned());
+        } else if path.starts_with(&self.dirs.workspace) && !below(&written) && is_closed(path)? {
+            left.closed.push(path.to_owned());
         }
         Ok(())
     }

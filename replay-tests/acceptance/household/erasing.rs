@@ -396,6 +396,25 @@ fn copies_of_the_log_are_named_whatever_they_are_called() {
     assert!(one.out.contains("This file is a copy of the log") && one.out.contains("delete it"), "{}", one.out);
 }
 
+/// Nobody looks into what is packed or drawn: where there is such a file, that is said, with a few of their names.
+#[test]
+fn files_in_forms_that_are_not_looked_into_are_said() {
+    let (home, _) = told();
+    let erase = |text: &str| home.run(["--yes", "log", "erase", "--text", text]);
+    let none = erase("nothing");
+    assert!(none.code == 0 && !none.out.contains("does not look into"), "{} {}", none.out, none.err);
+    let place = home.metnos().join("workspace");
+    for name in ["a.gz", "b.gz", "c.gz", "d.gz"] {
+        std::fs::write(place.join(name), b"\x1f\x8b\x08\x00packed").unwrap();
+    }
+    std::fs::write(place.join("e.txt"), "bread").unwrap();
+    let said = erase(SECRET);
+    let named = said.out.lines().filter(|line| line.ends_with(".gz")).count();
+    assert_eq!((said.code, named), (0, 3), "{} {}", said.out, said.err);
+    assert!(said.out.contains("does not look into") && said.out.contains("… and 1 more"), "{}", said.out);
+    assert!(!said.out.contains("e.txt"), "{}", said.out);
+}
+
 /// What cannot be looked into is said; it holds up nothing of an erasure that is done.
 #[test]
 fn a_folder_that_cannot_be_read_is_named() {

@@ -245,7 +245,8 @@ fn told(context: &Context, instance: &Instance, selected: &Selected, report: &Re
     let mut values = json!({
         "payloads": report.rewritten.payloads, "blobs": report.rewritten.blobs, "turns": selected.turns.len(),
         "backups": report.backups, "left": report.left.holding, "copies": report.left.copies,
-        "unread": report.left.unread, "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
+        "unread": report.left.unread, "closed": report.left.closed,
+        "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
     });
     spelled(selected, &mut values);
     if context.global.json {
