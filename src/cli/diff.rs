@@ -43,6 +43,7 @@ pub(super) fn run(context: &Context, diff: &Diff) -> Result<u8, Failure> {
         let values = json!({ "before": before.projected.position, "after": after.projected.position });
         return Err(Failure::usage(("error.later_first", values), super::output::by("next.earlier_first")));
     }
+    refuse_later(&instance, diff)?;
     if context.global.json {
         output::result_json(&places(&before, &after, wanted));
         return Ok(0);
@@ -58,6 +59,16 @@ pub(super) fn run(context: &Context, diff: &Diff) -> Result<u8, Failure> {
     }
     output::result(&lines.join("\n"));
     Ok(0)
+}
+
+/// Refuses a time that is later than the other one, also where nothing lies between the two.
+fn refuse_later(instance: &Instance, diff: &Diff) -> Result<(), Failure> {
+    let (Some(before), Some(after)) = (diff.before.when(instance)?, diff.after.when(instance)?) else { return Ok(()) };
+    if before <= after {
+        return Ok(());
+    }
+    let values = json!({ "before": diff.before.text(), "after": diff.after.text() });
+    Err(Failure::usage(("error.later_time_first", values), super::output::by("next.earlier_first")))
 }
 
 fn standing(then: &Then) -> Standing<'_> {

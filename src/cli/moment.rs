@@ -94,6 +94,24 @@ impl Moment {
         }
     }
 
+    /// When it is, µs, as it is written; of the day that has begun, now. None of an event's number.
+    pub(super) fn when(&self, instance: &Instance) -> Result<Option<i64>, Failure> {
+        let now = crate::instance::now().0;
+        Ok(match self.form {
+            Form::Event(_) => None,
+            Form::Now => Some(now),
+            Form::Time(_) | Form::Day(_) | Form::Hour(_) => {
+                let (first, end) = self.span(instance)?;
+                Some(if (first..end).contains(&now) { now } else { end - 1 })
+            }
+        })
+    }
+
+    /// What was written.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Where it begins, of a day too; an event need not be there yet.
     pub(super) fn since(&self, instance: &Instance) -> Result<Until, Failure> {
         match self.form {

@@ -82,6 +82,13 @@ fn what_changed_is_told_and_listed_place_by_place() {
     assert!(paths.is_sorted(), "{paths:?}");
     assert_eq!(home.run(["--json", "diff", &before, "now"]).out, home.run(["--json", "diff", &before, "now"]).out);
     assert_eq!(home.run(["diff", "now", "3"]).code, 2);
+    // Also by times behind which nothing lies any more.
+    for later_first in [["2091-01-01", "now"], ["2091-01-01", "2090-01-01"], ["2091-01-01T00:00:00Z", "2090-12-31"]] {
+        let ran = home.run(["diff", later_first[0], later_first[1]]);
+        let said = format!("{} is later than {}", later_first[0], later_first[1]);
+        assert!(ran.code == 2 && ran.err.contains(&said), "{} {}", ran.out, ran.err);
+    }
+    assert!(good(home.run(["diff", "2090-01-01", "2091-01-01"])).contains("Nothing changed"));
 }
 
 /// Whatever takes a moment takes it in the same forms, and says so in the same words.
