@@ -15,6 +15,9 @@ use crate::projection::Projection;
 use crate::rules::Rules;
 use crate::rules::simple::{Tool, Tools};
 
+/// Why an epoch opened, where the log was made of what was sound in a damaged one.
+const SALVAGED: &str = "salvaged";
+
 /// The planner's index of a catalog.
 pub fn tools(catalog: &Catalog) -> Tools {
     Tools::new(catalog.all_active().filter_map(|(_, _, version)| tool(version)).collect())
@@ -100,8 +103,23 @@ impl<'r> Checker<'r> {
         self.report.events += 1;
         recorded.each(|recorded| match recorded.turn {
             Some(id) => self.take_of_turn(id, recorded),
-            None => self.catalog.evolve(recorded),
+            None => {
+                if matches!(recorded.event(), Some(Event::EpochOpened(epoch)) if epoch.reason == SALVAGED) {
+                    self.interrupt();
+                }
+                self.catalog.evolve(recorded);
+            }
         });
+    }
+
+    /// What followed in turns that are open here may be lost: nothing more is said of them.
+    fn interrupt(&mut self) {
+        let mut courses = std::mem::take(&mut self.courses);
+        for course in courses.values_mut().filter(|course| course.turn.final_kind.is_none() && !course.is_over) {
+            self.release(course);
+            course.reported = true;
+        }
+        self.courses = courses;
     }
 
     fn take_of_turn(&mut self, id: TurnId, recorded: &Recorded) {
@@ -270,7 +288,7 @@ fn is_legal(phase: Phase, event: &Event) -> bool {
         Event::EffectCommitted(_) | Event::EffectsCommitted(_) => &[Committing],
         Event::ModelAnswered(_) | Event::ModelFailed(_) => &[Thinking],
         Event::ObservationKept(_) => &[Planning, Preparing, Asking, Returned],
-        Event::TurnCancelled(_) => &[Preparing, Asking, Calling, Committing, Thinking],
+        Event::TurnCancelled(_) => &[Planning, Returned, Preparing, Asking, Calling, Committing, Thinking],
         _ => &[Planning, Thinking, Waiting, Preparing, Asking, Calling, Returned, Committing],
     };
     debug_assert!(!allowed.contains(&Closed), "nothing follows a closing");

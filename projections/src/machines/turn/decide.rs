@@ -126,7 +126,14 @@ pub fn decide_and_apply(
             decider.unanswered(*failed);
         }
         (
-            Phase::Preparing | Phase::Asking | Phase::Calling | Phase::Committing | Phase::Thinking,
+            // A log that was salvaged may end between the events of one decision.
+            Phase::Planning
+            | Phase::Returned
+            | Phase::Preparing
+            | Phase::Asking
+            | Phase::Calling
+            | Phase::Committing
+            | Phase::Thinking,
             Command::Cancel { by },
         ) => decider.cancelled(by),
         (phase, _) => return Err(Rejection::OutOfPlace { command: name, phase }),

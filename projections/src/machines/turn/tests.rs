@@ -339,6 +339,13 @@ fn refusing_expiring_and_cancelling_close_the_turn() {
     let mut cancelled = reading(&world);
     world.take(&mut cancelled, Command::Cancel { by: "person".to_owned() });
     assert_eq!(cancelled.final_class.as_deref(), Some("cancelled"));
+    // As a log that was salvaged may leave it: in the midst of a decision.
+    let Command::Open(opened) = open("what time is it", "supervised") else { unreachable!("it opens") };
+    let mut begun = Turn::default();
+    begun.apply(ID, NOW, &Event::from(*opened));
+    assert_eq!(begun.phase, Phase::Planning);
+    world.take(&mut begun, Command::Cancel { by: "restart".to_owned() });
+    assert_eq!(begun.final_class.as_deref(), Some("cancelled"));
 }
 
 #[test]
