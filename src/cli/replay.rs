@@ -98,9 +98,12 @@ fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Fai
     let rules = metnos_projections::rules::Rules::embedded();
     let mut checker = Checker::new(&rules, strict);
     let mut rebuilt = Projected::default();
+    let mut last = 0;
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let recorded = crate::export::history::read_line(line)
             .map_err(|error| Failure::usage(format!("{}:{number}: {error}", file.display()), by("next.history")))?;
+        refuse_gap(file, number, last, recorded.seq)?;
+        last = recorded.seq;
         rebuilt.evolve(&recorded);
         checker.take(&recorded);
     }
@@ -114,6 +117,15 @@ fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Fai
         .map(|(name, digest)| json!({ "projection": name, "digest": digest, "equal": true }))
         .collect();
     Ok(finish(context, &report, true, &lines))
+}
+
+/// A history begins with event 1 and goes on by one: without an event the rest is another history.
+fn refuse_gap(file: &Path, line: usize, last: u64, seq: u64) -> Result<(), Failure> {
+    if last.checked_add(1) == Some(seq) {
+        return Ok(());
+    }
+    let values = json!({ "file": file, "line": line, "seq": seq, "last": last });
+    Err(Failure::refused(("error.history_gap", values), by("next.history")))
 }
 
 fn finish(context: &Context, report: &Report, equal: bool, digests: &[Value]) -> u8 {

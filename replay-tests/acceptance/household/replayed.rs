@@ -195,7 +195,7 @@ fn what_cannot_be_compared_is_not_called_the_same() {
     // Other rules or not: an outcome before its intent is in no possible order.
     let at = |kind: &str| lines.iter().position(|line| line.contains(&format!("\"kind\":\"{kind}\""))).unwrap();
     other.swap(at("invocation_started"), at("invocation_finished"));
-    assert_eq!(check(&other).code, 1);
+    assert_eq!(check(&numbered(&other)).code, 1);
     let mut newer = lines.clone();
     newer[at("plan_proposed")] = newer[at("plan_proposed")].replace("\"plan_proposed\"", "\"plan_improved\"");
     assert_eq!(check(&newer).code, 1);
@@ -209,9 +209,81 @@ fn a_missing_decision_is_reported() {
     let at = lines.iter().rposition(|line| line.contains("\"kind\":\"turn_closed\"")).unwrap();
     lines.remove(at);
     let file = home.files().join("cut.jsonl");
-    std::fs::write(&file, lines.join("\n")).unwrap();
+    std::fs::write(&file, numbered(&lines).join("\n")).unwrap();
     let ran = home.run(["replay".as_ref(), "check".as_ref(), "--history".as_ref(), file.as_os_str()]);
     assert_eq!(ran.code, 1, "{}", ran.out);
+    assert_eq!(ran.err, "", "it is a history");
+}
+
+/// The same events, numbered from 1 on.
+fn numbered(lines: &[String]) -> Vec<String> {
+    let with = |(seq, line): (u64, &String)| {
+        let mut event: serde_json::Value = serde_json::from_str(line).unwrap();
+        event["seq"] = seq.into();
+        event.to_string()
+    };
+    (1..).zip(lines).map(with).collect()
+}
+
+/// A log that was made of a damaged one may end between the events of one decision. The turn is closed then, and the history says
+/// why nothing else followed.
+#[test]
+fn a_turn_whose_rest_is_lost_is_no_difference() {
+    let home = lived_in();
+    let lines = history(&home);
+    let at = |kind: &str| lines.iter().position(|line| line.contains(&format!("\"kind\":\"{kind}\""))).unwrap();
+    let (opened, created) = (at("turn_opened"), at("instance_created"));
+    let with = |like: usize, number: u64, (kind, payload): (&str, serde_json::Value)| {
+        let mut event: serde_json::Value = serde_json::from_str(&lines[like]).unwrap();
+        (event["kind"], event["payload"], event["schema"]) = (kind.into(), payload, 1.into());
+        event["id"] = format!("01M87Y0WYCRJW5DJ2GX5KNG0E{number}").into();
+        event["version"] = (900 + number).into();
+        event.to_string()
+    };
+    let epoch = serde_json::json!({ "reason": "salvaged", "size": opened + 1, "head_before": "00", "lost": [] });
+    let closed: serde_json::Value = serde_json::from_str(&lines[at("turn_closed")]).unwrap();
+    let mut cut = lines[..=opened].to_vec();
+    cut.push(with(created, 1, ("epoch_opened", epoch)));
+    cut.push(with(opened, 2, ("turn_cancelled", serde_json::json!({ "by": "restart" }))));
+    cut.push(with(opened, 3, ("turn_closed", closed["payload"].clone())));
+    let file = home.files().join("salvaged.jsonl");
+    let check = |lines: &[String]| {
+        std::fs::write(&file, numbered(lines).join("\n")).unwrap();
+        home.run(["replay".as_ref(), "check".as_ref(), "--history".as_ref(), file.as_os_str()])
+    };
+    let ran = check(&cut);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    assert!(ran.out.contains("1 not decidable"), "{}", ran.out);
+    cut.remove(opened + 1);
+    assert_eq!(check(&cut).code, 1, "without the word of a salvage it is a difference");
+}
+
+/// What an event is missing from is another history, and none of this log.
+#[test]
+fn a_history_with_a_gap_is_refused_with_its_line() {
+    let home = lived_in();
+    let lines = history(&home);
+    let file = home.files().join("gap.jsonl");
+    let check = |lines: &[String]| {
+        std::fs::write(&file, lines.join("\n")).unwrap();
+        home.run(["replay".as_ref(), "check".as_ref(), "--history".as_ref(), file.as_os_str()])
+    };
+    let without = |at: usize| [&lines[..at], &lines[at + 1..]].concat();
+    let mut far = lines.clone();
+    far[8] = far[8].replace("\"seq\":9,", "\"seq\":18446744073709551615,");
+    assert_ne!(far[8], lines[8]);
+    let twice = [&lines[..5], &lines[4..]].concat();
+    for (changed, said) in [
+        (without(0), "gap.jsonl:1: the history begins with event 2;"),
+        (without(4), "gap.jsonl:5: event 6 follows event 4;"),
+        (far, "gap.jsonl:9: event 18446744073709551615 follows event 8;"),
+        (twice, "gap.jsonl:6: event 5 follows event 5;"),
+    ] {
+        let ran = check(&changed);
+        assert_eq!(ran.code, 1, "{said} {}", ran.out);
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+    assert_eq!(check(&lines).code, 0);
 }
 
 /// How many turns of a history are decided otherwise by some rules.
