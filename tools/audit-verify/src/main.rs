@@ -3,10 +3,8 @@
 //!
 //! Exit: 0 proved · 1 refused, with the reason · 2 wrong usage.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool that tells what it found")]
-
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Write as _};
 use std::process::ExitCode;
 
 use metnos_projections::messages::{Language, Messages};
@@ -28,29 +26,42 @@ struct Asked {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let Some(asked) = asked(&words) else {
-        eprintln!("{USAGE}");
+        told(USAGE);
         return ExitCode::from(2);
     };
     let messages = Messages::embedded();
     match checked(&asked) {
         Ok(mut proved) if asked.is_json => {
             proved["ok"] = true.into();
-            println!("{proved}");
-            ExitCode::SUCCESS
+            printed(&proved.to_string())
         }
-        Ok(proved) => {
-            println!("{}", messages.say(asked.language, "proof.proved", proved));
-            ExitCode::SUCCESS
-        }
+        Ok(proved) => printed(&messages.say(asked.language, "proof.proved", proved)),
         Err((key, values)) => {
             let reason = messages.say(asked.language, key, values);
-            eprintln!("error: {reason}");
+            told(&format!("error: {reason}"));
             if asked.is_json {
-                println!("{}", json!({ "ok": false, "error": reason }));
+                // What it says is in the exit code too.
+                printed(&json!({ "ok": false, "error": reason }).to_string());
             }
             ExitCode::from(1)
         }
     }
+}
+
+/// Prints a result. A reader that went away (`| head`) wants no more; whatever else keeps it from being read is a failure.
+fn printed(text: &str) -> ExitCode {
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            told(&format!("error: {error}"));
+            ExitCode::from(2)
+        }
+        Ok(()) | Err(_) => ExitCode::SUCCESS,
+    }
+}
+
+/// Says something aside; where nobody listens, the exit code is left.
+fn told(text: &str) {
+    drop(writeln!(std::io::stderr(), "{text}"));
 }
 
 /// The words of the command; none where they are not those of [`USAGE`].

@@ -74,6 +74,22 @@ fn run(folder: &Path, words: &[&str]) -> Output {
     Command::new(folder.join("verify")).args(words).env_clear().current_dir(folder).output().unwrap()
 }
 
+/// A reader that went away, as in `… | true`: no panic, and nothing said.
+#[test]
+fn a_closed_pipe_ends_it_quietly() {
+    let lived_in = lived_in();
+    let (text, public) = exported(&lived_in);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("audit.jsonl"), &text).unwrap();
+    for words in [&["audit.jsonl", "--key", public.trim()][..], &["--json", "audit.jsonl", "--key", public.trim()]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_metnos-audit-verify"));
+        let ran = command.args(words).current_dir(folder.path()).stdout(writer).output().unwrap();
+        assert_eq!((ran.status.code(), String::from_utf8_lossy(&ran.stderr).as_ref()), (Some(0), ""));
+    }
+}
+
 #[test]
 fn it_needs_the_file_and_a_public_key_and_nothing_else() {
     let lived_in = lived_in();
