@@ -55,6 +55,7 @@ pub(super) fn run(context: &Context, command: &Turn) -> Result<u8, Failure> {
 pub(super) fn events(instance: &crate::instance::Instance, name: &str) -> Result<(TurnId, Vec<Recorded>), Failure> {
     let name = match name {
         "last" => instance.turns().last().map(|id| id.to_string()).unwrap_or_default(),
+        "" => return Err(Failure::refused(by("error.no_turn_name"), by("next.turns"))),
         other => other.to_owned(),
     };
     let missing = || Failure::refused(("error.no_turn", json!({ "id": name })), by("next.turns"));

@@ -128,6 +128,16 @@ fn a_home_that_cannot_be_written() {
     }
 }
 
+/// An empty word is a word: it is not that there is no turn yet.
+#[test]
+fn no_turn_is_named_by_an_empty_word() {
+    let home = Home::new();
+    for words in [["replay", "turn", ""].as_slice(), &["record-test", ""], &["turn", "show", ""]] {
+        let ran = home.run(words);
+        assert!(ran.code == 1 && ran.err.contains("'' names no turn"), "{words:?}: {}", ran.err);
+    }
+}
+
 #[test]
 fn a_full_disk_is_refused_before_it_hurts() {
     if !is_root() {
