@@ -84,6 +84,12 @@ pub enum InstanceError {
         /// What is there instead.
         found: String,
     },
+    /// What stands in the place of its log is no file.
+    #[error("{path} is no file")]
+    NoFile {
+        /// The log's place.
+        path: PathBuf,
+    },
     /// There was an instance here, and its log is gone.
     #[error("{path} is missing or empty, but executors of an earlier instance are still in the workspace")]
     LogLost {

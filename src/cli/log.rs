@@ -83,6 +83,11 @@ impl Log {
     pub(super) fn needs_instance(&self) -> bool {
         !matches!(self, Self::Restore { .. } | Self::Salvage(_))
     }
+
+    /// Whether there is nothing to do where no log is.
+    pub(super) fn needs_log(&self) -> bool {
+        self.needs_instance() && !matches!(self, Self::Anchor { .. } | Self::Checkpoint)
+    }
 }
 
 pub(super) fn run(context: &Context, command: &Log) -> Result<u8, Failure> {

@@ -33,6 +33,7 @@ mod model;
 mod moment;
 mod output;
 mod pair;
+mod place;
 mod plan;
 mod policy;
 mod prefilter;
@@ -318,6 +319,7 @@ impl Context {
         {
             return Ok(ended.code);
         }
+        self.refuse_absent(command)?;
         match self.dispatch(command) {
             // One began to serve while this command waited for the log; nothing was done yet.
             Err(failure) if failure.is_served => match client::send(self, None)? {

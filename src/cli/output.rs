@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::console::{self, Stream};
 use super::fit::{self, Lines};
+use super::place;
 use crate::ageing::AgeingError;
 use crate::config::ConfigError;
 use crate::config::credentials::CredentialError;
@@ -160,9 +161,16 @@ impl From<InstanceError> for Failure {
             InstanceError::Log(OpenError::Newer { .. }) => "next.newer",
             InstanceError::Log(OpenError::Damaged { .. }) => "next.salvage",
             InstanceError::Log(OpenError::Io { path, .. }) => {
+                let is_refused = refusal(&error).is_some_and(|said| said.kind() == io::ErrorKind::PermissionDenied);
+                if let Some((message, hint)) = is_refused.then(|| place::not_writable(path)).flatten() {
+                    return Self::failed(message, hint);
+                }
                 let hint = others(&error, path, "next.others_log")
                     .unwrap_or_else(|| remedy(&error, Some(path), by("next.choose_home")));
                 return Self::of(&error, Some(hint));
+            }
+            InstanceError::NoFile { path } => {
+                return place::no_file(path).unwrap_or_else(|| Self::of(&error, Some(by("next.log_place"))));
             }
             InstanceError::Dirs(_) => "next.choose_home",
             InstanceError::Config(error) => return Self::of(error, Some(error.next_step())),

@@ -13,6 +13,12 @@ use crate::signing::{Keys, key_id};
 pub(super) fn refuse_lost_parts(dirs: &Dirs) -> Result<(), InstanceError> {
     let holds_bytes = |path: &Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
     let path = dirs.log();
+    let is_file = std::fs::metadata(&path).map(|metadata| metadata.is_file());
+    if path.is_symlink() && is_file.as_ref().is_err_and(|error| error.kind() != std::io::ErrorKind::PermissionDenied)
+        || matches!(is_file, Ok(false))
+    {
+        return Err(InstanceError::NoFile { path });
+    }
     if holds_bytes(&path) {
         if !dirs.config.join("keys/instance.ed25519").exists() {
             let recorded = std::fs::read_to_string(dirs.config.join("keys/instance.pub")).unwrap_or_default();

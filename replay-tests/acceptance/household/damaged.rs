@@ -96,6 +96,70 @@ fn a_file_that_is_no_sound_log_is_said_to_be_so_and_stays() {
     home.is_whole();
 }
 
+/// What only tells of a log makes none, and so is in the way of no restore.
+#[test]
+fn where_no_log_is_nothing_is_made_by_looking() {
+    let place = tempfile::tempdir().unwrap();
+    let home = Home::empty(User::Current);
+    let at = |folder: &Path, words: &[&str]| -> Ran {
+        home.command().args(["--home", folder.to_str().unwrap()]).args(words).output().unwrap().into()
+    };
+    let nowhere = place.path().join("home");
+    let backup = place.path().join("backup");
+    for words in [
+        ["log", "verify"].as_slice(),
+        &["log", "export"],
+        &["log", "grep", "x"],
+        &["log", "backup", backup.to_str().unwrap()],
+        &["log", "show", "1"],
+        &["log", "tail"],
+        &["replay", "check"],
+        &["audit", "export"],
+        &["at", "1"],
+        &["diff", "1", "2"],
+    ] {
+        let ran = at(&nowhere, words);
+        plain(&ran, 1, "there is no log here");
+        assert!(ran.err.contains("metnos log restore DIR") && ran.err.contains("metnos status"), "{}", ran.err);
+        assert!(!nowhere.exists() && !backup.exists(), "{words:?} made something");
+    }
+    std::fs::create_dir_all(nowhere.join("data/log")).unwrap();
+    std::fs::write(nowhere.join("data/log/events.redb.new"), "half").unwrap();
+    let ran = at(&nowhere, &["log", "verify"]);
+    plain(&ran, 1, "events.redb.new");
+    assert!(!nowhere.join("config").exists());
+    assert_eq!(at(&nowhere, &["status"]).code, 0);
+    assert_eq!(at(&nowhere, &["log", "verify"]).code, 0);
+}
+
+/// What is no file is said to be what it is, and stays.
+#[test]
+fn what_is_no_file_is_no_log() {
+    let home = Home::new();
+    let log = log_of(&home);
+    std::fs::remove_file(&log).unwrap();
+    for (what, said) in
+        [("loop", "back to itself"), ("dangling", "where nothing is"), ("pipe", "a pipe"), ("folder", "a folder")]
+    {
+        match what {
+            "loop" => std::os::unix::fs::symlink(&log, &log).unwrap(),
+            "dangling" => std::os::unix::fs::symlink("nowhere", &log).unwrap(),
+            "pipe" => assert!(std::process::Command::new("mkfifo").arg(&log).status().unwrap().success()),
+            _ => std::fs::create_dir(&log).unwrap(),
+        }
+        let to = home.files().join("saved");
+        for words in [
+            ["log", "verify"].as_slice(),
+            &["ask", "what time is it"],
+            &["log", "salvage", "--to", to.to_str().unwrap()],
+        ] {
+            plain(&home.run(words), 2, said);
+        }
+        assert!(log.symlink_metadata().is_ok_and(|there| !there.is_file()));
+        if what == "folder" { std::fs::remove_dir(&log).unwrap() } else { std::fs::remove_file(&log).unwrap() }
+    }
+}
+
 /// What a killed command left is repaired by whoever goes on with it, and by nobody who only looks, or who finds that it is not what
 /// it should be.
 #[test]
@@ -225,6 +289,13 @@ fn a_missing_right_is_told_with_whose_it_is() {
     let ran = home.run(["log", "status"]);
     plain(&ran, 2, "run metnos as that user");
     assert!(ran.err.contains(&format!("ls -ld {}", log.display())), "{}", ran.err);
+    assert!(ran.err.contains("cannot be opened for writing: it belongs to root and has the mode 600"), "{}", ran.err);
+    home.own(&home.metnos());
+    std::fs::set_permissions(&log, std::fs::Permissions::from_mode(0o444)).unwrap();
+    let ran = home.run(["log", "status"]);
+    plain(&ran, 2, "has the mode 444");
+    assert!(ran.err.contains(&format!("chmod u+rw {}", log.display())), "{}", ran.err);
+    std::fs::set_permissions(&log, std::fs::Permissions::from_mode(0o600)).unwrap();
     home.own(&home.metnos());
     home.is_whole();
 }

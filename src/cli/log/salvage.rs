@@ -13,7 +13,7 @@ use metnos_projections::messages::Messages;
 use serde_json::json;
 
 use super::super::output::{Failure, by, remedy};
-use super::super::{Context, console, output};
+use super::super::{Context, console, output, place};
 use crate::config::Dirs;
 use crate::config::credentials::Credentials;
 use crate::instance::{self, now, random};
@@ -63,6 +63,10 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
             remedy(error, Some(path), by("next.log_file")),
         )
     };
+    // A pipe would be waited for.
+    if let Some(refusal) = place::no_file(&from) {
+        return Err(refusal);
+    }
     fs::File::open(&from).map_err(|error| unusable(&from, &error))?;
     let key = dirs.config.join("keys/instance.ed25519");
     if !key.exists() {
