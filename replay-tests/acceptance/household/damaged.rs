@@ -192,6 +192,9 @@ fn a_log_that_is_not_gone_on_with_is_not_written_to() {
         plain(&home.run(words), 2, "has format 99");
         assert!(std::fs::read(&log).unwrap() == newer, "{words:?} wrote to a newer log");
     }
+    let to = home.files().join("saved");
+    plain(&home.run(["log", "salvage", "--to", to.to_str().unwrap()]), 2, "has format 99");
+    assert!(!to.exists());
 }
 
 /// What the system refuses is no damage: the hint says what helps, and nothing half made is in the way of the next try.

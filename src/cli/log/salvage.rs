@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use metnos_log::EventId;
 use metnos_log::store::{By, SalvageError, Salvaged, salvage};
+use metnos_log::{EventId, OpenError};
 use metnos_projections::machines::actors::HOST;
 use metnos_projections::messages::Messages;
 use serde_json::json;
@@ -45,6 +45,9 @@ impl From<SalvageError> for Failure {
                 let usual =
                     if source.kind() == io::ErrorKind::InvalidInput { "next.log_file" } else { "next.new_home" };
                 Self::failed(("error.not_salvaged", reason), remedy(&error, Some(path), by(usual)))
+            }
+            SalvageError::Open(OpenError::Newer { .. }) => {
+                Self::failed(("error.not_salvaged", reason), by("next.newer"))
             }
             SalvageError::Written(_) | SalvageError::Store(_) | SalvageError::Open(_) => {
                 Self::failed(("error.not_salvaged", reason), remedy(&error, None, by("next.new_home")))

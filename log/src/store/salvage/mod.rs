@@ -15,9 +15,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::assemble::AssemblyError;
-use super::open::{self, LogKeys, OpenError};
+use super::guard::guarded;
+use super::open::{self, Fault, LogKeys, OpenError};
 use super::verify::Damage;
-use super::{Head, Log, rewrite};
+use super::withheld::Opened;
+use super::{Head, Log, files, rewrite};
 use crate::id::{EventId, Micros};
 use crate::kept::BlobHash;
 use known::Known;
@@ -131,6 +133,7 @@ pub fn salvage(from: &Path, to: &Path, keys: LogKeys, by: &By) -> Result<Salvage
     if to.exists() {
         return Err(SalvageError::Occupied { path: to.to_owned() });
     }
+    refuse_newer(from)?;
     let own_key = crate::hex(keys.signing.verifying_key().as_bytes());
     let bytes = read(from)?;
     let archives = archives(from)?;
@@ -154,6 +157,19 @@ pub fn salvage(from: &Path, to: &Path, keys: LogKeys, by: &By) -> Result<Salvage
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(refused(to))?;
     Ok(salvaged)
+}
+
+/// Refuses what a newer program wrote, which holds more than this one sees. That can be asked of a file that the store still opens;
+/// of any other nobody knows. Not a byte of it is changed.
+fn refuse_newer(from: &Path) -> Result<(), SalvageError> {
+    let asked = guarded(|| match files::open_database(from) {
+        Ok(Opened { database, .. }) => open::check_format(&database).err(),
+        Err(_) => None,
+    });
+    match asked {
+        Ok(Some(fault @ Fault::Newer(_))) => Err(fault.at(from).into()),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// The file's bytes, while no other process writes to it.
