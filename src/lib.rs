@@ -38,3 +38,4 @@ pub mod snapshots;
 pub mod untold;
 pub mod views;
 mod why;
+pub mod witnesses;

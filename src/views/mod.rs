@@ -29,6 +29,7 @@ use crate::projector::Watch;
 use file::{File, Place};
 
 pub use file::FileError;
+pub(crate) use file::position;
 
 /// How many events a transaction takes in. Each is synced, once: a making that broke off loses no more than this.
 const EVENTS: u64 = if cfg!(test) { 40 } else { 4096 };

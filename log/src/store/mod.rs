@@ -79,6 +79,7 @@ pub use rewrite::{Erasure, RewriteError, Rewritten};
 pub use salvage::{By, SalvageError, Salvaged, salvage};
 pub use tables::FORMAT;
 pub use verify::{Damage, Verified};
+pub use withheld::read_untouched;
 pub use writer::{AppendError, Appended};
 
 use archives::Archives;

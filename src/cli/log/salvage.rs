@@ -10,7 +10,7 @@ use metnos_log::store::{By, SalvageError, Salvaged, salvage};
 use metnos_log::{EventId, OpenError};
 use metnos_projections::machines::actors::HOST;
 use metnos_projections::messages::Messages;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::output::{Failure, by, remedy};
 use super::super::{Context, console, output, place};
@@ -18,6 +18,7 @@ use crate::config::Dirs;
 use crate::config::credentials::Credentials;
 use crate::instance::{self, now, random};
 use crate::signing::{Keys, hex};
+use crate::witnesses::{self, Witness};
 
 /// Copy what is sound in a damaged log into a new home, and say what is lost.
 #[derive(Args, Debug)]
@@ -109,14 +110,35 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// What else in the home of a damaged log knows of events that were not saved.
+fn beyond(salvaged: &Salvaged, from: &Path) -> Value {
+    // A file that is named alone has none.
+    let Some(data) = from.parent().filter(|folder| folder.ends_with("log")).and_then(Path::parent) else {
+        return json!({});
+    };
+    let backups = witnesses::backups(data, &salvaged.log_id);
+    let saved = salvaged.copied + salvaged.again;
+    let backup = backups.into_iter().find(|(_, backup)| backup.events > saved);
+    let told = backup.iter().map(|(folder, backup)| Witness { file: folder.clone(), events: backup.events });
+    let seen = witnesses::farthest(data).into_iter().chain(told).max_by_key(|witness| witness.events);
+    let seen = seen.filter(|seen| seen.events > salvaged.last);
+    json!({
+        "seen": seen.as_ref().map(|seen| seen.events), "seen_by": seen.map(|seen| seen.file),
+        "backup": backup.as_ref().map(|(folder, _)| folder), "backup_events": backup.as_ref().map(|(_, backup)| backup.events),
+    })
+}
+
 fn told(context: &Context, salvaged: &Salvaged, (from, log): (&Path, &Path), home: Option<&Path>) {
     let lost: u64 = salvaged.lost.iter().map(|(first, last)| last + 1 - first).sum();
-    let values = json!({
-        "from": from, "file": log, "home": home, "copied": salvaged.copied, "again": salvaged.again, "lost": lost,
+    let mut values = json!({
+        "last": salvaged.last, "from": from, "file": log, "home": home, "copied": salvaged.copied, "again": salvaged.again, "lost": lost,
         "runs": salvaged.lost, "blobs": salvaged.blobs, "unplaced": salvaged.unplaced,
         "lost_blobs": salvaged.lost_blobs.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "events": salvaged.head.size, "head": hex(&salvaged.head.head),
     });
+    for (name, value) in beyond(salvaged, from).as_object_mut().into_iter().flatten() {
+        values[name] = value.take();
+    }
     if context.global.json {
         output::result_json(&values);
     } else {

@@ -54,6 +54,10 @@ pub struct Salvaged {
     pub lost_blobs: Vec<BlobHash>,
     /// Events that look whole and fit no number.
     pub unplaced: u64,
+    /// The name of the log.
+    pub log_id: String,
+    /// The last number of the old log that anything in its files names. What was appended behind it may be lost as well.
+    pub last: u64,
     /// Where the new log ends.
     pub head: Head,
 }
@@ -213,6 +217,7 @@ fn make(known: &Known<'_>, bytes: &[u8], fresh: &Path, keys: LogKeys, by: &By) -
     drop(database);
     let log = Log::open_as_it_is(fresh, keys)?;
     log.checkpoint().map_err(|error| SalvageError::Written(error.to_string()))?;
+    (salvaged.log_id, salvaged.last) = (log.id().to_owned(), known.last());
     salvaged.head = log.reader().verify(|_, _| {})?.head;
     drop(log);
     Ok(salvaged)
