@@ -492,7 +492,15 @@ impl Context {
             let values = serde_json::json!({ "workspace": instance.dirs.workspace });
             self.say(&self.text(instance, "first_run.created", &values));
         }
+        let lost = loader::lost::quarantine_all(instance)?;
         let laid = seeds::install_missing(instance);
+        for notice in lost {
+            // A seed that came again is told below.
+            let check::Notice::Quarantined { name, .. } = &notice else { continue };
+            if !laid.iter().any(|seed| seed.name == *name && seed.outcome.is_ok()) {
+                self.say(&self.notice(instance, &notice));
+            }
+        }
         crate::builtins::install_missing(instance)?;
         crate::scheduler::jobs::install_missing(instance)?;
         instance.seed_mnests()?;

@@ -16,7 +16,7 @@ use metnos_log::store::plain_blob_hash;
 use metnos_projections::machines::catalog::{Entry, Version};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use super::{birth, export, quarantine, source};
+use super::{birth, export, lost, quarantine, source};
 use crate::builtins;
 use crate::instance::{Instance, InstanceError};
 
@@ -198,9 +198,12 @@ fn one(instance: &Instance, name: &str) -> Result<Option<Notice>, InstanceError>
     let found = match difference(entry, &folder) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            export::executor(instance, name)?;
-            restored = Some(Notice::Restored { name: name.to_owned() });
-            None
+            let reason = lost::reason(instance, entry)?;
+            if reason.is_none() {
+                export::executor(instance, name)?;
+                restored = Some(Notice::Restored { name: name.to_owned() });
+            }
+            reason
         }
         Err(error) => Some(format!("its files cannot be read: {error}")),
     };

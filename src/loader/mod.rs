@@ -5,6 +5,7 @@ pub mod birth;
 pub mod check;
 pub mod export;
 mod hints;
+pub mod lost;
 pub mod seeds;
 pub mod signer;
 mod signing;

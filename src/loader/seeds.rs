@@ -3,7 +3,7 @@
 use include_dir::{Dir, include_dir};
 use metnos_log::event::executor::LifeCycle;
 
-use super::{InstallError, Source, candidate, install};
+use super::{InstallError, Source, candidate, install, lost};
 use crate::instance::Instance;
 
 static SEEDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/executors");
@@ -16,7 +16,8 @@ pub struct Laid {
     pub outcome: Result<usize, InstallError>,
 }
 
-/// Installs every seed version that the log does not have yet. A quarantined seed is left where it is.
+/// Installs every seed version that the log does not have yet, or whose files it has lost. A seed that is quarantined for anything
+/// else is left where it is.
 pub fn install_missing(instance: &Instance) -> Vec<Laid> {
     let mut laid = Vec::new();
     for folder in SEEDS.dirs() {
@@ -34,6 +35,9 @@ pub fn install_missing(instance: &Instance) -> Vec<Laid> {
 fn is_missing(instance: &Instance, name: &str, source: &Source) -> bool {
     let catalog = instance.catalog();
     let Some(entry) = catalog.executors.get(name) else { return true };
+    if lost::is_lost_seed(instance, entry).unwrap_or(false) {
+        return true;
+    }
     let version = candidate(source.clone()).map(|candidate| candidate.loaded.version);
     entry.life == LifeCycle::Active && version.is_ok_and(|version| !entry.versions.contains_key(&version))
 }

@@ -380,6 +380,71 @@ fn what_is_sound_is_salvaged_into_a_new_home() {
     assert_eq!(std::fs::read(there).unwrap(), b"mine");
 }
 
+/// Where the end is gone nobody can list what it was: that it is, how much of it at least, and where it still is, is said. The new
+/// home works: what the log lost of the seeds comes from the binary again, what others made stands still until it is added again.
+#[test]
+fn a_lost_end_is_told_and_the_new_home_works() {
+    let home = told();
+    let own = home.files().join("mine");
+    super::home::copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &own);
+    let manifest = std::fs::read_to_string(own.join("manifest.toml")).unwrap();
+    let manifest = manifest.replacen("1.0.0", "1.1.0", 1).replacen("\"seed\"", "\"owner\"", 1);
+    std::fs::write(own.join("manifest.toml"), manifest).unwrap();
+    let add = ["--yes", "executor", "add", own.to_str().unwrap()];
+    assert_eq!(home.run(add).code, 0);
+    let home = grown(home);
+    assert_eq!(home.run(["--yes", "log", "archive", "--before", "999999"]).code, 0);
+    assert_eq!(home.run(["log", "backup"]).code, 0);
+    let events = home.run(["--json", "log", "status"]).json()["events"].as_u64().unwrap();
+    std::fs::OpenOptions::new().write(true).open(log_of(&home)).unwrap().set_len(4096).unwrap();
+    let salvage = |name: &str, more: &[&str]| {
+        let to = home.files().join(name);
+        let mut words = vec!["log", "salvage", "--to", to.to_str().unwrap()];
+        words.extend(more);
+        home.run(words)
+    };
+    let said = salvage("first", &["--json"]).json();
+    let last = said["last"].as_u64().unwrap();
+    let backup = home.metnos().join("data/backups/own");
+    assert!(last < events && said["copied"].as_u64() == Some(last), "{said}");
+    assert_eq!((&said["seen"], &said["backup"]), (&events.into(), &backup.to_str().unwrap().into()), "{said}");
+    let said = salvage("new", &[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for words in [
+        format!("What was appended after event {last} may be lost as well"),
+        format!("knows of {events} events, so at least {} more are lost", events - last),
+        format!("metnos --home NEW log restore {}", backup.display()),
+    ] {
+        assert!(said.out.contains(&words), "{words} in: {}", said.out);
+    }
+    let new = home.files().join("new");
+    let at = |words: &[&str]| {
+        let mut args = vec!["--home", new.to_str().unwrap()];
+        args.extend(words);
+        home.run(args)
+    };
+    let asked = at(&["ask", "read the file ~/safe.txt"]);
+    assert_eq!(asked.code, 0, "{} {}", asked.out, asked.err);
+    assert!(asked.out.contains(SECRET), "{}", asked.out);
+    let brought = format!("{} executors signed and active", super::home::seeds() - 1);
+    assert!(asked.err.contains(&brought), "{brought} in: {}", asked.err);
+    let stands = "get_now is quarantined and does not run: 1.1.0/main.py is lost";
+    assert!(asked.err.contains(stands), "{}", asked.err);
+    let again = at(&["ask", "read the file ~/safe.txt"]);
+    assert!(again.code == 0 && again.err.is_empty(), "told once: {}", again.err);
+    let mut words = vec!["--home", new.to_str().unwrap()];
+    words.extend(add);
+    assert_eq!(home.run(words).code, 0, "what others made is added again");
+    assert_eq!(at(&["ask", "what time is it in Tokyo"]).code, 0);
+    assert_eq!(at(&["log", "verify"]).code, 0);
+    assert_eq!(at(&["replay", "check"]).code, 0);
+    // The file as a whole gone, and its backup restored by the words that were told.
+    let whole = home.files().join("whole");
+    super::home::copy_tree(&home.metnos().join("config/keys"), &whole.join("config/keys"));
+    let restore = ["--home", whole.to_str().unwrap(), "log", "restore", backup.to_str().unwrap()];
+    assert_eq!(home.run(restore).code, 0);
+}
+
 #[test]
 fn the_log_of_another_key_is_not_taken_over() {
     let home = told();
@@ -406,7 +471,10 @@ const SECRET: &str = "the combination is 4711";
 
 /// A home with so much history that some of it is sealed.
 fn long_told() -> Home {
-    let home = told();
+    grown(told())
+}
+
+fn grown(home: Home) -> Home {
     home.file("safe.txt", SECRET);
     assert_eq!(home.ask("read the file ~/safe.txt").code, 0);
     for number in 0..12_u64 {
