@@ -165,7 +165,10 @@ fn no_cancel() -> Result<CancelFlag, InstallError> {
 fn one(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate, case: Case) -> Result<CaseVerdict, InstallError> {
     let scratch = Scratch::make(&instance.dirs.runtime)
         .map_err(|error| InstallError::Content(format!("no scratch folder: {error}")))?;
-    scratch.lay(&case).map_err(|error| InstallError::Content(format!("case «{}»: {error}", case.name)))?;
+    scratch.lay(&case).map_err(|error| {
+        let file = candidate.source.label("tests/birth.py");
+        InstallError::Content(format!("{file}: case {:?}: {error}", case.name))
+    })?;
     let (root, home) = (scratch.workspace(), scratch.0.join("home"));
     let (folder, root) = (root.clone(), root.to_string_lossy().into_owned());
     let args = with_root(case.args, &root);
@@ -273,6 +276,10 @@ impl Scratch {
         let plain = case.files.iter().map(|(name, text)| (name, text.clone().into_bytes()));
         let packed = case.files_b64.iter().map(|(name, text)| (name, STANDARD.decode(text).unwrap_or_default()));
         for (name, bytes) in plain.chain(packed) {
+            if !is_below(name) {
+                let what = format!("its file {name:?} must be a name below its folder, without «..»");
+                return Err(std::io::Error::other(what));
+            }
             let path = self.workspace().join(name);
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder)?;
@@ -285,6 +292,13 @@ impl Scratch {
         }
         Ok(())
     }
+}
+
+/// Whether a name leads nowhere but below where it is laid. What lies there was laid by nobody else, so no link is on the way.
+fn is_below(name: &str) -> bool {
+    use std::path::Component;
+    let mut parts = Path::new(name).components().peekable();
+    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
 impl Drop for Scratch {
@@ -377,6 +391,27 @@ pub fn stale(instance: &Instance, name: &str) -> Result<Option<String>, Instance
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_case_lays_stays_in_its_folder() {
+        let runtime = tempfile::tempdir().unwrap();
+        let scratch = Scratch::make(runtime.path()).unwrap();
+        let outside = runtime.path().join("outside");
+        let absolute = outside.to_str().unwrap();
+        let case = |key: &str, name: &str| -> Case {
+            serde_json::from_value(json!({ "name": "n", "args": {}, key: { name: "eA==" }, "expect": {} })).unwrap()
+        };
+        for key in ["files", "files_b64"] {
+            for name in [absolute, "../../outside", "in/../../../outside", "..", "/", "", "./in/a"] {
+                assert!(scratch.lay(&case(key, name)).is_err(), "{key} {name}");
+            }
+            scratch.lay(&case(key, "in/deep/a..b")).unwrap();
+            scratch.lay(&case(key, "empty/")).unwrap();
+        }
+        let laid: Vec<_> = std::fs::read_dir(runtime.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(laid, [scratch.0.canonicalize().unwrap()], "nothing else lies there");
+        assert!(scratch.workspace().join("in/deep/a..b").is_file() && scratch.workspace().join("empty").is_dir());
+    }
 
     #[test]
     fn containment_names_the_place_that_differs() {
