@@ -266,7 +266,7 @@ fn judged(loaded: &Loaded, mut outcome: Outcome) -> Returned {
             let checks = vec![passed("open_cage"), failed("run", other.class, other.message.clone())];
             (failure(other.class, &other.message), checks)
         }
-        Ok(value) => match loaded.output_fault(&value).or_else(|| class_fault(&value)) {
+        Ok(value) => match fault(loaded, &value) {
             None => (value, vec![passed("open_cage"), passed("run"), passed("validate_output")]),
             Some(fault) => {
                 let message = format!("{} returned what its schema does not allow: {fault}", loaded.name);
@@ -279,6 +279,16 @@ fn judged(loaded: &Loaded, mut outcome: Outcome) -> Returned {
     let class =
         (!ok).then(|| result.get("error_class").and_then(Value::as_str).unwrap_or("contract_violation").to_owned());
     Returned { ok, class, result, checks, outcome }
+}
+
+/// Why what an executor returned is none of the results that it may have.
+fn fault(loaded: &Loaded, result: &Value) -> Option<String> {
+    let undeclared = || {
+        let wants = result.get("effects").is_some_and(|effects| !effects.is_null() && *effects != json!([]));
+        let declares = loaded.manifest.contract.side_effects;
+        (wants && !declares).then(|| "effects, though its manifest says side_effects = false".to_owned())
+    };
+    loaded.output_fault(result).or_else(|| class_fault(result)).or_else(undeclared)
 }
 
 /// Why the class of a failure is not one that an executor can have: it is none, or says what a person or the vaglio decided.
@@ -471,4 +481,25 @@ fn allows(pattern: &str, host: &str) -> bool {
 /// The folder of a path's lock file is made once; this names it.
 pub fn cages(data: &Path) -> PathBuf {
     data.join("cages")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A question of whoever adds it says that it changes nothing, and so it does.
+    #[test]
+    fn who_declares_no_effects_has_none() {
+        let manifest = include_str!("../../executors/write_files/manifest.toml");
+        let schema = json!({ "definitions": { "Input": { "type": "object" }, "Output": { "type": "object" } } });
+        let loaded = |manifest: &str| {
+            Loaded::new(crate::manifest::parse("manifest.toml", manifest).unwrap(), &schema, Vec::new()).unwrap()
+        };
+        let quiet = loaded(&manifest.replacen("side_effects = true", "side_effects = false", 1));
+        let result = |effects: Value| json!({ "ok": true, "effects": effects });
+        let writes = result(json!([{ "op": "write", "path": "/h/a", "from": "a", "if_exists": "replace" }]));
+        assert_eq!(fault(&loaded(manifest), &writes), None);
+        assert!(fault(&quiet, &writes).is_some_and(|fault| fault.contains("side_effects = false")));
+        assert_eq!(fault(&quiet, &result(json!([]))), None);
+    }
 }
