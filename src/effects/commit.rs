@@ -363,7 +363,8 @@ fn write_beside(
             Ok(()) | Err(Errno::PERM) => {}
             Err(other) => return Err(other.into()),
         }
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(op.before.mode))?;
+        // As it is now: who closed a file while the question waited does not find it open again.
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(metadata.st_mode & 0o7777))?;
     }
     if let Some(mode) = op.mode {
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
@@ -465,6 +466,22 @@ mod tests {
         assert_eq!(commit(&mut Hands::default(), &op, b"new", "k"), Outcome::FoundDone);
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
         assert_eq!(scratch.leftovers(), 0);
+    }
+
+    #[test]
+    fn what_was_closed_since_the_plan_stays_closed() {
+        let scratch = Scratch(tempfile::tempdir().unwrap());
+        let file = scratch.file();
+        for kind in ["write", "append"] {
+            std::fs::write(&file, "one\n").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+            let before = look(&file).unwrap().image;
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+            let whole: &[u8] = if kind == "write" { b"two\n" } else { b"one\ntwo\n" };
+            let done = commit(&mut Hands::default(), &op(&file, kind, before, whole), b"two\n", "k");
+            assert_eq!((done, std::fs::read(&file).unwrap().as_slice()), (Outcome::Done, whole), "{kind}");
+            assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600, "{kind}");
+        }
     }
 
     #[test]
