@@ -208,8 +208,11 @@ fn resolved(theirs: &Instance, capability: &str, target: &str) -> Result<String,
     Ok(target)
 }
 
-/// A path without links, as far as it is there.
+/// A path without links, as far as it is there; none where nothing is named, as by a variable of a script that is not set.
 fn path(theirs: &Instance, given: &str) -> Option<String> {
+    if given.trim().is_empty() {
+        return None;
+    }
     let whole = match given.strip_prefix('~') {
         Some(below) if below.is_empty() || below.starts_with('/') => {
             theirs.own_folder().join(below.trim_start_matches('/'))

@@ -122,6 +122,7 @@ fn a_grant_lifts_no_denial_and_opens_nothing_forbidden() {
         ("fs:read", key.to_str().unwrap(), "own_config"),
         ("fs:write", "/etc/hosts", "system_etc"),
         ("fs:write", "/", "file or a folder"),
+        ("fs:write", "", "file or a folder"),
         ("fs:write", "~/../x", "without «..», unlike «~/../x»"),
         ("fs:write", "~/old/../notes", "without «..», unlike «~/old/../notes»"),
         ("fs:read", "~/old/../notes/**", "without «..»"),
