@@ -103,13 +103,15 @@ impl<'r> Checker<'r> {
         self.report.events += 1;
         recorded.each(|recorded| match recorded.turn {
             Some(id) => self.take_of_turn(id, recorded),
-            None => {
-                if matches!(recorded.event(), Some(Event::EpochOpened(epoch)) if epoch.reason == SALVAGED) {
-                    self.interrupt();
-                }
-                self.catalog.evolve(recorded);
-            }
+            None => self.take_of_instance(recorded),
         });
+    }
+
+    fn take_of_instance(&mut self, recorded: &Recorded) {
+        if matches!(recorded.event(), Some(Event::EpochOpened(epoch)) if epoch.reason == SALVAGED) {
+            self.interrupt();
+        }
+        self.catalog.evolve(recorded);
     }
 
     /// What followed in turns that are open here may be lost: nothing more is said of them.
