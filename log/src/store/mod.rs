@@ -46,6 +46,7 @@ mod salvage_tests;
 mod seal;
 #[cfg(test)]
 mod seal_tests;
+mod seen;
 mod segments_file;
 mod storage;
 mod tables;
@@ -77,6 +78,7 @@ pub use refusal::refusal;
 pub use restore::restore;
 pub use rewrite::{Erasure, RewriteError, Rewritten};
 pub use salvage::{By, SalvageError, Salvaged, salvage};
+pub use seen::last_seen;
 pub use tables::FORMAT;
 pub use verify::{Damage, Verified};
 pub use withheld::read_untouched;

@@ -9,7 +9,7 @@ use super::backup::{BLOB_FOLDER, BackupError, SEALED, Summary, TAIL, refused, su
 use super::erasures::{Erasures, records_of};
 use super::open::{self, LogKeys};
 use super::rewrite::LeftOut;
-use super::{Append, Expect, Head, Log, files, rewrite, segments_file};
+use super::{Append, Expect, Head, Log, files, rewrite, seen, segments_file};
 use crate::envelope::Draft;
 use crate::kept::BlobHash;
 use crate::note::Checkpoint;
@@ -39,6 +39,8 @@ pub fn restore(
         .and_then(|head| begin_epoch(&fresh, keys, record(&head)));
     match assembled {
         Ok(head) => {
+            // What was seen of a log that is gone says nothing of this one.
+            drop(files::remove(&seen::beside(path)));
             // Not over one that appeared meanwhile.
             files::link(&fresh, path).map_err(refused(path))?;
             files::remove(&fresh).map_err(refused(&fresh))?;

@@ -17,6 +17,7 @@ use super::handle::Handle;
 use super::prepare::Prepared;
 use super::reader::Reader;
 use super::rewrite::{self, RewriteError, Rewritten};
+use super::seen::Seen;
 use super::tables::CHECKPOINTS;
 use super::tail::Tail;
 use super::verify::Damage;
@@ -105,6 +106,7 @@ pub(super) struct Writer {
     tail: Tail,
     notary: Notary,
     publish: watch::Sender<Head>,
+    seen: Seen,
 }
 
 /// Who signs what the log is.
@@ -155,7 +157,8 @@ impl Writer {
         notary: Notary,
         publish: watch::Sender<Head>,
     ) -> Self {
-        Self { handle, archives, path, chain, tail, notary, publish }
+        let seen = Seen::of(&path, &notary.log_id);
+        Self { handle, archives, path, chain, tail, notary, publish, seen }
     }
 
     /// Runs until every sender is gone or the store fails. What was queued behind a failure is refused, not tried.
@@ -279,11 +282,18 @@ impl Writer {
         commits::reach(commits::Side::After);
         self.handle.replace(new);
         (self.chain, self.tail, self.notary) = (chain, tail, notary);
-        self.publish.send_replace(Head { size: self.chain.range.size(), head: self.chain.head });
+        self.tell();
         // Last: from here on the log itself says what is to go, and whoever goes on can read it there.
         let archived = archive::erase(&self.handle.now(), &self.archives, left_out)?;
         let payloads = rewritten.payloads + archived;
         Ok(Rewritten { bytes_before, bytes_after: bytes(&self.path), payloads, ..rewritten })
+    }
+
+    /// Says where the log is, now that it is there on disk.
+    fn tell(&self) {
+        let head = Head { size: self.chain.range.size(), head: self.chain.head };
+        self.seen.note(&head);
+        self.publish.send_replace(head);
     }
 
     /// A last checkpoint, over what was appended since the one before it.
@@ -306,8 +316,7 @@ impl Writer {
             batch.into_iter().map(|request| (request.acknowledge, request.events)).unzip();
         match written {
             Ok(()) => {
-                let head = Head { size: self.chain.range.size(), head: self.chain.head };
-                self.publish.send_replace(head);
+                self.tell();
                 acknowledges.into_iter().zip(answers).for_each(|(acknowledge, answer)| reply(acknowledge, answer));
                 true
             }
