@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
-use metnos_log::store::{LogKeys, Pending, ReadError};
+use metnos_log::store::{LogKeys, Pending, ReadError, last_seen};
 use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
 use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::catalog::{Catalog, OWN_KEY};
@@ -227,7 +227,9 @@ impl Instance {
         let (keys, _) = Keys::open(&dirs.config.join("keys"))?;
         let credentials = Credentials::open(&dirs.config, &keys)?;
         let log = open(&dirs.log(), log_keys(&keys, &credentials))?;
-        let is_new = log.head().size == 0;
+        let size = log.head().size;
+        let is_new = size == 0;
+        let seen = last_seen(&dirs.log(), log.id()).map(|(size, _)| size);
         refuse_foreign_key(&dirs, &keys, &log)?;
         let core = Core {
             keys,
@@ -252,7 +254,7 @@ impl Instance {
             settings,
             is_new,
             actor: HOST.to_owned(),
-            beyond: None,
+            beyond: seen.filter(|seen| *seen > size),
             asker: std::process::id(),
             variables: variables.clone(),
         })
@@ -277,7 +279,7 @@ impl Instance {
         let folder = self.dirs.data.join("projections");
         let head = self.log.head();
         let loaded = projector::load(&folder, &reader, &head, watch)?;
-        self.beyond = loaded.beyond;
+        self.beyond = self.beyond.max(loaded.beyond);
         self.folds = Arc::new(Folds::of(loaded.projected, folder));
         Ok(self.folds.catch_up(&self.log, watch)?)
     }

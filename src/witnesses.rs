@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use metnos_log::store::{BackupSummary, backup_summary};
+use metnos_log::store::{BackupSummary, backup_summary, last_seen};
 use serde::Deserialize;
 
 use crate::views;
@@ -28,8 +28,8 @@ struct Stands {
     position: u64,
 }
 
-/// The file below a data folder that knows of the most events, backups aside.
-pub fn farthest(data: &Path) -> Option<Witness> {
+/// The file below a data folder that knows of the most events of a log, backups aside.
+pub fn farthest(data: &Path, log_id: &str) -> Option<Witness> {
     let folder = data.join("projections");
     let named = |path: &Path| {
         let events = match path.extension()?.to_str()? {
@@ -42,7 +42,16 @@ pub fn farthest(data: &Path) -> Option<Witness> {
         Some(Witness { file: path.to_owned(), events })
     };
     let files = [folder.join("moments"), folder].into_iter().flat_map(entries);
-    files.filter_map(|path| named(&path)).max_by_key(|witness| witness.events)
+    seen_last(data, log_id)
+        .into_iter()
+        .chain(files.filter_map(|path| named(&path)))
+        .max_by_key(|witness| witness.events)
+}
+
+/// Where the log's writer saw it last.
+fn seen_last(data: &Path, log_id: &str) -> Option<Witness> {
+    let log = data.join("log/events.redb");
+    Some(Witness { events: last_seen(&log, log_id)?.0, file: log.with_extension("head") })
 }
 
 /// The backups of a log below a data folder, the one with the most events first.

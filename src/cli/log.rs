@@ -22,6 +22,7 @@ use super::{Context, Failure, console, output, progress};
 pub(super) use crate::export::history::line as as_json;
 use crate::instance::Instance;
 use crate::signing::hex;
+use crate::witnesses::{self, Witness};
 
 /// Look at the log and verify it.
 #[derive(Subcommand, Debug)]
@@ -245,6 +246,7 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
             return Err(Failure::refused((message, json!({ "reason": damage.to_string() })), by(hint)));
         }
     };
+    let ended = end_lost(instance)?;
     let mut values = json!({
         "events": verified.head.size, "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
         "blobs": verified.blobs, "erased": verified.erased, "segments": verified.segments, "archived": verified.archived,
@@ -253,8 +255,10 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
     if context.global.json {
         let unknown = verified.unknown.iter().map(|(seq, kind)| json!({ "seq": seq, "kind": kind }));
         values["unknown"] = unknown.collect();
-        let (anchors, is_good) = held::as_json(instance, &anchors)?;
+        let (anchors, is_held) = held::as_json(instance, &anchors)?;
+        let is_good = is_held && ended.is_none();
         values["ok"] = is_good.into();
+        values["seen"] = json!(ended.as_ref().map(|(_, seen)| seen));
         // The one that says the most: the first that does not hold.
         if let Some(anchor) = anchors.iter().find(|anchor| anchor["holds"] == false).or(anchors.first()) {
             values["anchor"] = anchor.clone();
@@ -262,6 +266,9 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
         }
         output::result_json(&values);
         return Ok(u8::from(!is_good));
+    }
+    if let Some((failure, _)) = ended {
+        return Err(failure);
     }
     output::result(&context.text(instance, "log.verified", &values));
     if crate::erasure::is_pending(instance) {
@@ -271,4 +278,29 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
         output::result(&context.text(instance, "log.unknown", &json!({ "seq": seq, "kind": kind })));
     }
     held::said(context, instance, &anchors)
+}
+
+/// What is said of a log that ends before what something else in the home has seen, and how many events that has seen.
+fn end_lost(instance: &Instance) -> Result<Option<(Failure, u64)>, Failure> {
+    let data = &instance.dirs.data;
+    let seen = witnesses::farthest(data, instance.log.id());
+    let backups = witnesses::backups(data, instance.log.id());
+    // What is appended meanwhile is in none of them.
+    let size = instance.log.head().size;
+    let mut backup = None;
+    for (folder, summary) in backups.into_iter().filter(|(_, summary)| summary.events > size) {
+        // One that parted from the log before its end is of another course: the log was made of an older backup.
+        if instance.log.lacks_of(&folder)?.is_some_and(|(first, _)| first == size + 1) {
+            backup = Some(Witness { file: folder, events: summary.events });
+            break;
+        }
+    }
+    let seen = seen.into_iter().chain(backup.clone()).max_by_key(|witness| witness.events);
+    let Some(seen) = seen.filter(|seen| seen.events > size) else { return Ok(None) };
+    let hint: output::Said = match backup {
+        Some(backup) => ("next.end_in_backup", json!({ "folder": backup.file, "events": backup.events })).into(),
+        None => by("next.end_lost"),
+    };
+    let values = json!({ "events": size, "file": seen.file, "seen": seen.events });
+    Ok(Some((Failure::refused(("error.log_end_lost", values), hint), seen.events)))
 }

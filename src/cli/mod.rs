@@ -414,12 +414,22 @@ impl Context {
         let Some(served) = &self.served else {
             let (home, folding) = (self.global.home.as_deref(), progress::folding(self));
             let watch = |done, of| folding.say(done, of);
-            return self.patiently(|patience| Instance::open_watched(home, flags, &self.variables, (patience, &watch)));
+            let open = |patience| Instance::open_watched(home, flags, &self.variables, (patience, &watch));
+            let instance = self.patiently(open)?;
+            self.tell_shorter(&instance);
+            return Ok(instance);
         };
         let instance = served.instance.for_command(flags, &self.variables, console::current().process())?;
         instance.catch_up()?;
         instance.record_settings()?;
         Ok(instance)
+    }
+
+    /// Tells of a log that is not what files that were made of it knew.
+    fn tell_shorter(&self, instance: &Instance) {
+        let Some(known) = instance.beyond() else { return };
+        let values = serde_json::json!({ "known": known, "events": instance.log.head().size });
+        self.say(&self.text(instance, "notice.log_shorter", &values));
     }
 
     /// Opens, waiting for another command to finish: a moment in silence, then aloud.
@@ -467,10 +477,6 @@ impl Context {
             // Nobody's question waits until a file that cannot be written is mended; the marker stays, and so does this line.
             self.say(&self.text(&instance, "notice.erasure_pending", &serde_json::json!({})));
             self.say(&output::causes(&error));
-        }
-        if let Some(known) = instance.beyond() {
-            let values = serde_json::json!({ "known": known, "events": instance.log.head().size });
-            self.say(&self.text(&instance, "notice.log_shorter", &values));
         }
         if self.served.is_none() {
             self.lay_out(&instance)?;

@@ -197,6 +197,15 @@ impl Log {
         }
     }
 
+    /// The first and the last event of a backup of this log that are not in it: those of another course, or, where the first one
+    /// would be the log's next, an end that it has lost.
+    pub fn lacks_of(&self, folder: &Path) -> Result<Option<(u64, u64)>, BackupError> {
+        match summary(folder)?.filter(|found| found.log_id == self.id()) {
+            Some(found) => ahead::first_and_last(&self.reader(), folder, Some(&found)),
+            None => Ok(None),
+        }
+    }
+
     /// Refuses a folder that holds something else; what it says of itself, where it is a backup of this log.
     fn own_backup(&self, folder: &Path) -> Result<Option<Summary>, BackupError> {
         match summary(folder)? {

@@ -445,6 +445,47 @@ fn a_lost_end_is_told_and_the_new_home_works() {
     assert_eq!(home.run(restore).code, 0);
 }
 
+/// What a log lost at its end it does not tell itself: something else in the home does.
+#[test]
+fn an_end_that_only_other_files_have_seen_is_told() {
+    let home = told();
+    let log = log_of(&home);
+    let older = std::fs::read(&log).unwrap();
+    let events = |ran: Ran| ran.json()["events"].as_u64().unwrap();
+    let before = events(home.run(["--json", "log", "status"]));
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    assert_eq!(home.run(["log", "backup"]).code, 0);
+    let after = events(home.run(["--json", "log", "status"]));
+    let backups = home.metnos().join("data/backups");
+    let away = home.files().join("backups");
+    std::fs::rename(&backups, &away).unwrap();
+    std::fs::write(&log, &older).unwrap();
+    let said = format!("the log ends at event {before}, but ");
+    let verified = home.run(["log", "verify"]);
+    plain(&verified, 1, &said);
+    let seen = format!("has seen {after}: its end is lost");
+    assert!(verified.err.contains("data/projections/") && verified.err.contains(&seen), "{}", verified.err);
+    let json = home.run(["--json", "log", "verify"]);
+    assert_eq!((json.code, &json.json()["ok"], &json.json()["seen"]), (1, &false.into(), &after.into()));
+    std::fs::rename(&away, &backups).unwrap();
+    let verified = home.run(["log", "verify"]);
+    plain(&verified, 1, &said);
+    let restore = format!("metnos --home NEW log restore {}", backups.join("own").display());
+    assert!(verified.err.contains(&restore), "{}", verified.err);
+    // Also where nothing is left but what the log's writer noted.
+    let projections = home.metnos().join("data/projections");
+    std::fs::rename(&projections, home.files().join("projections")).unwrap();
+    std::fs::rename(&backups, &away).unwrap();
+    let verified = home.run(["log", "verify"]);
+    assert!(verified.code == 1 && verified.err.contains("data/log/events.head has seen"), "{}", verified.err);
+    std::fs::rename(&away, &backups).unwrap();
+    // Who goes on is told once, and then it is another course.
+    let asked = home.ask("what time is it in Rome");
+    assert!(asked.code == 0 && asked.err.contains(&format!("The log ends at event {before}")), "{}", asked.err);
+    home.is_whole();
+    plain(&home.run(["log", "backup"]), 1, "a backup there would lose them");
+}
+
 #[test]
 fn the_log_of_another_key_is_not_taken_over() {
     let home = told();

@@ -120,7 +120,7 @@ fn beyond(salvaged: &Salvaged, from: &Path) -> Value {
     let saved = salvaged.copied + salvaged.again;
     let backup = backups.into_iter().find(|(_, backup)| backup.events > saved);
     let told = backup.iter().map(|(folder, backup)| Witness { file: folder.clone(), events: backup.events });
-    let seen = witnesses::farthest(data).into_iter().chain(told).max_by_key(|witness| witness.events);
+    let seen = witnesses::farthest(data, &salvaged.log_id).into_iter().chain(told).max_by_key(|witness| witness.events);
     let seen = seen.filter(|seen| seen.events > salvaged.last);
     json!({
         "seen": seen.as_ref().map(|seen| seen.events), "seen_by": seen.map(|seen| seen.file),
