@@ -171,7 +171,11 @@ fn a_choice_by_the_index_is_the_choice_by_the_log() {
     let mut asked = 0;
     for since in times {
         for before in times {
-            for kind in kinds.into_iter().chain([Some(LineKind::Executors), Some(LineKind::Corrections)]) {
+            for kind in kinds.into_iter().chain([
+                Some(LineKind::Executors),
+                Some(LineKind::Corrections),
+                Some(LineKind::Erasures),
+            ]) {
                 for actor in [None, some("guest_1"), some("nobody")] {
                     for (executor, turn) in
                         [(None, None), (some("get_now"), None), (None, turn.clone()), (some("x"), turn.clone())]
@@ -448,7 +452,9 @@ fn what_is_erased_is_in_no_file_and_an_expired_text_never_was() {
     assert_eq!(found(&instance, "caffe", 100), read(&instance, "caffe"));
     let selection = Selection { turn: Some(turn.to_string()), ..Selection::default() };
     let left = chosen(&instance, &selection);
+    let (said, left): (Vec<Line>, Vec<Line>) = left.into_iter().partition(|line| line.kind == LineKind::Erasures);
     assert!(left.len() == 2 && left.iter().all(|line| line.value["erased"] == true), "{left:?}");
+    assert!(said.len() == 1 && said[0].value["reason"] == "asked for", "{said:?}");
     assert_eq!(holding("a7\0"), 0);
     all_are_true(&instance, 2);
 }

@@ -79,7 +79,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (file, other) = (place.path().join("events.redb"), place.path().join("view"));
         let log = open(&file).unwrap();
-        assert_eq!(log.files().unwrap(), [file.clone()]);
+        assert_eq!(log.files().unwrap(), std::slice::from_ref(&file));
         drop(log);
         let mut copied = std::fs::read(&file).unwrap();
         assert!(is_log(File::open(&file).unwrap()).unwrap());

@@ -356,8 +356,8 @@ fn a_proof_of_one_turn_shows_no_grant_that_it_had_nothing_to_do_with() {
     assert_eq!(home.ask("write \"hello\" to inbox/one.txt").code, 0, "it is granted");
     let id = lines(&home, &["--kind", "turns"]).last().unwrap()["turn_id"].as_str().unwrap().to_owned();
     let events = home.run(["--json", "log", "tail", "-n", "100"]).out;
-    let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let resolved = events.filter(|event| event["kind"] == "arguments_resolved").last().unwrap();
+    let mut events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let resolved = events.rfind(|event| event["kind"] == "arguments_resolved").unwrap();
     let grants = resolved["payload"]["grants"].as_array().unwrap();
     assert_eq!(grants.iter().map(|grant| &grant["grant"]).collect::<Vec<_>>(), [1], "{resolved}");
     let proof = home.run(["audit", "export", "--turn", &id, "--proof"]);

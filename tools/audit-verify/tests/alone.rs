@@ -55,8 +55,8 @@ fn lived_in() -> (tempfile::TempDir, Instance) {
     (place, instance)
 }
 
-/// An instance's export with proofs, and its public key.
-fn exported((place, instance): &(tempfile::TempDir, Instance)) -> (String, String) {
+/// An instance's export with proofs, of so many lines, and its public key.
+fn exported((place, instance): &(tempfile::TempDir, Instance), lines: u64) -> (String, String) {
     let home = place.path().join("instance");
     let mut text = String::new();
     let as_of = (&instance.log, &instance.keys, instance.log.head().size);
@@ -64,7 +64,7 @@ fn exported((place, instance): &(tempfile::TempDir, Instance)) -> (String, Strin
         text.push_str(piece);
         Ok::<(), ReadError>(())
     };
-    assert_eq!(export(as_of, Format::Proof { quotes: false }, &Selection::default(), &mut put).unwrap(), 3);
+    assert_eq!(export(as_of, Format::Proof { quotes: false }, &Selection::default(), &mut put).unwrap(), lines);
     let public = std::fs::read_to_string(home.join("config/keys/instance.pub")).unwrap();
     (text, public)
 }
@@ -93,7 +93,7 @@ fn a_closed_pipe_ends_it_quietly() {
 #[test]
 fn it_needs_the_file_and_a_public_key_and_nothing_else() {
     let lived_in = lived_in();
-    let (text, public) = exported(&lived_in);
+    let (text, public) = exported(&lived_in, 3);
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::copy(env!("CARGO_BIN_EXE_metnos-audit-verify"), folder.join("verify")).unwrap();
@@ -133,7 +133,7 @@ fn it_needs_the_file_and_a_public_key_and_nothing_else() {
     lived_in.1.catch_up().unwrap();
     let opened = lived_in.1.turns().iter().next().map(|(_, turn)| turn.first_seq).unwrap();
     erase(&lived_in.1, opened);
-    let (text, _) = exported(&lived_in);
+    let (text, _) = exported(&lived_in, 4);
     assert!(text.contains("\"erased\":true") && text.contains("\"user_query\":null"));
     assert!(text.contains("\"kind\":\"erasures\",\"line\":{\"blobs\":0,\"by\":"), "{text}");
     std::fs::write(folder.join("changed.jsonl"), text).unwrap();
