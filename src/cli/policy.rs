@@ -176,21 +176,36 @@ fn check(context: &Context, executor: &str, args: &str) -> Result<u8, Failure> {
     let given = Some(json!({ "tool": tool, "args": args }));
     let request = Request { text, approve, folder, channel, given, ..Request::default() };
     let turn = conversation::rehearse(&instance, &request)?;
+    let changes = changes(&instance, tool);
     let (decision, reason) = match (&turn.asked, &turn.final_class) {
         (Some(asked), _) => (Decision::Ask, Some(asked.text.clone())),
         (None, Some(_)) => (Decision::Deny, turn.message.clone()),
+        (None, None) if changes == Some(Decision::Deny) => {
+            (Decision::Deny, Some(context.text(&instance, "policy.changes_denied", &json!({}))))
+        }
         (None, None) => (Decision::Allow, None),
     };
+    let changes = changes.map(Decision::name);
     let by_grants = turn.step().map(|step| turn::grants(&step.reasons)).unwrap_or_default();
     if context.global.json {
         output::result_json(&json!({
             "decision": decision.name(), "error_class": turn.final_class, "reason": reason, "grants": by_grants,
+            "changes": changes,
         }));
     } else {
-        let values = json!({ "decision": decision.name(), "reason": reason, "grants": by_grants });
+        let values = json!({ "decision": decision.name(), "reason": reason, "grants": by_grants, "changes": changes });
         output::result(&context.text(&instance, "policy.checked", &values));
     }
     Ok(u8::from(decision == Decision::Deny))
+}
+
+/// What becomes of the changes that an executor asks the core for, whatever they will be; nothing where it declares none.
+fn changes(instance: &Instance, tool: &str) -> Option<Decision> {
+    let catalog = instance.catalog();
+    let contract = &catalog.active(tool)?.2.manifest()?.contract;
+    let autonomy = LEVELS.into_iter().find(|level| name(*level) == instance.as_actor(&instance.actor).autonomy())?;
+    let decided = Decided::of("fs:write", autonomy);
+    contract.side_effects.then_some(if contract.idempotent { decided.unnamed } else { decided.unrepeatable })
 }
 
 #[cfg(test)]

@@ -278,6 +278,24 @@ fn what_would_be_decided_is_what_is_decided() {
     assert_eq!(check("read_files", &serde_json::json!({ "paths": [path] })), "allow");
     assert_eq!(check("read_files", &serde_json::json!({ "paths": ["/etc/shadow"] })), "deny");
     assert_eq!(check("create_processes", &serde_json::json!({ "argv": ["date"] })), "ask");
+    // What it wants changed is known later, and what becomes of it by now.
+    let (deletes, makes) =
+        (serde_json::json!({ "paths": [path] }), serde_json::json!({ "paths": [home.files().join("new")] }));
+    for (autonomy, tool, args, decision, changes) in [
+        ("read_only", "delete_files", &deletes, "deny", "deny"),
+        ("supervised", "create_dirs", &makes, "allow", "ask"),
+        // What cannot be repeated is asked about at every level.
+        ("full", "delete_files", &deletes, "allow", "ask"),
+    ] {
+        assert_eq!(home.run(["config", "set", "autonomy", autonomy]).code, 0);
+        let checked = home.run(["--json", "policy", "check", tool, "--args", &args.to_string()]).json();
+        assert_eq!(
+            (&checked["decision"], &checked["changes"]),
+            (&decision.into(), &changes.into()),
+            "{autonomy} {tool}"
+        );
+    }
+    assert_eq!(home.run(["config", "set", "autonomy", "supervised"]).code, 0);
     let before = home.run(["--json", "turn", "list"]).out;
     let ran = home.run(["executor", "run", "create_processes", "--args", "{\"argv\":[\"date\"]}"]);
     assert_eq!(ran.code, 3, "{}", ran.err);
