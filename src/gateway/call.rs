@@ -20,6 +20,7 @@ use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 
 use super::loaded::{LoadError, Loaded};
+use super::own::OwnFolders;
 use super::targets::{self, Base, Looked};
 use super::{failed, passed};
 use crate::broker;
@@ -175,6 +176,9 @@ impl PreparedCall {
                 lacking(&sandbox.capabilities().missing)
             );
             return Err(CallFailure { class: "cage_refused", message });
+        }
+        if let Some(message) = opens_own(&plan, around.caller) {
+            return Err(CallFailure { class: "policy_violation", message });
         }
         let net = network(&plan, &self.looked, around);
         let grants = grants(self.looked, &plan, around.caller);
@@ -363,7 +367,10 @@ fn objection(
     }
     let (_, at) = held.as_ref()?;
     if *by_itself {
-        let holds_own = [&caller.own.config, &caller.own.data].iter().any(|own| Path::new(own).starts_with(at));
+        // In the workspace itself what is closed is masked, and stays where it is; above it, all of it could be moved.
+        let is_above = Path::new(&caller.places.workspace).starts_with(at) && Path::new(&caller.places.workspace) != at;
+        let holds_own =
+            is_above || [&caller.own.config, &caller.own.data].iter().any(|own| Path::new(own).starts_with(at));
         let folder = at.to_string_lossy();
         return match () {
             () if holds_own => Some(format!("whole_home: {folder}")),
@@ -438,6 +445,19 @@ fn executors(caller: &Caller) -> Option<PathBuf> {
     Path::new(&caller.places.workspace).join("executors").canonicalize().ok()
 }
 
+/// Why a call is refused whose executor declares to change a folder that this instance lies in: it was none when the manifest
+/// was judged, or a link leads there now.
+fn opens_own(plan: &CagePlan, caller: &Caller) -> Option<String> {
+    let own = OwnFolders::new(&caller.own, &caller.places.workspace);
+    let writes = |mount: &&cage_plan::Mount| mount.access == cage_plan::Access::Write && mount.from_args.is_empty();
+    plan.mounts.iter().filter(writes).find_map(|mount| {
+        let named = PathBuf::from(caller.places.resolve(&mount.path));
+        let leads = targets::hold(&named).map_or_else(|_| named.clone(), |(_, at, _)| at);
+        let is_open = own.are_open_with(&named) || own.are_open_with(&leads);
+        is_open.then(|| format!("it would change all of {}, and Metnos itself lies there", leads.display()))
+    })
+}
+
 /// Whether what a hint led to may be shown: the manifest was judged by its words, and a link may lead anywhere.
 fn may_be_opened(at: &Path, write: bool, caller: &Caller) -> bool {
     let path = at.to_string_lossy();
@@ -445,8 +465,8 @@ fn may_be_opened(at: &Path, write: bool, caller: &Caller) -> bool {
         return false;
     }
     let home = caller.home.canonicalize().unwrap_or_else(|_| caller.home.clone());
-    let is_executors = || executors(caller).is_some_and(|executors| at.starts_with(executors));
-    !write || (core_paths::protected_from_change(&path).is_none() && !home.starts_with(at) && !is_executors())
+    let is_own = || OwnFolders::new(&caller.own, &caller.places.workspace).are_open_with(at);
+    !write || (core_paths::protected_from_change(&path).is_none() && !home.starts_with(at) && !is_own())
 }
 
 /// What the broker may fetch: the hosts of the plan, at the ports that the addresses name, as far as the instance allows.

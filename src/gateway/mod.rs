@@ -5,6 +5,7 @@
 
 pub mod call;
 pub mod loaded;
+pub mod own;
 pub mod targets;
 
 pub use call::{Caller, Returned};

@@ -11,6 +11,7 @@ use metnos_projections::rules::cage_plan::{self, Places};
 use metnos_projections::rules::core_paths::{self, OwnDirs};
 
 use super::{InstallError, Source};
+use crate::gateway::own::OwnFolders;
 use crate::instance::Instance;
 use crate::located::Located;
 
@@ -18,6 +19,8 @@ use crate::located::Located;
 struct Ground {
     places: Places,
     own: OwnDirs,
+    /// The same folders and the signed executors, as they are named and where they are.
+    folders: OwnFolders,
     /// Whether these are folders of this machine, so that links can be followed.
     is_real: bool,
 }
@@ -25,7 +28,8 @@ struct Ground {
 /// Refuses what no machine grants.
 pub(super) fn by_name(source: &Source, manifest: &Manifest) -> Result<(), InstallError> {
     let places = Places { home: "/home".to_owned(), workspace: "/w".to_owned(), runtime: "/r".to_owned() };
-    judge(source, manifest, &Ground { places, own: OwnDirs::default(), is_real: false })
+    let (own, folders) = (OwnDirs::default(), OwnFolders::default());
+    judge(source, manifest, &Ground { places, own, folders, is_real: false })
 }
 
 /// Refuses what this instance does not grant: its own folders, and what a link leads to.
@@ -34,9 +38,10 @@ pub(super) fn here(instance: &Instance, source: &Source, manifest: &Manifest) ->
     let dirs = &instance.dirs;
     let places = Places { home: text(&dirs.user_home), workspace: text(&dirs.workspace), runtime: text(&dirs.runtime) };
     let own = dirs.own();
+    let folders = OwnFolders::new(&own, &dirs.workspace.to_string_lossy());
     let text = |path: &str| real(Path::new(path)).to_string_lossy().into_owned();
     let own = OwnDirs { config: text(&own.config), data: text(&own.data), audit: text(&own.audit) };
-    judge(source, manifest, &Ground { places, own, is_real: true })
+    judge(source, manifest, &Ground { places, own, folders, is_real: true })
 }
 
 fn judge(source: &Source, manifest: &Manifest, ground: &Ground) -> Result<(), InstallError> {
@@ -84,8 +89,18 @@ fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String>
     }
     let is_whole = path == "{home}" || ground.is_real && core_paths::is_within(&ground.places.home, &leads);
     // What is read of it is masked where it is closed, and what an argument names is a part of it.
-    (is_whole && changes && capability.from_args.is_empty())
-        .then(|| "it asks to change all of ~, which no executor gets: name a folder below it".to_owned())
+    if !changes || !capability.from_args.is_empty() {
+        return None;
+    }
+    if is_whole {
+        return Some("it asks to change all of ~, which no executor gets: name a folder below it".to_owned());
+    }
+    let is_open = [named.as_str(), leads.as_str()].iter().any(|path| ground.folders.are_open_with(Path::new(path)));
+    is_open.then(|| {
+        format!(
+            "it asks to change all of «{shown}», where Metnos itself lies: name a folder that holds none of its own"
+        )
+    })
 }
 
 /// The core rule against a path.

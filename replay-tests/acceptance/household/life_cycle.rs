@@ -126,6 +126,7 @@ fn a_manifest_does_not_ask_for_what_this_instance_hides() {
     std::os::unix::fs::symlink(".ssh", home.files().join("plain")).unwrap();
     std::os::unix::fs::symlink(home.metnos().join("data"), home.files().join("deep")).unwrap();
     std::os::unix::fs::symlink(".", home.files().join("same")).unwrap();
+    std::os::unix::fs::symlink(home.metnos(), home.files().join("inst")).unwrap();
     let own = |name: &str| home.metnos().join(name).display().to_string();
     let taken = |capability: &str| {
         ask_for(&folder, &plain, capability);
@@ -140,6 +141,11 @@ fn a_manifest_does_not_ask_for_what_this_instance_hides() {
         (both, "~/plain/**".to_owned(), "and that no executor gets (ssh_keys)"),
         (both, "~/plain/id".to_owned(), "and that no executor gets (ssh_keys)"),
         (both, "~/deep/log/**".to_owned(), "and that no executor gets (own_data)"),
+        (changes, own("**"), "where Metnos itself lies"),
+        (changes, own("workspace/**"), "where Metnos itself lies"),
+        (changes, own("workspace/executors/get_now/**"), "where Metnos itself lies"),
+        (changes, "{workspace}/**".to_owned(), "where Metnos itself lies"),
+        (changes, "~/inst/**".to_owned(), "where Metnos itself lies"),
         (changes, "~/**".to_owned(), "all of ~"),
         (changes, "~".to_owned(), "all of ~"),
         (changes, "~/same/**".to_owned(), "all of ~"),

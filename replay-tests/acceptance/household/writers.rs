@@ -9,7 +9,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
-use super::home::Home;
+use super::home::{Home, copy_tree};
 use super::pty::Pty;
 
 const SCHEMA: &str = r#"{"definitions": {
@@ -273,6 +273,31 @@ fn a_hint_gives_nothing_that_a_link_leads_to_and_never_the_whole_home() {
     let added = home.run(["--yes", "executor", "add", folder.to_str().unwrap()]);
     assert_eq!(added.code, 1, "{} {}", added.out, added.err);
     assert!(added.err.contains("all of ~"), "{}", added.err);
+}
+
+/// The whole instance was put away by one that might change the folder around it, and a new one came with full autonomy.
+#[test]
+fn a_hint_opens_no_folder_that_the_instance_lies_in() {
+    let home = with_manifest(&unnamed("~/album/**"));
+    let album = home.files().join("album");
+    copy_tree(&home.metnos(), &album.join("inst"));
+    let stamp = |instance: &Path| {
+        let args = json!({ "path": album.join("a.txt") }).to_string();
+        let mut command = home.command();
+        command.env("METNOS_HOME", instance);
+        command.args(["--json", "--yes", "executor", "run", "change_files_stamp", "--args", &args]);
+        serde_json::from_slice::<serde_json::Value>(&command.output().unwrap().stdout).unwrap()
+    };
+    let refused = |ran: &serde_json::Value| {
+        assert_eq!((&ran["ok"], &ran["error_class"]), (&json!(false), &json!("policy_violation")), "{ran}");
+    };
+    assert_eq!(stamp(&home.metnos())["ok"], json!(true), "it may change what it declares");
+    refused(&stamp(&album.join("inst")));
+    std::fs::rename(&album, home.files().join("was")).unwrap();
+    std::os::unix::fs::symlink(home.metnos(), &album).unwrap();
+    refused(&stamp(&home.metnos()));
+    assert!(!home.metnos().join("a.txt").exists());
+    home.is_whole();
 }
 
 #[test]
