@@ -20,6 +20,7 @@ use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 
 use super::loaded::{LoadError, Loaded};
+use super::made::Before;
 use super::own::OwnFolders;
 use super::targets::{self, Base, Looked};
 use super::{failed, passed};
@@ -183,6 +184,11 @@ impl PreparedCall {
         let net = network(&plan, &self.looked, around);
         let grants = grants(self.looked, &plan, around.caller);
         let changeable = changeable(&grants);
+        let (places, own) = (&around.caller.places, &around.caller.own);
+        let before = Before::look(&grants, &places.home, own, excepted(&plan, places));
+        if let Some(message) = before.as_ref().and_then(Before::fault) {
+            return Err(CallFailure { class: "policy_violation", message });
+        }
         let context = json!({
             "workspace": around.caller.places.workspace,
             "turn_id": around.caller.turn_id,
@@ -193,7 +199,7 @@ impl PreparedCall {
             "credentials": {},
         });
         let lock_file = around.caller.cages.join(format!("{}.lock", around.trace_id));
-        let outcome = sandbox.call(Call {
+        let mut outcome = sandbox.call(Call {
             plan: &plan,
             grants,
             code: &loaded.code,
@@ -210,6 +216,11 @@ impl PreparedCall {
             class: "operation_failed",
             message: format!("what it changed could not be brought to the disk: {error}"),
         })?;
+        // Whatever it says of itself, it did what nobody may; one that was stopped is not gone on with.
+        let is_stopped = matches!(&outcome.reply, Err(failure) if failure.class == "cancelled");
+        if let Some(message) = before.as_ref().and_then(Before::violation).filter(|_| !is_stopped) {
+            outcome.reply = Err(CallFailure { class: "policy_violation", message });
+        }
         Ok((loaded, outcome))
     }
 }
@@ -404,10 +415,14 @@ fn host(address: &str) -> Option<String> {
     broker::target::grant_for(address, false).ok().map(|grant| grant.pattern)
 }
 
+/// The globs that the capabilities of a plan take out again, absolute.
+fn excepted(plan: &CagePlan, places: &Places) -> Vec<String> {
+    plan.mounts.iter().flat_map(|mount| &mount.except).map(|glob| places.resolve(glob)).collect()
+}
+
 fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
     let home = &caller.places.home;
-    let except: Vec<String> =
-        plan.mounts.iter().flat_map(|mount| &mount.except).map(|glob| caller.places.resolve(glob)).collect();
+    let except = excepted(plan, &caller.places);
     let mount_of = |at: &Path| {
         let path = caller.places.symbolise(&at.to_string_lossy());
         plan.mounts.iter().filter(move |mount| mount.path == path)

@@ -5,6 +5,7 @@
 
 pub mod call;
 pub mod loaded;
+mod made;
 pub mod own;
 pub mod targets;
 

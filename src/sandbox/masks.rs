@@ -39,6 +39,40 @@ pub fn excepted(folder: &Path, globs: &[String]) -> Vec<PathBuf> {
     })
 }
 
+/// The closed paths below a folder, by their names alone: core forbidden ones and excepted ones, the topmost of each branch;
+/// and the folders that cannot be looked into. `None` once more names were seen than are left.
+pub fn closed(
+    folder: &Path,
+    (home, own): (&str, &OwnDirs),
+    except: &[String],
+    left: &mut usize,
+) -> Option<Vec<PathBuf>> {
+    let globs = split(except);
+    let is_closed = |path: &Path| {
+        let path = path.to_string_lossy();
+        let segments: Vec<&str> = path.split('/').collect();
+        core_paths::forbidden(&path, home, own).is_some() || globs.iter().any(|glob| names(glob, &segments))
+    };
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            found.push(folder);
+            continue;
+        };
+        for entry in entries.flatten() {
+            *left = left.checked_sub(1)?;
+            let path = entry.path();
+            if is_closed(&path) {
+                found.push(path);
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(path);
+            }
+        }
+    }
+    Some(found)
+}
+
 /// Whether one of these globs names a path, or a folder that it lies in.
 pub fn is_excepted(path: &Path, globs: &[String]) -> bool {
     let path = path.to_string_lossy();

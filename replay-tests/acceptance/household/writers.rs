@@ -275,6 +275,25 @@ fn a_hint_gives_nothing_that_a_link_leads_to_and_never_the_whole_home() {
     assert!(added.err.contains("all of ~"), "{}", added.err);
 }
 
+/// Masks cover what is there before a call; these names were made by it.
+#[test]
+fn what_no_executor_sees_is_not_made_by_one_either() {
+    let except = "from_args = [\"path\"]\nexcept = [\"~/album/*.key\"]";
+    let home = with_manifest(&manifest("", "~/album/**").replace("from_args = [\"path\"]", except));
+    let album = home.files().join("album");
+    for name in [".netrc", "b.key"] {
+        let ran = run(&home, &json!({ "path": album.join("a.txt"), "also": album.join(name) }));
+        assert_eq!((&ran["ok"], &ran["error_class"]), (&json!(false), &json!("policy_violation")), "{name}: {ran}");
+        assert!(ran["error"].as_str().unwrap_or_default().contains(name), "{name}: {ran}");
+        assert!(album.join(name).exists(), "nothing is deleted without being asked");
+        let record = home.run(["--json", "turn", "show", ran["turn_id"].as_str().unwrap()]);
+        assert!(record.out.contains("policy_violation") && record.out.contains(name), "{name}: {}", record.out);
+    }
+    // What is there now was there before, and is hidden.
+    assert_eq!(run(&home, &json!({ "path": album.join("a.txt") }))["ok"], json!(true));
+    home.is_whole();
+}
+
 /// The whole instance was put away by one that might change the folder around it, and a new one came with full autonomy.
 #[test]
 fn a_hint_opens_no_folder_that_the_instance_lies_in() {
