@@ -178,7 +178,7 @@ impl PreparedCall {
             );
             return Err(CallFailure { class: "cage_refused", message });
         }
-        if let Some(message) = opens_own(&plan, around.caller) {
+        if let Some(message) = opens_too_much(&plan, around.caller) {
             return Err(CallFailure { class: "policy_violation", message });
         }
         let net = network(&plan, &self.looked, around);
@@ -384,7 +384,7 @@ fn objection(
             is_above || [&caller.own.config, &caller.own.data].iter().any(|own| Path::new(own).starts_with(at));
         let folder = at.to_string_lossy();
         return match () {
-            () if holds_own => Some(format!("whole_home: {folder}")),
+            () if holds_own || core_paths::holds_forbidden_names(&folder) => Some(format!("whole_home: {folder}")),
             () if cage_plan::may_change(declared, &caller.places.symbolise(&folder)) => None,
             () => Some(format!("undeclared_folder: {folder}")),
         };
@@ -460,16 +460,23 @@ fn executors(caller: &Caller) -> Option<PathBuf> {
     Path::new(&caller.places.workspace).join("executors").canonicalize().ok()
 }
 
-/// Why a call is refused whose executor declares to change a folder that this instance lies in: it was none when the manifest
+/// Why a call is refused whose executor declares to change a folder that is too much, as one that this instance lies in: it was none when the manifest
 /// was judged, or a link leads there now.
-fn opens_own(plan: &CagePlan, caller: &Caller) -> Option<String> {
+fn opens_too_much(plan: &CagePlan, caller: &Caller) -> Option<String> {
     let own = OwnFolders::new(&caller.own, &caller.places.workspace);
     let writes = |mount: &&cage_plan::Mount| mount.access == cage_plan::Access::Write && mount.from_args.is_empty();
     plan.mounts.iter().filter(writes).find_map(|mount| {
         let named = PathBuf::from(caller.places.resolve(&mount.path));
         let leads = targets::hold(&named).map_or_else(|_| named.clone(), |(_, at, _)| at);
-        let is_open = own.are_open_with(&named) || own.are_open_with(&leads);
-        is_open.then(|| format!("it would change all of {}, and Metnos itself lies there", leads.display()))
+        let leads = leads.to_string_lossy();
+        let is_open = own.are_open_with(&named) || own.are_open_with(Path::new(leads.as_ref()));
+        match () {
+            () if is_open => Some(format!("it would change all of {leads}, and Metnos itself lies there")),
+            () if core_paths::holds_forbidden_names(&leads) => {
+                Some(format!("it would change all of {leads}, which is there for what no executor sees"))
+            }
+            () => None,
+        }
     })
 }
 

@@ -95,6 +95,9 @@ fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String>
     if is_whole {
         return Some("it asks to change all of ~, which no executor gets: name a folder below it".to_owned());
     }
+    if [&named, &leads].iter().any(|path| core_paths::holds_forbidden_names(path)) {
+        return Some(format!("it asks to change all of «{shown}», which is there for what no executor sees"));
+    }
     let is_open = [named.as_str(), leads.as_str()].iter().any(|path| ground.folders.are_open_with(Path::new(path)));
     is_open.then(|| {
         format!(

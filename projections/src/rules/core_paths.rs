@@ -148,6 +148,17 @@ pub fn forbidden(path: &str, home: &str, own: &OwnDirs) -> Option<&'static str> 
         .map(|rule| rule.rule)
 }
 
+/// Whether a folder is there for names that no executor sees: a hidden one that a forbidden run of segments begins with, as
+/// `.kube` is of `.kube/config`.
+pub fn holds_forbidden_names(folder: &str) -> bool {
+    let segments: Vec<&str> = folder.split('/').filter(|segment| !segment.is_empty()).collect();
+    let ends_with = |begun: &[&str]| {
+        let is_named = begun[0].starts_with('.') && begun.last() != Some(&"*");
+        is_named && segments.len() >= begun.len() && matches_run(&segments[segments.len() - begun.len()..], begun)
+    };
+    ANYWHERE.iter().any(|rule| (1..rule.segments.len()).any(|length| ends_with(&rule.segments[..length])))
+}
+
 /// Says which system tree protects a path from any change, if one does. The root folder itself is protected too.
 pub fn protected_from_change(path: &str) -> Option<&'static str> {
     if path == "/" {
@@ -236,6 +247,16 @@ mod tests {
         check("/home/a/.local/share/fish/fish_history", Some("shell_history"));
         check("/home/a/.sshd-notes.txt", None);
         check("/home/a/notes/ssh.md", None);
+    }
+
+    #[test]
+    fn knows_the_folders_of_forbidden_names() {
+        for folder in ["/home/a/.kube", "/mnt/.docker", "/home/a/.config", "/home/a/.var/app"] {
+            assert!(holds_forbidden_names(folder), "{folder}");
+        }
+        for folder in ["/home/a/.config/tool", "/home/a/fish", "/home/a/snap", "/home/a/.kubes", "/home/a", "/"] {
+            assert!(!holds_forbidden_names(folder), "{folder}");
+        }
     }
 
     #[test]

@@ -141,6 +141,8 @@ fn a_manifest_does_not_ask_for_what_this_instance_hides() {
         (both, "~/plain/**".to_owned(), "and that no executor gets (ssh_keys)"),
         (both, "~/plain/id".to_owned(), "and that no executor gets (ssh_keys)"),
         (both, "~/deep/log/**".to_owned(), "and that no executor gets (own_data)"),
+        (changes, "~/.kube/**".to_owned(), "which is there for what no executor sees"),
+        (changes, "~/.config/*".to_owned(), "which is there for what no executor sees"),
         (changes, own("**"), "where Metnos itself lies"),
         (changes, own("workspace/**"), "where Metnos itself lies"),
         (changes, own("workspace/executors/get_now/**"), "where Metnos itself lies"),

@@ -294,6 +294,18 @@ fn what_no_executor_sees_is_not_made_by_one_either() {
     home.is_whole();
 }
 
+#[test]
+fn a_folder_that_is_there_for_what_no_executor_sees_is_not_opened() {
+    let home = with_stamp("", "{args}");
+    for folder in [".kube", ".docker", ".config", "album/.kube"] {
+        std::fs::create_dir_all(home.files().join(folder)).unwrap();
+        let path = home.files().join(folder).join("a.txt");
+        let ran = run(&home, &json!({ "path": path }));
+        assert_eq!((&ran["ok"], &ran["error_class"]), (&json!(false), &json!("policy_violation")), "{folder}: {ran}");
+        assert!(!path.exists(), "{folder}");
+    }
+}
+
 /// The whole instance was put away by one that might change the folder around it, and a new one came with full autonomy.
 #[test]
 fn a_hint_opens_no_folder_that_the_instance_lies_in() {
