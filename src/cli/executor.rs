@@ -329,6 +329,13 @@ fn uses(capability: &Capability) -> Value {
     })
 }
 
+/// The version of the same name that calls get now.
+fn replaced(instance: &Instance, loaded: &Loaded) -> Option<String> {
+    let catalog = instance.catalog();
+    let entry = catalog.executors.get(&loaded.name).filter(|entry| entry.life == LifeCycle::Active)?;
+    entry.current.clone().filter(|current| *current != loaded.version)
+}
+
 fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
@@ -340,8 +347,9 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
         () if manifest.contract.side_effects => "planned",
         () => "nothing",
     };
+    let replaced = replaced(&instance, &candidate.loaded);
     let values = json!({
-        "name": candidate.loaded.name, "version": candidate.loaded.version,
+        "name": candidate.loaded.name, "version": candidate.loaded.version, "replaces": replaced,
         "uses": manifest.capabilities.iter().map(uses).collect::<Vec<_>>(), "changes": changes,
         "key": signer.as_ref().map(|signer| &signer.key_id), "key_name": signer.as_ref().and_then(|signer| signer.name.as_ref()),
     });

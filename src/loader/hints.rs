@@ -25,6 +25,19 @@ struct Ground {
     is_real: bool,
 }
 
+/// Refuses the name of a builtin: what is added under it would be called in its place for good.
+pub(super) fn no_builtin(source: &Source, manifest: &Manifest) -> Result<(), InstallError> {
+    let name = &manifest.executor.name;
+    if crate::builtins::find(name).is_none() {
+        return Ok(());
+    }
+    let text = &source.manifest;
+    let span = |document: toml_edit::Document<String>| document.get("executor")?.get("name")?.span();
+    let span = toml_edit::Document::parse(text.clone()).ok().and_then(span);
+    let message = format!("{name} is the name of a builtin: choose another");
+    Err(Located::at(&source.label("manifest.toml"), text, span.unwrap_or_default().start, &message).into())
+}
+
 /// Refuses what no machine grants.
 pub(super) fn by_name(source: &Source, manifest: &Manifest) -> Result<(), InstallError> {
     let places = Places { home: "/home".to_owned(), workspace: "/w".to_owned(), runtime: "/r".to_owned() };

@@ -75,6 +75,7 @@ pub fn candidate(source: Source) -> Result<Candidate, InstallError> {
     let schema: serde_json::Value = serde_json::from_slice(&source.schema).map_err(|error| {
         InstallError::Content(format!("{}:{}:{}: {error}", source.label("schema.json"), error.line(), error.column()))
     })?;
+    hints::no_builtin(&source, &manifest)?;
     hints::by_name(&source, &manifest)?;
     let loaded = Loaded::new(manifest, &schema, source.code.clone()).map_err(InstallError::Content)?;
     Ok(Candidate { source, loaded, schema })

@@ -178,6 +178,37 @@ fn a_manifest_does_not_ask_for_what_this_instance_hides() {
     home.is_whole();
 }
 
+/// Whoever added one got rid of the builtin for good.
+#[test]
+fn the_name_of_a_builtin_is_not_taken() {
+    let home = Home::new();
+    let folder = copied(&home, "mine");
+    let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+    for name in ["get_processes", "send_messages"] {
+        std::fs::write(folder.join("manifest.toml"), plain.replace("get_now", name)).unwrap();
+        for act in ["check", "add"] {
+            let ran = executor(&home, &[act, folder.to_str().unwrap()]);
+            let is_said = ran.err.contains("manifest.toml:2:") && ran.err.contains("is the name of a builtin");
+            assert!(ran.code == 1 && is_said, "{act} {name}: {} {}", ran.out, ran.err);
+        }
+    }
+    home.is_whole();
+}
+
+#[test]
+fn the_question_of_adding_one_says_what_it_replaces() {
+    let home = Home::new();
+    let folder = copied(&home, "newer");
+    let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+    std::fs::write(folder.join("manifest.toml"), manifest.replacen("1.0.0", "1.1.0", 1)).unwrap();
+    let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
+    let says = "It replaces get_now 1.0.0, which `metnos executor promote get_now 1.0.0` brings back.";
+    assert!(asked.code == 3 && asked.err.contains(says), "{} {}", asked.code, asked.err);
+    std::fs::write(folder.join("manifest.toml"), manifest.replace("get_now", "get_now_too")).unwrap();
+    let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
+    assert!(asked.code == 3 && !asked.err.contains("replaces"), "{} {}", asked.code, asked.err);
+}
+
 #[test]
 fn a_manifest_names_folders_that_could_be_granted() {
     let home = Home::new();
