@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use metnos_log::event::executor::LifeCycle;
 use metnos_projections::machines::turn::Turn;
-use metnos_projections::manifest::Capability;
-use metnos_projections::rules::cage_plan;
+use metnos_projections::manifest::{Capability, Manifest};
+use metnos_projections::rules::{cage_plan, policy};
 use metnos_projections::visible;
 use serde_json::{Value, json};
 
@@ -329,6 +329,22 @@ fn uses(capability: &Capability) -> Value {
     })
 }
 
+/// What an executor does that reaches beyond files and cannot be taken back, for the question.
+fn acts(manifest: &Manifest) -> Vec<Value> {
+    let is_act = |capability: &&Capability| match capability.name.as_str() {
+        "fs:write" => false, // Said by itself.
+        "channel:out" => true,
+        "network:http" | "network:sites" => manifest.contract.side_effects,
+        name => policy::registered(name).is_none_or(|known| known.critical),
+    };
+    let programs = |capability: &Capability| match capability.name.as_str() {
+        "code:exec" => capability.hint.iter().map(|name| visible::quoted(name).into_owned()).collect(),
+        _ => Vec::new(),
+    };
+    let said = |capability: &Capability| json!({ "name": capability.name, "programs": programs(capability) });
+    manifest.capabilities.iter().filter(is_act).map(said).collect()
+}
+
 /// The version of the same name that calls get now.
 fn replaced(instance: &Instance, loaded: &Loaded) -> Option<String> {
     let catalog = instance.catalog();
@@ -350,6 +366,7 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let replaced = replaced(&instance, &candidate.loaded);
     let values = json!({
         "name": candidate.loaded.name, "version": candidate.loaded.version, "replaces": replaced,
+        "acts": acts(manifest),
         "uses": manifest.capabilities.iter().map(uses).collect::<Vec<_>>(), "changes": changes,
         "key": signer.as_ref().map(|signer| &signer.key_id), "key_name": signer.as_ref().and_then(|signer| signer.name.as_ref()),
     });

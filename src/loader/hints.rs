@@ -15,6 +15,10 @@ use crate::gateway::own::OwnFolders;
 use crate::instance::Instance;
 use crate::located::Located;
 
+/// What is said of programs that are not listed.
+const PROGRAMS: &str =
+    "it asks to run whatever it likes: list the programs, by their names or absolute paths, without globs";
+
 /// What a manifest is held against.
 struct Ground {
     places: Places,
@@ -59,6 +63,11 @@ pub(super) fn here(instance: &Instance, source: &Source, manifest: &Manifest) ->
 
 fn judge(source: &Source, manifest: &Manifest, ground: &Ground) -> Result<(), InstallError> {
     for (number, capability) in manifest.capabilities.iter().enumerate() {
+        if capability.name == "code:exec" && capability.hint.is_empty() {
+            let text = &source.manifest;
+            let offset = start_of(text, number).unwrap_or_default();
+            return Err(Located::at(&source.label("manifest.toml"), text, offset, PROGRAMS).into());
+        }
         for (place, hint) in capability.hint.iter().enumerate() {
             if let Some(message) = fault(capability, hint, ground) {
                 let (label, text) = (source.label("manifest.toml"), &source.manifest);
@@ -77,11 +86,27 @@ fn offset(text: &str, capability: usize, hint: usize) -> Option<usize> {
     Some(hints.get(hint)?.span()?.start)
 }
 
+/// The byte at which a capability is named.
+fn start_of(text: &str, capability: usize) -> Option<usize> {
+    let document = toml_edit::Document::parse(text).ok()?;
+    Some(document.get("capabilities")?.get(capability)?.get("name")?.span()?.start)
+}
+
+/// Whether a hint names one program: by its name, or by an absolute path.
+fn is_program(hint: &str) -> bool {
+    let is_plain = |name: &str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
+        !name.is_empty() && !name.starts_with('.') && name.bytes().all(plain)
+    };
+    hint.strip_prefix('/').map_or_else(|| is_plain(hint), |path| path.split('/').all(is_plain))
+}
+
 /// Why a hint is refused.
 fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String> {
     let changes = match capability.name.as_str() {
         "fs:read" => false,
         "fs:write" => true,
+        "code:exec" => return (!is_program(hint)).then(|| PROGRAMS.to_owned()),
         _ => return None,
     };
     let path = cage_plan::folder(hint);

@@ -209,6 +209,54 @@ fn the_question_of_adding_one_says_what_it_replaces() {
     assert!(asked.code == 3 && !asked.err.contains("replaces"), "{} {}", asked.code, asked.err);
 }
 
+/// It was said of all of them that they change nothing.
+#[test]
+fn the_question_of_adding_one_says_what_cannot_be_taken_back() {
+    let home = Home::new();
+    let folder = copied(&home, "mine");
+    let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap().replace("get_now", "get_now_too");
+    let acting = plain.replace("side_effects = false", "side_effects = true");
+    assert_ne!(plain, acting);
+    for (manifest, capability, says) in [
+        (&plain, "name = \"code:exec\"\nhint = [\"date\", \"/usr/bin/wc\"]", "It runs programs (date, /usr/bin/wc). "),
+        (&plain, "name = \"mail:send\"", "It sends mail. "),
+        (&plain, "name = \"mail:write\"", "It changes mail. "),
+        (&plain, "name = \"channel:out\"", "It sends messages. "),
+        (&plain, "name = \"system:admin\"", "It administers this machine. "),
+        (&plain, "name = \"drive:permissions\"", "It changes who sees shared files. "),
+        (&acting, "name = \"network:http\"\nhint = [\"*\"]", "It sends data to servers. "),
+    ] {
+        ask_for(&folder, manifest, capability);
+        let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
+        let is_said = asked.err.contains(says) && asked.err.contains("That cannot be taken back.");
+        assert!(asked.code == 3 && is_said, "{capability}: {}", asked.err);
+        assert!(!asked.err.contains("It changes nothing"), "{capability}: {}", asked.err);
+    }
+    ask_for(&folder, &plain, "name = \"network:http\"\nhint = [\"*\"]");
+    let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
+    assert!(asked.code == 3 && asked.err.contains("It changes nothing. "), "{}", asked.err);
+}
+
+#[test]
+fn programs_are_listed_by_name() {
+    let home = Home::new();
+    let folder = copied(&home, "mine");
+    let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+    let check = |hint: &str| {
+        ask_for(&folder, &plain, &format!("name = \"code:exec\"{hint}"));
+        home.run(["executor", "check", folder.to_str().unwrap()])
+    };
+    let listed = ["*", "py*", "ba?h", "/bin/[bd]ash", "../x", "/usr/bin/../bin/sh", "bin/sh", "", "{args}", "."];
+    let listed = listed.map(|name| format!("\nhint = [\"date\", \"{name}\"]"));
+    for hint in listed.iter().map(String::as_str).chain(["", "\nhint = []"]) {
+        let checked = check(hint);
+        let is_said = checked.err.contains("manifest.toml:") && checked.err.contains("list the programs");
+        assert!(checked.code == 1 && is_said, "{hint}: {} {}", checked.out, checked.err);
+    }
+    let checked = check("\nhint = [\"date\", \"/usr/bin/wc\"]");
+    assert_eq!(checked.code, 0, "{} {}", checked.out, checked.err);
+}
+
 #[test]
 fn a_manifest_names_folders_that_could_be_granted() {
     let home = Home::new();
