@@ -78,7 +78,7 @@ fn run(folder: &Path, words: &[&str]) -> Output {
 #[test]
 fn a_closed_pipe_ends_it_quietly() {
     let lived_in = lived_in();
-    let (text, public) = exported(&lived_in);
+    let (text, public) = exported(&lived_in, 3);
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("audit.jsonl"), &text).unwrap();
     for words in [&["audit.jsonl", "--key", public.trim()][..], &["--json", "audit.jsonl", "--key", public.trim()]] {
