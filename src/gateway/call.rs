@@ -460,8 +460,8 @@ fn executors(caller: &Caller) -> Option<PathBuf> {
     Path::new(&caller.places.workspace).join("executors").canonicalize().ok()
 }
 
-/// Why a call is refused whose executor declares to change a folder that is too much, as one that this instance lies in: it was none when the manifest
-/// was judged, or a link leads there now.
+/// Why a call is refused whose executor declares to change a folder that is too much, as one that this instance lies in: it was
+/// none when the manifest was judged, or a link leads there now.
 fn opens_too_much(plan: &CagePlan, caller: &Caller) -> Option<String> {
     let own = OwnFolders::new(&caller.own, &caller.places.workspace);
     let writes = |mount: &&cage_plan::Mount| mount.access == cage_plan::Access::Write && mount.from_args.is_empty();
