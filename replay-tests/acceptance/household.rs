@@ -50,6 +50,8 @@ mod grants;
 mod guests;
 #[path = "household/home.rs"]
 mod home;
+#[path = "household/hosts.rs"]
+mod hosts;
 #[path = "household/keys.rs"]
 mod keys;
 #[path = "household/kills.rs"]

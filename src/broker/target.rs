@@ -86,6 +86,10 @@ pub fn grant_for(address: &str, typed: bool) -> Result<HostGrant, Refusal> {
 /// It is no host.
 pub fn grant_for_pattern(pattern: &str) -> Result<HostGrant, Refusal> {
     let (wild, rest) = pattern.strip_prefix("*.").map_or(("", pattern), |rest| ("*.", rest));
+    // What is no letter of a host or port would make another address of it.
+    if rest.contains(['/', '\\', '?', '#', '@']) || rest.contains(char::is_whitespace) {
+        return Err(Refusal::new("invalid_args", format!("«{pattern}» is no host")));
+    }
     let mut grant = grant_for(&format!("http://{rest}/"), false)?;
     if rest.ends_with(":80") {
         grant.ports = Ports::Exact(80);
@@ -96,6 +100,43 @@ pub fn grant_for_pattern(pattern: &str) -> Result<HostGrant, Refusal> {
     }
     grant.pattern = format!("{wild}{}", grant.pattern);
     Ok(grant)
+}
+
+/// Why a pattern of a manifest or a setting is not as it will be compared with hosts, with what to write instead.
+pub fn fault_of_pattern(pattern: &str) -> Option<String> {
+    let Ok(grant) = grant_for_pattern(pattern) else {
+        return Some("is no host: write it like «example.org», «*.example.org» or «example.org:8080»".to_owned());
+    };
+    let bare = if grant.pattern.contains(':') { format!("[{}]", grant.pattern) } else { grant.pattern };
+    let canonical = match grant.ports {
+        Ports::Web => bare,
+        Ports::Exact(port) => format!("{bare}:{port}"),
+    };
+    (canonical != pattern).then(|| format!("is not as hosts are compared: write «{canonical}»"))
+}
+
+/// Whether a host may be one of the public network: a name, or such a number.
+pub fn is_public(grant: &HostGrant) -> bool {
+    grant.pattern.parse::<IpAddr>().map_or(!is_this_machine(&grant.pattern), |address| kind(address) == Kind::Public)
+}
+
+/// Whether a host is reached only where a person names it themselves: this machine, one link, what is reserved.
+pub fn is_only_typed(host: &str) -> bool {
+    let is_far = |address| matches!(kind(address), Kind::Public | Kind::Private);
+    host.parse::<IpAddr>().map_or(is_this_machine(host), |address| !is_far(address))
+}
+
+/// Whether an executor could never have a host: it leads to no machine, to one link only, to credentials of a cloud.
+pub fn is_nobodys(host: &str) -> bool {
+    let nobodys = |address: IpAddr| {
+        address.to_canonical().is_unspecified()
+            || matches!(kind(address), Kind::LinkLocal | Kind::Metadata | Kind::Reserved)
+    };
+    host.parse::<IpAddr>().is_ok_and(nobodys)
+}
+
+fn is_this_machine(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// Whether an address names a machine of this network, or this one, by its number.
@@ -172,7 +213,7 @@ fn meant(target: &Target, grant: &HostGrant, kind: Kind) -> bool {
     match kind {
         Kind::Public => true,
         Kind::Private => literal || (grant.typed && is_local_name(&target.host)),
-        Kind::Loopback => grant.typed && (literal || target.host == "localhost" || target.host.ends_with(".localhost")),
+        Kind::Loopback => grant.typed && (literal || is_this_machine(&target.host)),
         Kind::LinkLocal | Kind::Metadata | Kind::Reserved => grant.typed && literal,
     }
 }

@@ -37,8 +37,8 @@ pub(super) enum Executor {
         /// Its arguments, a JSON object.
         #[arg(long, default_value = "{}")]
         args: String,
-        /// What is approved in advance, of an act.
-        #[arg(long, value_enum, default_value_t = Approve::None)]
+        /// What is approved in advance; whoever names an executor and its arguments has asked for what it reads.
+        #[arg(long, value_enum, default_value_t = Approve::Reads)]
         approve: Approve,
     },
     /// Check a folder as `add` would, birth tests included; nothing is signed.
@@ -251,12 +251,7 @@ fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u
         Err(error) => return Err(refused(&error)),
     };
     let text = format!("executor run {name} --args {args}");
-    // Whoever names an executor and its arguments has asked for what it reads.
-    let approve = match approve {
-        _ if context.global.yes => Approve::All,
-        Approve::None => Approve::Reads,
-        given => given,
-    };
+    let approve = if context.global.yes { Approve::All } else { approve };
     let turn = ask::carry_out(context, &instance, text, approve, Some(json!({ "tool": loaded.name, "args": args })))?;
     if !context.global.json {
         let code = ask::tell(context, &instance, &turn)?;

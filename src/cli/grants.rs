@@ -16,7 +16,10 @@ use serde_json::{Value, json};
 
 use super::output::by;
 use super::{Context, Failure, actor, console, output};
+use crate::broker::{Ports, target};
+use crate::gateway::own::OwnFolders;
 use crate::instance::{Instance, now};
+use crate::sandbox::masks;
 
 /// Who gives and takes: whoever may run commands on this machine.
 const OWNER: &str = "owner";
@@ -183,7 +186,7 @@ fn is_too_long(moment: &Zoned, lasting: &Span, until: Option<Date>) -> Result<bo
 fn resolved(theirs: &Instance, capability: &str, target: &str) -> Result<String, Failure> {
     let target = match grants::kind(capability) {
         Kind::Path => path(theirs, grants::folder(target)),
-        Kind::Host => Some(target.to_lowercase()),
+        Kind::Host => Some(host(target)),
         Kind::Whole => Some(target.to_owned()),
     };
     let home = theirs.dirs.user_home.to_string_lossy();
@@ -192,7 +195,7 @@ fn resolved(theirs: &Instance, capability: &str, target: &str) -> Result<String,
         None => grants::grantable(capability).err().or(Some(Ungrantable::NoPath)),
     };
     let target = target.unwrap_or_default();
-    if let Some(why) = refusal {
+    if let Some(why) = refusal.or_else(|| never_held(theirs, capability, &target)) {
         return Err(refused(why, capability, &target));
     }
     let is_outside = |folders: Vec<String>| {
@@ -206,6 +209,29 @@ fn resolved(theirs: &Instance, capability: &str, target: &str) -> Result<String,
         ));
     }
     Ok(target)
+}
+
+/// A host as the addresses of calls name it; what is none stays as it is.
+fn host(given: &str) -> String {
+    let found = target::grant_for_pattern(given).ok().filter(|grant| grant.ports == Ports::Web);
+    found.map_or_else(|| given.to_owned(), |grant| grant.pattern)
+}
+
+/// Why a grant would never hold here, though its words are those of one.
+fn never_held(theirs: &Instance, capability: &str, target: &str) -> Option<Ungrantable> {
+    let at = Path::new(target);
+    let own = theirs.dirs.own();
+    match grants::kind(capability) {
+        Kind::Host => target::is_only_typed(target).then_some(Ungrantable::OnlyTyped),
+        Kind::Path if masks::Core::new(&theirs.dirs.user_home, &own).is_second_name_at(at) => {
+            Some(Ungrantable::Core("second_name"))
+        }
+        Kind::Path if capability == "fs:write" => {
+            let own = OwnFolders::new(&own, &theirs.dirs.workspace.to_string_lossy());
+            own.hold(at).then_some(Ungrantable::Protected("own_folders"))
+        }
+        Kind::Path | Kind::Whole => None,
+    }
 }
 
 /// A path without links, as far as it is there; none where nothing is named, as by a variable of a script that is not set.
@@ -243,6 +269,7 @@ fn refused(why: Ungrantable, capability: &str, target: &str) -> Failure {
         Ungrantable::NoPath => ("no_path", ""),
         Ungrantable::Upwards => ("upwards", ""),
         Ungrantable::NoHost => ("no_host", ""),
+        Ungrantable::OnlyTyped => ("only_typed", ""),
         Ungrantable::NoTargets => ("no_targets", ""),
     };
     let values = json!({ "why": kind, "rule": rule, "capability": capability, "target": target });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use metnos_projections::messages::Language;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Variables;
 use super::keeping::{self, AnchorFile, Retention, RetentionFile};
 use super::llm::{self, Llm, Runtime};
+use crate::broker::{Ports, target};
 use crate::located::Located;
 
 /// What the command line says.
@@ -261,7 +262,7 @@ impl Settings {
             telegram: self::telegram(&telegram).map_err(|error| error.from(&sources))?,
             retention: retention(&observations, &models).map_err(|error| error.from(&sources))?,
             is_anchored: keeping::anchor(&anchor).map_err(|error| error.from(&sources))?,
-            network_allow: file.network.allow.unwrap_or_else(|| vec!["*".to_owned()]),
+            network_allow: allowed_hosts(file.network.allow)?,
             sources,
         };
         settings.checked(&language).map_err(|error| error.from(&settings.sources))?;
@@ -337,6 +338,25 @@ fn retention(observations: &str, models: &str) -> Result<Retention, ConfigError>
         observations: keeping::days("retention.observations", observations)?,
         models: keeping::days("retention.models", models)?,
     })
+}
+
+/// Hosts that may be reached, as they will be compared; what would allow nothing is an error.
+fn allowed_hosts(hosts: Option<Vec<String>>) -> Result<Vec<String>, ConfigError> {
+    const ANY: &str = "*";
+    let one = |host: String| {
+        let bare = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.clone() };
+        match target::grant_for_pattern(&bare) {
+            _ if host == ANY => Ok(host),
+            Ok(grant) if grant.ports == Ports::Web => Ok(grant.pattern),
+            _ => Err(ConfigError::Value {
+                key: "network.allow",
+                value: host,
+                allowed: "it is a list of hosts like example.org and *.example.org, without ports; * is any".to_owned(),
+                from: Source::File,
+            }),
+        }
+    };
+    hosts.unwrap_or_else(|| vec![ANY.to_owned()]).into_iter().map(one).collect()
 }
 
 /// The address that is meant; only this machine may reach it.

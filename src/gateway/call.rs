@@ -95,10 +95,12 @@ pub struct Returned {
 /// The grants that a call could use: of what its executor declares, and of the changes that it may want, on what the call names.
 /// Only they are recorded: whoever is shown the call learns nothing of what is granted elsewhere.
 fn usable(manifest: &Manifest, grants: &[Granted], targets: &[Target]) -> Vec<Granted> {
+    let own_hosts = cage_plan::own_hosts(manifest);
     let declares = |name: &str| manifest.capabilities.iter().any(|capability| capability.name == name);
     let wants = |name: &str| manifest.contract.side_effects && matches!(name, "fs:write" | "metnos:write");
-    let could =
-        |grant: &&Granted| (declares(&grant.capability) || wants(&grant.capability)) && concerns(grant, targets);
+    let could = |grant: &&Granted| {
+        (declares(&grant.capability) || wants(&grant.capability)) && concerns(grant, targets, &own_hosts)
+    };
     grants.iter().filter(could).cloned().collect()
 }
 
@@ -125,7 +127,7 @@ impl PreparedCall {
             None => passed("validate_input"),
             Some(fault) => failed("validate_input", "invalid_args", fault),
         });
-        let plan = call_plan(&loaded.declared, &looked, caller);
+        let plan = call_plan(&loaded, &looked, caller);
         refuse_undeclared(&mut looked, (&plan, &loaded.declared), caller);
         let targets: Vec<Target> = looked.iter().map(|looked| looked.target.clone()).collect();
         let facts = Prepared {
@@ -181,7 +183,7 @@ impl PreparedCall {
         if let Some(message) = opens_too_much(&plan, around.caller) {
             return Err(CallFailure { class: "policy_violation", message });
         }
-        let net = network(&plan, &self.looked, around);
+        let net = network(&plan, &loaded, &self.looked, around);
         let grants = grants(self.looked, &plan, around.caller);
         let changeable = changeable(&grants);
         let (places, own) = (&around.caller.places, &around.caller.own);
@@ -313,8 +315,10 @@ fn class_fault(result: &Value) -> Option<String> {
     (is_decided || !ERROR_CLASSES.contains(&class)).then(|| format!("error_class: {class}"))
 }
 
-fn call_plan(declared: &CagePlan, looked: &[Looked], caller: &Caller) -> CagePlan {
-    let mut grants = CallGrants::default();
+fn call_plan(loaded: &Loaded, looked: &[Looked], caller: &Caller) -> CagePlan {
+    let declared = &loaded.declared;
+    let own_hosts = cage_plan::own_hosts(&loaded.manifest).into_iter().map(str::to_owned);
+    let mut grants = CallGrants { hosts: own_hosts.collect(), ..CallGrants::default() };
     for Looked { target, held, by_itself } in looked {
         match (target.role.as_str(), held) {
             ("url", _) => grants.hosts.extend(host(&target.canonical)),
@@ -492,19 +496,33 @@ fn may_be_opened(at: &Path, write: bool, caller: &Caller) -> bool {
 }
 
 /// What the broker may fetch: the hosts of the plan, at the ports that the addresses name, as far as the instance allows.
-fn network(plan: &CagePlan, looked: &[Looked], around: &Around<'_>) -> Option<broker::Grants> {
+fn network(
+    plan: &CagePlan,
+    Loaded { manifest, .. }: &Loaded,
+    looked: &[Looked],
+    around: &Around<'_>,
+) -> Option<broker::Grants> {
     let cage_plan::Net::Brokered { hosts, read_only } = &plan.net else { return None };
     let allowed = |host: &str| around.caller.network_allow.iter().any(|pattern| allows(pattern, host));
+    let is_guest = around.caller.within.is_some();
     let grant = |Looked { target, .. }: &Looked| {
         let address = Some(&target.canonical).filter(|_| target.role == "url")?;
         let grant = broker::target::grant_for(address, (around.typed)(target)).ok()?;
-        if around.caller.within.is_some() && broker::target::is_of_this_network(address) {
+        if is_guest && broker::target::is_of_this_network(address) {
             return None;
         }
-        (hosts.contains(&grant.pattern) && allowed(&grant.pattern)).then_some(grant)
+        (hosts.contains(&grant.pattern) && allowed(&grant.pattern)).then(|| declared_ports(manifest, grant)).flatten()
     };
+    // A host of this house that a manifest names is meant: whoever added it was shown it. It is no guest's all the same.
+    let own = |pattern: &&str| {
+        let grant = broker::target::grant_for_pattern(pattern).ok()?;
+        let is_meant = !is_guest || broker::target::is_public(&grant);
+        let is_there = hosts.iter().any(|host| host == pattern) && allowed(&grant.pattern) && is_meant;
+        is_there.then_some(broker::HostGrant { typed: !is_guest, ..grant })
+    };
+    let own_hosts = cage_plan::own_hosts(manifest);
     Some(broker::Grants {
-        hosts: looked.iter().filter_map(grant).collect(),
+        hosts: looked.iter().filter_map(grant).chain(own_hosts.iter().filter_map(own)).collect(),
         read_only: *read_only,
         max_body_bytes: BODY_BYTES_MAX,
         max_request_bytes: REQUEST_BODY_BYTES_MAX,
@@ -512,6 +530,20 @@ fn network(plan: &CagePlan, looked: &[Looked], around: &Around<'_>) -> Option<br
         timeout: Duration::from_millis(plan.limits.wall_ms),
         canned: around.canned.clone(),
     })
+}
+
+/// A grant at the ports that the manifest names for its host; none where the address names another one.
+fn declared_ports(manifest: &Manifest, grant: broker::HostGrant) -> Option<broker::HostGrant> {
+    let covering = cage_plan::host_hints(manifest).filter(|hint| cage_plan::covers_host(hint, &grant.pattern));
+    // `{args}` is no pattern, and names no port.
+    let ports =
+        covering.map(|hint| broker::target::grant_for_pattern(hint).map_or(broker::Ports::Web, |hint| hint.ports));
+    let ports: Vec<broker::Ports> = ports.collect();
+    if ports.contains(&broker::Ports::Web) || ports.contains(&grant.ports) {
+        return Some(grant);
+    }
+    let port = [80, 443].map(broker::Ports::Exact).into_iter().find(|port| ports.contains(port))?;
+    (grant.ports == broker::Ports::Web).then_some(broker::HostGrant { ports: port, ..grant })
 }
 
 fn allows(pattern: &str, host: &str) -> bool {

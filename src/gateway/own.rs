@@ -23,6 +23,11 @@ impl OwnFolders {
         Self(named.flat_map(both).collect())
     }
 
+    /// Whether a path is one of them, or lies below one.
+    pub fn hold(&self, path: &Path) -> bool {
+        self.0.iter().any(|own| path.starts_with(own))
+    }
+
     /// Whether whoever may change a folder could change one of them, or put it elsewhere.
     pub fn are_open_with(&self, folder: &Path) -> bool {
         self.0.iter().any(|own| own.starts_with(folder) || folder.starts_with(own))

@@ -7,10 +7,13 @@
 use std::path::{Path, PathBuf};
 
 use metnos_projections::manifest::{Capability, Manifest};
+
 use metnos_projections::rules::cage_plan::{self, Places};
 use metnos_projections::rules::core_paths::{self, OwnDirs};
+use metnos_projections::visible;
 
 use super::{InstallError, Source};
+use crate::broker::target;
 use crate::gateway::own::OwnFolders;
 use crate::instance::Instance;
 use crate::located::Located;
@@ -107,6 +110,7 @@ fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String>
         "fs:read" => false,
         "fs:write" => true,
         "code:exec" => return (!is_program(hint)).then(|| PROGRAMS.to_owned()),
+        "network:http" | "network:sites" => return no_host(capability, hint),
         _ => return None,
     };
     let path = cage_plan::folder(hint);
@@ -142,6 +146,20 @@ fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String>
             "it asks to change all of «{shown}», where Metnos itself lies: name a folder that holds none of its own"
         )
     })
+}
+
+/// Why a hint names no host that could be granted.
+fn no_host(capability: &Capability, hint: &str) -> Option<String> {
+    let shown = visible::quoted(hint);
+    if hint == cage_plan::ARGS {
+        let why = "says that its arguments name the hosts, and from_args names none of them";
+        return capability.from_args.is_empty().then(|| format!("«{shown}» {why}"));
+    }
+    if let Some(why) = target::fault_of_pattern(hint) {
+        return Some(format!("«{shown}» {why}"));
+    }
+    let host = target::grant_for_pattern(hint).map(|grant| grant.pattern).unwrap_or_default();
+    target::is_nobodys(&host).then(|| format!("it asks for «{shown}», which no executor gets"))
 }
 
 /// The core rule against a path.

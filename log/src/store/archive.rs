@@ -152,8 +152,7 @@ impl Log {
         archived.files = spans.iter().map(|span| self.archives.path(*span)).collect();
         let (acknowledge, moved) = oneshot::channel();
         let moving = Moving { spans, digests, acknowledge };
-        let requests = self.requests.as_ref().ok_or(ArchiveError::Stopped)?;
-        requests.blocking_send(Message::Archive(Box::new(moving))).map_err(|_| ArchiveError::Stopped)?;
+        self.hand_in(Message::Archive(Box::new(moving)));
         moved.blocking_recv().unwrap_or(Err(ArchiveError::Stopped))?;
         Ok(archived)
     }
@@ -164,9 +163,7 @@ impl Log {
         let erasures = self.reader().erasures().map_err(|error| RewriteError::Refused(error.to_string()))?;
         let left_out = erasures.left_out();
         let (acknowledge, erased) = oneshot::channel();
-        let requests = self.requests.as_ref().ok_or(RewriteError::Stopped)?;
-        let rest = Box::new(Rest { left_out, acknowledge });
-        requests.blocking_send(Message::EraseArchived(rest)).map_err(|_| RewriteError::Stopped)?;
+        self.hand_in(Message::EraseArchived(Box::new(Rest { left_out, acknowledge })));
         erased.blocking_recv().unwrap_or(Err(RewriteError::Stopped))
     }
 }

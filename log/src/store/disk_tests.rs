@@ -3,6 +3,7 @@
 use ed25519_dalek::SigningKey;
 use proptest::prelude::*;
 use redb::{ReadableDatabase, ReadableTable};
+use tokio::sync::mpsc;
 
 use super::faults::disk::Disk;
 use super::tests::{draft, one};
@@ -46,7 +47,7 @@ fn a_failed_commit_is_unknown_and_stops_the_writer() {
     for number in 3..6 {
         assert_eq!(log.append(one(draft(number, "a"), Expect::Any)), Err(AppendError::Stopped));
     }
-    assert!(log.requests.as_ref().unwrap().is_closed(), "the writer has stopped, not only the store");
+    assert!(log.desk.as_ref().unwrap().is_closed(), "the writer has stopped, not only the store");
     drop(log);
     let log = log_on(&disk);
     assert!(log.head().size <= 2);
@@ -74,10 +75,9 @@ fn commit(log: &Log, requests: Vec<Request>) {
     let tail = tail::Tail::load(&log.database(), &chain).unwrap();
     let notary = writer::Notary::new(SigningKey::from_bytes(&[5; 32]), log.id.clone(), 0);
     let shared = (Arc::clone(&log.handle), Arc::clone(&log.archives));
-    assert!(
-        writer::Writer::new(shared, std::path::PathBuf::new(), (chain, tail), notary, publish)
-            .commit(requests, &std::collections::BTreeSet::new())
-    );
+    writer::Writer::new(shared, std::path::PathBuf::new(), (chain, tail), notary, publish)
+        .commit(requests, &std::collections::BTreeSet::new())
+        .expect("a sound store");
 }
 
 /// Readers unpack no more than 1 GiB: what is longer is refused before it is written.

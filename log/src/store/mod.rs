@@ -1,4 +1,4 @@
-//! The store: one redb file, one writer thread, many short readers.
+//! The store: one redb file, one writer at a time, many short readers.
 
 mod ahead;
 mod archive;
@@ -13,6 +13,7 @@ mod batch;
 mod blobs;
 mod commits;
 mod create;
+mod desk;
 #[cfg(test)]
 mod disk_tests;
 #[cfg(test)]
@@ -61,7 +62,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ed25519_dalek::VerifyingKey;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 pub use archive::{ArchiveError, Archived, Before};
 pub use archives::ArchiveFault;
@@ -85,6 +86,7 @@ pub use withheld::read_untouched;
 pub use writer::{AppendError, Appended};
 
 use archives::Archives;
+use desk::Desk;
 use handle::Handle;
 use prepare::Prepared;
 
@@ -170,12 +172,12 @@ struct Rewriting {
 
 /// The log of one instance. Dropping it stops the writer after what was handed over is on disk.
 pub struct Log {
+    /// None of a log that is only looked at. First: what was handed in is done before anything else goes.
+    desk: Option<Desk>,
     handle: Arc<Handle>,
     archives: Arc<Archives>,
     file: std::path::PathBuf,
-    requests: Option<mpsc::Sender<Message>>,
     head: watch::Receiver<Head>,
-    writer: Option<std::thread::JoinHandle<()>>,
     blob_key: [u8; 32],
     verifying: VerifyingKey,
     redactor: Arc<std::sync::RwLock<Redactor>>,
@@ -188,45 +190,42 @@ impl Log {
         &self.id
     }
 
-    /// Hands events to the writer and returns at once. Redaction, the moving out of large fields and encoding happen here, on
-    /// the caller's thread, so that no secret crosses into the writer.
+    /// Hands events to the writer's thread and returns at once. Redaction, the moving out of large fields and encoding happen
+    /// here, on the caller's thread, so that no secret crosses into the writer's.
     pub fn submit(&self, append: Append) -> Pending {
-        let Append { events: mut drafts, expect } = append;
-        let events = self.prepared(&mut drafts);
-        let (acknowledge, pending) = oneshot::channel();
-        if let Some(requests) = &self.requests {
-            match requests.try_send(Message::Append(Request { events, expect, acknowledge })) {
-                Err(mpsc::error::TrySendError::Full(message)) => self.submit_slowly(message),
-                Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
-            }
-        }
+        let (message, pending, drafts) = self.request(append);
+        self.hand_in(message);
         // Only now: the writer is at it meanwhile.
         drop(drafts);
         Pending(pending)
     }
 
-    /// The channel is full: waits for room on a thread of its own when the caller is async.
-    fn submit_slowly(&self, message: Message) {
-        let Some(requests) = self.requests.clone() else { return };
-        let wait = move || {
-            // A closed channel drops the request, and with it the acknowledgement: the caller sees `Stopped`.
-            drop(requests.blocking_send(message));
-        };
-        drop(std::thread::spawn(wait).join());
+    /// Appends, on the caller's own thread where nobody else is writing, and returns once the events are on disk. Must not be
+    /// called on an async worker.
+    pub fn append(&self, append: Append) -> Result<Appended, AppendError> {
+        let (message, pending, _drafts) = self.request(append);
+        self.desk.as_ref().ok_or(AppendError::Stopped)?.append(message, pending)
     }
 
-    /// Appends and waits until the events are on disk. Must not be called on an async worker.
-    pub fn append(&self, append: Append) -> Result<Appended, AppendError> {
-        self.submit(append).wait()
+    fn request(&self, append: Append) -> (Message, oneshot::Receiver<Result<Appended, AppendError>>, Vec<Draft>) {
+        let Append { events: mut drafts, expect } = append;
+        let events = self.prepared(&mut drafts);
+        let (acknowledge, pending) = oneshot::channel();
+        (Message::Append(Request { events, expect, acknowledge }), pending, drafts)
+    }
+
+    /// What a log that takes nothing gets is dropped: whoever waits for the answer sees that.
+    fn hand_in(&self, message: Message) {
+        if let Some(desk) = &self.desk {
+            desk.hand_in(message);
+        }
     }
 
     /// A signed checkpoint over everything that is in the log: the newest one, or one that is made now. On disk once this
     /// returns. Must not be called on an async worker.
     pub fn checkpoint(&self) -> Result<String, AppendError> {
         let (acknowledge, note) = oneshot::channel();
-        if let Some(requests) = &self.requests {
-            requests.blocking_send(Message::Checkpoint(acknowledge)).map_err(|_| AppendError::Stopped)?;
-        }
+        self.hand_in(Message::Checkpoint(acknowledge));
         note.blocking_recv().unwrap_or(Err(AppendError::Stopped))
     }
 
@@ -250,19 +249,14 @@ impl Log {
     pub fn drop_blobs(&self, blobs: BTreeSet<BlobHash>, record: Draft) -> Result<Appended, AppendError> {
         let events = self.prepared(&mut [record]);
         let (acknowledge, pending) = oneshot::channel();
-        if let Some(requests) = &self.requests {
-            let message = Message::Drop(blobs, Request { events, expect: Expect::Any, acknowledge });
-            requests.blocking_send(message).map_err(|_| AppendError::Stopped)?;
-        }
+        self.hand_in(Message::Drop(blobs, Request { events, expect: Expect::Any, acknowledge }));
         Pending(pending).wait()
     }
 
     fn rewrite(&self, left_out: rewrite::LeftOut, record: Vec<Prepared>) -> Result<Rewritten, RewriteError> {
         let (acknowledge, rewritten) = oneshot::channel();
         let rewriting = Rewriting { left_out, record, reader: self.reader(), acknowledge };
-        if let Some(requests) = &self.requests {
-            requests.blocking_send(Message::Rewrite(Box::new(rewriting))).map_err(|_| RewriteError::Stopped)?;
-        }
+        self.hand_in(Message::Rewrite(Box::new(rewriting)));
         rewritten.blocking_recv().unwrap_or(Err(RewriteError::Stopped))
     }
 
@@ -303,16 +297,6 @@ impl Log {
     /// A reader; cheap to make.
     pub fn reader(&self) -> Reader {
         Reader::new((Arc::clone(&self.handle), Arc::clone(&self.archives)), self.blob_key, self.verifying)
-    }
-}
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        self.requests = None;
-        if let Some(writer) = self.writer.take() {
-            // A writer that panicked has nothing left to wait for.
-            drop(writer.join());
-        }
     }
 }
 

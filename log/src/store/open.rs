@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use ed25519_dalek::SigningKey;
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use super::archives::Archives;
+use super::desk::Desk;
 use super::guard::guarded;
 use super::handle::Handle;
 use super::noted::Tally;
@@ -26,8 +27,6 @@ use crate::redact::Redactor;
 
 /// redb's cache: a log is appended to and read through, seldom looked up; the default of 1 GiB is not for a household.
 pub(super) const CACHE_BYTES: usize = 2 << 20;
-/// Requests that may wait for the writer.
-const QUEUE: usize = 1024;
 pub(super) const RETRY: Duration = Duration::from_millis(20);
 
 /// Why a log cannot be opened.
@@ -130,16 +129,12 @@ impl Log {
         let found = Found::of(&database, &keys.fresh_id, let_go).map_err(|what| what.at(path))?;
         let_go().map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         let shared = (Arc::new(Handle::new(database)), Arc::new(Archives::beside(path)));
-        let (requests, inbox) = mpsc::channel(QUEUE);
         let (publish, head) = watch::channel(found.head());
         let notary = writer::Notary::new(keys.signing.clone(), found.id.clone(), found.signed);
         let writer = writer::Writer::new(shared.clone(), file.clone(), (found.chain, found.tail), notary, publish);
-        let writer = std::thread::Builder::new()
-            .name("log-writer".to_owned())
-            .spawn(move || writer.run(inbox))
-            .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        let desk = Desk::open(writer).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         let mut log = Self::without_writer(shared, file, (head, found.id), keys);
-        (log.requests, log.writer) = (Some(requests), Some(writer));
+        log.desk = Some(desk);
         Ok(log)
     }
 
@@ -154,9 +149,8 @@ impl Log {
             handle,
             archives,
             file,
-            requests: None,
+            desk: None,
             head,
-            writer: None,
             blob_key: keys.blob_key,
             verifying: keys.signing.verifying_key(),
             redactor: Arc::new(std::sync::RwLock::new(keys.redactor)),

@@ -1,4 +1,4 @@
-//! The one place that writes the event tables: a thread that turns what queued during the last sync into one commit.
+//! The one place that writes the event tables: it turns what queued during the last sync into one commit.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -98,6 +98,10 @@ pub enum AppendError {
 
 type Answer = Result<Appended, AppendError>;
 
+/// The store has failed: nothing more is written through it.
+#[derive(Debug)]
+pub(super) struct Failed;
+
 pub(super) struct Writer {
     handle: Arc<Handle>,
     archives: Arc<Archives>,
@@ -161,55 +165,44 @@ impl Writer {
         Self { handle, archives, path, chain, tail, notary, publish, seen }
     }
 
-    /// Runs until every sender is gone or the store fails. What was queued behind a failure is refused, not tried.
-    pub(super) fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
-        let mut next = inbox.blocking_recv();
-        while let Some(message) = next {
-            next = match message {
-                Message::Append(first) => {
-                    let (batch, behind) =
-                        if commits::are_watched() { (vec![first], None) } else { drain(first, &mut inbox) };
-                    if !self.commit(batch, &BTreeSet::new()) {
-                        return;
-                    }
-                    behind
-                }
-                Message::Drop(blobs, request) => {
-                    if !self.commit(vec![request], &blobs) {
-                        return;
-                    }
-                    None
-                }
-                Message::Rewrite(rewriting) => {
-                    self.rewrite(*rewriting);
-                    None
-                }
-                Message::Archive(moving) => {
-                    let moved = guarded(|| archive::moved(&self.handle.now(), &moving));
-                    let damaged = |what| Err(ArchiveError::Store(Box::new(redb::Error::Corrupted(what))));
-                    drop(moving.acknowledge.send(moved.unwrap_or_else(damaged)));
-                    None
-                }
-                Message::EraseArchived(rest) => {
-                    let archive::Rest { left_out, acknowledge } = *rest;
-                    let erased = guarded(|| archive::erase(&self.handle.now(), &self.archives, &left_out));
-                    drop(acknowledge.send(erased.unwrap_or_else(|what| Err(damaged(what)))));
-                    None
-                }
-                Message::Checkpoint(acknowledge) => {
-                    let signed = guarded(|| self.sign_off().map_err(|error| error.to_string())).flatten();
-                    let is_signed = signed.is_ok();
-                    let note = signed.map(|()| self.notary.note(&self.chain)).map_err(AppendError::Unknown);
-                    drop(acknowledge.send(note));
-                    if !is_signed {
-                        return;
-                    }
-                    None
-                }
+    /// Does what was asked for, with the appends that queued behind it. What queued and was taken out, but is to be done next,
+    /// is given back; `Err` once the store has failed.
+    pub(super) fn does(
+        &mut self,
+        message: Message,
+        inbox: &mut mpsc::Receiver<Message>,
+    ) -> Result<Option<Message>, Failed> {
+        match message {
+            Message::Append(first) => {
+                let (batch, behind) = if commits::are_watched() { (vec![first], None) } else { drain(first, inbox) };
+                self.commit(batch, &BTreeSet::new())?;
+                return Ok(behind);
             }
-            .or_else(|| inbox.blocking_recv());
+            Message::Drop(blobs, request) => self.commit(vec![request], &blobs)?,
+            Message::Rewrite(rewriting) => self.rewrite(*rewriting),
+            Message::Archive(moving) => {
+                let moved = guarded(|| archive::moved(&self.handle.now(), &moving));
+                let damaged = |what| Err(ArchiveError::Store(Box::new(redb::Error::Corrupted(what))));
+                drop(moving.acknowledge.send(moved.unwrap_or_else(damaged)));
+            }
+            Message::EraseArchived(rest) => {
+                let archive::Rest { left_out, acknowledge } = *rest;
+                let erased = guarded(|| archive::erase(&self.handle.now(), &self.archives, &left_out));
+                drop(acknowledge.send(erased.unwrap_or_else(|what| Err(damaged(what)))));
+            }
+            Message::Checkpoint(acknowledge) => {
+                let signed = guarded(|| self.sign_off().map_err(|error| error.to_string())).flatten();
+                let goes_on = signed.as_ref().map(|()| None).map_err(|_| Failed);
+                let note = signed.map(|()| self.notary.note(&self.chain)).map_err(AppendError::Unknown);
+                drop(acknowledge.send(note));
+                return goes_on;
+            }
         }
-        // Should this fail, the next start signs: nothing hangs on it.
+        Ok(None)
+    }
+
+    /// The last thing that it does. Should this fail, the next start signs: nothing hangs on it.
+    pub(super) fn finish(mut self) {
         drop(guarded(|| self.sign_off()));
     }
 
@@ -260,7 +253,8 @@ impl Writer {
         if !record.is_empty() {
             let (acknowledge, answer) = oneshot::channel();
             let request = Request { events: record, expect: Expect::Any, acknowledge };
-            writer.commit(vec![request], &BTreeSet::new());
+            // A failure is in the answer, too.
+            drop(writer.commit(vec![request], &BTreeSet::new()));
             let answer = answer.blocking_recv().unwrap_or(Err(AppendError::Stopped));
             answer.map_err(|error| RewriteError::Refused(error.to_string()))?;
         }
@@ -307,8 +301,8 @@ impl Writer {
         Ok(())
     }
 
-    /// One transaction for all, in which these blobs go; `false` once the store has failed.
-    pub(super) fn commit(&mut self, batch: Vec<Request>, gone: &BTreeSet<BlobHash>) -> bool {
+    /// One transaction for all, in which these blobs go.
+    pub(super) fn commit(&mut self, batch: Vec<Request>, gone: &BTreeSet<BlobHash>) -> Result<(), Failed> {
         let mut answers = Vec::with_capacity(batch.len());
         let written = guarded(|| self.write(&batch, gone, &mut answers).map_err(|error| error.to_string())).flatten();
         // The events are let go of only after the answers are out: callers wait for those.
@@ -318,7 +312,7 @@ impl Writer {
             Ok(()) => {
                 self.tell();
                 acknowledges.into_iter().zip(answers).for_each(|(acknowledge, answer)| reply(acknowledge, answer));
-                true
+                Ok(())
             }
             Err(error) => {
                 let unknown = AppendError::Unknown(error);
@@ -327,7 +321,7 @@ impl Writer {
                 for (acknowledge, answer) in acknowledges.into_iter().zip(answers) {
                     reply(acknowledge, answer.and(Err(unknown.clone())));
                 }
-                false
+                Err(Failed)
             }
         }
     }

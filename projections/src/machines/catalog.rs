@@ -458,7 +458,7 @@ fn way(from: LifeCycle, to: LifeCycle) -> Option<&'static [LifeCycle]> {
         (Seed | Proposed | Fused | Quarantined | BelowThreshold | Archived, Active) => Some(&[Active]),
         (Active, Fused) => Some(&[Fused]),
         (Active, BelowThreshold) => Some(&[BelowThreshold]),
-        (Active | Seed | Proposed | Fused | BelowThreshold | Archived, Quarantined) => Some(&[Quarantined]),
+        (Active | BelowThreshold, Quarantined) => Some(&[Quarantined]),
         (Fused | Quarantined | BelowThreshold | Proposed, Archived) => Some(&[Archived]),
         (Active, Archived) => Some(&[BelowThreshold, Archived]),
         _ => None,
@@ -726,6 +726,10 @@ mod tests {
         leads(&[Active], 0);
         leads(&[Archived, Fused], 0);
         leads(&[Quarantined, Fused], 0);
+        leads(&[BelowThreshold, Quarantined], 1);
+        // What is put away is not called: it comes back by one way only.
+        leads(&[Archived, Quarantined], 0);
+        leads(&[Fused, Quarantined], 0);
         leads(&[Proposed], 0);
         leads(&[Disabled], 0);
         assert!(given(&[install(2, true), moved(Archived)]).active("get_now").is_none());

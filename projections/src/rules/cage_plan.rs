@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::manifest::{Capability, Manifest};
 use crate::rules::core_paths::{self, OwnDirs};
-use crate::rules::policy;
+use crate::rules::{grants, policy};
 
 /// The hint that stands for exactly what the arguments name.
 pub const ARGS: &str = "{args}";
@@ -302,10 +302,25 @@ fn granted(declared: &CagePlan, path: &str, access: Access) -> Option<Mount> {
     Some(Mount { path: path.to_owned(), access, ..cover.clone() })
 }
 
+/// The hosts that an executor may reach whatever its arguments say: those that its manifest names itself.
+pub fn own_hosts(manifest: &Manifest) -> Vec<&str> {
+    let whole = of_hosts(manifest).filter(|capability| capability.from_args.is_empty());
+    whole.flat_map(|capability| &capability.hint).map(String::as_str).filter(|hint| *hint != ARGS).collect()
+}
+
+/// The hosts and patterns of hosts that a manifest names, `{args}` among them.
+pub fn host_hints(manifest: &Manifest) -> impl Iterator<Item = &str> {
+    of_hosts(manifest).flat_map(|capability| &capability.hint).map(String::as_str)
+}
+
+fn of_hosts(manifest: &Manifest) -> impl Iterator<Item = &Capability> {
+    manifest.capabilities.iter().filter(|capability| grants::kind(&capability.name) == grants::Kind::Host)
+}
+
 fn narrow_net(declared: &Net, autonomy: Autonomy, granted: &[String]) -> Net {
     let Net::Brokered { hosts, read_only } = declared else { return Net::None };
     let mut kept: BTreeSet<String> =
-        granted.iter().filter(|host| hosts.iter().any(|pattern| host_covers(pattern, host))).cloned().collect();
+        granted.iter().filter(|host| hosts.iter().any(|pattern| covers_host(pattern, host))).cloned().collect();
     if autonomy == Autonomy::Full {
         kept.extend(hosts.iter().filter(|host| *host != ARGS).cloned());
     }
@@ -338,7 +353,7 @@ fn net_within(call: &Net, declared: &Net) -> bool {
         (Net::Brokered { hosts, .. }, Net::None) => hosts.is_empty(),
         (Net::Brokered { hosts, read_only }, Net::Brokered { hosts: wide, read_only: wide_read_only }) => {
             (*read_only || !wide_read_only)
-                && hosts.iter().all(|host| wide.iter().any(|pattern| host_covers(pattern, host)))
+                && hosts.iter().all(|host| wide.iter().any(|pattern| covers_host(pattern, host)))
         }
     }
 }
@@ -363,14 +378,26 @@ fn has_no_dots(path: &str) -> bool {
     !path.split('/').any(|segment| segment == ".." || segment == ".")
 }
 
-fn host_covers(pattern: &str, host: &str) -> bool {
-    if pattern == ARGS || pattern == host {
+/// Whether a pattern of a manifest covers a host; at which port is the broker's to hold.
+pub fn covers_host(pattern: &str, host: &str) -> bool {
+    if pattern == ARGS || pattern == host || without_port(pattern) == host {
         return true;
     }
-    pattern.strip_prefix("*.").is_some_and(|suffix| {
+    without_port(pattern).strip_prefix("*.").is_some_and(|suffix| {
         let name = host.strip_prefix("*.").unwrap_or(host);
         name.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.')) || (host.starts_with("*.") && name == suffix)
     })
+}
+
+/// A host pattern without its port; of an IPv6 address without its brackets.
+fn without_port(pattern: &str) -> &str {
+    if let Some(rest) = pattern.strip_prefix('[') {
+        return rest.split(']').next().unwrap_or(rest);
+    }
+    match pattern.split_once(':') {
+        Some((host, port)) if !port.contains(':') => host,
+        _ => pattern,
+    }
 }
 
 /// Says which mounts of a plan a core rule forbids, after the symbols were resolved; `{args}` names nothing by itself.

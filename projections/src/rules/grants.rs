@@ -33,6 +33,8 @@ pub enum Ungrantable {
     Upwards,
     /// A host is meant, and this is none.
     NoHost,
+    /// It is reached only where a person names it in their own words, and then nobody is asked.
+    OnlyTyped,
     /// This capability names no targets.
     NoTargets,
 }
@@ -127,14 +129,22 @@ fn covers_host(pattern: &str, url: &str) -> bool {
     })
 }
 
-/// Whether a grant of a capability that a step asks for can matter to it: it covers one of the step's targets, or lies below one
-/// that the step may change all of. Another one decides nothing, and is nobody's business here.
-pub fn concerns(grant: &Granted, targets: &[Target]) -> bool {
+/// Whether a pattern covers all that another one names; what names a port is covered by none.
+fn covers_hosts(pattern: &str, hosts: &str) -> bool {
+    pattern == hosts || !hosts.contains(':') && covers_host(pattern, &format!("https://{hosts}/"))
+}
+
+/// Whether a grant of a capability that a step asks for can matter to it: it covers one of the step's targets, lies below one
+/// that the step may change all of, or covers a host that the executor names itself. Another one decides nothing, and is
+/// nobody's business here.
+pub fn concerns(grant: &Granted, targets: &[Target], own_hosts: &[&str]) -> bool {
     let mut named = targets.iter().map(|target| target.canonical.as_str());
     let pattern = grant.target.as_str();
     match kind(&grant.capability) {
         Kind::Whole => true,
-        Kind::Host => named.any(|url| covers_host(pattern, url)),
+        Kind::Host => {
+            named.any(|url| covers_host(pattern, url)) || own_hosts.iter().any(|hosts| covers_hosts(pattern, hosts))
+        }
         Kind::Path if grant.capability == "fs:write" => {
             let paths: Vec<&str> = named.filter(|name| !name.contains("://")).collect();
             // What is changed is known only later where no path says it: an undo, or names that are made of others.
@@ -168,6 +178,11 @@ impl Leave<'_> {
             Kind::Host => self.each(capability, named, covers_host),
             Kind::Whole => self.whole(capability),
         }
+    }
+
+    /// The grants that cover every one of these hosts and patterns of hosts, which an executor names itself.
+    pub fn hosts(&self, capability: &str, hosts: &[&str]) -> Vec<u64> {
+        self.each(capability, hosts.iter().copied(), covers_hosts)
     }
 
     /// The grant of a capability as a whole.
@@ -304,8 +319,11 @@ mod tests {
     fn what_covers_nothing_of_a_step_does_not_concern_it() {
         let check = |capability: &str, pattern: &str, targets: &[&str]| {
             let targets: Vec<Target> = targets.iter().map(|target| named(target)).collect();
-            concerns(&granted(1, capability, pattern), &targets)
+            concerns(&granted(1, capability, pattern), &targets, &["api.w.org", "*.y.org", "z.org:8080"])
         };
+        assert!(check("network:http", "api.w.org", &[]) && check("network:http", "*.w.org", &[]));
+        assert!(check("network:http", "*.y.org", &[]) && !check("network:http", "a.y.org", &[]));
+        assert!(!check("network:http", "z.org", &[]) && !check("network:http", "y.org", &[]));
         assert!(check("fs:read", "/a", &["/a/b", "/c"]) && !check("fs:read", "/a/b/c", &["/a/b"]));
         assert!(check("fs:write", "/a/b/c", &["/a/b"]) && check("fs:write", "/a", &["/a/b"]));
         assert!(!check("fs:write", "/a/other", &["/a/b"]) && !check("fs:write", "/ab", &["/a", "https://x.y/"]));

@@ -116,6 +116,8 @@ fn a_grant_lifts_no_denial_and_opens_nothing_forbidden() {
     let home = Home::new();
     home.file(".ssh/id", "secret");
     let key = home.metnos().join("config/keys");
+    let executors = home.metnos().join("workspace/executors");
+    std::fs::hard_link(home.files().join(".ssh/id"), home.files().join("second")).unwrap();
     for (capability, target, says) in [
         ("fs:write", "~/.ssh", "ssh_keys"),
         ("fs:read", "~/.ssh/id", "ssh_keys"),
@@ -131,6 +133,14 @@ fn a_grant_lifts_no_denial_and_opens_nothing_forbidden() {
         ("time:read", "*", "nobody's leave"),
         ("no:such", "*", "no:such"),
         ("network:http", "https://example.com", "on a host"),
+        ("network:http", "example.com:80", "on a host"),
+        ("network:http", "127.1", "127.0.0.1 is reached only where you name it yourself"),
+        ("network:http", "0.0.0.0", "only where you name it yourself"),
+        ("network:http", "169.254.169.254", "only where you name it yourself"),
+        ("network:http", "localhost", "only where you name it yourself"),
+        ("fs:read", "~/second", "(second_name)"),
+        ("fs:write", "~/second", "(second_name)"),
+        ("fs:write", executors.to_str().unwrap(), "(own_folders)"),
     ] {
         let ran = grants(&home, &["give", capability, target]);
         assert!(ran.code == 1 && ran.err.contains(says), "{capability} {target}: {} {}", ran.out, ran.err);

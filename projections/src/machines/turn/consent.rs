@@ -179,13 +179,14 @@ impl Asking<'_> {
         // What is sent is told as it would be read.
         let body = content(step, manifest).filter(|_| kind == "send").map(|(_, text)| indented(text));
         let arguments = if body.is_some() { Vec::new() } else { arguments(step) };
+        let own_hosts: Vec<_> = cage_plan::own_hosts(manifest).into_iter().map(visible::quoted).collect();
         let folders: Vec<String> =
             writers::reach(manifest, &step.targets).iter().map(|folder| self.short(folder)).collect();
         let values = json!({
             "kind": kind, "tool": step.tool, "targets": targets, "arguments": arguments, "capabilities": capabilities,
             "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
             "is_blind": is_blind(step, manifest), "may_name": reads_named(manifest), "folders": folders,
-            "shown": shown(manifest),
+            "shown": shown(manifest), "hosts": own_hosts,
         });
         self.say("consent.call", &values)
     }

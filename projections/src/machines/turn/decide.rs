@@ -23,8 +23,8 @@ use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
 use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
-use crate::rules::cage_plan::Autonomy;
-use crate::rules::grants::Leave;
+use crate::rules::cage_plan::{self, Autonomy};
+use crate::rules::grants::{self, Leave};
 use crate::rules::policy::{self, Decision, Use};
 use crate::rules::simple::answer::{self, StepResult};
 use crate::rules::simple::{self, Facts, Proposal, Tools};
@@ -435,6 +435,7 @@ impl Decider<'_> {
         }
         let signs = self.signs(&step, &manifest);
         let leave = Leave { grants: &step.grants, time: self.context.time };
+        let own_hosts = cage_plan::own_hosts(&manifest);
         let mut used = Vec::new();
         let mut decision = Decision::Allow;
         for capability in &manifest.capabilities {
@@ -451,6 +452,9 @@ impl Decider<'_> {
                 _ => targets.all(|target| self.turn.is_granted(&step, target)),
             };
             let grants = match capability.name.as_str() {
+                name if capability.from_args.is_empty() && grants::kind(name) == grants::Kind::Host => {
+                    leave.hosts(name, &own_hosts)
+                }
                 name if capability.from_args.is_empty() => leave.whole(name),
                 // It gets more than the file that it was given: a grant of the file does not cover that.
                 "fs:write" => leave.paths("fs:write", writers::folders(capability, &step.targets)),
