@@ -218,9 +218,8 @@ impl PreparedCall {
             class: "operation_failed",
             message: format!("what it changed could not be brought to the disk: {error}"),
         })?;
-        // Whatever it says of itself, it did what nobody may; one that was stopped is not gone on with.
-        let is_stopped = matches!(&outcome.reply, Err(failure) if failure.class == "cancelled");
-        if let Some(message) = before.as_ref().and_then(Before::violation).filter(|_| !is_stopped) {
+        // Whatever it says of itself, and whether it was stopped: it did what nobody may.
+        if let Some(message) = before.as_ref().and_then(Before::violation) {
             outcome.reply = Err(CallFailure { class: "policy_violation", message });
         }
         Ok((loaded, outcome))

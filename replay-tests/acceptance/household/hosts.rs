@@ -144,7 +144,17 @@ fn a_grant_spares_the_question_about_a_host_that_a_manifest_names() {
     let folder = news(&home, "news.test", "news.test");
     assert_eq!(home.run(["--yes", "executor", "add", folder.to_str().unwrap()]).code, 0);
     // What it asks for is refused before anything is looked up.
-    let run = || home.run(["executor", "run", "get_urls_news", "--approve", "none", "--args", r#"{"address": "http://127.0.0.1:1/"}"#]);
+    let run = || {
+        home.run([
+            "executor",
+            "run",
+            "get_urls_news",
+            "--approve",
+            "none",
+            "--args",
+            r#"{"address": "http://127.0.0.1:1/"}"#,
+        ])
+    };
     assert_eq!(run().code, 3);
     assert_eq!(home.run(["grants", "give", "network:http", "*.news.test"]).code, 0);
     assert_eq!(run().code, 3, "those below it are others");

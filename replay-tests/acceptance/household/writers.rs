@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::json;
 
 use super::home::{Home, copy_tree};
@@ -18,7 +18,7 @@ const SCHEMA: &str = r#"{"definitions": {
 
 /// Writes beside its file and renames it over it, as many tools do; tries what its argument `also` names, too.
 const CODE: &str = r#"
-import os
+import os, time
 
 def run(args, ctx):
     path = args["path"]
@@ -35,6 +35,8 @@ def run(args, ctx):
             tried = "written"
         except OSError as error:
             tried = type(error).__name__
+    if "linger" in also:
+        time.sleep(60)
     return {"ok": True, "results": [{"path": path}], "ok_count": 1, "fail_count": 0, "tried": tried}
 
 def look(args, ctx):
@@ -73,7 +75,7 @@ output_schema = "schema.json#/definitions/Output"
 error_classes = ["invalid_args", "crashed"]
 idempotent = false
 side_effects = true
-timeout_s = 5
+timeout_s = 20
 {check}
 [[capabilities]]
 name = "fs:write"
@@ -291,6 +293,27 @@ fn what_no_executor_sees_is_not_made_by_one_either() {
     }
     // What is there now was there before, and is hidden.
     assert_eq!(run(&home, &json!({ "path": album.join("a.txt") }))["ok"], json!(true));
+    home.is_whole();
+}
+
+/// It was stopped, and nothing was said of what it had made by then.
+#[test]
+fn what_was_made_by_one_that_is_stopped_is_said_as_well() {
+    let except = "from_args = [\"path\"]\nexcept = [\"~/album/*.key\"]";
+    let home = with_manifest(&manifest("", "~/album/**").replace("from_args = [\"path\"]", except));
+    let made = home.files().join("album/linger.key");
+    let args = json!({ "path": home.files().join("album/a.txt"), "also": made }).to_string();
+    let mut command = home.command();
+    command.args(["--yes", "executor", "run", "change_files_stamp", "--args", &args]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !made.exists() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before it was stopped");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
+    assert!(said.contains("linger.key") && said.contains("It is still there"), "{said}");
     home.is_whole();
 }
 

@@ -15,7 +15,7 @@ use crate::table::Table;
 /// Events a commit, and commits a burst.
 const SIZES: [(u32, u32); 4] = [(1, 10), (8, 8), (64, 4), (512, 2)];
 const ROUNDS: usize = 15;
-const SLOW_ROUNDS: usize = 9;
+const SLOW_ROUNDS: usize = 21;
 /// What a sync took on the disk on which the goals were measured.
 pub(crate) const REFERENCE_SYNC: Duration = Duration::from_millis(4);
 /// What a sync takes on the disks of households: an SSD of a consumer's price empties its cache in some milliseconds, and a
@@ -36,6 +36,8 @@ pub(crate) struct Size {
     pub(crate) indexed: Measured,
     pub(crate) log_by_rows: f64,
     pub(crate) log_by_indexed: f64,
+    /// How far from 1 the same SQLite beside itself comes by chance.
+    pub(crate) chance: f64,
 }
 
 /// A rival of the raw file.
@@ -67,6 +69,7 @@ pub(crate) fn table(sizes: &[Size]) -> Table {
         "× file",
         "log × rows",
         "log × indexed",
+        "SQLite × itself",
     ];
     let mut table = Table::new(
         &heading,
@@ -79,6 +82,7 @@ pub(crate) fn table(sizes: &[Size]) -> Table {
             cells.extend([format!("{us:.0}"), format!("{by_file:.2}")]);
         }
         cells.extend([size.log_by_rows, size.log_by_indexed].map(|ratio| format!("{ratio:.3}")));
+        cells.push(format!("±{:.3}", size.chance));
         table.row(cells);
     }
     table
@@ -102,19 +106,22 @@ fn measured(longer: Duration, (events, commits): (u32, u32), rounds: usize) -> S
     let folder = history::folder();
     let log = history::open(folder.path());
     let mut file = File::create(folder.path().join("raw")).expect("a new file");
-    let folders = [history::folder(), history::folder()];
+    let folders = [history::folder(), history::folder(), history::folder()];
     let mut rows = Store::open(folders[0].path(), Layout::Rows);
     let mut indexed = Store::open(folders[1].path(), Layout::Indexed);
+    // The same once more: what differs between these two is chance.
+    let mut same = Store::open(folders[2].path(), Layout::Indexed);
     let mut rivals: Vec<Rival<'_>> = vec![
         Box::new(|| burst(events, commits, |drafts| raw(&mut file, &drafts))),
         Box::new(|| burst(events, commits, |drafts| history::append(&log, drafts))),
         Box::new(|| burst(events, commits, |drafts| rows.append(&drafts.iter().map(Row::of).collect::<Vec<_>>()))),
         Box::new(|| burst(events, commits, |drafts| indexed.append(&drafts.iter().map(Row::of).collect::<Vec<_>>()))),
+        Box::new(|| burst(events, commits, |drafts| same.append(&drafts.iter().map(Row::of).collect::<Vec<_>>()))),
     ];
     let (figures, syncs) = slow_disk::with(longer, || take_turns(rounds, &mut rivals));
     assert!(syncs >= (rounds as u64 + 1) * u64::from(commits) * rivals.len() as u64, "a rival syncs in another way");
     let measured = |figure: &Figure| Measured { us: micros_each(figure.median, commits), by_file: figure.ratio };
-    let [file, log, rows, indexed] = figures.as_slice() else { unreachable!("one figure a rival") };
+    let [file, log, rows, indexed, same] = figures.as_slice() else { unreachable!("one figure a rival") };
     Size {
         longer,
         events,
@@ -124,6 +131,7 @@ fn measured(longer: Duration, (events, commits): (u32, u32), rounds: usize) -> S
         indexed: measured(indexed),
         log_by_rows: log.beside(rows),
         log_by_indexed: log.beside(indexed),
+        chance: indexed.apart_by_chance(same),
     }
 }
 

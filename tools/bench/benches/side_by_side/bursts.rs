@@ -23,20 +23,54 @@ impl Figure {
 
     /// Median of (its burst / the other one's burst of the same round).
     pub(crate) fn beside(&self, other: &Self) -> f64 {
-        median(self.bursts.iter().zip(&other.bursts).map(|(own, other)| own / other).collect())
+        median(self.pairs(other))
+    }
+
+    /// How far from 1 the median ratio of two that are the same comes by chance: what 95 of 100 medians stay within that are
+    /// drawn from these rounds (bootstrap).
+    pub(crate) fn apart_by_chance(&self, same: &Self) -> f64 {
+        const DRAWS: usize = 2_000;
+        let (pairs, mut dice) = (self.pairs(same), Dice::new());
+        let drawn = |dice: &mut Dice| median((0..pairs.len()).map(|_| pairs[dice.below(pairs.len())]).collect());
+        quantile((0..DRAWS).map(|_| (drawn(&mut dice) - 1.0).abs()).collect(), 0.95)
+    }
+
+    fn pairs(&self, other: &Self) -> Vec<f64> {
+        self.bursts.iter().zip(&other.bursts).map(|(own, other)| own / other).collect()
     }
 }
 
-/// Runs `rounds` rounds; each begins with another rival.
+/// Numbers by chance, the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn new() -> Self {
+        Self(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// A number below this one (xorshift64*).
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let drawn = (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % (end as u64).max(1);
+        usize::try_from(drawn).unwrap_or_default()
+    }
+}
+
+/// Runs `rounds` rounds, each in another order: what one rival leaves behind in caches is not always the same other's.
 pub(crate) fn take_turns(rounds: usize, rivals: &mut [Rival<'_>]) -> Vec<Figure> {
     let count = rivals.len();
     let mut times = vec![Vec::with_capacity(rounds); count];
     for rival in rivals.iter_mut() {
         rival(); // To warm up.
     }
-    for round in 0..rounds {
-        for place in 0..count {
-            let which = (round + place) % count;
+    let (mut order, mut dice): (Vec<usize>, _) = ((0..count).collect(), Dice::new());
+    for _ in 0..rounds {
+        for place in (1..count).rev() {
+            order.swap(place, dice.below(place + 1));
+        }
+        for &which in &order {
             times[which].push(rivals[which]().as_secs_f64());
         }
     }
