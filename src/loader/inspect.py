@@ -25,6 +25,7 @@ IMPORTS = {
     LOADS: "_ctypes _frozen_importlib _frozen_importlib_external _imp _pickle cloudpickle dill imp importlib joblib jsonpickle"
     " logging.config marshal modulefinder multiprocessing.reduction pickle pickletools pkgutil pydoc.locate pydoc.safeimport"
     " runpy shelve site sys.modules yaml.UnsafeLoader yaml.unsafe_load zipapp zipimport",
+    LEADS: "gc.get_objects gc.get_referents gc.get_referrers",
 }
 ATTRIBUTES = {
     RUNS: "eval exec",
@@ -232,7 +233,20 @@ def is_plain(node):
 
 
 def is_harmless(node):
-    """Whether a name begins with a literal that nothing of what is refused begins with."""
+    """Whether a name begins or ends with a literal that nothing of what is refused begins or ends with."""
+    return has_harmless_end(node) or has_harmless_start(node)
+
+
+def has_harmless_end(node):
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        node = node.right
+    if isinstance(node, ast.JoinedStr) and node.values:
+        node = node.values[-1]
+    end = literal(node) or ""
+    return end != "" and not any(word.endswith(end) or end.endswith(word) for word in LAST_WORDS)
+
+
+def has_harmless_start(node):
     while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
         node = node.left
     if isinstance(node, ast.JoinedStr) and node.values:

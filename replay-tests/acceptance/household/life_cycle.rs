@@ -224,7 +224,7 @@ fn the_question_of_adding_one_says_what_cannot_be_taken_back() {
         (&plain, "name = \"channel:out\"", "It sends messages. "),
         (&plain, "name = \"system:admin\"", "It administers this machine. "),
         (&plain, "name = \"drive:permissions\"", "It changes who sees shared files. "),
-        (&acting, "name = \"network:http\"\nhint = [\"*\"]", "It sends data to servers. "),
+        (&acting, "name = \"network:http\"\nhint = [\"example.org\"]", "It sends data to servers. "),
     ] {
         ask_for(&folder, manifest, capability);
         let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
@@ -232,7 +232,7 @@ fn the_question_of_adding_one_says_what_cannot_be_taken_back() {
         assert!(asked.code == 3 && is_said, "{capability}: {}", asked.err);
         assert!(!asked.err.contains("It changes nothing"), "{capability}: {}", asked.err);
     }
-    ask_for(&folder, &plain, "name = \"network:http\"\nhint = [\"*\"]");
+    ask_for(&folder, &plain, "name = \"network:http\"\nhint = [\"example.org\"]");
     let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
     assert!(asked.code == 3 && asked.err.contains("It changes nothing. "), "{}", asked.err);
 }
@@ -335,6 +335,10 @@ w = lambda x: x.__getattribute__('a')
 w = lambda x: x.__loader__ or x.__spec__ or x.__closure__
 w = '{0.__globals__}'
 m = print.__self__
+import gc; gc.get_objects()
+from gc import get_referrers as r
+w = lambda x, y: getattr(x, y + 'als__')
+w = lambda x, y: getattr(x, f'{y}e__')
 ";
 
 /// What owners write that only looks like it.
@@ -351,6 +355,8 @@ class Row:
         return self.__dict__, self.__class__.__name__, vars(self), getattr(self, field), getattr(self, 'is_' + field, None)
     def signal(self, name):
         return getattr(signal, 'SIG' + name), getattr(self, f'on_{name}', None), getattr(self, name[0].low, '%(a)s' % locals())
+    def other(self, row, name):
+        return getattr(row, name + '_size'), getattr(row, f'{name}_of', None)
     def kind(self, name):
         return getattr(socket, name), getattr(os, name, 0)
 "#;
