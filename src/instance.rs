@@ -3,6 +3,7 @@
 
 mod caging;
 mod credentials;
+mod errors;
 mod folds;
 mod own;
 pub mod people;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
 use metnos_log::store::{LogKeys, Pending, ReadError, last_seen};
-use metnos_log::{Append, AppendError, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
+use metnos_log::{Append, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
 use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::catalog::{Catalog, OWN_KEY};
 use metnos_projections::machines::mnestome;
@@ -24,9 +25,8 @@ use metnos_projections::views::configuration::{CAGE_DOWNGRADE, Configuration};
 use metnos_projections::views::turns::Turns;
 use serde_json::{Value, json};
 
-use crate::config::credentials::{CredentialError, Credentials};
-use crate::config::dirs::DirsError;
-use crate::config::{ConfigError, Dirs, Flags, Settings, Variables};
+use crate::config::credentials::Credentials;
+use crate::config::{Dirs, Flags, Settings, Variables};
 use crate::effects::trash::Trash;
 use crate::export::audit::{ExportError, Follower};
 use crate::llm::Models;
@@ -35,76 +35,19 @@ use crate::projector::{self, Projected, Watch};
 use crate::sandbox;
 use crate::scheduler::Scheduler;
 use crate::seats::Seats;
-use crate::signing::{KeyError, Keys};
+use crate::signing::Keys;
 use crate::untold::Untold;
 use crate::views::Views;
 use caging::Caging;
+use errors::refuse_full_disk;
 use folds::Folds;
 use own::{refuse_foreign_key, refuse_lost_parts};
 
 pub use crate::clock::now;
-
-/// Below this many free bytes no new event is taken: redb must never meet a full disk.
-const FREE_BYTES_MIN: u64 = 16 << 20;
+pub use errors::InstanceError;
 
 /// What is recorded of the models.
 const RUNTIME: &str = "runtime";
-
-/// Why an instance cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum InstanceError {
-    /// There is no place for it.
-    #[error(transparent)]
-    Dirs(#[from] DirsError),
-    /// Its configuration is refused.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Its key cannot be used.
-    #[error(transparent)]
-    Key(#[from] KeyError),
-    /// Its credentials cannot be used.
-    #[error(transparent)]
-    Credentials(#[from] CredentialError),
-    /// Its log cannot be opened.
-    #[error(transparent)]
-    Log(#[from] OpenError),
-    /// Its log cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// Its log cannot be written.
-    #[error(transparent)]
-    Append(#[from] AppendError),
-    /// The log was begun under another key, or its key is gone.
-    #[error("the log of {path} belongs to the key {recorded}, and {found}")]
-    ForeignKey {
-        /// The data folder.
-        path: String,
-        /// The key that the log names.
-        recorded: String,
-        /// What is there instead.
-        found: String,
-    },
-    /// What stands in the place of its log is no file.
-    #[error("{path} is no file")]
-    NoFile {
-        /// The log's place.
-        path: PathBuf,
-    },
-    /// There was an instance here, and its log is gone.
-    #[error("{path} is missing or empty, but executors of an earlier instance are still in the workspace")]
-    LogLost {
-        /// The log's file.
-        path: String,
-    },
-    /// The disk is nearly full.
-    #[error("only {free} bytes are free on the disk of {path}; Metnos takes no new event below {FREE_BYTES_MIN}")]
-    DiskFull {
-        /// The data folder.
-        path: String,
-        /// Free bytes.
-        free: u64,
-    },
-}
 
 /// What every thread of an open instance shares, whatever command it carries out.
 pub struct Core {
@@ -579,16 +522,6 @@ pub fn log_keys(keys: &Keys, credentials: &Credentials) -> LogKeys {
         redactor: credentials::redactor(keys, credentials),
         fresh_id: random(),
         signing: keys.for_checkpoints(),
-    }
-}
-
-fn refuse_full_disk(dirs: &Dirs) -> Result<(), InstanceError> {
-    let Ok(space) = rustix::fs::statvfs(&dirs.data) else { return Ok(()) };
-    let free = space.f_bavail.saturating_mul(space.f_frsize);
-    if free >= FREE_BYTES_MIN {
-        Ok(())
-    } else {
-        Err(InstanceError::DiskFull { path: dirs.data.display().to_string(), free })
     }
 }
 
