@@ -140,6 +140,8 @@ pub fn plan(result: &Value, targets: &Named, around: Around<'_>) -> Planned {
         if let Err((class, reason)) = planner.effect(effect, &path, targets) {
             planner.planned.ops.push(PlannedOp { trouble: Some((class.to_owned(), reason)), ..op });
         }
+            // Of a move it may be the other end that is refused: then that is the one to name.
+            let op = planner.blamed.take().map_or(op, |blamed| op_at(text("op").unwrap_or_default(), &blamed));
     }
     if planner.planned.ops.len() > OPS_MAX {
         return refused("too_large", format!("too_many_changes: {OPS_MAX}"));
@@ -196,12 +198,15 @@ pub(super) struct Planner<'a> {
     shown: Vec<usize>,
     core: Core<'a>,
 }
+    /// The path that the last refusal is about, where it is not the one that the effect begins with.
+    blamed: Option<PathBuf>,
 
 impl<'a> Planner<'a> {
     pub(super) fn new(around: Around<'a>) -> Self {
         let (planned, overlay, places) = (Planned::default(), Overlay::default(), trash::Places::default());
         let core = Core::new(Path::new(around.home), around.own);
-        Self { around, planned, overlay, places, fresh: HashMap::new(), image_bytes: 0, shown: Vec::new(), core }
+        let (fresh, shown) = (HashMap::new(), Vec::new());
+        Self { around, planned, overlay, places, fresh, image_bytes: 0, shown, blamed: None, core }
     }
 
     /// A file that nobody touches is not read, kept or changed under another name either.
@@ -377,12 +382,18 @@ impl<'a> Planner<'a> {
 
     fn move_to(&mut self, effect: &Value, src: &Path, targets: &Named) -> Result<(), Trouble> {
         let text = |key: &str| effect.get(key).and_then(Value::as_str);
+    /// Refuses a change for the other path that it names.
+    fn blame(&mut self, path: PathBuf, trouble: Trouble) -> Result<(), Trouble> {
+        self.blamed = Some(path);
+        Err(trouble)
+    }
+
         let mut dst = exact(text("dst").unwrap_or_default(), text("dst_b64"));
         if !disk::is_normal(&dst) {
-            return Err(("contract_violation", "not_normal".to_owned()));
+            return self.blame(dst, ("contract_violation", "not_normal".to_owned()));
         }
         if !targets.allows(&dst, Some(src)) {
-            return Err(("policy_violation", "unasked_target".to_owned()));
+            return self.blame(dst, ("policy_violation", "unasked_target".to_owned()));
         }
         let mut op = op_at("move", src);
         self.weigh(&mut op, src)?;

@@ -106,3 +106,31 @@ fn only_the_beginning_of_a_text_is_shown() {
     assert_eq!(beginning(b"a\0b"), "");
     assert_eq!(beginning(b"cut \xc3"), "", "half a letter at the very end is no text");
 }
+
+/// A move to a place that nobody named said that what is moved was not to be changed.
+#[test]
+fn of_a_refused_move_the_end_that_is_refused_is_named() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (keys, _) = Keys::open(scratch.path()).unwrap();
+    let (trash, own) = (Trash::new(scratch.path(), None), OwnDirs::default());
+    let around = Around {
+        staged: &|_, _| Err(io::Error::from_raw_os_error(40)),
+        name_of: &|bytes| plain_blob_hash(bytes),
+        keys: &keys,
+        trash: &trash,
+        home: "/nobody",
+        own: &own,
+    };
+    let targets = [target("/paths/0", "/nobody/a", None), target("/dst_template", "/nobody/new/{name}", None)];
+    let targets = Named::new(&targets, &json!({}));
+    for (src, dst, reason, blamed) in [
+        ("/nobody/a", "/nobody/other/a", "unasked_target", "/nobody/other/a"),
+        ("/nobody/a", "/nobody/new/../a", "not_normal", "/nobody/new/../a"),
+        ("/nobody/b", "/nobody/new/b", "unasked_target", "/nobody/b"),
+    ] {
+        let effects = json!([{ "op": "move", "src": src, "dst": dst }]);
+        let planned = plan(&json!({ "ok": true, "effects": effects }), &targets, around);
+        let said: Vec<_> = planned.ops.iter().map(|op| (op.path.as_str(), op.trouble.clone().unwrap().1)).collect();
+        assert_eq!(said, [(blamed, reason.to_owned())], "{src} {dst}");
+    }
+}
