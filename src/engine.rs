@@ -33,6 +33,7 @@ pub use person::{Answer, ELSEWHERE, Person};
 
 use crate::ageing;
 use crate::builtins::{self, Builtin};
+use crate::cause::plain;
 use crate::effects::plan;
 use crate::effects::plan::Planned;
 use crate::faults;
@@ -523,7 +524,7 @@ fn leave_effects_out(result: &mut Value) {
 fn no_cage(error: &SandboxError) -> CallFailure {
     let class =
         if matches!(error, SandboxError::NoInterpreter { .. }) { "dependency_unavailable" } else { "cage_refused" };
-    CallFailure { class, message: error.to_string() }
+    CallFailure { class, message: plain(error) }
 }
 
 fn never_ran(step: u32, trace_id: &str, failure: &CallFailure, duration_us: u64) -> InvocationFinished {

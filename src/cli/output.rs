@@ -12,6 +12,7 @@ use super::console::{self, Stream};
 use super::fit::{self, Lines};
 use super::place;
 use crate::ageing::AgeingError;
+use crate::cause;
 use crate::config::ConfigError;
 use crate::config::credentials::CredentialError;
 use crate::config::settings::Source;
@@ -124,7 +125,7 @@ impl Failure {
 
     /// What was printed went nowhere.
     pub(super) fn unwritten(error: &io::Error) -> Self {
-        let values = json!({ "reason": error.to_string() });
+        let values = json!({ "reason": cause::plain(error) });
         Self::failed(("error.output_unwritten", values), remedy(error, None, by("next.other_output")))
     }
 
@@ -318,12 +319,12 @@ fn seen(path: &Path) -> &Path {
     path.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(path)
 }
 
-/// An error with what led to it, in one line.
+/// An error with what led to it, in one line, without the numbers that the system has for errors.
 pub(super) fn causes(error: &dyn Error) -> String {
-    let mut message = error.to_string();
+    let mut message = cause::plain(&error);
     let mut cause = error.source();
     while let Some(error) = cause {
-        let text = error.to_string();
+        let text = cause::plain(&error);
         if !message.contains(&text) {
             message.push_str(": ");
             message.push_str(&text);

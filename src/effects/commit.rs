@@ -22,6 +22,7 @@ use rustix::io::Errno;
 use super::disk::{dst_path, glance, glance_like, is_same, look, may_be, target_path};
 use super::relocate::relocate;
 use super::{copy, trash};
+use crate::cause::plain;
 use crate::gateway::targets::said;
 
 /// The most folders that are held open at once.
@@ -122,7 +123,7 @@ pub fn commit(hands: &mut Hands, op: &PlannedOp, content: &[u8], key: &str) -> O
         Err(Fault::System(error)) => failed(error),
         Err(Fault::Io(error)) => match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(error) => failed(error),
-            None => Outcome::Failed("operation_failed".to_owned(), format!("system: {error}")),
+            None => Outcome::Failed("operation_failed".to_owned(), format!("system: {}", plain(&error))),
         },
     }
 }

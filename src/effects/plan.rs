@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::disk::{self, HELD_MAX, exact, named};
 use super::overlay::{Overlay, Seen};
 use super::trash::{self, Trash};
+use crate::cause::plain;
 use crate::gateway::targets::said;
 use crate::sandbox::masks::Core;
 use crate::signing::Keys;
@@ -181,7 +182,7 @@ fn second_name() -> Trouble {
 pub(super) fn system(error: &io::Error) -> Trouble {
     match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(errno) => said(errno),
-        None => ("operation_failed", format!("system: {error}")),
+        None => ("operation_failed", format!("system: {}", plain(error))),
     }
 }
 

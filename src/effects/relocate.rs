@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::commit::{Fault, Hands, Outcome};
 use super::{copy, disk};
-use crate::gateway::targets::plain;
+use crate::cause::plain;
 
 /// Moves `src` to `dst`, or finds that it was moved. `before` is what was moved when it was planned.
 pub(super) fn relocate(

@@ -25,6 +25,7 @@ use super::own::OwnFolders;
 use super::targets::{self, Base, Looked};
 use super::{failed, passed};
 use crate::broker;
+use crate::cause::plain;
 use crate::effects::disk::exact;
 use crate::manifest::ERROR_CLASSES;
 use crate::sandbox::{Call, CallFailure, CancelFlag, Grant, Level, Outcome, Progress, RUN, Sandbox, masks};
@@ -216,7 +217,7 @@ impl PreparedCall {
         });
         bring_to_disk(&changeable).map_err(|error| CallFailure {
             class: "operation_failed",
-            message: format!("what it changed could not be brought to the disk: {error}"),
+            message: format!("what it changed could not be brought to the disk: {}", plain(&error)),
         })?;
         // Whatever it says of itself, and whether it was stopped: it did what nobody may.
         if let Some(message) = before.as_ref().and_then(Before::violation) {

@@ -19,6 +19,8 @@ use metnos_projections::rules::core_paths::lexical;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::cause::plain;
+
 /// Beyond this many paths in one list, their common folder is granted instead of each of them.
 pub const LISTED_MAX: usize = 32;
 
@@ -448,15 +450,9 @@ pub fn said(error: Errno) -> (&'static str, String) {
         Errno::XDEV | Errno::STALE => ("target_changed", "exchanged"),
         Errno::BUSY | Errno::TXTBSY => ("operation_failed", "in_use"),
         Errno::IO => ("operation_failed", "disk_faulty"),
-        other => return ("operation_failed", format!("system: {}", plain(&other.into()))),
+        other => return ("operation_failed", format!("system: {}", plain(&other))),
     };
     (class, key.to_owned())
-}
-
-/// An error of the system without its number, which says nothing to a person.
-pub fn plain(error: &std::io::Error) -> String {
-    let said = error.to_string();
-    said.split_once(" (os error").map_or(said.as_str(), |(said, _)| said).to_owned()
 }
 
 /// An address in normal form; one without a scheme means https, on loopback http.

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::{Candidate, InstallError, Source};
 use crate::broker::Canned;
+use crate::cause::plain;
 use crate::gateway::call::{Around, PreparedCall, Returned};
 use crate::gateway::{Caller, Loaded, call};
 use crate::instance::{Instance, InstanceError, random};
@@ -159,15 +160,15 @@ fn inspector_plan() -> cage_plan::CagePlan {
 }
 
 fn no_cancel() -> Result<CancelFlag, InstallError> {
-    CancelFlag::new().map_err(|error| InstallError::Content(error.to_string()))
+    CancelFlag::new().map_err(|error| InstallError::Content(plain(&error)))
 }
 
 fn one(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate, case: Case) -> Result<CaseVerdict, InstallError> {
     let scratch = Scratch::make(&instance.dirs.runtime)
-        .map_err(|error| InstallError::Content(format!("no scratch folder: {error}")))?;
+        .map_err(|error| InstallError::Content(format!("no scratch folder: {}", plain(&error))))?;
     scratch.lay(&case).map_err(|error| {
         let file = candidate.source.label("tests/birth.py");
-        InstallError::Content(format!("{file}: case {:?}: {error}", case.name))
+        InstallError::Content(format!("{file}: case {:?}: {}", case.name, plain(&error)))
     })?;
     let (root, home) = (scratch.workspace(), scratch.0.join("home"));
     let (folder, root) = (root.clone(), root.to_string_lossy().into_owned());
@@ -375,7 +376,7 @@ pub fn stale(instance: &Instance, name: &str) -> Result<Option<String>, Instance
     let again = Source::read(&folder.join(current)).map_err(InstallError::from).and_then(super::candidate);
     let birth = match again.and_then(|candidate| run(instance, &candidate)) {
         Ok(birth) => birth,
-        Err(error) => return Ok(Some(format!("its birth tests could not run again: {error}"))),
+        Err(error) => return Ok(Some(format!("its birth tests could not run again: {}", plain(&error)))),
     };
     let failed = birth
         .cases

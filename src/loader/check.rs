@@ -18,6 +18,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::{birth, export, lost, quarantine, source};
 use crate::builtins;
+use crate::cause::plain;
 use crate::instance::{Instance, InstanceError};
 
 /// What the owner is told.
@@ -205,7 +206,7 @@ fn one(instance: &Instance, name: &str) -> Result<Option<Notice>, InstanceError>
             }
             reason
         }
-        Err(error) => Some(format!("its files cannot be read: {error}")),
+        Err(error) => Some(format!("its files cannot be read: {}", plain(&error))),
     };
     let found = match found {
         None => birth::stale(instance, name)?,
@@ -240,7 +241,7 @@ fn difference(entry: &Entry, folder: &Path) -> io::Result<Option<String>> {
             Ok(bytes) if plain_blob_hash(&bytes) == artefact.blob => continue,
             Ok(_) => "is not the file that was signed".to_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => "is missing".to_owned(),
-            Err(error) => format!("cannot be read: {error}"),
+            Err(error) => format!("cannot be read: {}", plain(&error)),
         };
         return Ok(Some(format!("{current}/{} {what}", artefact.file)));
     }

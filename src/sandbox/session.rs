@@ -18,6 +18,7 @@ use super::stage::{Scratch, Stage};
 use super::wire::{self, Exit, Fault, Said, Told, Why};
 use super::{Backend, CageReport, Call, CallFailure, Captured, Level, Outcome, Sandbox};
 use crate::broker;
+use crate::cause::plain;
 
 const KEPT: usize = 64 * 1024;
 const CHUNK: usize = 64 * 1024;
@@ -44,7 +45,7 @@ pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
     };
     let (mut outcome, left) = match warm.map_or_else(cold, Ok) {
         Ok(launched) => attend(launched, &sandbox.host, call),
-        Err(error) => (refused(format!("the cage could not be started: {error}")), Left::Nothing),
+        Err(error) => (refused(format!("the cage could not be started: {}", plain(&error))), Left::Nothing),
     };
     outcome.duration = began.elapsed();
     let leaving = match left {
@@ -96,7 +97,7 @@ fn attend(mut launched: Launched, host: &[u8], mut call: Call<'_>) -> (Outcome, 
             Ok(broker) => Some(broker),
             Err(error) => {
                 Session::new(launched, host, &call).abandon();
-                return (refused(format!("the broker could not be started: {error}")), Left::Nothing);
+                return (refused(format!("the broker could not be started: {}", plain(&error))), Left::Nothing);
             }
         },
         _ => None,
