@@ -193,11 +193,6 @@ impl Overlay {
         found.reverse();
         Ok(found)
     }
-
-    /// Whether a folder will hold nothing.
-    pub(super) fn is_empty(&self, folder: &Path) -> io::Result<bool> {
-        Ok(self.children(folder)?.is_empty())
-    }
 }
 
 #[cfg(test)]
@@ -214,15 +209,15 @@ mod tests {
         overlay.moved(&root.join("d"), &root.join("e"), true);
         assert_eq!(overlay.see(&root.join("d/x")).unwrap(), Seen::Absent);
         assert_eq!(overlay.see(&root.join("e/x")).unwrap(), Seen::Disk(root.join("d/x")));
-        assert!(!overlay.is_empty(&root.join("e")).unwrap());
+        assert!(!overlay.children(&root.join("e")).unwrap().is_empty());
         overlay.moved(&root.join("e/x"), &root.join("x"), false);
-        assert!(overlay.is_empty(&root.join("e")).unwrap());
+        assert!(overlay.children(&root.join("e")).unwrap().is_empty());
         assert_eq!(overlay.see(&root.join("x")).unwrap(), Seen::Disk(root.join("d/x")));
         overlay.gone(&root.join("e"));
         overlay.made(&root.join("e"), BeforeImage { kind: "folder".to_owned(), ..BeforeImage::default() });
         assert_eq!(overlay.see(&root.join("e/x")).unwrap(), Seen::Absent);
         overlay.made(&root.join("e/y"), BeforeImage { kind: "file".to_owned(), ..BeforeImage::default() });
-        assert!(!overlay.is_empty(&root.join("e")).unwrap());
+        assert!(!overlay.children(&root.join("e")).unwrap().is_empty());
         overlay.moved(&root.join("e"), &root.join("f"), true);
         assert_eq!(overlay.children(&root.join("f")).unwrap(), [root.join("f/y")]);
         assert_eq!(overlay.deepest_first(&root.join("f")).unwrap(), [root.join("f/y"), root.join("f")]);

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::disk::{self, HELD_MAX, exact, named};
 use super::overlay::{Overlay, Seen};
 use super::trash::{self, Trash};
+use super::undo::some_of;
 use crate::cause::plain;
 use crate::gateway::targets::said;
 use crate::sandbox::masks::Core;
@@ -139,10 +140,10 @@ pub fn plan(result: &Value, targets: &Named, around: Around<'_>) -> Planned {
             targets.meant(text("path").or(text("src")).unwrap_or_default(), text("path_b64").or(text("src_b64")));
         let op = op_at(text("op").unwrap_or_default(), &path);
         if let Err((class, reason)) = planner.effect(effect, &path, targets) {
-            planner.planned.ops.push(PlannedOp { trouble: Some((class.to_owned(), reason)), ..op });
-        }
             // Of a move it may be the other end that is refused: then that is the one to name.
             let op = planner.blamed.take().map_or(op, |blamed| op_at(text("op").unwrap_or_default(), &blamed));
+            planner.planned.ops.push(PlannedOp { trouble: Some((class.to_owned(), reason)), ..op });
+        }
     }
     if planner.planned.ops.len() > OPS_MAX {
         return refused("too_large", format!("too_many_changes: {OPS_MAX}"));
@@ -197,10 +198,10 @@ pub(super) struct Planner<'a> {
     image_bytes: u64,
     /// The changes whose texts are shown.
     shown: Vec<usize>,
-    core: Core<'a>,
-}
     /// The path that the last refusal is about, where it is not the one that the effect begins with.
     blamed: Option<PathBuf>,
+    core: Core<'a>,
+}
 
 impl<'a> Planner<'a> {
     pub(super) fn new(around: Around<'a>) -> Self {
@@ -381,14 +382,14 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    fn move_to(&mut self, effect: &Value, src: &Path, targets: &Named) -> Result<(), Trouble> {
-        let text = |key: &str| effect.get(key).and_then(Value::as_str);
     /// Refuses a change for the other path that it names.
     fn blame(&mut self, path: PathBuf, trouble: Trouble) -> Result<(), Trouble> {
         self.blamed = Some(path);
         Err(trouble)
     }
 
+    fn move_to(&mut self, effect: &Value, src: &Path, targets: &Named) -> Result<(), Trouble> {
+        let text = |key: &str| effect.get(key).and_then(Value::as_str);
         let mut dst = exact(text("dst").unwrap_or_default(), text("dst_b64"));
         if !disk::is_normal(&dst) {
             return self.blame(dst, ("contract_violation", "not_normal".to_owned()));
@@ -452,8 +453,9 @@ impl<'a> Planner<'a> {
             _ => {}
         }
         let only_empty = effect.get("only_empty").and_then(Value::as_bool).unwrap_or(false);
-        if only_empty && !self.overlay.is_empty(path).map_err(|error| system(&error))? {
-            return Err(("operation_failed", "not_empty".to_owned()));
+        let inside = if only_empty { self.overlay.children(path).map_err(|error| system(&error))? } else { Vec::new() };
+        if !inside.is_empty() {
+            return Err(("operation_failed", format!("not_empty: {}", some_of(&inside))));
         }
         if to_trash {
             return self.put_into_trash(op, path);

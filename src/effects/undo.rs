@@ -66,7 +66,7 @@ fn changed() -> Trouble {
 }
 
 /// The names of the first few things.
-fn some_of(paths: &[PathBuf]) -> String {
+pub(super) fn some_of(paths: &[PathBuf]) -> String {
     let name = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name.contains([',', ';', '(', ')']) { format!("{name:?}") } else { visible::quoted(&name).into_owned() }

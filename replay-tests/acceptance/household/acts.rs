@@ -129,6 +129,29 @@ fn what_cannot_be_done_is_said_and_the_rest_is_done() {
     home.is_whole();
 }
 
+/// A folder that holds only empty folders was called not empty, and nothing was said of what is in it.
+#[test]
+fn of_empty_folders_only_those_go_that_hold_nothing() {
+    let home = Home::new();
+    for path in ["e/x/y", "e/z"] {
+        std::fs::create_dir_all(home.files().join(path)).unwrap();
+    }
+    let delete = |paths: &[&str]| act(&home, "delete_dirs", &json!({ "paths": paths, "only_empty": true }));
+    let ran = delete(&["e"]);
+    assert!(ran.code != 0 && ran.err.contains("The folder is not empty: there is x, z in it."), "{}", ran.err);
+    assert!(home.files().join("e/x/y").is_dir());
+    // Named with them, it is empty by then.
+    let ran = delete(&["e", "e/x", "e/x/y", "e/z"]);
+    assert!(ran.code == 0 && ran.out.contains("4 folders to the trash"), "{} {}", ran.out, ran.err);
+    assert!(!home.files().join("e").exists());
+    assert_eq!(home.run(["undo", "--approve", "all"]).code, 0);
+    assert!(home.files().join("e/x/y").is_dir() && home.files().join("e/z").is_dir());
+    // With all that it holds, as without that wish.
+    let ran = act(&home, "delete_dirs", &json!({ "paths": ["e"] }));
+    assert!(ran.code == 0 && !home.files().join("e").exists(), "{} {}", ran.out, ran.err);
+    home.is_whole();
+}
+
 /// What keeps a folder from being taken back is named, as far as it is few, and passes for nothing else.
 #[test]
 fn a_folder_that_grew_is_told_with_what_is_new_in_it() {
