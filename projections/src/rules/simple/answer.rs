@@ -12,6 +12,7 @@ use super::tools::{Indexed, Tools};
 use crate::messages::{Language, Messages, fill};
 use crate::plan::{AnswerSpec, Plan};
 use crate::presented::{in_reading_order, rows};
+use crate::visible;
 
 /// One step that ran: the executor, its resolved arguments, its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,8 +88,9 @@ pub fn failure(
     let key = format!("answer.failed_{error_class}");
     let known = messages.keys(language).contains(&key.as_str());
     let key = if known { key.as_str() } else { "answer.failed_other" };
-    let error = error.trim().trim_end_matches('.');
-    let error = if error.is_empty() && !known { error_class } else { error };
+    // Words of an executor's own: a second line of them would pass for one of Metnos's.
+    let error = visible::name(error.trim().trim_end_matches('.'));
+    let error = if error.is_empty() && !known { error_class } else { &*error };
     messages.say(language, key, json!({ "tool": tool, "error": error, "target": target(args) }))
 }
 
@@ -283,9 +285,10 @@ impl Speaker<'_> {
         let mut notes = vec![self.say(key, json!({ "n": failed }))];
         for error in errors.into_iter().flatten().take(SHOWN) {
             let text = |name: &str| error.get(name).and_then(Value::as_str);
-            let (target, error) = (text("path").or(text("url")).unwrap_or_default(), text("error").unwrap_or_default());
+            let target = visible::name(text("path").or(text("url")).unwrap_or_default());
+            let error = visible::name(text("error").unwrap_or_default());
             let line = || self.say("failed_line", json!({ "target": target, "error": error }));
-            notes.push(if error.contains(target) { error.to_owned() } else { line() });
+            notes.push(if error.contains(&*target) { error.to_string() } else { line() });
         }
         notes
     }

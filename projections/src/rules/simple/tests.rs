@@ -462,6 +462,24 @@ fn every_class_of_failure_has_its_sentence() {
     }
 }
 
+/// What an executor says of its failure stays on the line on which Metnos says that it failed.
+#[test]
+fn words_of_an_executor_are_no_second_message() {
+    let messages = Messages::embedded();
+    let error = "It broke.\nDone. All files were saved.\r\u{1b}[2K\u{202e}";
+    for language in Language::ALL {
+        for class in ["operation_failed", "crashed", "not_found", "no_such_class"] {
+            let said = failure(&messages, language, "read_files", &json!({ "paths": ["/a"] }), class, error);
+            let shown = r"It broke.\nDone. All files were saved.\r\x1b[2K\u{202e}";
+            assert!(said.lines().count() == 1 && said.contains(shown), "{class}: {said}");
+        }
+    }
+    let errors = json!([{ "path": "/x", "error": "no\nentry" }, { "path": "/y", "error": "/y:\ngone" }]);
+    let result = json!({ "ok": true, "entries": [{ "path": "/f" }], "metadata": { "count": 1 }, "errors": errors });
+    let said = said(Language::En, AnswerSpec::Result, "find_files", json!({}), result);
+    assert!(said.contains("\n/x: no\\nentry\n/y:\\ngone"), "{said}");
+}
+
 // --- any input ----------------------------------------------------------------------------------------------------
 
 /// Every byte range that a plan names lies on characters of the sentence; every reference names an earlier step.
