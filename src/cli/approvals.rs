@@ -3,6 +3,7 @@
 //! Where somebody waits for the answer the turn goes on there, and this says where that is; otherwise it goes on here.
 
 use clap::{Args, Subcommand};
+use metnos_projections::machines::turn::answers::yes_or_no;
 use metnos_projections::machines::turn::{Phase, Turn};
 use serde_json::{Value, json};
 
@@ -30,7 +31,7 @@ pub(super) enum Approvals {
     },
 }
 
-/// Answer a question that wants words: a field of a form, a choice, a place.
+/// Answer a question: a field of a form, a choice, a place, or a yes or a no.
 #[derive(Args, Debug)]
 pub(super) struct Words {
     /// The question's name, as `metnos approvals list` shows it.
@@ -132,6 +133,9 @@ pub(super) fn answer(context: &Context, words: &Words) -> Result<u8, Failure> {
     let instance = &context.ready(&context.flags())?;
     let waiting = found(context, instance, &words.name)?;
     let text = words.text.join(" ");
+    if let (Wants::Consent(_), Some(is_yes)) = (&waiting.wants, yes_or_no(&text)) {
+        return consent(context, instance, &words.name, is_yes);
+    }
     let handed = approvals::hand(instance, &waiting, Said::Words(text.clone()))?;
     if refused(context, instance, &words.name, handed)? {
         there(context, instance, &waiting, "words");

@@ -3,6 +3,9 @@
 //! What is untold is shown once, by this command or by the next one that talks to its person. A question is shown until it
 //! is answered, or lapses.
 
+use std::ffi::OsStr;
+
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use metnos_projections::machines::turn::answers::yes_or_no;
 use serde_json::json;
@@ -20,7 +23,7 @@ const SHOWN_MAX: usize = 20;
 #[derive(Args, Debug)]
 pub(super) struct Inbox {
     /// An answer to a question; without one they are shown, and asked where somebody sits before this.
-    #[arg(value_enum, requires = "question")]
+    #[arg(value_parser = Words, requires = "question")]
     answer: Option<Said>,
     /// The question's name, as it is shown.
     question: Option<String>,
@@ -30,10 +33,34 @@ pub(super) struct Inbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Said {
     /// It may.
-    #[value(alias = "si", alias = "sì")]
     Yes,
     /// It may not.
     No,
+}
+
+/// Reads an answer by the same words as anywhere else; what is none is refused with the two that are shown.
+#[derive(Clone, Debug)]
+struct Words;
+
+impl TypedValueParser for Words {
+    type Value = Said;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Said, clap::Error> {
+        match value.to_str().and_then(yes_or_no) {
+            Some(true) => Ok(Said::Yes),
+            Some(false) => Ok(Said::No),
+            None => EnumValueParser::<Said>::new().parse_ref(command, argument, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Said::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+    }
 }
 
 pub(super) fn run(context: &Context, inbox: &Inbox) -> Result<u8, Failure> {
@@ -63,10 +90,14 @@ pub(super) fn run(context: &Context, inbox: &Inbox) -> Result<u8, Failure> {
         if is_there {
             let prompt = context.text(&instance, "consent.prompt", &json!({}));
             let line = terminal::ask_line(&context.text(&instance, "schedule.your_answer", &json!({})), &prompt);
-            let said = match line.as_deref().and_then(yes_or_no) {
+            let Some(line) = line.filter(|line| !line.trim().is_empty()) else { continue };
+            let said = match yes_or_no(&line) {
                 Some(true) => Answer::Yes("terminal"),
                 Some(false) => Answer::No("terminal"),
-                None => continue,
+                None => {
+                    output::aside(&context.text(&instance, "dialog.wrong_approval", &json!({})));
+                    continue;
+                }
             };
             answered(context, &instance, &pending.tag, said)?;
         }

@@ -114,8 +114,8 @@ impl Terminal<'_> {
         answer
     }
 
-    /// What was answered. To a consent everything but a yes is a no; a no to what may have happened is a statement as a yes
-    /// is, and other words are neither.
+    /// What was answered. Other words than a yes or a no are asked about again; to a consent silence is a no, and so are they
+    /// in the end. A no to what may have happened is a statement as a yes is, and nothing else stands for it.
     fn answer(&self, about: &str, prompt: &str, language: Language, elsewhere: Option<&Seat<'_>>) -> Answer {
         for tries in 0..TRIES_MAX {
             if tries > 0 {
@@ -128,14 +128,14 @@ impl Terminal<'_> {
                 Heard::Elsewhere(said) => return Answer::elsewhere(&said).unwrap_or(Answer::Nobody),
                 Heard::Line(line) => line,
             };
-            let is_yes = if about == DOUBT { yes_or_no(&line) } else { Some(is_yes(&line)) };
-            match is_yes {
+            match yes_or_no(&line) {
                 Some(true) => return Answer::Yes("terminal"),
                 Some(false) => return Answer::No("terminal"),
+                None if about != DOUBT && line.trim().is_empty() => return Answer::No("terminal"),
                 None => {}
             }
         }
-        Answer::Nobody
+        if about == DOUBT { Answer::Nobody } else { Answer::No("terminal") }
     }
 }
 
@@ -170,11 +170,6 @@ fn line_or(question: &str, prompt: &str, elsewhere: Option<&Seat<'_>>) -> Option
         }
         Heard::Nobody | Heard::Cancelled | Heard::Elsewhere(Said::Consent(_)) => None,
     }
-}
-
-/// Consent is one of these words and no other.
-fn is_yes(line: &str) -> bool {
-    matches!(line.trim().to_lowercase().as_str(), "y" | "yes" | "s" | "si" | "sì")
 }
 
 /// One line from the person, or Ctrl-C instead of it, or an answer from elsewhere.

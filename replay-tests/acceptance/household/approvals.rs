@@ -75,7 +75,7 @@ fn a_question_of_a_chat_is_answered_at_a_terminal() {
     {
         refused(&home.run(["approvals", "grant", forged]), "No question named");
     }
-    refused(&home.run(["answer", &name, "yes"]), "wants a yes or a no");
+    refused(&home.run(["answer", &name, "forse"]), "wants a yes or a no: yes, y or ok, no or n.");
     assert!(file.exists());
     let granted = home.run(["approvals", "grant", &name]);
     assert_eq!(granted.code, 0, "{} {}", granted.out, granted.err);
@@ -259,6 +259,44 @@ fn a_folder_that_holds_more_than_was_asked_about_is_left_alone() {
     home.file("new/b.txt", "two\n");
     let undone = home.run(["--yes", "undo"]);
     assert!(undone.code == 0 && folder.join("b.txt").exists(), "{} {}", undone.out, undone.err);
+    home.is_whole();
+}
+
+/// A yes was one word for `inbox`, another at a terminal, and none at all for `answer`.
+#[test]
+fn a_yes_is_a_yes_wherever_it_is_read() {
+    let home = Home::new();
+    let file = home.files().join("inbox/a.txt");
+    let added = home.run(["--yes", "schedule", "add", "delete the txt files in ~/inbox", "--when", "manual"]);
+    assert_eq!(added.code, 0, "{}", added.err);
+    for (word, is_yes) in [("sì", true), ("SI", true), ("y", true), ("Ok", true), ("No", false), ("n", false)] {
+        for by in ["inbox", "answer"] {
+            home.file("inbox/a.txt", format!("{word} {by}\n"));
+            assert_eq!(home.run(["schedule", "run-now", "1"]).code, 3);
+            let name = only(&home);
+            let words = if by == "inbox" { [by, word, &name] } else { [by, &name, word] };
+            let ran = home.run(words);
+            assert_eq!((ran.code, file.exists()), (0, !is_yes), "{by} {word}: {} {}", ran.out, ran.err);
+        }
+    }
+    home.file("inbox/a.txt", "what is neither\n");
+    assert_eq!(home.run(["schedule", "run-now", "1"]).code, 3);
+    let name = only(&home);
+    let ran = home.run(["inbox", "forse", &name]);
+    assert!(ran.code == 2 && ran.err.contains("yes, no") && file.exists(), "{} {}", ran.code, ran.err);
+    refused(&home.run(["answer", &name, "forse"]), "wants a yes or a no: yes, y or ok, no or n.");
+    let sentence = format!("delete the file {}", file.display());
+    for (word, is_asked_again) in [("forse\n", true), ("n\n", false), ("\n", false), ("ok\n", false)] {
+        let mut terminal = Pty::run(&home, 200, &["ask", &sentence]);
+        terminal.sees("[y/N]");
+        terminal.types(word);
+        if is_asked_again {
+            terminal.sees("Please answer yes or no. [y/N]");
+            terminal.types("no\n");
+        }
+        terminal.ends();
+        assert_eq!(file.exists(), word != "ok\n", "{word}");
+    }
     home.is_whole();
 }
 
