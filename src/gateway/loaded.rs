@@ -2,7 +2,8 @@
 //!
 //! The bytes come from the log, under the hashes that were signed; no file of the workspace is run.
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use metnos_log::event::executor::ExecutorSigned;
 use metnos_log::{BlobHash, Reader};
 use metnos_projections::machines::catalog::{Catalog, Version};
@@ -141,13 +142,28 @@ fn compile(schema: &Value, reference: &str) -> Result<Validator, String> {
         .map_err(|error| format!("schema.json {pointer}: {error}"))
 }
 
+/// What is missing, where one of several groups of fields would do and none is there.
+fn lacking(error: &ValidationError<'_>) -> Option<String> {
+    let ValidationErrorKind::AnyOf { context } = error.kind() else { return None };
+    let missing = |error: &ValidationError<'_>| match error.kind() {
+        ValidationErrorKind::Required { property } => Some(property.to_string()),
+        _ => None,
+    };
+    let group = |errors: &Vec<ValidationError<'_>>| {
+        let names = errors.iter().map(missing).collect::<Option<Vec<_>>>()?;
+        (!names.is_empty()).then(|| names.join(" and "))
+    };
+    let groups = context.iter().map(group).collect::<Option<Vec<_>>>()?;
+    Some(format!("one of these is required: {}", groups.join(", or ")))
+}
+
 fn complaints(validator: &Validator, value: &Value) -> Option<String> {
     let lines: Vec<String> = validator
         .iter_errors(value)
         .take(COMPLAINTS_MAX)
         .map(|error| {
             let place = error.instance_path().to_string();
-            let mut what = error.to_string();
+            let mut what = lacking(&error).unwrap_or_else(|| error.to_string());
             if what.chars().count() > 200 {
                 what = what.chars().take(200).chain("…".chars()).collect();
             }

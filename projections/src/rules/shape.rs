@@ -157,8 +157,16 @@ pub fn next(state: State, tool: &str, args: &Value) -> Result<State, Violation> 
             Err(Violation::NeedsDataSource)
         }
         (State::Start, Category::Act) if !has_source(args) => Err(Violation::NeedsActionTarget),
-        (_, Category::Emit) => Ok(State::Chain),
-        (_, Category::Present | Category::Act) => Ok(State::Terminal),
+        (_, Category::Emit | Category::Present | Category::Act) => Ok(after(tool)),
+    }
+}
+
+/// The state after an executor whose arguments are not judged here.
+pub fn after(tool: &str) -> State {
+    match category(tool) {
+        Some(Category::Present | Category::Act) => State::Terminal,
+        Some(Category::Emit) => State::Chain,
+        Some(Category::Meta) | None => State::Start,
     }
 }
 

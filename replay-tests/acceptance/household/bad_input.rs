@@ -360,3 +360,30 @@ fn arguments_that_do_not_fit_name_where_to_look() {
     let ran = Home::new().run(["executor", "run", "read_files", "--args", r#"{"paths": 7}"#]);
     assert!(ran.code != 0 && ran.err.contains("hint: metnos executor show"), "{} {}", ran.out, ran.err);
 }
+
+/// A command that names one executor was told that its plan does not hold together.
+#[test]
+fn what_a_named_executor_lacks_is_said_by_its_schema() {
+    let home = Home::new();
+    for (name, args, missing) in [
+        ("filter_entries", "{}", "\"entries\" is a required property"),
+        ("sort_entries", r#"{"by": 3, "desc": true}"#, "\"entries\" is a required property"),
+        ("group_entries", r#"{"by": {}}"#, "\"entries\" is a required property"),
+        ("classify_entries", "{}", "one of these is required: \"rules\", or \"by\""),
+        ("compute_entries", r#"{"op": 3}"#, "\"entries\" is a required property"),
+        ("compare_entries", "{}", "one of these is required: \"entries\", or \"first\" and \"second\""),
+        ("describe_numbers", "{}", "one of these is required: \"numbers\", or \"entries\""),
+        ("move_files", "{}", "\"dst_template\" is a required property"),
+        ("delete_files", r#"{"permanent": true}"#, "one of these is required: \"paths\", or \"entries\""),
+        ("create_processes", "{}", "\"argv\" is a required property"),
+    ] {
+        let ran = home.run(["--json", "executor", "run", "--approve", "all", name, "--args", args]);
+        let told = ran.json();
+        assert_eq!(told["error_class"], "invalid_args", "{name}: {told}");
+        assert!(told["error"].as_str().is_some_and(|said| said.contains(missing)), "{name}: {told}");
+    }
+    // What the schema has nothing against is called.
+    let ran = home.run(["--json", "executor", "run", "compute_entries", "--args", r#"{"entries": [], "op": "count"}"#]);
+    assert_eq!((ran.code, ran.json()["ok"].as_bool()), (0, Some(true)), "{}", ran.out);
+    home.is_whole();
+}

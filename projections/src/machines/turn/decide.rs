@@ -32,6 +32,8 @@ use crate::rules::{Rules, shape};
 
 /// Why a yes agrees to nothing: whoever gave it may do less than when they were asked.
 pub const RIGHTS_CHANGED: &str = "rights";
+/// Who plans where a command named the steps itself.
+const COMMAND: &str = "command";
 /// The most steps of a turn (design 5-turn, «Caps and guards»).
 pub const STEPS_MAX: usize = 30;
 /// The most calls of one executor in a turn.
@@ -248,7 +250,7 @@ impl Decider<'_> {
             None => vec![given_step(&given, end)],
         };
         let plan = Plan {
-            engine: "command".to_owned(),
+            engine: COMMAND.to_owned(),
             confidence_permille: 1000,
             steps,
             answer: AnswerSpec::Result,
@@ -256,7 +258,7 @@ impl Decider<'_> {
         };
         self.push(opened);
         self.push(PlanProposed {
-            source: "command".to_owned(),
+            source: COMMAND.to_owned(),
             engine: plan.engine.clone(),
             language: language.code().to_owned(),
             plan: Kept::json(&serde_json::to_value(&plan).expect("a plan is plain data")),
@@ -293,6 +295,12 @@ impl Decider<'_> {
             };
             state = match shape::next(state, name, &step.args) {
                 Ok(state) => state,
+                // Nothing went before it that could have brought more: what it lacks is for its schema to say.
+                Err(shape::Violation::NeedsDataSource | shape::Violation::NeedsActionTarget)
+                    if number == 1 && plan.engine == COMMAND =>
+                {
+                    shape::after(name)
+                }
                 Err(violation) => return Some((number, "shape", violation.class())),
             };
             let vectorial = version.manifest().is_some_and(|manifest| manifest.contract.vectorial);

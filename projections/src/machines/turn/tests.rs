@@ -563,3 +563,34 @@ fn a_step_that_a_command_names_runs_under_the_same_rules() {
     world.take(&mut turn, command);
     assert_eq!(turn.final_class.as_deref(), Some("policy_violation"));
 }
+
+/// A command that named an executor without its arguments was told that its plan does not hold together. What is missing is for
+/// the schema to say; of what follows, and of what was planned, the shape is judged as always.
+#[test]
+fn what_a_command_names_first_is_judged_by_its_schema() {
+    let world = World::new();
+    let given = |steps: Value| {
+        let Command::Open(opened) = open("executor run", "supervised") else { panic!("another command") };
+        let given = Some(json!({ "steps": steps }).into());
+        let mut turn = Turn::default();
+        world.take(&mut turn, Command::Open(Box::new(TurnOpened { given, ..*opened })));
+        turn
+    };
+    for (tool, args) in [
+        ("extract_entries", json!({})),
+        ("extract_entries", json!({ "deep": true, "n": 3, "entries": { "a": 1 } })),
+        ("delete_files", json!({})),
+        ("delete_files", json!({ "permanent": true })),
+    ] {
+        let mut turn = given(json!([{ "tool": tool, "args": args }]));
+        assert_eq!(turn.phase, Phase::Preparing, "{tool} {args}: {:?}", turn.message);
+        let why = Some(("invalid_args".to_owned(), "\"paths\" is a required property".to_owned()));
+        let failed = Check { step: "validate_input".to_owned(), failure: why };
+        let Command::Prepared(facts) = prepared(Vec::new()) else { panic!("another command") };
+        world.take(&mut turn, Command::Prepared(Prepared { checks: vec![failed], ..facts }));
+        assert_eq!(turn.final_class.as_deref(), Some("invalid_args"), "{tool} {args}");
+        assert!(turn.message.as_deref().is_some_and(|said| said.contains("\"paths\"")), "{:?}", turn.message);
+    }
+    let later = given(json!([{ "tool": "delete_files" }, { "tool": "extract_entries" }]));
+    assert_eq!(later.final_class.as_deref(), Some("pipeline_already_closed"));
+}
