@@ -54,6 +54,9 @@ pub const ERROR_CLASSES: &[&str] = &[
     "pipeline_already_closed",
 ];
 
+/// How long the longest answer may be: one that says why nothing was done fits, and the log keeps no text that is longer.
+const OUTPUT_BYTES: std::ops::RangeInclusive<u64> = 64..=1 << 30;
+
 /// The longest name of an executor, in bytes: with a version below it, it is still the name of a folder anywhere.
 const NAME_BYTES_MAX: usize = 64;
 
@@ -107,9 +110,8 @@ fn identity_fault(manifest: &Manifest) -> Option<Fault<'_>> {
             format!("`{}` is not verb_object[_qualifier] from the vocabulary", identity.name),
         ));
     }
-    let parts: Vec<&str> = identity.version.split('.').collect();
-    if parts.len() != 3 || parts.iter().any(|part| part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit())) {
-        return Some(("executor", "version", format!("`{}` is not a version like 1.0.0", identity.version)));
+    if let Some(message) = version_fault(&identity.version) {
+        return Some(("executor", "version", message));
     }
     if identity.created_at.parse::<jiff::Timestamp>().is_err() {
         return Some((
@@ -133,6 +135,17 @@ fn identity_fault(manifest: &Manifest) -> Option<Fault<'_>> {
     None
 }
 
+/// Why a version is none: three numbers, written as numbers are (semver.org, 2).
+fn version_fault(version: &str) -> Option<String> {
+    let parts: Vec<&str> = version.split('.').collect();
+    let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit()) && part.parse::<u64>().is_ok();
+    if parts.len() != 3 || !parts.iter().all(is_number) {
+        return Some(format!("`{version}` is not a version like 1.0.0"));
+    }
+    let padded = parts.iter().find(|part| part.len() > 1 && part.starts_with('0'))?;
+    Some(format!("`{version}` is not a version like 1.0.0: `{padded}` begins with 0"))
+}
+
 fn contract_fault(manifest: &Manifest) -> Option<Fault<'_>> {
     let contract = &manifest.contract;
     if let Some(unknown) = contract.error_classes.iter().find(|class| !ERROR_CLASSES.contains(&class.as_str())) {
@@ -148,6 +161,10 @@ fn contract_fault(manifest: &Manifest) -> Option<Fault<'_>> {
     }
     if contract.memory_mb < 16 || contract.memory_mb > 65_536 {
         return Some(("contract", "memory_mb", "memory is 16 to 65536 MiB".to_owned()));
+    }
+    if !OUTPUT_BYTES.contains(&contract.output_bytes_max) {
+        let message = format!("an answer has {} to {} bytes", OUTPUT_BYTES.start(), OUTPUT_BYTES.end());
+        return Some(("contract", "output_bytes_max", message));
     }
     None
 }
@@ -223,6 +240,13 @@ mod tests {
         for (from, to, key) in [
             ("name = \"get_now\"", "name = \"frob_now\"", "vocabulary"),
             ("version = \"1.0.0\"", "version = \"1\"", "version"),
+            ("version = \"1.0.0\"", "version = \"01.0.0\"", "`01` begins with 0"),
+            ("version = \"1.0.0\"", "version = \"1.00.0\"", "`00` begins with 0"),
+            ("version = \"1.0.0\"", "version = \"1.0.99999999999999999999\"", "version"),
+            ("output_bytes_max = 65536", "output_bytes_max = 0", "64 to 1073741824 bytes"),
+            ("output_bytes_max = 65536", "output_bytes_max = 63", "64 to 1073741824 bytes"),
+            ("output_bytes_max = 65536", "output_bytes_max = 1073741825", "64 to 1073741824 bytes"),
+            ("output_bytes_max = 65536", "output_bytes_max = 9223372036854775807", "64 to 1073741824 bytes"),
             ("\"time:read\"", "\"time:travel\"", "registry"),
             ("profile = \"declared\"", "profile = \"all\"", "profile"),
         ] {

@@ -291,6 +291,7 @@ fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure>
     let instance = context.instance()?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
     let candidate = loader::candidate_here(&instance, source)?;
+    loader::names_its_files(&candidate)?;
     loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
     let birth = loader::birth::run(&instance, &candidate)?;
     let failed: Vec<_> = birth.cases.iter().filter(|case| !case.passed).collect();
@@ -363,6 +364,7 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
         "name": candidate.loaded.name, "version": candidate.loaded.version, "replaces": replaced,
         "acts": acts(manifest),
         "uses": manifest.capabilities.iter().map(uses).collect::<Vec<_>>(), "changes": changes,
+    loader::names_its_files(&candidate)?;
         "key": signer.as_ref().map(|signer| &signer.key_id), "key_name": signer.as_ref().and_then(|signer| signer.name.as_ref()),
     });
     terminal::agreed(context, &instance, ("consent.add_executor", &values), "error.not_added")?;
@@ -396,8 +398,7 @@ fn sign(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let folder = meant(&instance, dir);
     let candidate = loader::candidate(Source::read(&folder).map_err(loader::InstallError::from)?)?;
-    let capabilities: Vec<&str> =
-        candidate.loaded.manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect();
+    loader::names_its_files(&candidate)?;
     let values = json!({
         "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities,
         "key": instance.keys.key_id(),

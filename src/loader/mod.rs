@@ -81,6 +81,29 @@ pub fn candidate(source: Source) -> Result<Candidate, InstallError> {
     Ok(Candidate { source, loaded, schema })
 }
 
+/// Refuses hashes in a manifest that are not those of what lies beside it. Of a folder that is signed the signature decides.
+pub fn names_its_files(candidate: &Candidate) -> Result<(), InstallError> {
+    let Candidate { source, loaded, .. } = candidate;
+    if source.signed.is_some() {
+        return Ok(());
+    }
+    let tests = format!("blake3:{}", plain_blob_hash(&source.tests));
+    let (lock, manifest) = (loaded.declared.digest(), &loaded.manifest);
+    for (section, named, is, of) in [
+        ("sandbox", &manifest.sandbox.hash, &lock, "the cage that the manifest declares"),
+        ("tests", &manifest.tests.hash, &tests, "tests/birth.py"),
+    ] {
+        if named.as_ref().is_some_and(|named| named != is) {
+            let message = format!("this is not the hash of {of}: take the line out, signing writes it");
+            let text = &source.manifest;
+            let span = |document: toml_edit::Document<&str>| document.get(section)?.get("hash")?.span();
+            let span = toml_edit::Document::parse(text.as_str()).ok().and_then(span).unwrap_or_default();
+            return Err(Located::at(&source.label("manifest.toml"), text, span.start, &message).into());
+        }
+    }
+    Ok(())
+}
+
 /// The same, held against the folders of this instance too: what it would never be given here is refused.
 pub fn candidate_here(instance: &Instance, source: Source) -> Result<Candidate, InstallError> {
     let candidate = candidate(source)?;

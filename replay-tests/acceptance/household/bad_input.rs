@@ -235,11 +235,20 @@ fn a_manifest_that_is_wrong_names_file_line_and_column() {
         ("summary =", "sumary =", "sumary ="),
         ("idempotent = true", "idempotent = 3", "idempotent = 3"),
         ("\"time:read\"", "\"time:travel\"", "\"time:travel\""),
+        ("version = \"1.0.0\"", "version = \"01.0.0\"", "version = \"01.0.0\""),
+        ("output_bytes_max = 65536", "output_bytes_max = 0", "output_bytes_max = 0"),
+        ("[executor]", "tests.hash = \"blake3:ab\"\n[executor]", "tests.hash = \"blake3:ab\""),
+        ("[audit]", "[tests]\nhash = \"blake3:ab\"\n[audit]", "hash = \"blake3:ab\""),
+        ("profile = ", "hash = \"blake3:cd\"\nprofile = ", "hash = \"blake3:cd\""),
     ] {
+        assert!(text.contains(from), "{from}");
         std::fs::write(&manifest, text.replacen(from, to, 1)).unwrap();
-        let ran = home.run(["executor".as_ref(), "check".as_ref(), folder.as_os_str()]);
-        assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
-        assert!(ran.err.contains("manifest.toml:") && ran.err.contains(line) && ran.err.contains('^'), "{}", ran.err);
+        for command in ["check", "add", "sign"] {
+            let ran = home.run(["--yes".as_ref(), "executor".as_ref(), command.as_ref(), folder.as_os_str()]);
+            assert_eq!(ran.code, 1, "{command} {to}: {} {}", ran.out, ran.err);
+            let says = |part: &str| assert!(ran.err.contains(part), "{command} {to}: {}", ran.err);
+            ["manifest.toml:", line, "^"].into_iter().for_each(says);
+        }
     }
 }
 
