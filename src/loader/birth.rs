@@ -83,8 +83,43 @@ fn key_of(parts: [BlobHash; 5]) -> BlobHash {
     BlobHash(*hasher.finalize().as_bytes())
 }
 
-/// Runs all cases of a candidate.
+/// Runs all cases of a candidate; one that could not fail is refused.
 pub fn run(instance: &Instance, candidate: &Candidate) -> Result<BirthTestsRun, InstallError> {
+    run_each(instance, candidate, |case| {
+        if !is_met_by_all(&case.expect) {
+            return Ok(());
+        }
+        let file = candidate.source.label("tests/birth.py");
+        Err(InstallError::Content(format!("{file}: case {:?}: {UNFAILING}", case.name)))
+    })
+}
+
+/// What is said of a case that tests nothing.
+const UNFAILING: &str = "whatever the executor returned would pass: let it expect a part of the result, such as {\"ok\": True} \
+    and a value, or the error class of a failure";
+
+/// Whether every result that an executor could give, a failure as well, has what is expected.
+fn is_met_by_all(expected: &Value) -> bool {
+    let is_open = |value: &Value| *value == json!("$any") || *value == json!({ "$type": "boolean" });
+    match expected {
+        Value::Object(map) if map.contains_key("$match") => false,
+        Value::Object(map) if map.contains_key("$type") => *expected == json!({ "$type": "object" }),
+        Value::Object(map) => map.iter().all(|(key, value)| is_empty(value) || (key == "ok" && is_open(value))),
+        other => *other == json!("$any"),
+    }
+}
+
+/// Whether nothing is expected of a part of a result, not even that it is there.
+fn is_empty(expected: &Value) -> bool {
+    expected.as_object().is_some_and(|map| map.values().all(is_empty))
+}
+
+/// Runs all cases, if `accepts` lets each of them through.
+fn run_each(
+    instance: &Instance,
+    candidate: &Candidate,
+    accepts: impl Fn(&Case) -> Result<(), InstallError>,
+) -> Result<BirthTestsRun, InstallError> {
     let sandbox = instance.sandbox()?;
     let interpreter = sandbox.interpreter().version.clone();
     let cases = inspect(instance, sandbox, candidate)?;
@@ -96,6 +131,7 @@ pub fn run(instance: &Instance, candidate: &Candidate) -> Result<BirthTestsRun, 
                 candidate.source.label("tests/birth.py")
             ))
         })?;
+        accepts(&case)?;
         verdicts.push(one(instance, sandbox, candidate, case)?);
     }
     Ok(BirthTestsRun {
@@ -374,7 +410,8 @@ pub fn stale(instance: &Instance, name: &str) -> Result<Option<String>, Instance
     let folder = instance.dirs.workspace.join("executors").join(name);
     let current = catalog.executors.get(name).and_then(|entry| entry.current.clone()).unwrap_or_default();
     let again = Source::read(&folder.join(current)).map_err(InstallError::from).and_then(super::candidate);
-    let birth = match again.and_then(|candidate| run(instance, &candidate)) {
+    // What was taken once stays, whatever its cases expect.
+    let birth = match again.and_then(|candidate| run_each(instance, &candidate, |_| Ok(()))) {
         Ok(birth) => birth,
         Err(error) => return Ok(Some(format!("its birth tests could not run again: {}", plain(&error)))),
     };
@@ -412,6 +449,34 @@ mod tests {
         let laid: Vec<_> = std::fs::read_dir(runtime.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(laid, [scratch.0.canonicalize().unwrap()], "nothing else lies there");
         assert!(scratch.workspace().join("in/deep/a..b").is_file() && scratch.workspace().join("empty").is_dir());
+    }
+
+    #[test]
+    fn a_case_that_could_not_fail_is_told_from_one_that_could() {
+        for never in [
+            json!({}),
+            json!("$any"),
+            json!({ "ok": "$any" }),
+            json!({ "ok": { "$type": "boolean" } }),
+            json!({ "$type": "object" }),
+            json!({ "ok": "$any", "metadata": { "more": {} } }),
+        ] {
+            assert!(is_met_by_all(&never), "{never}");
+            let anything = [json!({ "ok": true }), json!({ "ok": false, "error_class": "crashed", "error": "x" })];
+            assert!(anything.iter().all(|found| contains(&never, found, "").is_ok()), "{never}");
+        }
+        for could in [
+            json!({ "ok": true }),
+            json!({ "ok": false }),
+            json!({ "content": "$any" }),
+            json!({ "ok": "$any", "entries": [] }),
+            json!({ "metadata": { "count": "$any" } }),
+            json!({ "content": { "$match": "" } }),
+            json!({ "content": { "$type": "string" } }),
+            json!([]),
+        ] {
+            assert!(!is_met_by_all(&could), "{could}");
+        }
     }
 
     #[test]

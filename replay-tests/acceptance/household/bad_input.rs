@@ -309,6 +309,32 @@ fn an_executor_of_the_owner_is_checked_added_and_used() {
     home.is_whole();
 }
 
+/// Cases that any result would have passed counted as tests.
+#[test]
+fn a_birth_case_that_could_not_fail_is_refused() {
+    let home = Home::new();
+    let folder = home.files().join("mine");
+    super::home::copy_tree(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap().replacen("1.0.0", "1.1.0", 1);
+    std::fs::write(folder.join("manifest.toml"), manifest).unwrap();
+    let ran = |command: &str, expect: &str| {
+        let good = r#"{"name": "good", "args": {}, "expect": {"ok": True}}"#;
+        let cases = format!("CASES = [{good}, {good}, {{\"name\": \"idle\", \"args\": {{}}, \"expect\": {expect}}}]\n");
+        std::fs::write(folder.join("tests/birth.py"), cases).unwrap();
+        home.run(["--yes".as_ref(), "executor".as_ref(), command.as_ref(), folder.as_os_str()])
+    };
+    for expect in ["{}", r#"{"ok": "$any"}"#, r#""$any""#] {
+        for command in ["check", "add", "sign"] {
+            let refused = ran(command, expect);
+            let says = "tests/birth.py: case \"idle\": whatever the executor returned would pass: let it expect";
+            assert!(refused.code == 1 && refused.err.contains(says), "{command} {expect}: {}", refused.err);
+        }
+    }
+    let taken = ran("check", r#"{"content": "$any"}"#);
+    assert_eq!(taken.code, 0, "{} {}", taken.out, taken.err);
+    home.is_whole();
+}
+
 /// Names are judged, and a hard link has one of its own.
 #[test]
 fn a_second_name_of_a_forbidden_file_is_no_way_to_it() {
