@@ -341,6 +341,18 @@ fn acts(manifest: &Manifest) -> Vec<Value> {
     manifest.capabilities.iter().filter(is_act).map(said).collect()
 }
 
+/// What an executor may use and do, as the questions about it say it.
+fn can_do(context: &Context, instance: &Instance, manifest: &Manifest) -> String {
+    let changes = match () {
+        () if manifest.writes_by_itself().next().is_some() => "itself",
+        () if manifest.contract.side_effects => "planned",
+        () => "nothing",
+    };
+    let uses: Vec<Value> = manifest.capabilities.iter().map(uses).collect();
+    let values = json!({ "uses": uses, "changes": changes, "acts": acts(manifest) });
+    context.text(instance, "consent.executor_can_do", &values)
+}
+
 /// The version of the same name that calls get now.
 fn replaced(instance: &Instance, loaded: &Loaded) -> Option<String> {
     let catalog = instance.catalog();
@@ -352,19 +364,12 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
     let candidate = loader::candidate_here(&instance, source.clone())?;
+    loader::names_its_files(&candidate)?;
     let signer = loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
-    let manifest = &candidate.loaded.manifest;
-    let changes = match () {
-        () if manifest.writes_by_itself().next().is_some() => "itself",
-        () if manifest.contract.side_effects => "planned",
-        () => "nothing",
-    };
     let replaced = replaced(&instance, &candidate.loaded);
     let values = json!({
         "name": candidate.loaded.name, "version": candidate.loaded.version, "replaces": replaced,
-        "acts": acts(manifest),
-        "uses": manifest.capabilities.iter().map(uses).collect::<Vec<_>>(), "changes": changes,
-    loader::names_its_files(&candidate)?;
+        "can_do": can_do(context, &instance, &candidate.loaded.manifest),
         "key": signer.as_ref().map(|signer| &signer.key_id), "key_name": signer.as_ref().and_then(|signer| signer.name.as_ref()),
     });
     terminal::agreed(context, &instance, ("consent.add_executor", &values), "error.not_added")?;
@@ -400,8 +405,8 @@ fn sign(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let candidate = loader::candidate(Source::read(&folder).map_err(loader::InstallError::from)?)?;
     loader::names_its_files(&candidate)?;
     let values = json!({
-        "name": candidate.loaded.name, "version": candidate.loaded.version, "capabilities": capabilities,
-        "key": instance.keys.key_id(),
+        "name": candidate.loaded.name, "version": candidate.loaded.version, "key": instance.keys.key_id(),
+        "can_do": can_do(context, &instance, &candidate.loaded.manifest),
     });
     // Nobody need agree to what is done already.
     if !matches!(loader::signer::of(&instance.catalog(), &candidate), Ok(Some(_))) {

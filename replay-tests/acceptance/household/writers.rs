@@ -141,17 +141,23 @@ fn read(path: &Path) -> String {
 fn the_question_of_adding_it_says_what_it_may_use_and_do() {
     let home = Home::new();
     let folder = laid(&home, &manifest(CHECK, "~/album/**"));
-    let mut terminal = Pty::run(&home, 200, &["executor", "add", folder.to_str().unwrap()]);
-    let shown = terminal.sees("[y/N]");
-    for part in [
-        "I would add change_files_stamp 1.0.0. It may use:",
-        "fs:write: ~/album/**, only what a call names (path)",
-        "It changes files by itself, and gets the whole folder that they lie in: I cannot take back what it does.",
+    // Who signs it answers for the same: others add it by that signature.
+    for (command, asks) in [
+        ("add", "I would add change_files_stamp 1.0.0. It may use:"),
+        ("sign", "can then add it as yours. It may use:"),
     ] {
-        assert!(shown.contains(part), "{part}: {shown}");
+        let mut terminal = Pty::run(&home, 200, &["executor", command, folder.to_str().unwrap()]);
+        let shown = terminal.sees("[y/N]");
+        for part in [
+            asks,
+            "fs:write: ~/album/**, only what a call names (path)",
+            "It changes files by itself, and gets the whole folder that they lie in: I cannot take back what it does. May",
+        ] {
+            assert!(shown.contains(part), "{command}: {part}: {shown}");
+        }
+        terminal.types("n\r");
+        assert_ne!(terminal.ends().0, Some(0));
     }
-    terminal.types("n\r");
-    assert_ne!(terminal.ends().0, Some(0));
     home.is_whole();
 }
 
