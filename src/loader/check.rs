@@ -73,7 +73,7 @@ impl Stamp {
 /// The longest step of a file system's clock.
 const CLOCK_STEP_MICROS: i64 = 50_000;
 
-/// The files of one executor, and their stamps once all of them were what the log holds.
+/// The files of one executor and the folders that they lie in, and their stamps once all of them were what the log holds.
 #[derive(Debug)]
 struct Watched {
     name: String,
@@ -87,7 +87,9 @@ impl Watched {
     fn of(name: &str, number: &str, version: &Version) -> Self {
         let artefacts = version.installed.iter().flat_map(|installed| &installed.artefacts);
         let files = artefacts.map(|artefact| format!("{name}/{number}/{}", artefact.file));
-        let files = files.chain([format!("{name}/CURRENT")]);
+        // A folder that a link took the place of may hold the very same files.
+        let files = files.chain([format!("{name}/CURRENT"), name.to_owned()]);
+        let files = files.chain([format!("{name}/{number}"), format!("{name}/{number}/{}", export::TESTS)]);
         // No name of the vocabulary holds a zero; of one that did, no file is ever there.
         let files = files.map(|file| CString::new(file).unwrap_or_default()).collect();
         Self { name: name.to_owned(), version: number.to_owned(), files, stamps: Vec::new() }
@@ -226,6 +228,10 @@ fn difference(entry: &Entry, folder: &Path) -> io::Result<Option<String>> {
     let Some(installed) = entry.versions.get(current).and_then(|version| version.installed.as_ref()) else {
         return Ok(None);
     };
+    if let Some(link) = export::folders(folder, current).into_iter().find(|folder| folder.is_symlink()) {
+        let shown = folder.parent().and_then(|above| link.strip_prefix(above).ok()).unwrap_or(&link);
+        return Ok(Some(format!("{} is a link in the place of a folder that was written here", shown.display())));
+    }
     // An export that a crash cut short, or that someone removed as a whole, is made again: the log holds all of it.
     if !folder.join(current).exists() || !folder.join("CURRENT").exists() {
         return Err(io::ErrorKind::NotFound.into());

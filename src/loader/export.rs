@@ -1,7 +1,7 @@
 //! Writes the artefacts of active versions below the workspace. They are exports: nothing reads them to run them.
 
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use metnos_projections::machines::catalog::Version;
 use rustix::fs::OFlags;
@@ -10,6 +10,15 @@ use super::source;
 use crate::instance::{Instance, InstanceError};
 use crate::signing::write_private;
 
+/// The folder of the birth tests in that of a version.
+pub(super) const TESTS: &str = "tests";
+
+/// The folders that the files of a version lie in, below that of its executor and with it.
+pub(super) fn folders(executor: &Path, version: &str) -> [PathBuf; 3] {
+    let of = executor.join(version);
+    [executor.to_owned(), of.clone(), of.join(TESTS)]
+}
+
 /// Exports the current version of an executor and its `CURRENT`.
 pub fn executor(instance: &Instance, name: &str) -> Result<(), InstanceError> {
     let catalog = instance.catalog();
@@ -17,7 +26,10 @@ pub fn executor(instance: &Instance, name: &str) -> Result<(), InstanceError> {
     let Some(current) = entry.current.as_deref() else { return Ok(()) };
     let Some(version) = entry.versions.get(current) else { return Ok(()) };
     let folder = instance.dirs.workspace.join("executors").join(name);
-    write(instance, version, &folder.join(current))
+    folders(&folder, current)
+        .iter()
+        .try_for_each(|folder| no_link(folder))
+        .and_then(|()| write(instance, version, &folder.join(current)))
         .and_then(|()| write_private(&folder.join("CURRENT"), format!("{current}\n").as_bytes()))
         .map_err(|source| crate::config::dirs::DirsError::Create { path: folder, source }.into())
 }
@@ -46,6 +58,11 @@ pub fn take_back(instance: &Instance, name: &str) -> Result<(), InstanceError> {
     gone(&path).map_err(|source| crate::config::dirs::DirsError::Create { path, source }.into())
 }
 
+/// Takes a link away that lies where a folder belongs; what it leads to is nobody's business here.
+fn no_link(folder: &Path) -> std::io::Result<()> {
+    if folder.is_symlink() { std::fs::remove_file(folder) } else { Ok(()) }
+}
+
 fn gone(folder: &Path) -> std::io::Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -66,7 +83,7 @@ fn write(instance: &Instance, version: &Version, folder: &Path) -> std::io::Resu
 
 fn write_files(instance: &Instance, version: &Version, folder: &Path) -> std::io::Result<()> {
     let reader = instance.log.reader();
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.join("tests"))?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.join(TESTS))?;
     for artefact in version.installed.iter().flat_map(|installed| &installed.artefacts) {
         let bytes = reader.blob(artefact.blob).map_err(std::io::Error::other)?;
         let bytes = bytes.ok_or_else(|| std::io::Error::other(format!("{} is not in the log", artefact.file)))?;

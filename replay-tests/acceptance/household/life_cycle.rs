@@ -95,6 +95,21 @@ fn what_is_no_file_is_tampered_with() {
         std::fs::remove_file(&path).unwrap();
         assert_eq!(executor(&home, &["approve", "get_now"]).code, 0);
     }
+    // The same of the folders: what a link leads to may be just what was signed, and change at any time.
+    let executor_folder = path.parent().unwrap().parent().unwrap().to_owned();
+    for part in ["1.0.0", "1.0.0/tests", ""] {
+        let (place, away) = (executor_folder.join(part), home.files().join("away"));
+        let place = place.components().collect::<PathBuf>();
+        answers(&home, true);
+        std::fs::rename(&place, &away).unwrap();
+        std::os::unix::fs::symlink(&away, &place).unwrap();
+        answers(&home, false);
+        stands(&home, "get_now", "quarantined");
+        assert_eq!(executor(&home, &["approve", "get_now"]).code, 0, "{part}");
+        assert!(!place.is_symlink() && path.is_file() && away.is_dir(), "{part}");
+        answers(&home, true);
+        std::fs::remove_dir_all(&away).unwrap();
+    }
     // The same of a folder that is not signed yet.
     let folder = copied(&home, "mine");
     for stands_there in [&(|| fifo(&folder.join("main.py"))) as &dyn Fn(), &|| {

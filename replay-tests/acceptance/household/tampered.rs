@@ -79,6 +79,27 @@ fn a_daemon_notices_what_was_changed_between_two_turns() {
     }
 }
 
+/// The files that a link leads to may be the very ones that were there.
+#[test]
+fn a_daemon_notices_a_link_in_the_place_of_a_folder() {
+    for part in ["read_files", "read_files/1.0.0", "read_files/1.0.0/tests"] {
+        let home = Home::new();
+        home.file("a.txt", "1\n2\n3\n4\n");
+        let daemon = Daemon::serve(&home);
+        let asked = || home.ask("read the file a.txt and tell me the last three lines");
+        for _ in 0..2 {
+            assert_eq!(asked().code, 0);
+        }
+        let (place, away) = (home.metnos().join("workspace/executors").join(part), home.files().join("away"));
+        std::fs::rename(&place, &away).unwrap();
+        std::os::unix::fs::symlink(&away, &place).unwrap();
+        let ran = asked();
+        assert!(ran.code != 0 && ran.err.contains(&format!("{part} is a link")), "{part}: {} {}", ran.out, ran.err);
+        daemon.stop();
+        home.is_whole();
+    }
+}
+
 #[test]
 fn a_flipped_byte_in_the_file_is_found() {
     let home = Home::new();
