@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::absent;
 use super::command::{Command, Prepared};
 use super::forms;
+use super::given::COMMAND;
 use super::react::with_targets;
 use super::state::{Phase, Step, Turn};
 use super::thinking::METIS;
@@ -22,7 +23,7 @@ use super::writers;
 use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
-use crate::plan::{AbstentionKind, AnswerSpec, Origin, Plan, PlannedStep};
+use crate::plan::{AbstentionKind, Origin, Plan};
 use crate::rules::cage_plan::{self, Autonomy};
 use crate::rules::grants::{self, Leave};
 use crate::rules::policy::{self, Decision, Use};
@@ -32,8 +33,6 @@ use crate::rules::{Rules, shape};
 
 /// Why a yes agrees to nothing: whoever gave it may do less than when they were asked.
 pub const RIGHTS_CHANGED: &str = "rights";
-/// Who plans where a command named the steps itself.
-const COMMAND: &str = "command";
 /// The most steps of a turn (design 5-turn, «Caps and guards»).
 pub const STEPS_MAX: usize = 30;
 /// The most calls of one executor in a turn.
@@ -237,33 +236,6 @@ impl Decider<'_> {
             }
             None => self.begin(&proposal.plan),
         }
-    }
-
-    /// A command named the steps itself: no words are planned, everything after that is as always.
-    fn open_given(&mut self, opened: TurnOpened) {
-        let language = opened.language.as_deref().unwrap_or(&opened.fallback_language);
-        let language = Language::parse(language).unwrap_or_default();
-        let end = u32::try_from(opened.text.len()).unwrap_or(u32::MAX);
-        let given = opened.given.as_ref().map(|given| given.0.clone()).unwrap_or_default();
-        let steps = match given.get("steps").and_then(Value::as_array) {
-            Some(steps) => steps.iter().map(|step| given_step(step, end)).collect(),
-            None => vec![given_step(&given, end)],
-        };
-        let plan = Plan {
-            engine: COMMAND.to_owned(),
-            confidence_permille: 1000,
-            steps,
-            answer: AnswerSpec::Result,
-            abstention: None,
-        };
-        self.push(opened);
-        self.push(PlanProposed {
-            source: COMMAND.to_owned(),
-            engine: plan.engine.clone(),
-            language: language.code().to_owned(),
-            plan: Kept::json(&serde_json::to_value(&plan).expect("a plan is plain data")),
-        });
-        self.begin(&plan);
     }
 
     /// The first step of a plan that holds together.
@@ -545,18 +517,6 @@ impl Decider<'_> {
         };
         pairs.into_iter().filter_map(passing).collect()
     }
-}
-
-/// A step that a command named. Where a value came from is the command's words, unless it says otherwise.
-fn given_step(given: &Value, end: u32) -> PlannedStep {
-    let args = given.get("args").cloned().unwrap_or_else(|| json!({}));
-    let stated = given.get("provenance").and_then(|origins| serde_json::from_value(origins.clone()).ok());
-    let provenance = stated.unwrap_or_else(|| {
-        let names = args.as_object().into_iter().flatten();
-        names.map(|(name, _)| (format!("/{name}"), Origin::Words { start: 0, end })).collect()
-    });
-    let tool = given.get("tool").and_then(Value::as_str).unwrap_or_default().to_owned();
-    PlannedStep { tool, args, provenance }
 }
 
 /// The name of a call: derived, so that replay computes the same.

@@ -17,6 +17,7 @@ mod doubts;
 #[cfg(test)]
 mod doubts_tests;
 pub mod forms;
+mod given;
 mod guests;
 #[cfg(test)]
 mod guests_tests;
