@@ -29,11 +29,13 @@ use search::Sought;
 pub use selection::select;
 
 /// Shorter texts would be found everywhere.
-const TEXT_BYTES_MIN: usize = 4;
+pub const TEXT_BYTES_MIN: usize = 4;
 /// So many bytes are not the same by chance.
 const CHANCE_BYTES: usize = 8;
-/// Says that what is made of the log is not made again yet. Holds nothing.
+/// Says that what is made of the log is not made again yet. Holds where the log was before anything was erased.
 const MARKER: &str = "erasure.pending";
+/// How often what was written while something was erased is erased as well, before the rest is left to the person.
+const ROUNDS: usize = 3;
 
 /// What is to be gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +90,21 @@ pub struct Report {
     pub backups: usize,
     /// Folders outside of the home with backups that do not.
     pub elsewhere: Vec<String>,
+    /// The turns that it belonged to.
+    pub turns: usize,
+    /// Payloads that were written meanwhile and cannot go yet: their turn or task is not over.
+    pub later: usize,
+}
+
+/// What a command that broke off left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumed {
+    /// None did.
+    Nothing,
+    /// Something was erased; what was left to be done is done now.
+    Finished,
+    /// Nothing was erased, so nothing was to be done.
+    NotBegun,
 }
 
 /// Why nothing was erased.
@@ -155,34 +172,63 @@ pub fn refuse_open(instance: &Instance, selected: &Selected) -> Result<(), Erasu
     }
 }
 
-/// Erases what was selected, from the log and from everything that is made of it.
-pub fn erase(
-    instance: &Instance,
-    selector: &Selector,
-    selected: &Selected,
-    reason: &str,
-) -> Result<Report, ErasureError> {
-    refuse_open(instance, selected)?;
-    let (rewritten, (backups, others)) = instance.alone(|| {
-        let marker = instance.dirs.data.join(MARKER);
-        fs::write(&marker, "").map_err(refused(&marker))?;
-        forget_lines(instance, selector, selected)?;
-        let rewritten = instance.log.erase(erasure(instance, selector, selected, reason))?;
-        Ok::<_, ErasureError>((rewritten, follow(instance)?))
+/// Erases what a selector comes to, from the log and from everything that is made of it: what it comes to by now, since more may
+/// have been written while a person was asked, and what is written while the log is written anew.
+pub fn erase(instance: &Instance, selector: &Selector, reason: &str) -> Result<Report, ErasureError> {
+    let (rewritten, parts, later, (backups, others)) = instance.alone(|| {
+        let first = select(instance, selector)?;
+        refuse_open(instance, &first)?;
+        let mut size = instance.log.head().size;
+        mark(instance, size)?;
+        forget_lines(instance, selector, &first)?;
+        let mut rewritten = instance.log.erase(erasure(instance, selector, &first, reason))?;
+        let (mut parts, mut later) = (vec![first], 0);
+        // One event says what was erased; whatever else came is looked through.
+        while instance.log.head().size > size + 1 && parts.len() < ROUNDS && !matches!(selector, Selector::Event(_)) {
+            size = instance.log.head().size;
+            let more = select(instance, selector)?;
+            if more.seqs.is_empty() {
+                break;
+            }
+            if refuse_open(instance, &more).is_err() {
+                later = more.seqs.len();
+                break;
+            }
+            forget_lines(instance, selector, &more)?;
+            let again = instance.log.erase(erasure(instance, selector, &more, reason))?;
+            rewritten.payloads += again.payloads;
+            rewritten.blobs += again.blobs;
+            rewritten.bytes_after = again.bytes_after;
+            parts.push(more);
+        }
+        Ok::<_, ErasureError>((rewritten, parts, later, follow(instance)?))
     })?;
     // A large home takes long to look through; nobody has to wait for that.
     let rewritten_files = rewritten_files(instance, &backups)?;
-    let gone = match selector {
-        Selector::Text(text) => Gone::text(text, &selected.blobs, !selected.staying.is_empty()),
-        Selector::Turn(_) | Selector::Actor(_) | Selector::Event(_) => Gone::words(&selected.words, &selected.blobs),
-    };
-    let mut left = left::files(&instance.dirs, &rewritten_files, &gone);
+    let mut left = Left::default();
+    for part in &parts {
+        let gone = match selector {
+            Selector::Text(text) => Gone::text(text, &part.blobs, !part.staying.is_empty()),
+            Selector::Turn(_) | Selector::Actor(_) | Selector::Event(_) => Gone::words(&part.words, &part.blobs),
+        };
+        left.join(left::files(&instance.dirs, &rewritten_files, &gone));
+    }
     left.unread.extend(others);
     let missed = match selector {
-        Selector::Text(text) if selected.is_all_of(text) => left::holding(&rewritten_files, text),
+        Selector::Text(text) if later == 0 && parts.iter().all(|part| part.is_all_of(text)) => {
+            left::holding(&rewritten_files, text)
+        }
         _ => Vec::new(),
     };
-    Ok(Report { rewritten, left, missed, backups: backups.len(), elsewhere: backups_elsewhere(instance)? })
+    let turns: BTreeSet<&TurnId> = parts.iter().flat_map(|part| &part.turns).collect();
+    let elsewhere = backups_elsewhere(instance)?;
+    Ok(Report { rewritten, left, missed, backups: backups.len(), elsewhere, turns: turns.len(), later })
+}
+
+/// Notes on disk that something is going to be erased, and where the log is before that.
+fn mark(instance: &Instance, size: u64) -> Result<(), ErasureError> {
+    let marker = instance.dirs.data.join(MARKER);
+    crate::signing::write_private(&marker, size.to_string().as_bytes()).map_err(refused(&marker))
 }
 
 impl Selected {
@@ -309,23 +355,43 @@ fn follow(instance: &Instance) -> Result<(Vec<PathBuf>, Vec<PathBuf>), ErasureEr
     Ok((backups, others))
 }
 
-/// Whether a command broke off, and left something to be done.
+/// Whether a command broke off after something was erased, and left something to be done.
 pub fn is_pending(instance: &Instance) -> bool {
-    instance.dirs.data.join(MARKER).exists()
+    broken_off(instance) == Resumed::Finished
+}
+
+/// What there is to be done after a command that broke off.
+fn broken_off(instance: &Instance) -> Resumed {
+    let Ok(marker) = fs::read_to_string(instance.dirs.data.join(MARKER)) else { return Resumed::Nothing };
+    // One that cannot be read says nothing about what was erased.
+    let Ok(before) = marker.parse::<u64>() else { return Resumed::Finished };
+    let is_erasure = |recorded: &Recorded| recorded.seq > before && matches!(recorded.event(), Some(Event::Erased(_)));
+    match instance.log.reader().stream("instance") {
+        Ok(events) if !events.iter().any(is_erasure) => Resumed::NotBegun,
+        Ok(_) | Err(_) => Resumed::Finished,
+    }
 }
 
 /// Does what a command that broke off left to be done; says whether there was any.
-pub fn resume(instance: &Instance) -> Result<bool, ErasureError> {
-    if !is_pending(instance) {
-        return Ok(false);
+pub fn resume(instance: &Instance) -> Result<Resumed, ErasureError> {
+    if !instance.dirs.data.join(MARKER).exists() {
+        return Ok(Resumed::Nothing);
     }
     instance.alone(|| {
         // Another command of this process may just have been at it, and be done by now.
-        if is_pending(instance) {
-            instance.log.erase_archived()?;
-            follow(instance)?;
+        let found = broken_off(instance);
+        match found {
+            Resumed::Nothing => {}
+            Resumed::NotBegun => {
+                let marker = instance.dirs.data.join(MARKER);
+                fs::remove_file(&marker).map_err(refused(&marker))?;
+            }
+            Resumed::Finished => {
+                instance.log.erase_archived()?;
+                follow(instance)?;
+            }
         }
-        Ok(true)
+        Ok(found)
     })
 }
 

@@ -173,7 +173,11 @@ impl Instance {
         let size = log.head().size;
         let is_new = size == 0;
         let seen = last_seen(&dirs.log(), log.id()).map(|(size, _)| size);
-        refuse_foreign_key(&dirs, &keys, &log)?;
+        if let Err(refused) = refuse_foreign_key(&dirs, &keys, &log) {
+            // Closing it must not sign it by a key that is not its own.
+            log.leave_unsigned();
+            return Err(refused);
+        }
         let core = Core {
             keys,
             log,

@@ -160,7 +160,7 @@ fn what_is_erased_from_a_month_is_in_no_byte_of_the_home() {
         event.turn.filter(|_| matches!(&*event.kind, "turn_opened" | "turn_closed"))
     };
     let touched: BTreeSet<_> = selected.seqs.iter().filter_map(framing).collect();
-    let report = erasure::erase(&instance, &selector, &selected, "a guest saw it").unwrap();
+    let report = erasure::erase(&instance, &selector, "a guest saw it").unwrap();
     assert!(report.rewritten.payloads > 200, "{report:?}");
     assert_eq!((report.left.holding, report.left.unread), (Vec::<PathBuf>::new(), Vec::<PathBuf>::new()));
     assert_eq!(holding(&home), Vec::<PathBuf>::new());

@@ -10,6 +10,7 @@ use metnos_projections::messages::Language;
 use super::output::Failure;
 use super::{Global, ask, client, console, interrupt, output, progress, serve};
 use crate::config::{Dirs, Flags, Settings, Variables};
+use crate::erasure::Resumed;
 use crate::instance::{Instance, InstanceError};
 use crate::loader::{self, check, seeds};
 use crate::projector::Until;
@@ -124,10 +125,14 @@ impl Context {
         self.refuse_past()?;
         let instance = self.opened(flags)?;
         instance.refuse_full_disk()?;
-        if let Err(error) = crate::erasure::resume(&instance) {
+        match crate::erasure::resume(&instance) {
+            Ok(Resumed::Nothing | Resumed::Finished) => {}
+            Ok(Resumed::NotBegun) => self.say(&self.text(&instance, "log.erasure_not_begun", &serde_json::json!({}))),
             // Nobody's question waits until a file that cannot be written is mended; the marker stays, and so does this line.
-            self.say(&self.text(&instance, "notice.erasure_pending", &serde_json::json!({})));
-            self.say(&output::causes(&error));
+            Err(error) => {
+                self.say(&self.text(&instance, "notice.erasure_pending", &serde_json::json!({})));
+                self.say(&output::causes(&error));
+            }
         }
         if self.served.is_none() {
             self.lay_out(&instance)?;

@@ -250,7 +250,7 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
     let mut values = json!({
         "events": verified.head.size, "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
         "blobs": verified.blobs, "erased": verified.erased, "segments": verified.segments, "archived": verified.archived,
-        "checkpoints": verified.checkpoints,
+        "checkpoints": verified.checkpoints, "unsigned": verified.head.size - verified.signed,
     });
     if context.global.json {
         let unknown = verified.unknown.iter().map(|(seq, kind)| json!({ "seq": seq, "kind": kind }));

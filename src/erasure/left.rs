@@ -137,6 +137,23 @@ pub struct Left {
     pub closed: Vec<PathBuf>,
 }
 
+impl Left {
+    /// Takes in what is left of something else that was erased with it.
+    pub(super) fn join(&mut self, other: Self) {
+        let Self { holding, copies, unread, closed } = other;
+        for (own, others) in [
+            (&mut self.holding, holding),
+            (&mut self.copies, copies),
+            (&mut self.unread, unread),
+            (&mut self.closed, closed),
+        ] {
+            own.extend(others);
+            own.sort();
+            own.dedup();
+        }
+    }
+}
+
 /// The files in which a text stands, of those that were written anew without it.
 pub(super) fn holding(rewritten: &[PathBuf], text: &str) -> Vec<PathBuf> {
     let sought = Sought::of(text);

@@ -75,6 +75,12 @@ pub enum ArchiveError {
         /// What is wrong.
         what: String,
     },
+    /// A file has the name already, and is not of this log.
+    #[error("{path} is there already, and holds events of another log")]
+    Occupied {
+        /// The file.
+        path: PathBuf,
+    },
     /// The log was written anew meanwhile.
     #[error("the log was written anew meanwhile")]
     Changed,
@@ -240,13 +246,31 @@ impl Growing {
         Ok(())
     }
 
-    /// Gives it its name; it is whole and on disk, and reads back, before it has it.
+    /// Gives it its name, which no file has; it is whole and on disk, and reads back, before it has it.
     fn finish(self, archives: &Archives) -> Result<Span, ArchiveError> {
+        self.named(archives, |fresh, name| match files::link(fresh, name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                drop(files::remove(fresh));
+                Err(ArchiveError::Occupied { path: name.to_owned() })
+            }
+            linked => linked.and_then(|()| files::remove(fresh)).map_err(refused(name)),
+        })
+    }
+
+    /// The same, in the place of the file that has the name.
+    fn replace(self, archives: &Archives) -> Result<Span, ArchiveError> {
+        self.named(archives, |fresh, name| files::rename(fresh, name).map_err(refused(name)))
+    }
+
+    fn named(
+        self,
+        archives: &Archives,
+        name_it: impl FnOnce(&Path, &Path) -> Result<(), ArchiveError>,
+    ) -> Result<Span, ArchiveError> {
         self.file.sync().map_err(refused(&self.path))?;
         check(&self.path, self.span)?;
-        let name = archives.path(self.span);
         reach(Side::Before);
-        files::rename(&self.path, &name).map_err(refused(&name))?;
+        name_it(&self.path, &archives.path(self.span))?;
         files::sync_folder(archives.folder()).map_err(refused(archives.folder()))?;
         reach(Side::After);
         Ok(self.span)
@@ -414,7 +438,7 @@ fn erase_file(archives: &Archives, span: Span, left_out: &LeftOut) -> Result<u64
         fresh.push((place.first, place.last), &value).map_err(io::Error::other)
     })
     .map_err(unread)?;
-    fresh.finish(archives).map_err(unwritten)?;
+    fresh.replace(archives).map_err(unwritten)?;
     Ok(payloads)
 }
 

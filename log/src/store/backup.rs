@@ -23,7 +23,7 @@ use super::writer::AppendError;
 use super::{Log, ahead};
 use crate::chain;
 use crate::codec::Frame;
-use crate::note::NoteError;
+use crate::note::{Checkpoint, NoteError};
 use crate::segment::{Frames, Packer, Sealing, Segment};
 
 /// The number of this layout.
@@ -238,24 +238,30 @@ struct Backup<'b> {
 }
 
 impl Backup<'_> {
+    /// Ends where the note ends, whatever is appended meanwhile: what no note is over could be anybody's.
     fn take(mut self, note: &str, mut progress: impl FnMut(u64, u64)) -> Result<BackedUp, BackupError> {
-        let of = self.reader.size()?;
-        let (mut head, mut last, tail) = self.events(of, |done| progress(done, of))?;
-        if tail.is_empty() {
+        let checkpoint = Checkpoint::verified(note, self.reader.verifying())?;
+        let of = checkpoint.size;
+        let (head, last, tail) = self.events(of, |done| progress(done.min(of), of))?;
+        let wanted = usize::try_from(of.saturating_sub(last)).unwrap_or(usize::MAX);
+        if wanted == 0 {
+            // Sealed since, or nothing is behind the segments.
             self.replace(TAIL, &[])?;
         } else {
+            let tail = Frames::of(&tail.iter().take(wanted).collect::<Vec<_>>());
             let (value, end) = tail_segment(last + 1, head, &tail)?;
+            if end != checkpoint.head {
+                return Err(BackupError::Damaged { what: "the log's events are not those that it signed".to_owned() });
+            }
             self.replace(TAIL, &value)?;
-            head = end;
-            last += tail.len() as u64;
         }
         let names = self.blobs()?;
         let blobs = names.len() as u64;
         let summary = Summary {
             format: FORMAT,
             log_id: self.id.to_owned(),
-            events: last,
-            head: crate::hex(&head),
+            events: of,
+            head: crate::hex(&checkpoint.head),
             blobs,
             checkpoint: note.to_owned(),
         };
@@ -265,7 +271,7 @@ impl Backup<'_> {
         self.replace(SUMMARY, &text)?;
         self.remove_other_blobs(&names)?;
         self.sync_names()?;
-        progress(last, last);
+        progress(of, of);
         Ok(BackedUp { summary, bytes_written: self.bytes })
     }
 

@@ -31,7 +31,8 @@ pub fn restore(
         return Err(BackupError::Occupied { path: path.to_owned() });
     }
     let checkpoint = Checkpoint::verified(&summary.checkpoint, &keys.signing.verifying_key())?;
-    if checkpoint.log_id != summary.log_id || checkpoint.size > summary.events {
+    // The note is over all of it: what nobody signed could be anybody's.
+    if checkpoint.log_id != summary.log_id || checkpoint.size != summary.events {
         return Err(BackupError::Damaged { what: "its checkpoint is not that of its events".to_owned() });
     }
     let fresh = rewrite::fresh(path);

@@ -44,6 +44,8 @@ pub struct Verified {
     pub archived: u64,
     /// Signed checkpoints.
     pub checkpoints: u64,
+    /// The last event that one of them is over. That those behind it were recorded here, the file alone says.
+    pub signed: u64,
 }
 
 /// The first thing that is wrong.
@@ -267,6 +269,7 @@ impl Reader {
             erasures: Erasures::default(),
             notes: self.notes(total)?,
         };
+        let signed = course.notes.last_key_value().map_or(0, |(size, _)| *size);
         self.runs(
             (1, total),
             |run, unpacker| guarded(|| self.check_run(run, unpacker)).unwrap_or_else(|what| Err(Damage::File(what))),
@@ -287,7 +290,7 @@ impl Reader {
         self.verify_counts(total, (sealed, &found), own)?;
         self.verify_tally()?;
         self.verify_name()?;
-        verified.blobs = self.verify_blobs()?;
+        (verified.blobs, verified.signed) = (self.verify_blobs()?, signed);
         let after = if archives_follow { listed.last().map_or(0, |(_, last)| *last) } else { 0 };
         verified.blobs_erased = missing.len() as u64;
         self.verify_erasures((erasures, remains), &missing, (after, total))?;

@@ -201,6 +201,11 @@ impl Writer {
         Ok(None)
     }
 
+    /// Takes what is there as signed.
+    pub(super) fn leave_unsigned(&mut self) {
+        self.notary.signed = self.chain.range.size();
+    }
+
     /// The last thing that it does. Should this fail, the next start signs: nothing hangs on it.
     pub(super) fn finish(mut self) {
         drop(guarded(|| self.sign_off()));

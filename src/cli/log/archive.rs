@@ -27,6 +27,10 @@ impl From<ArchiveError> for Failure {
         let hint = remedy(&error, path, by("next.verify_log"));
         match error {
             ArchiveError::Read(error) => error.into(),
+            ArchiveError::Occupied { path } => {
+                let values = json!({ "path": path });
+                Self::refused(("error.archive_occupied", values.clone()), ("next.put_archive_aside", values))
+            }
             _ => Self::failed(("error.not_archived", reason), hint),
         }
     }

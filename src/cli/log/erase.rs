@@ -11,7 +11,7 @@ use super::super::output::{Failure, by};
 use super::super::{Context, actor, mistyped, output, progress, terminal};
 use crate::engine;
 use crate::erasure::search::Sought;
-use crate::erasure::{self, ErasureError, Report, Selected, Selector};
+use crate::erasure::{self, ErasureError, Report, Resumed, Selected, Selector};
 use crate::instance::Instance;
 
 /// Take what someone wrote or what came back out of the record, for ever.
@@ -98,6 +98,9 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     // One that broke off is gone on with first: the log may not hold its text any more where other files still do.
     let has_ended = !command.preview && resume(context, &instance)?;
     let selector = selector(&instance, &command.what)?;
+    if matches!(&selector, Selector::Text(text) if text.len() < erasure::TEXT_BYTES_MIN) {
+        return Err(ErasureError::Short.into());
+    }
     if matches!(&selector, Selector::Text(text) if Sought::of(text).is_in(command.reason.as_bytes())) {
         return Err(Failure::usage(by("error.reason_holds_text"), by("next.other_reason")));
     }
@@ -144,9 +147,13 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     terminal::agreed(context, &instance, ("consent.erase", &asked), "error.not_erased")?;
     let line = progress::line(context);
     line.say(&context.text(&instance, "log.erasing", &json!({})));
-    let report = erasure::erase(&instance, &selector, &selected, &command.reason)?;
+    let report = erasure::erase(&instance, &selector, &command.reason)?;
     drop(line);
-    told(context, &instance, &selected, &report);
+    told(context, &instance, (&selector, &selected), &report);
+    if report.later > 0 {
+        let values = json!({ "payloads": report.later });
+        return Err(Failure::refused(("error.written_meanwhile", values), by("next.erase_later")));
+    }
     if report.missed.is_empty() {
         return Ok(0);
     }
@@ -159,12 +166,17 @@ fn resume(context: &Context, instance: &Instance) -> Result<bool, Failure> {
     if erasure::is_pending(instance) {
         line.say(&context.text(instance, "log.erasing", &json!({})));
     }
-    let has_ended = erasure::resume(instance)?;
+    let resumed = erasure::resume(instance)?;
     drop(line);
-    if has_ended && !context.global.json {
-        output::result(&context.text(instance, "log.erasure_ended", &json!({})));
+    let said = match resumed {
+        Resumed::Nothing => None,
+        Resumed::Finished => Some("log.erasure_ended"),
+        Resumed::NotBegun => Some("log.erasure_not_begun"),
+    };
+    if let Some(key) = said.filter(|_| !context.global.json) {
+        output::result(&context.text(instance, key, &json!({})));
     }
-    Ok(has_ended)
+    Ok(resumed == Resumed::Finished)
 }
 
 fn selector(instance: &Instance, what: &What) -> Result<Selector, Failure> {
@@ -172,7 +184,7 @@ fn selector(instance: &Instance, what: &What) -> Result<Selector, Failure> {
     match (turn, actor, event, text) {
         (Some(turn), ..) => match instance.turns().get(*turn) {
             Some(_) => Ok(Selector::Turn(*turn)),
-            None => Err(Failure::refused(("error.no_turn", json!({ "turn": turn })), by("next.turns"))),
+            None => Err(Failure::refused(("error.no_turn", json!({ "id": turn })), by("next.turns"))),
         },
         (_, Some(actor), ..) => actor::known(instance, actor).map(Selector::Actor),
         (_, _, Some(seq), _) => Ok(Selector::Event(*seq)),
@@ -241,10 +253,10 @@ fn spelled(selected: &Selected, values: &mut Value) {
     values["spelling_words"] = json!(shown);
 }
 
-fn told(context: &Context, instance: &Instance, selected: &Selected, report: &Report) {
+fn told(context: &Context, instance: &Instance, (selector, selected): (&Selector, &Selected), report: &Report) {
     let mut values = json!({
-        "payloads": report.rewritten.payloads, "blobs": report.rewritten.blobs, "turns": selected.turns.len(),
-        "backups": report.backups, "left": report.left.holding, "copies": report.left.copies,
+        "payloads": report.rewritten.payloads, "blobs": report.rewritten.blobs, "turns": report.turns,
+        "quotes": matches!(selector, Selector::Turn(_)), "backups": report.backups, "left": report.left.holding, "copies": report.left.copies,
         "unread": report.left.unread, "closed": report.left.closed,
         "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
     });

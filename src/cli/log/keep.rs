@@ -126,8 +126,10 @@ pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&Pat
         return Err(Failure::usage(by("error.backup_in_home"), ("next.backup_in_home", json!({ "folder": own }))));
     }
     // A copy that breaks off is one too: an erasure names it from its first byte on.
-    instance.log.prepare_backup(&folder)?;
-    crate::erasure::remember_backup(instance, &folder)?;
+    instance.alone(|| {
+        instance.log.prepare_backup(&folder)?;
+        Ok::<_, Failure>(crate::erasure::remember_backup(instance, &folder)?)
+    })?;
     let line = progress::line(context);
     let backed_up =
         instance.alone(|| instance.log.backup(&folder, |done, of| line.say(&shown(context, instance, done, of))))?;

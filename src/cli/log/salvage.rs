@@ -131,7 +131,7 @@ fn beyond(salvaged: &Salvaged, from: &Path) -> Value {
 fn told(context: &Context, salvaged: &Salvaged, (from, log): (&Path, &Path), home: Option<&Path>) {
     let lost: u64 = salvaged.lost.iter().map(|(first, last)| last + 1 - first).sum();
     let mut values = json!({
-        "last": salvaged.last, "from": from, "file": log, "home": home, "copied": salvaged.copied, "again": salvaged.again, "lost": lost,
+        "last": salvaged.last, "from": from, "file": log, "home": home, "copied": salvaged.copied, "unsigned": salvaged.copied.saturating_sub(salvaged.signed), "again": salvaged.again, "lost": lost,
         "runs": salvaged.lost, "blobs": salvaged.blobs, "unplaced": salvaged.unplaced,
         "lost_blobs": salvaged.lost_blobs.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "events": salvaged.head.size, "head": hex(&salvaged.head.head),

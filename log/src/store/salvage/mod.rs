@@ -44,6 +44,8 @@ pub struct By {
 pub struct Salvaged {
     /// Events copied as they are: those up to this number.
     pub copied: u64,
+    /// Of them, those up to this number are under a signed checkpoint; that the others were recorded here, the file alone says.
+    pub signed: u64,
     /// Events from behind a gap, appended again.
     pub again: u64,
     /// First and last of each run of numbers that were not found.

@@ -63,6 +63,7 @@ impl<'k, 'd> Rebuild<'k, 'd> {
                 && chains.iter().any(own)
         };
         let kept: Vec<_> = notes.into_iter().filter(|(note, _)| is_own(note)).collect();
+        let signed = kept.iter().map(|(note, _)| note.size).max().unwrap_or_default();
         for (note, text) in kept {
             self.assembly.checkpoint(note.size, text)?;
         }
@@ -81,7 +82,7 @@ impl<'k, 'd> Rebuild<'k, 'd> {
         let blobs = self.known.blobs.len() as u64;
         self.assembly.finish()?;
         let (again, unplaced) = (again.len() as u64, self.known.unplaced);
-        Ok(Salvaged { copied, again, lost, blobs, lost_blobs, unplaced, ..Salvaged::default() })
+        Ok(Salvaged { copied, signed, again, lost, blobs, lost_blobs, unplaced, ..Salvaged::default() })
     }
 
     /// Copies the next segment or row of the unbroken beginning; `false` at its end.
