@@ -240,3 +240,22 @@ fn what_a_stopped_command_left_goes() {
     log.archive(Before::Seq(4000), |_, _| {}).unwrap();
     assert_eq!(std::fs::read(&foreign).unwrap(), b"mine");
 }
+
+/// It was renamed over, and the events of the other log were gone.
+#[test]
+fn the_archive_of_another_log_is_not_replaced() {
+    let (place, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let log = filled(place.path());
+    let others = filled(other.path()).archive(Before::Seq(3000), |_, _| {}).unwrap();
+    let name = place.path().join("archive").join(others.files[0].file_name().unwrap());
+    std::fs::create_dir(place.path().join("archive")).unwrap();
+    let foreign = b"what somebody else put here".to_vec();
+    std::fs::write(&name, &foreign).unwrap();
+    let refused = log.archive(Before::Seq(3000), |_, _| {}).unwrap_err();
+    assert!(matches!(&refused, ArchiveError::Occupied { path } if *path == name), "{refused:?}");
+    assert_eq!((std::fs::read(&name).unwrap(), files(place.path())), (foreign, vec![name.clone()]));
+    assert_eq!(log.reader().verify(|_, _| {}).unwrap().archived, 0);
+    std::fs::rename(&name, place.path().join("aside")).unwrap();
+    log.archive(Before::Seq(3000), |_, _| {}).unwrap();
+    assert!(log.reader().verify(|_, _| {}).unwrap().archived > 0);
+}

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::backup::Summary;
 use super::tests::{draft, events, keys, open};
 use super::*;
 use crate::event::instance::EpochOpened;
@@ -103,7 +104,9 @@ fn a_backup_of_a_log_that_grows_holds_what_was_there() {
             grown += 300;
         }
     });
-    let events = backed_up.unwrap().summary.events;
+    let summary = backed_up.unwrap().summary;
+    let events = summary.events;
+    assert_eq!(crate::note::Checkpoint::verified(&summary.checkpoint, &log.verifying).unwrap().size, events);
     assert!(events >= 1000);
     assert_eq!(place.restore("restored.redb").unwrap().size, events + 1);
 }
@@ -336,4 +339,25 @@ fn a_backup_that_broke_off_is_gone_on_with() {
     place.back_up(&log);
     assert_eq!(std::fs::read(place.path("backup/events.seg")).unwrap(), sealed);
     assert_eq!(place.restore("whole.redb").unwrap().size, 6001);
+}
+
+/// A note over fewer events was enough, so that whoever could write to the backup could add some.
+#[test]
+fn what_no_note_is_over_is_not_restored() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 0..100);
+    let first = place.back_up(&log).summary;
+    fill(&log, 100..103);
+    let second = place.back_up(&log).summary;
+    let forged = Summary { checkpoint: first.checkpoint, ..second.clone() };
+    let write = |summary: &Summary| {
+        std::fs::write(place.path("backup/backup.json"), serde_json::to_vec(summary).unwrap()).unwrap();
+    };
+    write(&forged);
+    let refused = place.restore("forged.redb").unwrap_err().to_string();
+    assert!(refused.contains("its checkpoint is not that of its events"), "{refused}");
+    assert!(!place.path("forged.redb").exists());
+    write(&second);
+    assert_eq!(place.restore("restored.redb").unwrap().size, 104);
 }

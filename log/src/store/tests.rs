@@ -73,6 +73,45 @@ impl Home {
     }
 }
 
+/// What was acknowledged went into a file without a name, and was gone with the process.
+#[test]
+fn a_log_whose_file_was_taken_away_takes_nothing_more() {
+    for put_another in [false, true] {
+        let home = Home::new();
+        let log = home.log();
+        log.append(one(draft(1, "a"), Expect::Any)).unwrap();
+        log.compact().unwrap();
+        log.append(one(draft(2, "a"), Expect::Any)).unwrap();
+        std::fs::rename(home.file(), home.0.path().join("away.redb")).unwrap();
+        if put_another {
+            std::fs::copy(home.0.path().join("away.redb"), home.file()).unwrap();
+        }
+        let refused = log.append(one(draft(3, "a"), Expect::Any)).unwrap_err().to_string();
+        assert!(refused.contains("was replaced or taken away"), "{refused}");
+        drop(log);
+        std::fs::rename(home.0.path().join("away.redb"), home.file()).unwrap();
+        let log = home.log();
+        assert_eq!((log.head().size, log.reader().verify(|_, _| {}).unwrap().head), (2, log.head()));
+    }
+}
+
+/// Closing a log under the wrong key signed its end by it, and from then on the log did not verify.
+#[test]
+fn a_key_that_is_not_its_own_signs_nothing() {
+    let home = Home::new();
+    let log = home.log();
+    log.append(one(draft(1, "a"), Expect::Any)).unwrap();
+    let killed = std::fs::read(home.file()).unwrap();
+    drop(log);
+    std::fs::write(home.file(), killed).unwrap();
+    let other = LogKeys { signing: SigningKey::from_bytes(&[6; 32]), ..keys() };
+    let log = Log::open(&home.file(), other, Duration::from_millis(50)).unwrap();
+    log.leave_unsigned();
+    drop(log);
+    let verified = home.log().reader().verify(|_, _| {}).unwrap();
+    assert_eq!((verified.head.size, verified.signed, verified.checkpoints), (1, 0, 0));
+}
+
 #[test]
 fn what_was_acknowledged_is_there_after_reopening() {
     let home = Home::new();

@@ -1,6 +1,8 @@
 //! The one place that writes the event tables: it turns what queued during the last sync into one commit.
 
 use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -111,6 +113,15 @@ pub(super) struct Writer {
     notary: Notary,
     publish: watch::Sender<Head>,
     seen: Seen,
+    /// Which file is written to; none where the log lies on something else.
+    file: Option<Identity>,
+}
+
+/// What tells a file from another one of the same name: device and inode.
+type Identity = (u64, u64);
+
+fn identity(path: &Path) -> Option<Identity> {
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| (file.dev(), file.ino()))
 }
 
 /// Who signs what the log is.
@@ -161,8 +172,8 @@ impl Writer {
         notary: Notary,
         publish: watch::Sender<Head>,
     ) -> Self {
-        let seen = Seen::of(&path, &notary.log_id);
-        Self { handle, archives, path, chain, tail, notary, publish, seen }
+        let (seen, file) = (Seen::of(&path, &notary.log_id), identity(&path));
+        Self { handle, archives, path, chain, tail, notary, publish, seen, file }
     }
 
     /// Does what was asked for, with the appends that queued behind it. What queued and was taken out, but is to be done next,
@@ -280,6 +291,7 @@ impl Writer {
         rewrite::put_in_place(&self.path)?;
         commits::reach(commits::Side::After);
         self.handle.replace(new);
+        self.file = identity(&self.path);
         (self.chain, self.tail, self.notary) = (chain, tail, notary);
         self.tell();
         // Last: from here on the log itself says what is to go, and whoever goes on can read it there.
@@ -360,6 +372,11 @@ impl Writer {
         batch::write_end(&transaction, &self.chain)?;
         if sealed.is_some() || self.notary.is_due(&self.chain) {
             self.notary.sign(&transaction, &self.chain, sealed)?;
+        }
+        // Whatever is written to a file that has no name any more is lost with this process.
+        if self.file.is_some() && identity(&self.path) != self.file {
+            let what = format!("{} was replaced or taken away while it was written to", self.path.display());
+            return Err(redb::StorageError::Io(io::Error::new(io::ErrorKind::NotFound, what)).into());
         }
         commits::reach(commits::Side::Before);
         transaction.commit()?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::daemon::Daemon;
 use crate::home::{Home, User, is_root};
 use crate::models;
+use crate::pty::Pty;
 use crate::telegram::{GUEST, Talk};
 
 const SECRET: &str = "the combination is 4711";
@@ -212,6 +213,54 @@ fn an_erasure_that_broke_off_is_gone_on_with() {
 }
 
 /// A backup into a folder outside, killed at any of its commits: what it left there is named by the erasure that follows.
+/// It was said that other files may still hold what is gone, and then that it was finished; nothing was gone.
+#[test]
+fn an_erasure_that_broke_off_before_it_began_is_told_as_that() {
+    let (home, _) = told();
+    let lines = || home.run(["log", "grep", "-F", SECRET]).out.lines().count();
+    let (marker, before) = (home.metnos().join("data/erasure.pending"), lines());
+    let size = home.run(["--json", "log", "verify"]).json()["events"].as_u64().unwrap();
+    std::fs::write(&marker, size.to_string()).unwrap();
+    let status = home.run(["status"]);
+    assert!(!status.out.contains("may still hold"), "{}", status.out);
+    let next = home.ask("what time is it");
+    assert!(next.code == 0 && next.err.contains("broken off before anything was erased"), "{} {}", next.out, next.err);
+    assert!(!marker.exists() && lines() >= before);
+    std::fs::write(&marker, (size + 100).to_string()).unwrap();
+    let other = home.run(["--yes", "log", "erase", "--text", "nowhere to be found"]);
+    assert!(other.out.contains("broken off before anything was erased"), "{} {}", other.out, other.err);
+    assert!(other.code != 0 && other.err.contains("nothing"), "{} {}", other.out, other.err);
+    assert!(!marker.exists() && lines() >= before);
+    home.is_whole();
+}
+
+/// What was written while the question stood open stayed, and nothing was said of it.
+#[test]
+fn what_is_written_while_a_person_is_asked_goes_too() {
+    let (home, _) = told();
+    let daemon = Daemon::start(&home, &[("METNOS_HTTP_LISTEN", "off")]);
+    let mut terminal = Pty::run(&home, 200, &["log", "erase", "--text", SECRET]);
+    terminal.sees("[y/N]");
+    let asked = home.run(["ask", "--approve", "all", &format!("write \"{SECRET}\" to later.txt")]);
+    assert_eq!(asked.code, 0, "{} {}", asked.out, asked.err);
+    terminal.types("y\r");
+    let (code, said) = terminal.ends();
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(home.run(["log", "grep", "-F", SECRET]).out, "");
+    daemon.stop();
+    home.is_whole();
+}
+
+#[test]
+fn an_unknown_turn_or_an_empty_text_is_refused_in_words() {
+    let (home, _) = told();
+    let unknown = home.run(["--yes", "log", "erase", "--turn", "01ARZ3NDEKTSV4RRFFQ69G5FAV"]);
+    assert!(unknown.code == 1 && unknown.err.contains("01ARZ3NDEKTSV4RRFFQ69G5FAV"), "{}", unknown.err);
+    assert!(!unknown.err.contains("undefined"), "{}", unknown.err);
+    let empty = home.run(["--yes", "log", "erase", "--text", "", "--reason", "why not"]);
+    assert!(empty.code == 2 && empty.err.contains("that short"), "{} {}", empty.code, empty.err);
+}
+
 #[test]
 fn a_copy_outside_that_broke_off_is_named() {
     let home = Home::new();
