@@ -54,6 +54,26 @@ pub const ERROR_CLASSES: &[&str] = &[
     "pipeline_already_closed",
 ];
 
+/// What Metnos says of a call, and no executor: who decided, or that it never ran.
+pub const OWN_CLASSES: &[&str] = &[
+    "archived",
+    "budget_exceeded",
+    "cage_refused",
+    "cancelled",
+    "device_offline",
+    "idempotency_conflict",
+    "internal_error",
+    "lock_mismatch",
+    "needs_action_target",
+    "needs_data_source",
+    "not_applicable",
+    "pipeline_already_closed",
+    "quarantined",
+    "signature_invalid",
+    "target_changed",
+    "tool_unknown",
+];
+
 /// How long the longest answer may be: one that says why nothing was done fits, and the log keeps no text that is longer.
 const OUTPUT_BYTES: std::ops::RangeInclusive<u64> = 64..=1 << 30;
 

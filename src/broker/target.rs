@@ -94,6 +94,13 @@ pub fn grant_for_pattern(pattern: &str) -> Result<HostGrant, Refusal> {
     if rest.ends_with(":80") {
         grant.ports = Ports::Exact(80);
     }
+    let is_label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    let is_name = grant.pattern.parse::<IpAddr>().is_ok() || grant.pattern.split('.').all(is_label);
+    if !is_name || grant.ports == Ports::Exact(0) {
+        return Err(Refusal::new("invalid_args", format!("«{pattern}» is no host")));
+    }
     let too_wide = wild == "*." && (grant.pattern.parse::<IpAddr>().is_ok() || !grant.pattern.contains('.'));
     if too_wide || grant.pattern.contains('*') {
         return Err(Refusal::new("invalid_args", format!("«{pattern}» is too wide")));

@@ -8,6 +8,7 @@ use clap::Subcommand;
 use metnos_log::event::executor::LifeCycle;
 use metnos_projections::machines::turn::Turn;
 use metnos_projections::manifest::{Capability, Manifest};
+use metnos_projections::rules::grants::{self, Kind};
 use metnos_projections::rules::{cage_plan, policy};
 use metnos_projections::visible;
 use serde_json::{Value, json};
@@ -349,7 +350,9 @@ fn can_do(context: &Context, instance: &Instance, manifest: &Manifest) -> String
         () => "nothing",
     };
     let uses: Vec<Value> = manifest.capabilities.iter().map(uses).collect();
-    let values = json!({ "uses": uses, "changes": changes, "acts": acts(manifest) });
+    let asks = |kind: Kind| manifest.capabilities.iter().any(|capability| grants::kind(&capability.name) == kind);
+    let leaks = asks(Kind::Host) && asks(Kind::Path);
+    let values = json!({ "uses": uses, "changes": changes, "acts": acts(manifest), "leaks": leaks });
     context.text(instance, "consent.executor_can_do", &values)
 }
 

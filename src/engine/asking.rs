@@ -1,8 +1,8 @@
 //! A question for consent: put to whoever is there, or answered by what was agreed to in advance.
 
-use metnos_projections::machines::turn::RIGHTS_CHANGED;
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::state::Asked;
+use metnos_projections::machines::turn::{DOUBT, EXECUTOR_CHANGED, RIGHTS_CHANGED};
 
 use super::{Answer, EngineError, Run};
 
@@ -13,6 +13,16 @@ impl Run<'_> {
         let manifest = self.instance.catalog().active(tool).and_then(|(_, _, version)| version.manifest());
         asked.about == "call"
             && manifest.is_some_and(|manifest| !manifest.contract.side_effects && !manifest.is_critical())
+    }
+
+    /// Whether the executor that is asked about is not the one that is called any more: it was put away, or replaced.
+    fn is_put_away(&self, asked: &Asked) -> bool {
+        // What became of a call that was cut off can be said all the same.
+        let Some(step) = self.turn.step().filter(|_| asked.about != DOUBT) else { return false };
+        let catalog = self.instance.catalog();
+        catalog.active(&step.tool).is_none_or(|(name, version, _)| {
+            !step.version.is_empty() && step.version != version || catalog.is_tainted(name, version)
+        })
     }
 
     /// Asks; `false` when the answer comes to another process.
@@ -31,6 +41,9 @@ impl Run<'_> {
         let command = match answer {
             Answer::Yes(_) if !approved && self.instance.allows_less(&self.turn) => {
                 Command::Expire { step, digest, why: RIGHTS_CHANGED.to_owned() }
+            }
+            Answer::Yes(_) if self.is_put_away(asked) => {
+                Command::Expire { step, digest, why: EXECUTOR_CHANGED.to_owned() }
             }
             Answer::Yes(by) => Command::Consent { step, digest, by: by.to_owned() },
             Answer::No(by) => Command::Deny { step, digest, by: by.to_owned() },

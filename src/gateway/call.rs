@@ -27,7 +27,7 @@ use super::{failed, passed};
 use crate::broker;
 use crate::cause::plain;
 use crate::effects::disk::exact;
-use crate::manifest::ERROR_CLASSES;
+use crate::manifest::{ERROR_CLASSES, OWN_CLASSES};
 use crate::sandbox::{Call, CallFailure, CancelFlag, Grant, Level, Outcome, Progress, RUN, Sandbox, masks};
 
 /// The most requests of one call, redirects included.
@@ -311,8 +311,8 @@ fn fault(loaded: &Loaded, result: &Value) -> Option<String> {
 /// Why the class of a failure is not one that an executor can have: it is none, or says what a person or the vaglio decided.
 fn class_fault(result: &Value) -> Option<String> {
     let class = result.get("error_class")?.as_str().filter(|_| result["ok"] == json!(false))?;
-    let is_decided = class.starts_with("consent_") || class.starts_with("vaglio_");
-    (is_decided || !ERROR_CLASSES.contains(&class)).then(|| format!("error_class: {class}"))
+    let is_metnos = class.starts_with("consent_") || class.starts_with("vaglio_") || OWN_CLASSES.contains(&class);
+    (is_metnos || !ERROR_CLASSES.contains(&class)).then(|| format!("error_class: {class}"))
 }
 
 fn call_plan(loaded: &Loaded, looked: &[Looked], caller: &Caller) -> CagePlan {
@@ -320,12 +320,17 @@ fn call_plan(loaded: &Loaded, looked: &[Looked], caller: &Caller) -> CagePlan {
     let own_hosts = cage_plan::own_hosts(&loaded.manifest).into_iter().map(str::to_owned);
     let mut grants = CallGrants { hosts: own_hosts.collect(), ..CallGrants::default() };
     for Looked { target, held, by_itself } in looked {
+        let argument = target.pointer.split('/').nth(1).unwrap_or_default();
+        let shown = caller.places.symbolise(&target.canonical);
         match (target.role.as_str(), held) {
             ("url", _) => grants.hosts.extend(host(&target.canonical)),
             (_, Some((_, folder))) if *by_itself => {
                 grants.write.push(caller.places.symbolise(&folder.to_string_lossy()));
             }
-            ("path" | "target_path", Some(_)) => grants.read.push(caller.places.symbolise(&target.canonical)),
+            // An argument that no capability names shows nothing: nobody was asked about it.
+            ("path" | "target_path", Some(_)) if cage_plan::may_read(declared, argument, &shown) => {
+                grants.read.push(shown);
+            }
             _ => {}
         }
     }

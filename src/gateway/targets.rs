@@ -148,10 +148,16 @@ fn absolute(wanted: &Wanted, base: Base<'_>) -> Result<PathBuf, &'static str> {
         return Ok(base.home.to_owned());
     }
     let path = match name.as_bytes().strip_prefix(b"~/") {
-        Some(below) => base.home.join(OsStr::from_bytes(below)),
+        // A second slash begins no other path.
+        Some(below) => base.home.join(OsStr::from_bytes(without_slashes(below))),
         None => base.folder.join(name),
     };
     Ok(path)
+}
+
+/// What follows the slashes that it begins with.
+fn without_slashes(path: &[u8]) -> &[u8] {
+    path.iter().position(|byte| *byte != b'/').map_or(&[], |start| &path[start..])
 }
 
 fn read_path(mut target: Target, wanted: &Wanted, base: Base<'_>) -> Looked {
@@ -504,6 +510,8 @@ mod tests {
         let good = look(Role::Path, "link", &root);
         assert_eq!((good.canonical.as_str(), good.kind.as_str()), (root.join("a b.txt").to_str().unwrap(), "file"));
         assert_eq!(look(Role::Path, "~", &root).kind, "folder");
+        // A second slash is no way out of the home.
+        assert_eq!(look(Role::Path, "~//a b.txt", &root).canonical, root.join("a b.txt").to_str().unwrap());
         let class = |value| look(Role::Path, value, &root).trouble.map(|(class, _)| class);
         assert_eq!(class("nowhere").as_deref(), Some("not_found"));
         assert_eq!(class("loop").as_deref(), Some("operation_failed"));

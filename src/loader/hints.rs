@@ -22,6 +22,9 @@ use crate::located::Located;
 const PROGRAMS: &str =
     "it asks to run whatever it likes: list the programs, by their names or absolute paths, without globs";
 
+/// What a path of a manifest may begin with, behind its brace.
+const SYMBOLS: [&str; 3] = ["home}", "workspace}", "runtime}"];
+
 /// What a manifest is held against.
 struct Ground {
     places: Places,
@@ -45,6 +48,32 @@ pub(super) fn no_builtin(source: &Source, manifest: &Manifest) -> Result<(), Ins
     Err(Located::at(&source.label("manifest.toml"), text, span.unwrap_or_default().start, &message).into())
 }
 
+/// Refuses other names that something here is called by already, or that are none.
+fn no_foreign_alias(instance: &Instance, source: &Source, manifest: &Manifest) -> Result<(), InstallError> {
+    let own = &manifest.executor.name;
+    let catalog = instance.catalog();
+    let is_plain = |alias: &str| {
+        !alias.is_empty()
+            && alias.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+    };
+    let fault = manifest.executor.aliases.iter().find_map(|alias| {
+        let found = catalog.find(alias).map(|(name, _)| name.to_owned()).filter(|name| name != own);
+        let found = found.or_else(|| crate::builtins::find(alias).map(|_| alias.clone()));
+        match found {
+            Some(name) => Some(format!("«{}» is a name of {name} already: leave it out", visible::quoted(alias))),
+            None if !is_plain(alias) => {
+                Some(format!("«{}» is no name: write it in small letters, digits and «_»", visible::quoted(alias)))
+            }
+            None => None,
+        }
+    });
+    let Some(message) = fault else { return Ok(()) };
+    let text = &source.manifest;
+    let span = |document: toml_edit::Document<String>| document.get("executor")?.get("aliases")?.span();
+    let start = toml_edit::Document::parse(text.clone()).ok().and_then(span).unwrap_or_default().start;
+    Err(Located::at(&source.label("manifest.toml"), text, start, &message).into())
+}
+
 /// Refuses what no machine grants.
 pub(super) fn by_name(source: &Source, manifest: &Manifest) -> Result<(), InstallError> {
     let places = Places { home: "/home".to_owned(), workspace: "/w".to_owned(), runtime: "/r".to_owned() };
@@ -61,6 +90,7 @@ pub(super) fn here(instance: &Instance, source: &Source, manifest: &Manifest) ->
     let folders = OwnFolders::new(&own, &dirs.workspace.to_string_lossy());
     let text = |path: &str| real(Path::new(path)).to_string_lossy().into_owned();
     let own = OwnDirs { config: text(&own.config), data: text(&own.data), audit: text(&own.audit) };
+    no_foreign_alias(instance, source, manifest)?;
     judge(source, manifest, &Ground { places, own, folders, is_real: true })
 }
 
@@ -71,10 +101,17 @@ fn judge(source: &Source, manifest: &Manifest, ground: &Ground) -> Result<(), In
             let offset = start_of(text, number).unwrap_or_default();
             return Err(Located::at(&source.label("manifest.toml"), text, offset, PROGRAMS).into());
         }
+        for (place, glob) in capability.except.iter().enumerate() {
+            if let Some(message) = no_exception(glob) {
+                let (label, text) = (source.label("manifest.toml"), &source.manifest);
+                let offset = offset(text, number, "except", place).unwrap_or_default();
+                return Err(Located::at(&label, text, offset, &message).into());
+            }
+        }
         for (place, hint) in capability.hint.iter().enumerate() {
             if let Some(message) = fault(capability, hint, ground) {
                 let (label, text) = (source.label("manifest.toml"), &source.manifest);
-                let offset = offset(text, number, place).unwrap_or_default();
+                let offset = offset(text, number, "hint", place).unwrap_or_default();
                 return Err(Located::at(&label, text, offset, &message).into());
             }
         }
@@ -82,11 +119,11 @@ fn judge(source: &Source, manifest: &Manifest, ground: &Ground) -> Result<(), In
     Ok(())
 }
 
-/// The byte at which a hint of a capability stands.
-fn offset(text: &str, capability: usize, hint: usize) -> Option<usize> {
+/// The byte at which one of a list of a capability stands.
+fn offset(text: &str, capability: usize, list: &str, place: usize) -> Option<usize> {
     let document = toml_edit::Document::parse(text).ok()?;
-    let hints = document.get("capabilities")?.get(capability)?.get("hint")?;
-    Some(hints.get(hint)?.span()?.start)
+    let hints = document.get("capabilities")?.get(capability)?.get(list)?;
+    Some(hints.get(place)?.span()?.start)
 }
 
 /// The byte at which a capability is named.
@@ -118,6 +155,14 @@ fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String>
         return None;
     }
     let shown = path.replacen("{home}", "~", 1);
+    // The whole folder is opened: what names a part of it says what is not so.
+    let below = hint.strip_suffix("/**").or_else(|| hint.strip_suffix("/*")).unwrap_or(hint);
+    if below.contains(['*', '?', '[', ']']) {
+        let hint = visible::quoted(hint);
+        return Some(format!(
+            "it asks for «{hint}», and would get all of «{shown}»: write «{shown}/**», or a folder below it"
+        ));
+    }
     if let Some(why) = no_place(&path) {
         return Some(format!("it asks for «{shown}», which {why}"));
     }
@@ -173,13 +218,32 @@ fn no_place(path: &str) -> Option<&'static str> {
     if path.split('/').any(|segment| segment == ".." || segment == ".") {
         return Some("does not say where it leads: write it without «.» and «..»");
     }
-    if path.starts_with('{') {
-        return None;
+    if path.trim() != path || path.contains("//") || path.len() > 1 && path.ends_with('/') {
+        return Some("is not written as paths are compared: without spaces around it, «//» and a slash at its end");
+    }
+    if let Some(symbol) = path.strip_prefix('{') {
+        let is_known = SYMBOLS
+            .iter()
+            .any(|known| symbol.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+        return (!is_known).then_some("begins with no symbol that there is: {home}, {workspace} and {runtime}");
     }
     if !path.starts_with('/') {
         return Some("is no absolute path: begin it with «/» or «~/»");
     }
     path.trim_matches('/').is_empty().then_some("is everything, and that no executor gets: name a folder")
+}
+
+/// Why a glob takes nothing out: it is not written as paths are compared.
+fn no_exception(glob: &str) -> Option<String> {
+    let whole = glob.strip_suffix("/**").unwrap_or(glob);
+    let path = cage_plan::symbolic_home(whole);
+    let why = no_place(&path).or_else(|| {
+        let rest =
+            path.strip_prefix('{').map_or(path.as_str(), |path| path.split_once('}').map_or("", |(_, rest)| rest));
+        rest.contains(['[', ']', '{', '}', '$'])
+            .then_some("holds signs that stand for nothing there: «*», «?» and «**» do")
+    })?;
+    Some(format!("its exception «{}» {why}", visible::quoted(glob)))
 }
 
 /// A path without links, as far as it is there.

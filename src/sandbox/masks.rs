@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use metnos_projections::rules::core_paths::{self, OwnDirs};
 
 /// The forbidden paths below a folder, the topmost of each branch, in no particular order; and the second names of forbidden
-/// files. The folder is absolute and canonical. A folder that cannot be read holds nothing that an executor of the same user
-/// could read.
+/// files. The folder is absolute and canonical. A folder below it that cannot be listed is among them: whoever knows the names
+/// in it could open them all the same.
 pub fn below(folder: &Path, home: &str, own: &OwnDirs) -> Vec<PathBuf> {
     let core = Core::new(Path::new(home), own);
     find(folder, |path, entry| {
@@ -177,8 +177,17 @@ fn fits(glob: &[u8], name: &[u8]) -> bool {
 fn find(folder: &Path, holds: impl Fn(&Path, &fs::DirEntry) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
+    let top = folder;
     while let Some(folder) = open.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if folder != top && error.kind() != io::ErrorKind::NotFound {
+                    found.push(folder);
+                }
+                continue;
+            }
+        };
         for entry in entries.flatten() {
             let Ok(kind) = entry.file_type() else { continue };
             let path = entry.path();
@@ -210,6 +219,22 @@ pub fn canonical(path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nobody sees what is in it, and whoever knows a name there opens it.
+    #[test]
+    fn a_folder_that_cannot_be_listed_is_hidden() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        fs::create_dir_all(home.join("d/.ssh")).unwrap();
+        fs::set_permissions(home.join("d"), fs::Permissions::from_mode(0o311)).unwrap();
+        let text = home.to_string_lossy().into_owned();
+        // Whoever may do everything lists it, and finds what is closed in it.
+        let is_listed = fs::read_dir(home.join("d")).is_ok();
+        let expected = if is_listed { home.join("d/.ssh") } else { home.join("d") };
+        assert_eq!(below(&home, &text, &OwnDirs::default()), [expected]);
+        fs::set_permissions(home.join("d"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
 
     #[test]
     fn finds_what_a_capability_excepts() {

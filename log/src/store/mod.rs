@@ -94,9 +94,6 @@ use crate::envelope::Draft;
 use crate::kept::BlobHash;
 use crate::redact::Redactor;
 
-/// From how many events on a second thread helps to prepare them: to start one takes as long as to prepare fifty.
-const SHARED_MIN: usize = 256;
-
 /// What a stream must look like for an append to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
@@ -270,28 +267,13 @@ impl Log {
         rewritten.blocking_recv().unwrap_or(Err(RewriteError::Stopped))
     }
 
-    /// Many at once are prepared by two threads: each draft by itself, and in order.
     fn prepared(&self, drafts: &mut [Draft]) -> Vec<Prepared> {
         let redactor = self.redactor.read().expect("no holder of this lock panics");
-        let redactor = &*redactor;
+        let name = |bytes: &[u8]| self.keyed_blob_hash(bytes);
         let salts = prepare::salts(drafts.len());
-        let all = |drafts: &mut [Draft], salts: &[[u8; 16]]| {
-            let mut buffer = Vec::new();
-            let name = |bytes: &[u8]| self.keyed_blob_hash(bytes);
-            let one = |(draft, salt): (&mut Draft, &[u8; 16])| Prepared::of(draft, *salt, &mut buffer, redactor, name);
-            drafts.iter_mut().zip(salts).map(one).collect::<Vec<_>>()
-        };
-        if drafts.len() < SHARED_MIN {
-            return all(drafts, &salts);
-        }
-        let middle = drafts.len() / 2;
-        let ((first, rest), (first_salts, rest_salts)) = (drafts.split_at_mut(middle), salts.split_at(middle));
-        std::thread::scope(|scope| {
-            let rest = scope.spawn(|| all(rest, rest_salts));
-            let mut prepared = all(first, first_salts);
-            prepared.extend(rest.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            prepared
-        })
+        let mut buffer = Vec::new();
+        let one = |(draft, salt)| Prepared::of(draft, salt, &mut buffer, &redactor, name);
+        drafts.iter_mut().zip(salts).map(one).collect()
     }
 
     /// The name of a payload part: keyed, since the plain hash of a short text could be guessed.

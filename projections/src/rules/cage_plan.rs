@@ -235,7 +235,8 @@ fn mounts_of(capability: &Capability, access: Access) -> Vec<Mount> {
         .collect()
 }
 
-fn symbolic_home(glob: &str) -> String {
+/// A glob with the symbol for `~`.
+pub fn symbolic_home(glob: &str) -> String {
     match glob.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{{home}}{rest}"),
         _ => glob.to_owned(),
@@ -285,6 +286,16 @@ pub fn narrow(declared: &CagePlan, autonomy: Autonomy, grants: &CallGrants) -> C
         syscalls: declared.syscalls,
         limits: declared.limits,
     }
+}
+
+/// Whether a declared plan lets an argument name a path to be read: by a capability that names the argument, or by one that is
+/// open whatever the arguments say.
+pub fn may_read(declared: &CagePlan, argument: &str, path: &str) -> bool {
+    let is_meant = |mount: &&Mount| match mount.from_args.as_slice() {
+        [] => mount.path != ARGS,
+        names => names.iter().any(|name| name == argument),
+    };
+    declared.mounts.iter().filter(is_meant).any(|mount| covers(&mount.path, path))
 }
 
 /// Whether a declared plan lets a folder be changed by the executor itself.

@@ -126,6 +126,9 @@ fn a_manifest_names_hosts_as_they_are_compared() {
         ("0.0.0.0:80", "which no executor gets"),
         ("[::]", "which no executor gets"),
         ("{args}", "from_args names none of them"),
+        ("{home}", "is no host"),
+        ("example..org", "is no host"),
+        ("example.org:0", "is no host"),
     ] {
         let ran = check(&home, "example.org", hint);
         assert!(ran.code != 0 && ran.err.contains(says), "{hint}: {} {}", ran.out, ran.err);
@@ -161,5 +164,38 @@ fn a_grant_spares_the_question_about_a_host_that_a_manifest_names() {
     assert_eq!(home.run(["grants", "give", "network:http", "news.test"]).code, 0);
     let unasked = run();
     assert_eq!(unasked.code, 1, "{} {}", unasked.out, unasked.err);
+    home.is_whole();
+}
+
+/// That an address was typed, or that much is done unasked, was taken for leave to send there what no question had said.
+#[test]
+fn what_sends_is_asked_about_whoever_named_the_address() {
+    let (home, server) = (Home::new(), Server::start());
+    let host = server.url("").replace("http://", "");
+    let folder = news(&home, &host, "{args}");
+    let manifest = folder.join("manifest.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let acting = text
+        .replace("get_urls_news", "change_urls_news")
+        .replace("side_effects = false", "side_effects = true")
+        .replace("idempotent = true", "idempotent = false")
+        .replace("hint = [\"{args}\"]", "hint = [\"{args}\"]\nfrom_args = [\"address\"]")
+        .replace("role = \"option\"", "role = \"url\"");
+    std::fs::write(&manifest, acting).unwrap();
+    let birth = folder.join("tests/birth.py");
+    let cases = std::fs::read_to_string(&birth).unwrap();
+    let named = format!("\"args\": {{\"address\": \"http://{host}/uuid\"}}");
+    std::fs::write(&birth, cases.replacen("\"args\": {}", &named, 1)).unwrap();
+    let added = home.run(["--yes", "executor", "add", folder.to_str().unwrap()]);
+    assert_eq!(added.code, 0, "{} {}", added.out, added.err);
+    let args = format!("{{\"address\": \"http://{host}/uuid\"}}");
+    let run = |words: &[&str]| home.run(["executor", "run", "change_urls_news", "--args", &args].iter().chain(words));
+    for autonomy in ["supervised", "full"] {
+        assert_eq!(home.run(["config", "set", "autonomy", autonomy]).code, 0);
+        let asked = run(&[]);
+        assert!(asked.code == 3 && asked.err.contains("would send requests to the web"), "{} {}", asked.out, asked.err);
+        assert!(asked.err.contains("It can send data to the server"), "{}", asked.err);
+    }
+    assert_eq!(run(&["--approve", "all"]).code, 0);
     home.is_whole();
 }

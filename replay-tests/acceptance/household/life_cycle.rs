@@ -412,3 +412,76 @@ fn an_older_signed_version_is_promoted() {
     answers(&home, true);
     home.is_whole();
 }
+
+/// A slash more, a dot or another bracket, and the exception took nothing out; a glob in a hint opened the whole folder.
+#[test]
+fn hints_and_exceptions_are_written_as_paths_are_compared() {
+    let home = Home::new();
+    let folder = copied(&home, "mine");
+    let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+    let check = |capability: &str| {
+        ask_for(&folder, &plain, capability);
+        home.run(["executor", "check", folder.to_str().unwrap()])
+    };
+    let excepting = |glob: &str| format!("name = \"fs:read\"\nhint = [\"~/notes/**\"]\nexcept = [\"{glob}\"]");
+    for glob in [
+        "~/notes/private/",
+        "~/notes//private/**",
+        "~/notes/[p]rivate/**",
+        "~/notes/./private",
+        "~/notes/../notes/private",
+        "~/notes/private/**/",
+        "private/**",
+        "~/notes/{private}/**",
+        "$HOME/notes/private",
+        " ~/notes/private",
+        "{data}/x",
+    ] {
+        let ran = check(&excepting(glob));
+        assert!(ran.code == 1 && ran.err.contains("its exception «"), "{glob}: {} {}", ran.out, ran.err);
+    }
+    for glob in ["~/notes/private", "~/notes/private/**", "~/notes/*.key", "{home}/notes/**/secret?"] {
+        assert_eq!(check(&excepting(glob)).code, 0, "{glob}");
+    }
+    let hinting = |hint: &str| format!("name = \"fs:read\"\nhint = [\"{hint}\"]");
+    for hint in ["~/*.nothing", "~/.ssh*", "~/.ss[h]/**", "~/n?tes/**", "~/notes/*/x/**"] {
+        let ran = check(&hinting(hint));
+        assert!(ran.code == 1 && ran.err.contains("would get all of «"), "{hint}: {} {}", ran.out, ran.err);
+    }
+    for hint in ["{data}", "{data}/**", " ~/notes", "~//notes", "~/notes/"] {
+        assert_eq!(check(&hinting(hint)).code, 1, "{hint}");
+    }
+    for hint in ["~/notes", "~/notes/**", "~/notes/*", "{workspace}/**"] {
+        let ran = check(&hinting(hint));
+        assert_eq!(ran.code, 0, "{hint}: {}", ran.err);
+    }
+}
+
+/// The old names of the seeds led to it, and its own question said nothing of that.
+#[test]
+fn an_alias_takes_no_name_that_is_there() {
+    let home = Home::new();
+    let folder = copied(&home, "mine");
+    let manifest =
+        std::fs::read_to_string(folder.join("manifest.toml")).unwrap().replace("\"get_now\"", "\"get_now_too\"");
+    let check = |aliases: &str| {
+        let line = manifest.lines().find(|line| line.starts_with("aliases")).map(str::to_owned);
+        let text = match line {
+            Some(line) => manifest.replace(&line, &format!("aliases = [{aliases}]")),
+            None => manifest.replacen("[description]", &format!("aliases = [{aliases}]\n\n[description]"), 1),
+        };
+        std::fs::write(folder.join("manifest.toml"), text).unwrap();
+        home.run(["executor", "check", folder.to_str().unwrap()])
+    };
+    for (alias, says) in [
+        ("read_files", "read_files already"),
+        ("web_fetch", "get_urls already"),
+        ("../../x", "is no name"),
+        (" ", "is no name"),
+    ] {
+        let ran = check(&format!("\"{alias}\""));
+        assert!(ran.code == 1 && ran.err.contains(says), "{alias}: {} {}", ran.out, ran.err);
+    }
+    let ran = check("\"now_too\"");
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+}

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::json;
 
+use super::daemon::Daemon;
 use super::home::{Home, copy_tree};
 use super::pty::Pty;
 
@@ -161,6 +162,36 @@ fn the_question_of_adding_it_says_what_it_may_use_and_do() {
     home.is_whole();
 }
 
+/// It was mounted and read, and neither the question of adding it nor any other had named it.
+#[test]
+fn an_argument_that_no_capability_names_shows_nothing() {
+    let of_path = "[arguments.also]\nrole = \"path\"";
+    let home = with_manifest(&manifest("", "{args}").replace("[arguments.also]\nrole = \"option\"", of_path));
+    let (file, other) = (home.files().join("album/a.txt"), home.file("private.txt", "secret"));
+    let ran = run(&home, &json!({ "path": file, "also": other }));
+    assert_eq!((&ran["ok"], &ran["error_class"]), (&json!(false), &json!("policy_violation")), "{ran}");
+    assert_eq!(read(&file), "");
+    assert_eq!(run(&home, &json!({ "path": file }))["ok"], json!(true));
+    home.is_whole();
+}
+
+/// It was quarantined while it was asked about, and called all the same.
+#[test]
+fn one_that_is_put_away_meanwhile_is_not_called() {
+    let home = with_stamp("", "{args}");
+    let daemon = Daemon::start(&home, &[("METNOS_HTTP_LISTEN", "off")]);
+    let args = json!({ "path": home.files().join("album/a.txt") }).to_string();
+    let mut terminal = Pty::run(&home, 200, &["executor", "run", "change_files_stamp", "--args", &args]);
+    terminal.sees("[y/N]");
+    assert_eq!(home.run(["--yes", "executor", "quarantine", "change_files_stamp"]).code, 0);
+    terminal.types("y\r");
+    let (code, said) = terminal.ends();
+    assert!(code != Some(0) && said.contains("put away or replaced after I asked"), "{said}");
+    assert!(!home.files().join("album/a.txt").exists());
+    daemon.stop();
+    home.is_whole();
+}
+
 #[test]
 fn it_gets_the_folder_of_its_file_and_nothing_else() {
     let home = with_stamp(CHECK, "{args}");
@@ -180,13 +211,17 @@ fn it_gets_the_folder_of_its_file_and_nothing_else() {
 #[test]
 fn it_cannot_say_that_nobody_agreed_to_what_it_did() {
     let home = with_stamp("", "{args}");
-    let classes = [("not_found", "not_found"), ("consent_expired", ""), ("vaglio_guard", ""), ("of_its_own", "")];
+    let mut classes =
+        vec![("not_found", "not_found"), ("consent_expired", ""), ("vaglio_guard", ""), ("of_its_own", "")];
+    // What Metnos says of a call: that it never ran, or was stopped.
+    classes
+        .extend(["cage_refused", "lock_mismatch", "cancelled", "tool_unknown", "target_changed"].map(|own| (own, "")));
     for (class, told) in classes {
         let ran = run(&home, &json!({ "path": home.files().join("album/a.txt"), "also": format!("class {class}") }));
         let expected = if told.is_empty() { "contract_violation" } else { told };
         assert_eq!((&ran["ok"], &ran["error_class"]), (&json!(false), &json!(expected)), "{ran}");
     }
-    assert_eq!(read(&home.files().join("album/a.txt")), "stamped\n".repeat(4));
+    assert_eq!(read(&home.files().join("album/a.txt")), "stamped\n".repeat(9));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::messages::{Language, Messages};
 use crate::plan::Origin;
 use crate::presented::visible;
 use crate::rules::core_paths::lexical;
+use crate::rules::grants;
 use crate::rules::policy::{self, Class};
 use crate::rules::undo::{self, Reach};
 use crate::rules::{cage_plan, core_paths};
@@ -23,6 +24,8 @@ use crate::rules::{cage_plan, core_paths};
 const LISTED_MAX: usize = 20;
 /// The most letters that the names of all others take.
 const SHORT_CHARS: usize = 1500;
+/// The most letters of a value that is no text.
+const VALUE_CHARS: usize = 300;
 /// The most targets that are shown with where they came from.
 const SOURCES_MAX: usize = 5;
 
@@ -115,11 +118,23 @@ fn arguments(step: &Step) -> Vec<String> {
             // A command is read as it would be typed.
             if name == "argv" { words } else { format!("{name}: {words}") }
         }
-        Value::Array(items) => format!("{name}: [{}]", items.len()),
+        Value::Array(_) => format!("{name}: {}", json_in_short(value)),
         Value::String(text) => format!("{name}: {}", text.escape_debug()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => format!("{name}: {value}"),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            format!("{name}: {}", json_in_short(value))
+        }
     };
     given.iter().filter(|(name, _)| !is_target(name)).map(shown).collect()
+}
+
+/// A value that is no text, as much of it as a question has room for.
+fn json_in_short(value: &Value) -> String {
+    let text = value.to_string();
+    let mut shown: String = text.chars().take(VALUE_CHARS).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    visible::name(&shown).into_owned()
 }
 
 /// What an executor gets to see that no argument names.
@@ -180,6 +195,9 @@ impl Asking<'_> {
         let body = content(step, manifest).filter(|_| kind == "send").map(|(_, text)| indented(text));
         let arguments = if body.is_some() { Vec::new() } else { arguments(step) };
         let own_hosts: Vec<_> = cage_plan::own_hosts(manifest).into_iter().map(visible::quoted).collect();
+        let uses =
+            |kind: grants::Kind| manifest.capabilities.iter().any(|capability| grants::kind(&capability.name) == kind);
+        let (is_net, sees_files) = (uses(grants::Kind::Host), uses(grants::Kind::Path));
         let folders: Vec<String> =
             writers::reach(manifest, &step.targets).iter().map(|folder| self.short(folder)).collect();
         let values = json!({
@@ -187,6 +205,7 @@ impl Asking<'_> {
             "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
             "is_blind": is_blind(step, manifest), "may_name": reads_named(manifest), "folders": folders,
             "shown": shown(manifest), "hosts": own_hosts,
+            "sends": is_net && manifest.contract.side_effects, "leaks": is_net && sees_files,
         });
         self.say("consent.call", &values)
     }

@@ -33,6 +33,8 @@ use crate::rules::{Rules, shape};
 
 /// Why a yes agrees to nothing: whoever gave it may do less than when they were asked.
 pub const RIGHTS_CHANGED: &str = "rights";
+/// The same: what was asked about is not called any more, or another version of it is.
+pub const EXECUTOR_CHANGED: &str = "executor";
 /// The most steps of a turn (design 5-turn, «Caps and guards»).
 pub const STEPS_MAX: usize = 30;
 /// The most calls of one executor in a turn.
@@ -442,9 +444,12 @@ impl Decider<'_> {
             };
             // What changes files by itself acts, whatever it says of itself.
             let acts = manifest.contract.side_effects || manifest.writes_by_itself().next().is_some();
+            // What acts over the network sends there: that an address was typed asks for a look at it and no more.
+            let sends = acts && grants::kind(&capability.name) == grants::Kind::Host;
+            let granted = granted && !sends;
             let unrepeatable_act = acts
                 && !manifest.contract.idempotent
-                && policy::registered(&capability.name).is_some_and(|known| known.critical);
+                && (sends || policy::registered(&capability.name).is_some_and(|known| known.critical));
             let own = capability.name == "metnos:write" && self.is_about_own_reminders(&step.tool);
             let asked = Use { capability: &capability.name, granted, leave: false, unrepeatable_act, own };
             decision = decision.max(self.allowed(asked, &grants, signs, &mut used));

@@ -12,7 +12,7 @@ use metnos_log::event::turn::{
 };
 use serde_json::{Value, json};
 
-use super::decide::{Context, Decider, RIGHTS_CHANGED, trace_id, trouble};
+use super::decide::{Context, Decider, EXECUTOR_CHANGED, RIGHTS_CHANGED, trace_id, trouble};
 use super::state::Step;
 use super::writers::DOUBT;
 use super::{consent, doubts, forms};
@@ -177,12 +177,17 @@ impl Decider<'_> {
 
     /// Nobody answered it, or the answer counts no more.
     pub(super) fn expired(&mut self, step: u32, digest: String, why: String) {
-        let (is_over, is_doubt) = (why == RIGHTS_CHANGED, self.is_about_doubt());
+        let over = match why.as_str() {
+            RIGHTS_CHANGED => Some("consent.rights_changed"),
+            EXECUTOR_CHANGED => Some("consent.executor_changed"),
+            _ => None,
+        };
+        let is_doubt = self.is_about_doubt();
         self.push(ConsentExpired { step, digest, why });
         if is_doubt {
             self.settled_by_person(None);
-        } else if is_over {
-            let reason = self.say("consent.rights_changed", &json!({}));
+        } else if let Some(key) = over {
+            let reason = self.say(key, &json!({}));
             self.refuse("consent", "policy_violation", Some(reason));
         } else {
             self.refuse("consent", "consent_expired", None);
