@@ -308,7 +308,8 @@ fn fault(loaded: &Loaded, result: &Value) -> Option<String> {
     loaded.output_fault(result).or_else(|| class_fault(result)).or_else(undeclared)
 }
 
-/// Why the class of a failure is not one that an executor can have: it is none, or says what a person or the vaglio decided.
+/// Why the class of a failure is not one that an executor can have: it is none, or says what a person,
+/// the vaglio or Metnos itself decided.
 fn class_fault(result: &Value) -> Option<String> {
     let class = result.get("error_class")?.as_str().filter(|_| result["ok"] == json!(false))?;
     let is_metnos = class.starts_with("consent_") || class.starts_with("vaglio_") || OWN_CLASSES.contains(&class);

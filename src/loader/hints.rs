@@ -7,7 +7,6 @@
 use std::path::{Path, PathBuf};
 
 use metnos_projections::manifest::{Capability, Manifest};
-
 use metnos_projections::rules::cage_plan::{self, Places};
 use metnos_projections::rules::core_paths::{self, OwnDirs};
 use metnos_projections::visible;
@@ -35,17 +34,21 @@ struct Ground {
     is_real: bool,
 }
 
+/// What is wrong with a value of a manifest, with the line that says it.
+pub(super) fn at_value(source: &Source, (section, key): (&str, &str), message: &str) -> InstallError {
+    let text = &source.manifest;
+    let span = |document: toml_edit::Document<&str>| document.get(section)?.get(key)?.span();
+    let span = toml_edit::Document::parse(text.as_str()).ok().and_then(span).unwrap_or_default();
+    Located::at(&source.label("manifest.toml"), text, span.start, message).into()
+}
+
 /// Refuses the name of a builtin: what is added under it would be called in its place for good.
 pub(super) fn no_builtin(source: &Source, manifest: &Manifest) -> Result<(), InstallError> {
     let name = &manifest.executor.name;
     if crate::builtins::find(name).is_none() {
         return Ok(());
     }
-    let text = &source.manifest;
-    let span = |document: toml_edit::Document<String>| document.get("executor")?.get("name")?.span();
-    let span = toml_edit::Document::parse(text.clone()).ok().and_then(span);
-    let message = format!("{name} is the name of a builtin: choose another");
-    Err(Located::at(&source.label("manifest.toml"), text, span.unwrap_or_default().start, &message).into())
+    Err(at_value(source, ("executor", "name"), &format!("{name} is the name of a builtin: choose another")))
 }
 
 /// Refuses other names that something here is called by already, or that are none.
@@ -67,11 +70,7 @@ fn no_foreign_alias(instance: &Instance, source: &Source, manifest: &Manifest) -
             None => None,
         }
     });
-    let Some(message) = fault else { return Ok(()) };
-    let text = &source.manifest;
-    let span = |document: toml_edit::Document<String>| document.get("executor")?.get("aliases")?.span();
-    let start = toml_edit::Document::parse(text.clone()).ok().and_then(span).unwrap_or_default().start;
-    Err(Located::at(&source.label("manifest.toml"), text, start, &message).into())
+    fault.map_or(Ok(()), |message| Err(at_value(source, ("executor", "aliases"), &message)))
 }
 
 /// Refuses what no machine grants.

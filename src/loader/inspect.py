@@ -22,10 +22,11 @@ NAMES = {
 IMPORTS = {
     RUNS: "bdb cProfile code codeop ctypes.PyDLL ctypes.pythonapi doctest gettext.c2py inspect.get_annotations pdb profile"
     " timeit trace types.CodeType types.FunctionType types.LambdaType typing.get_type_hints",
-    LOADS: "_ctypes _interpreters _xxsubinterpreters concurrent.interpreters distutils setuptools sys.meta_path sys.path sys.path_hooks"
-    " sys.path_importer_cache test.support _frozen_importlib _frozen_importlib_external _imp _pickle cloudpickle dill imp importlib joblib jsonpickle"
-    " logging.config marshal modulefinder multiprocessing.reduction pickle pickletools pkgutil pydoc.locate pydoc.safeimport"
-    " runpy shelve site sys.modules yaml.UnsafeLoader yaml.unsafe_load zipapp zipimport",
+    LOADS: "_ctypes _frozen_importlib _frozen_importlib_external _imp _interpreters _pickle _xxsubinterpreters cloudpickle"
+    " concurrent.interpreters dill distutils imp importlib joblib jsonpickle logging.config marshal modulefinder"
+    " multiprocessing.reduction pickle pickletools pkgutil pydoc.locate pydoc.safeimport runpy setuptools shelve site"
+    " sys.meta_path sys.modules sys.path sys.path_hooks sys.path_importer_cache test.support yaml.UnsafeLoader"
+    " yaml.unsafe_load zipapp zipimport",
     LEADS: "gc.get_objects gc.get_referents gc.get_referrers",
 }
 ATTRIBUTES = {

@@ -95,10 +95,7 @@ pub fn names_its_files(candidate: &Candidate) -> Result<(), InstallError> {
     ] {
         if named.as_ref().is_some_and(|named| named != is) {
             let message = format!("this is not the hash of {of}: take the line out, signing writes it");
-            let text = &source.manifest;
-            let span = |document: toml_edit::Document<&str>| document.get(section)?.get("hash")?.span();
-            let span = toml_edit::Document::parse(text.as_str()).ok().and_then(span).unwrap_or_default();
-            return Err(Located::at(&source.label("manifest.toml"), text, span.start, &message).into());
+            return Err(hints::at_value(source, (section, "hash"), &message));
         }
     }
     Ok(())
