@@ -16,6 +16,21 @@ fn target(pointer: &str, canonical: &str, b64: Option<&str>) -> Target {
     }
 }
 
+/// Plans what a result wants changed where nothing can be staged.
+fn planned(effects: &Value, targets: &Named) -> Planned {
+    let scratch = tempfile::tempdir().unwrap();
+    let (keys, _) = Keys::open(scratch.path()).unwrap();
+    let around = Around {
+        staged: &|_, _| Err(io::Error::from_raw_os_error(40)),
+        name_of: &|bytes| plain_blob_hash(bytes),
+        keys: &keys,
+        trash: &Trash::new(scratch.path(), None),
+        home: "/nobody",
+        own: &OwnDirs::default(),
+    };
+    plan(&json!({ "ok": true, "effects": effects }), targets, around)
+}
+
 #[test]
 fn only_what_was_named_may_be_changed() {
     let targets = [
@@ -43,17 +58,6 @@ fn a_plain_name_leads_beside_what_is_moved_and_nowhere_else() {
 
 #[test]
 fn what_is_no_change_is_said_to_be_none() {
-    let scratch = tempfile::tempdir().unwrap();
-    let (keys, _) = Keys::open(scratch.path()).unwrap();
-    let (trash, own) = (Trash::new(scratch.path(), None), OwnDirs::default());
-    let around = Around {
-        staged: &|_, _| Err(io::Error::from_raw_os_error(40)),
-        name_of: &|bytes| plain_blob_hash(bytes),
-        keys: &keys,
-        trash: &trash,
-        home: "/nobody",
-        own: &own,
-    };
     let targets = Named::new(&[target("/path", "/nobody/a", None)], &json!({}));
     let write = json!({ "op": "write", "path": "/nobody/a", "from": "way/out" });
     for (effects, class, reason) in [
@@ -65,11 +69,11 @@ fn what_is_no_change_is_said_to_be_none() {
         (json!([{ "op": "delete", "path": "a" }]), "contract_violation", "not_normal"),
         (json!([write]), "contract_violation", "not_staged: way/out"),
     ] {
-        let planned = plan(&json!({ "ok": true, "effects": effects }), &targets, around);
+        let planned = planned(&effects, &targets);
         let troubles: Vec<_> = planned.ops.into_iter().map(|op| op.trouble).collect();
         assert_eq!(troubles, [Some((class.to_owned(), reason.to_owned()))]);
     }
-    assert!(plan(&json!({ "ok": true, "effects": null }), &targets, around).ops.is_empty());
+    assert!(planned(&Value::Null, &targets).ops.is_empty());
 }
 
 #[test]
@@ -110,17 +114,6 @@ fn only_the_beginning_of_a_text_is_shown() {
 /// A move to a place that nobody named said that what is moved was not to be changed.
 #[test]
 fn of_a_refused_move_the_end_that_is_refused_is_named() {
-    let scratch = tempfile::tempdir().unwrap();
-    let (keys, _) = Keys::open(scratch.path()).unwrap();
-    let (trash, own) = (Trash::new(scratch.path(), None), OwnDirs::default());
-    let around = Around {
-        staged: &|_, _| Err(io::Error::from_raw_os_error(40)),
-        name_of: &|bytes| plain_blob_hash(bytes),
-        keys: &keys,
-        trash: &trash,
-        home: "/nobody",
-        own: &own,
-    };
     let targets = [target("/paths/0", "/nobody/a", None), target("/dst_template", "/nobody/new/{name}", None)];
     let targets = Named::new(&targets, &json!({}));
     for (src, dst, reason, blamed) in [
@@ -129,7 +122,7 @@ fn of_a_refused_move_the_end_that_is_refused_is_named() {
         ("/nobody/b", "/nobody/new/b", "unasked_target", "/nobody/b"),
     ] {
         let effects = json!([{ "op": "move", "src": src, "dst": dst }]);
-        let planned = plan(&json!({ "ok": true, "effects": effects }), &targets, around);
+        let planned = planned(&effects, &targets);
         let said: Vec<_> = planned.ops.iter().map(|op| (op.path.as_str(), op.trouble.clone().unwrap().1)).collect();
         assert_eq!(said, [(blamed, reason.to_owned())], "{src} {dst}");
     }
