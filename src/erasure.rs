@@ -13,6 +13,7 @@ mod spelling;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use metnos_log::event::instance::{BackupMade, Erased};
@@ -73,6 +74,8 @@ pub struct Selected {
     pub spellings: BTreeSet<String>,
     /// Those events.
     pub spelled: BTreeSet<u64>,
+    /// How far the log went when it was looked through.
+    until: u64,
     /// Whether the text is part of what an event is called, which is never erased.
     is_in_names: bool,
 }
@@ -80,6 +83,8 @@ pub struct Selected {
 /// What came of it.
 #[derive(Debug)]
 pub struct Report {
+    /// What was selected.
+    pub selected: Selected,
     /// What the log lost.
     pub rewritten: Rewritten,
     /// Files that still hold it: what is not made of the log is not Metnos' to change.
@@ -96,15 +101,15 @@ pub struct Report {
     pub later: usize,
 }
 
-/// What a command that broke off left.
+/// Where a command broke off, if one did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resumed {
+pub enum BrokenOff {
     /// None did.
     Nothing,
-    /// Something was erased; what was left to be done is done now.
-    Finished,
-    /// Nothing was erased, so nothing was to be done.
-    NotBegun,
+    /// Something was erased, and not everywhere yet.
+    Midway,
+    /// Nothing was erased, so nothing is to be done.
+    BeforeIt,
 }
 
 /// Why nothing was erased.
@@ -172,41 +177,42 @@ pub fn refuse_open(instance: &Instance, selected: &Selected) -> Result<(), Erasu
     }
 }
 
-/// Erases what a selector comes to, from the log and from everything that is made of it: what it comes to by now, since more may
-/// have been written while a person was asked, and what is written while the log is written anew.
-pub fn erase(instance: &Instance, selector: &Selector, reason: &str) -> Result<Report, ErasureError> {
-    let (rewritten, parts, later, (backups, others)) = instance.alone(|| {
-        let first = select(instance, selector)?;
+/// Erases what a selector comes to, from the log and from everything that is made of it. That is what it came to when a person
+/// was asked, or more, where more was written since; and what is written while the log is written anew.
+pub fn erase(
+    instance: &Instance,
+    selector: &Selector,
+    selected: Selected,
+    reason: &str,
+) -> Result<Report, ErasureError> {
+    let (rewritten, first, more, later, (backups, others)) = instance.alone(|| {
+        let is_old = instance.log.head().size > selected.until;
+        let first = if is_old { select(instance, selector)? } else { selected };
         refuse_open(instance, &first)?;
-        let mut size = instance.log.head().size;
-        mark(instance, size)?;
-        forget_lines(instance, selector, &first)?;
-        let mut rewritten = instance.log.erase(erasure(instance, selector, &first, reason))?;
-        let (mut parts, mut later) = (vec![first], 0);
+        mark(instance, first.until)?;
+        let mut rewritten = taken_out(instance, selector, &first, reason)?;
+        let (mut more, mut later, mut until) = (Vec::new(), 0, first.until);
         // One event says what was erased; whatever else came is looked through.
-        while instance.log.head().size > size + 1 && parts.len() < ROUNDS && !matches!(selector, Selector::Event(_)) {
-            size = instance.log.head().size;
-            let more = select(instance, selector)?;
-            if more.seqs.is_empty() {
+        while instance.log.head().size > until + 1 && more.len() < ROUNDS && !matches!(selector, Selector::Event(_)) {
+            let part = select(instance, selector)?;
+            if part.seqs.is_empty() {
                 break;
             }
-            if refuse_open(instance, &more).is_err() {
-                later = more.seqs.len();
+            if refuse_open(instance, &part).is_err() {
+                later = part.seqs.len();
                 break;
             }
-            forget_lines(instance, selector, &more)?;
-            let again = instance.log.erase(erasure(instance, selector, &more, reason))?;
-            rewritten.payloads += again.payloads;
-            rewritten.blobs += again.blobs;
-            rewritten.bytes_after = again.bytes_after;
-            parts.push(more);
+            rewritten.join(taken_out(instance, selector, &part, reason)?);
+            until = part.until;
+            more.push(part);
         }
-        Ok::<_, ErasureError>((rewritten, parts, later, follow(instance)?))
+        Ok::<_, ErasureError>((rewritten, first, more, later, follow(instance)?))
     })?;
     // A large home takes long to look through; nobody has to wait for that.
     let rewritten_files = rewritten_files(instance, &backups)?;
+    let parts = || iter::once(&first).chain(&more);
     let mut left = Left::default();
-    for part in &parts {
+    for part in parts() {
         let gone = match selector {
             Selector::Text(text) => Gone::text(text, &part.blobs, !part.staying.is_empty()),
             Selector::Turn(_) | Selector::Actor(_) | Selector::Event(_) => Gone::words(&part.words, &part.blobs),
@@ -215,14 +221,25 @@ pub fn erase(instance: &Instance, selector: &Selector, reason: &str) -> Result<R
     }
     left.unread.extend(others);
     let missed = match selector {
-        Selector::Text(text) if later == 0 && parts.iter().all(|part| part.is_all_of(text)) => {
+        Selector::Text(text) if later == 0 && parts().all(|part| part.is_all_of(text)) => {
             left::holding(&rewritten_files, text)
         }
         _ => Vec::new(),
     };
-    let turns: BTreeSet<&TurnId> = parts.iter().flat_map(|part| &part.turns).collect();
+    let turns = parts().flat_map(|part| &part.turns).collect::<BTreeSet<_>>().len();
     let elsewhere = backups_elsewhere(instance)?;
-    Ok(Report { rewritten, left, missed, backups: backups.len(), elsewhere, turns: turns.len(), later })
+    Ok(Report { selected: first, rewritten, left, missed, backups: backups.len(), elsewhere, turns, later })
+}
+
+/// Takes it out of the log, and of what the chat remembers.
+fn taken_out(
+    instance: &Instance,
+    selector: &Selector,
+    selected: &Selected,
+    reason: &str,
+) -> Result<Rewritten, ErasureError> {
+    forget_lines(instance, selector, selected)?;
+    Ok(instance.log.erase(erasure(instance, selector, selected, reason))?)
 }
 
 /// Notes on disk that something is going to be erased, and where the log is before that.
@@ -357,36 +374,36 @@ fn follow(instance: &Instance) -> Result<(Vec<PathBuf>, Vec<PathBuf>), ErasureEr
 
 /// Whether a command broke off after something was erased, and left something to be done.
 pub fn is_pending(instance: &Instance) -> bool {
-    broken_off(instance) == Resumed::Finished
+    broken_off(instance) == BrokenOff::Midway
 }
 
 /// What there is to be done after a command that broke off.
-fn broken_off(instance: &Instance) -> Resumed {
-    let Ok(marker) = fs::read_to_string(instance.dirs.data.join(MARKER)) else { return Resumed::Nothing };
+fn broken_off(instance: &Instance) -> BrokenOff {
+    let Ok(marker) = fs::read_to_string(instance.dirs.data.join(MARKER)) else { return BrokenOff::Nothing };
     // One that cannot be read says nothing about what was erased.
-    let Ok(before) = marker.parse::<u64>() else { return Resumed::Finished };
+    let Ok(before) = marker.parse::<u64>() else { return BrokenOff::Midway };
     let is_erasure = |recorded: &Recorded| recorded.seq > before && matches!(recorded.event(), Some(Event::Erased(_)));
     match instance.log.reader().stream("instance") {
-        Ok(events) if !events.iter().any(is_erasure) => Resumed::NotBegun,
-        Ok(_) | Err(_) => Resumed::Finished,
+        Ok(events) if !events.iter().any(is_erasure) => BrokenOff::BeforeIt,
+        Ok(_) | Err(_) => BrokenOff::Midway,
     }
 }
 
-/// Does what a command that broke off left to be done; says whether there was any.
-pub fn resume(instance: &Instance) -> Result<Resumed, ErasureError> {
+/// Does what a command that broke off left to be done; says what that was.
+pub fn resume(instance: &Instance) -> Result<BrokenOff, ErasureError> {
     if !instance.dirs.data.join(MARKER).exists() {
-        return Ok(Resumed::Nothing);
+        return Ok(BrokenOff::Nothing);
     }
     instance.alone(|| {
         // Another command of this process may just have been at it, and be done by now.
         let found = broken_off(instance);
         match found {
-            Resumed::Nothing => {}
-            Resumed::NotBegun => {
+            BrokenOff::Nothing => {}
+            BrokenOff::BeforeIt => {
                 let marker = instance.dirs.data.join(MARKER);
                 fs::remove_file(&marker).map_err(refused(&marker))?;
             }
-            Resumed::Finished => {
+            BrokenOff::Midway => {
                 instance.log.erase_archived()?;
                 follow(instance)?;
             }

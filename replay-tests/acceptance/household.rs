@@ -26,6 +26,8 @@ mod audit;
 mod bad_input;
 #[path = "household/bot_api.rs"]
 mod bot_api;
+#[path = "household/broken_off.rs"]
+mod broken_off;
 #[path = "household/chat.rs"]
 mod chat;
 #[path = "household/conversation.rs"]

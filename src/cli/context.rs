@@ -10,7 +10,7 @@ use metnos_projections::messages::Language;
 use super::output::Failure;
 use super::{Global, ask, client, console, interrupt, output, progress, serve};
 use crate::config::{Dirs, Flags, Settings, Variables};
-use crate::erasure::Resumed;
+use crate::erasure::{self, BrokenOff, ErasureError};
 use crate::instance::{Instance, InstanceError};
 use crate::loader::{self, check, seeds};
 use crate::projector::Until;
@@ -125,14 +125,10 @@ impl Context {
         self.refuse_past()?;
         let instance = self.opened(flags)?;
         instance.refuse_full_disk()?;
-        match crate::erasure::resume(&instance) {
-            Ok(Resumed::Nothing | Resumed::Finished) => {}
-            Ok(Resumed::NotBegun) => self.say(&self.text(&instance, "log.erasure_not_begun", &serde_json::json!({}))),
+        if let Err(error) = self.resume_erasure(&instance) {
             // Nobody's question waits until a file that cannot be written is mended; the marker stays, and so does this line.
-            Err(error) => {
-                self.say(&self.text(&instance, "notice.erasure_pending", &serde_json::json!({})));
-                self.say(&output::causes(&error));
-            }
+            self.say(&self.text(&instance, "notice.erasure_pending", &serde_json::json!({})));
+            self.say(&output::causes(&error));
         }
         if self.served.is_none() {
             self.lay_out(&instance)?;
@@ -143,6 +139,14 @@ impl Context {
         self.tell_lacks(&instance);
         ask::settle_interrupted(self, &instance)?;
         Ok(instance)
+    }
+
+    /// Goes on with an erasure that broke off; says where nothing of it was done.
+    pub(super) fn resume_erasure(&self, instance: &Instance) -> Result<(), ErasureError> {
+        if erasure::resume(instance)? == BrokenOff::BeforeIt {
+            self.say(&self.text(instance, "log.erasure_not_begun", &serde_json::json!({})));
+        }
+        Ok(())
     }
 
     /// What is done once, by whoever opens the instance: nothing of a killed process is alive, seeds and builtins are there.

@@ -21,8 +21,8 @@ use crate::export::audit::ExportError;
 use crate::instance::InstanceError;
 use crate::loader::{InstallError, SignerError};
 use crate::sandbox::SandboxError;
-use metnos_log::OpenError;
 use metnos_log::store::{ReadError, refusal};
+use metnos_log::{AppendError, OpenError};
 use metnos_projections::machines::catalog::Rejection;
 use metnos_projections::messages::{Language, Messages};
 use metnos_projections::visible;
@@ -183,6 +183,7 @@ impl From<InstanceError> for Failure {
             InstanceError::DiskFull { .. } => "next.free_space",
             InstanceError::Read(ReadError::Archive { .. }) => "next.archive_back",
             InstanceError::Read(read) => return Self::of(&error, Some(remedy(read, None, by("next.verify_log")))),
+            InstanceError::Append(AppendError::TakenAway { .. }) => "next.put_log_back",
             InstanceError::Append(_) => "next.after_reopening",
         };
         Self::of(&error, Some(by(hint)))
@@ -193,6 +194,7 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Instance(error) => error.into(),
+            EngineError::Append(error @ AppendError::TakenAway { .. }) => InstanceError::from(error).into(),
             other => Self::of(&other, Some(by("next.verify_nothing_lost"))),
         }
     }

@@ -51,7 +51,7 @@ fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
     let instance = context.instance()?;
     // An erasure that broke off has left files that hold more than the log.
     if context.global.at.is_none() {
-        crate::erasure::resume(&instance)?;
+        context.resume_erasure(&instance)?;
     }
     // What is appended meanwhile belongs to neither side of the comparison.
     let live = instance.projected();

@@ -17,6 +17,7 @@ pub fn select(instance: &Instance, selector: &Selector) -> Result<Selected, Eras
     if matches!(selector, Selector::Text(text) if text.len() < TEXT_BYTES_MIN) {
         return Err(ErasureError::Short);
     }
+    let until = instance.log.head().size;
     let reader = instance.log.reader();
     let wording = if let Selector::Text(text) = selector { Some(Wording::of(text)) } else { None };
     let blobs = wording.as_ref().map(|wording| blobs_holding(instance, wording)).transpose()?.unwrap_or_default();
@@ -26,7 +27,7 @@ pub fn select(instance: &Instance, selector: &Selector) -> Result<Selected, Eras
         search.take(recorded);
         Ok::<bool, ErasureError>(true)
     })?;
-    let selected = search.end();
+    let selected = Selected { until, ..search.end() };
     if let Selector::Event(seq) = selector
         && let Some(event) = reader.event(*seq)?
         && !event.is_erasable()

@@ -445,7 +445,8 @@ fn what_is_erased_is_in_no_file_and_an_expired_text_never_was() {
     let opened = found(&instance, "caffe n7", 10)[0];
     let turn = instance.log.reader().event(opened).unwrap().unwrap().turn.unwrap();
     let selector = Selector::Turn(turn);
-    erasure::erase(&instance, &selector, "asked for").unwrap();
+    let selected = erasure::select(&instance, &selector).unwrap();
+    erasure::erase(&instance, &selector, selected, "asked for").unwrap();
     assert_eq!(holding("a7\0"), 0);
     assert_eq!(found(&instance, "caffe n7", 10), [0; 0]);
     assert_eq!(found(&instance, "caffe", 100), read(&instance, "caffe"));

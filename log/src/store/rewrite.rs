@@ -59,6 +59,14 @@ pub struct Rewritten {
     pub bytes_after: u64,
 }
 
+impl Rewritten {
+    /// Takes in what was done right after it.
+    pub fn join(&mut self, next: Self) {
+        let (payloads, blobs) = (self.payloads + next.payloads, self.blobs + next.blobs);
+        *self = Self { payloads, blobs, bytes_before: self.bytes_before, ..next };
+    }
+}
+
 /// Why a log was not rewritten. It is as it was, unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum RewriteError {

@@ -1,7 +1,6 @@
 //! The one place that writes the event tables: it turns what queued during the last sync into one commit.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,6 +89,12 @@ pub enum AppendError {
     /// No events, one id twice, or something that is too long to be read again.
     #[error("the request is malformed: {0}")]
     Malformed(&'static str),
+    /// The log's file is not where it was any more, so nothing is written to it.
+    #[error("{path} was replaced or taken away while the log was open")]
+    TakenAway {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The store failed. Whether the events are on disk is unknown: look their ids up after reopening.
     #[error("the log could not be written, and whether these events are on disk is unknown: {0}")]
     Unknown(String),
@@ -320,6 +325,14 @@ impl Writer {
 
     /// One transaction for all, in which these blobs go.
     pub(super) fn commit(&mut self, batch: Vec<Request>, gone: &BTreeSet<BlobHash>) -> Result<(), Failed> {
+        // Whatever is written to a file that has no name any more is lost with this process.
+        if self.file.is_some() && identity(&self.path) != self.file {
+            let refused = AppendError::TakenAway { path: self.path.clone() };
+            for request in batch {
+                reply(request.acknowledge, Err(refused.clone()));
+            }
+            return Err(Failed);
+        }
         let mut answers = Vec::with_capacity(batch.len());
         let written = guarded(|| self.write(&batch, gone, &mut answers).map_err(|error| error.to_string())).flatten();
         // The events are let go of only after the answers are out: callers wait for those.
@@ -372,11 +385,6 @@ impl Writer {
         batch::write_end(&transaction, &self.chain)?;
         if sealed.is_some() || self.notary.is_due(&self.chain) {
             self.notary.sign(&transaction, &self.chain, sealed)?;
-        }
-        // Whatever is written to a file that has no name any more is lost with this process.
-        if self.file.is_some() && identity(&self.path) != self.file {
-            let what = format!("{} was replaced or taken away while it was written to", self.path.display());
-            return Err(redb::StorageError::Io(io::Error::new(io::ErrorKind::NotFound, what)).into());
         }
         commits::reach(commits::Side::Before);
         transaction.commit()?;

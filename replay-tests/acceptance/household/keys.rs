@@ -1,4 +1,5 @@
-//! Executors that somebody else signed: taken with that signature, by a key that was admitted, for as long as it is trusted.
+//! Executors that somebody else signed: taken with that signature, by a key that was admitted, for as long as it is trusted; and
+//! the instance's own key, without which nothing is signed.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +7,7 @@ use base64::Engine;
 use ed25519_dalek::{Signer, SigningKey};
 use metnos_log::hex;
 
-use super::home::{Home, Ran, copy_tree};
+use super::home::{Home, Ran, User, copy_tree};
 
 fn yes(home: &Home, words: &[&str]) -> Ran {
     home.run(["--yes"].iter().chain(words))
@@ -241,5 +242,24 @@ fn what_does_not_pass_is_not_signed() {
     let named = yes(&home, &["executor", "sign", "get_now"]);
     assert!(named.code == 0 && named.out.contains("signed already, by your key"), "{} {}", named.out, named.err);
     assert_ne!(yes(&home, &["executor", "sign", "no_such_thing"]).code, 0);
+    home.is_whole();
+}
+
+/// The end that a killed process left unsigned was signed by the wrong key, and the log did not verify any more.
+#[test]
+fn a_command_under_another_key_signs_nothing() {
+    let (home, other) = (Home::new(), Home::empty(User::Current));
+    home.command().args(["ask", "what time is it in Tokyo"]).env("METNOS_KILL_AT", "append:2:after").output().unwrap();
+    assert_eq!(other.run(["status"]).code, 0);
+    let keys = home.metnos().join("config/keys");
+    let own = home.files().join("keys");
+    std::fs::rename(&keys, &own).unwrap();
+    copy_tree(&other.metnos().join("config/keys"), &keys);
+    let refused = home.run(["status"]);
+    assert!(refused.code != 0 && refused.err.contains("belongs to the key"), "{} {}", refused.out, refused.err);
+    std::fs::remove_dir_all(&keys).unwrap();
+    std::fs::rename(&own, &keys).unwrap();
+    let verified = home.run(["log", "verify"]);
+    assert!(verified.code == 0 && verified.out.contains("good"), "{} {}", verified.out, verified.err);
     home.is_whole();
 }

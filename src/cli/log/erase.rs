@@ -11,7 +11,7 @@ use super::super::output::{Failure, by};
 use super::super::{Context, actor, mistyped, output, progress, terminal};
 use crate::engine;
 use crate::erasure::search::Sought;
-use crate::erasure::{self, ErasureError, Report, Resumed, Selected, Selector};
+use crate::erasure::{self, BrokenOff, ErasureError, Report, Selected, Selector};
 use crate::instance::Instance;
 
 /// Take what someone wrote or what came back out of the record, for ever.
@@ -147,9 +147,9 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     terminal::agreed(context, &instance, ("consent.erase", &asked), "error.not_erased")?;
     let line = progress::line(context);
     line.say(&context.text(&instance, "log.erasing", &json!({})));
-    let report = erasure::erase(&instance, &selector, &command.reason)?;
+    let report = erasure::erase(&instance, &selector, selected, &command.reason)?;
     drop(line);
-    told(context, &instance, (&selector, &selected), &report);
+    told(context, &instance, &selector, &report);
     if report.later > 0 {
         let values = json!({ "payloads": report.later });
         return Err(Failure::refused(("error.written_meanwhile", values), by("next.erase_later")));
@@ -169,14 +169,14 @@ fn resume(context: &Context, instance: &Instance) -> Result<bool, Failure> {
     let resumed = erasure::resume(instance)?;
     drop(line);
     let said = match resumed {
-        Resumed::Nothing => None,
-        Resumed::Finished => Some("log.erasure_ended"),
-        Resumed::NotBegun => Some("log.erasure_not_begun"),
+        BrokenOff::Nothing => None,
+        BrokenOff::Midway => Some("log.erasure_ended"),
+        BrokenOff::BeforeIt => Some("log.erasure_not_begun"),
     };
     if let Some(key) = said.filter(|_| !context.global.json) {
         output::result(&context.text(instance, key, &json!({})));
     }
-    Ok(resumed == Resumed::Finished)
+    Ok(resumed == BrokenOff::Midway)
 }
 
 fn selector(instance: &Instance, what: &What) -> Result<Selector, Failure> {
@@ -253,14 +253,14 @@ fn spelled(selected: &Selected, values: &mut Value) {
     values["spelling_words"] = json!(shown);
 }
 
-fn told(context: &Context, instance: &Instance, (selector, selected): (&Selector, &Selected), report: &Report) {
+fn told(context: &Context, instance: &Instance, selector: &Selector, report: &Report) {
     let mut values = json!({
         "payloads": report.rewritten.payloads, "blobs": report.rewritten.blobs, "turns": report.turns,
         "quotes": matches!(selector, Selector::Turn(_)), "backups": report.backups, "left": report.left.holding, "copies": report.left.copies,
         "unread": report.left.unread, "closed": report.left.closed,
         "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
     });
-    spelled(selected, &mut values);
+    spelled(&report.selected, &mut values);
     if context.global.json {
         output::result_json(&values);
     } else {

@@ -7,7 +7,6 @@ use serde_json::json;
 use super::super::output::{Failure, by, remedy};
 use super::super::{Context, progress};
 use super::shown;
-use crate::erasure;
 use crate::views::{self, ViewError};
 
 /// List the turns in whose sentence or answer all of these words stand, newest last; exit code 1 when there is none.
@@ -39,7 +38,7 @@ pub(super) fn run(context: &Context, command: &Search) -> Result<u8, Failure> {
     }
     let mut instance = context.instance()?;
     // What an erasure that broke off has left is not searched; gone on with, it folds all of the log.
-    erasure::resume(&instance)?;
+    context.resume_erasure(&instance)?;
     if let Some(until) = context.until(&instance)? {
         instance.rewind(until)?;
     }
