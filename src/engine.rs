@@ -24,7 +24,7 @@ use metnos_log::{AppendError, BlobHash, Event, EventId, Kept, TurnId};
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::{Context, Effect, Phase, Rejection, Turn, decide_and_apply, react};
 use metnos_projections::messages::Language;
-use metnos_projections::rules::cage_plan::{Autonomy, Places};
+use metnos_projections::rules::cage_plan::Autonomy;
 use metnos_projections::rules::simple;
 use serde_json::{Value, json};
 
@@ -161,13 +161,12 @@ fn existing(instance: &Instance, within: Option<&[String]>, text: &str, folder: 
 pub fn caller(instance: &Instance, turn: &Turn, id: TurnId) -> Caller {
     let opened = turn.opened.as_ref();
     let dirs = &instance.dirs;
-    let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let autonomy = opened.map(|opened| Value::String(opened.autonomy.clone())).unwrap_or_default();
     Caller {
         home: opened.map_or_else(|| instance.own_folder(), |opened| PathBuf::from(&opened.home)),
         folder: opened.map_or_else(|| instance.own_folder(), |opened| PathBuf::from(&opened.folder)),
         within: opened.map_or_else(|| instance.perimeter(), |opened| opened.within.clone()),
-        places: Places { home: text(&dirs.user_home), workspace: text(&dirs.workspace), runtime: text(&dirs.runtime) },
+        places: dirs.places(),
         own: dirs.own(),
         autonomy: serde_json::from_value(autonomy).unwrap_or(Autonomy::ReadOnly),
         grants: instance.granted(),

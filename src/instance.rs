@@ -303,8 +303,7 @@ impl Instance {
                 );
             }
         }
-        let off = self.variables.sandbox.as_deref().is_some_and(sandbox::is_off);
-        if off && !recorded.values.contains_key(CAGE_DOWNGRADE) {
+        if self.is_uncaged() && !recorded.values.contains_key(CAGE_DOWNGRADE) {
             let (level, reason) =
                 ("none".to_owned(), "METNOS_SANDBOX was set to off by whoever started the process".to_owned());
             events.push(CageDowngradeAccepted { level, reason }.into());

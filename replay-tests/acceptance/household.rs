@@ -38,6 +38,8 @@ mod conversation_kills;
 mod daemon;
 #[path = "household/damaged.rs"]
 mod damaged;
+#[path = "household/declared.rs"]
+mod declared;
 #[path = "household/dialogs.rs"]
 mod dialogs;
 #[path = "household/erasing.rs"]

@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     } else if !is_full {
         let mendings = mending::mendings(report.as_ref().ok(), instance.cage_chosen(), Path::new("/proc"));
         findings.extend(mendings.into_iter().map(|mending| (false, say(mending.key(), json!({})), None)));
-        findings.push((false, say("doctor.needs_full", json!({})), None));
+        findings.push((false, say("doctor.needs_full", json!({ "off": instance.is_uncaged() })), None));
     }
     let report = report.ok();
     let space =

@@ -8,8 +8,9 @@ use clap::Subcommand;
 use metnos_log::event::executor::LifeCycle;
 use metnos_projections::machines::turn::Turn;
 use metnos_projections::manifest::{Capability, Manifest};
+use metnos_projections::rules::cage_plan::{self, Places};
 use metnos_projections::rules::grants::{self, Kind};
-use metnos_projections::rules::{cage_plan, policy};
+use metnos_projections::rules::{core_paths, policy};
 use metnos_projections::visible;
 use serde_json::{Value, json};
 
@@ -316,12 +317,21 @@ fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure>
     Ok(u8::from(!failed.is_empty()))
 }
 
-/// What a capability lets an executor use, for the question; its globs as they were written.
-fn uses(capability: &Capability) -> Value {
+/// What a capability lets an executor use, for the question; its globs as they were written, with where they lead.
+fn uses(capability: &Capability, places: &Places) -> Value {
     let quoted = |globs: &[String]| globs.iter().map(|glob| visible::quoted(glob).into_owned()).collect::<Vec<_>>();
-    let places: Vec<String> = capability.hint.iter().filter(|glob| *glob != cage_plan::ARGS).cloned().collect();
+    let leads = |glob: &str| {
+        let named = PathBuf::from(places.resolve(&cage_plan::folder(glob)));
+        let at = named.canonicalize().ok().filter(|at| *at != core_paths::lexical(&named))?;
+        Some(visible::quoted(&at.to_string_lossy()).into_owned())
+    };
+    let is_path = grants::kind(&capability.name) == Kind::Path;
+    let globs = capability.hint.iter().filter(|glob| *glob != cage_plan::ARGS);
+    let places: Vec<Value> = globs
+        .map(|glob| json!({ "glob": visible::quoted(glob), "leads": if is_path { leads(glob) } else { None } }))
+        .collect();
     json!({
-        "name": capability.name, "places": quoted(&places), "arguments": quoted(&capability.from_args),
+        "name": capability.name, "places": places, "arguments": quoted(&capability.from_args),
         "except": quoted(&capability.except),
     })
 }
@@ -349,7 +359,8 @@ fn can_do(context: &Context, instance: &Instance, manifest: &Manifest) -> String
         () if manifest.contract.side_effects => "planned",
         () => "nothing",
     };
-    let uses: Vec<Value> = manifest.capabilities.iter().map(uses).collect();
+    let places = instance.dirs.places();
+    let uses: Vec<Value> = manifest.capabilities.iter().map(|capability| uses(capability, &places)).collect();
     let asks = |kind: Kind| manifest.capabilities.iter().any(|capability| grants::kind(&capability.name) == kind);
     let leaks = asks(Kind::Host) && asks(Kind::Path);
     let values = json!({ "uses": uses, "changes": changes, "acts": acts(manifest), "leaks": leaks });

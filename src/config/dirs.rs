@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use metnos_projections::rules::cage_plan::Places;
 use metnos_projections::rules::core_paths::OwnDirs;
 
 use super::Variables;
@@ -94,6 +95,12 @@ impl Dirs {
     /// The log's file.
     pub fn log(&self) -> PathBuf {
         self.data.join("log/events.redb")
+    }
+
+    /// What the symbols of a cage's plan stand for.
+    pub fn places(&self) -> Places {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        Places { home: text(&self.user_home), workspace: text(&self.workspace), runtime: text(&self.runtime) }
     }
 
     /// The folders that no executor sees, for the guard.

@@ -143,6 +143,8 @@ impl Run<'_> {
         let facts = &prepared.facts;
         let is_same = facts.version == step.version
             && facts.plan_digest == step.plan_digest
+            && facts.leads == step.leads
+            && (step.uncaged || !self.instance.is_uncaged())
             && facts.targets.len() == step.targets.len()
             && facts.targets.iter().zip(&step.targets).all(|(now, then)| {
                 (&now.pointer, &now.canonical, &now.kind) == (&then.pointer, &then.canonical, &then.kind)

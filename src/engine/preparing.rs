@@ -23,7 +23,8 @@ impl Run<'_> {
         let args = args.unwrap_or_else(|_| Arc::new(json!({})));
         let loaded = Loaded::from_catalog(&self.instance.catalog(), &self.instance.log.reader(), tool);
         let prepared = PreparedCall::new(step, loaded, args, &self.caller());
-        let facts = Prepared { mnest_permille: self.strongest_mnest(tool), ..prepared.facts.clone() };
+        let (mnest_permille, uncaged) = (self.strongest_mnest(tool), self.instance.is_uncaged());
+        let facts = Prepared { mnest_permille, uncaged, ..prepared.facts.clone() };
         self.prepared = Some(prepared);
         self.take(Command::Prepared(facts), Vec::new())
     }

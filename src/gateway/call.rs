@@ -19,9 +19,9 @@ use metnos_projections::rules::{perimeter, policy};
 use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 
+use super::declared::{self, Declared};
 use super::loaded::{LoadError, Loaded};
 use super::made::Before;
-use super::own::OwnFolders;
 use super::targets::{self, Base, Looked};
 use super::{failed, passed};
 use crate::broker;
@@ -139,6 +139,8 @@ impl PreparedCall {
             checks,
             plan_digest: plan.digest(),
             mnest_permille: None,
+            leads: declared::leads(&declared::held(&plan, caller)),
+            uncaged: false,
         };
         Self { facts, loaded: Some(loaded), args, looked, plan: Some(plan) }
     }
@@ -181,11 +183,16 @@ impl PreparedCall {
             );
             return Err(CallFailure { class: "cage_refused", message });
         }
-        if let Some(message) = opens_too_much(&plan, around.caller) {
+        if let Some(message) = declared::opens_too_much(&plan, around.caller) {
             return Err(CallFailure { class: "policy_violation", message });
         }
+        let declared = declared::held(&plan, around.caller);
+        if declared::leads(&declared) != self.facts.leads {
+            let message = "a folder that it declares leads elsewhere than when that was looked at".to_owned();
+            return Err(CallFailure { class: "target_changed", message });
+        }
         let net = network(&plan, &loaded, &self.looked, around);
-        let grants = grants(self.looked, &plan, around.caller);
+        let grants = grants((self.looked, declared), &plan, around.caller);
         let changeable = changeable(&grants);
         let (places, own) = (&around.caller.places, &around.caller.own);
         let before = Before::look(&grants, &places.home, own, excepted(&plan, places));
@@ -430,7 +437,7 @@ fn excepted(plan: &CagePlan, places: &Places) -> Vec<String> {
     plan.mounts.iter().flat_map(|mount| &mount.except).map(|glob| places.resolve(glob)).collect()
 }
 
-fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
+fn grants((looked, declared): (Vec<Looked>, Vec<Declared<'_>>), plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
     let home = &caller.places.home;
     let except = excepted(plan, &caller.places);
     let mount_of = |at: &Path| {
@@ -448,19 +455,12 @@ fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
         Some(Grant { fd, at, write, is_dir, masks })
     };
     let named = looked.into_iter().filter_map(grant);
-    let whole = plan.mounts.iter().filter(|mount| mount.from_args.is_empty()).filter_map(|mount| {
-        // A folder that does not exist yet is skipped; one that is there is looked up now, links and all.
-        let (fd, at, kind) = targets::hold(Path::new(&caller.places.resolve(&mount.path))).ok()?;
-        let is_inside = |folders: &Vec<String>| at.to_str().is_some_and(|at| perimeter::holds(folders, at));
+    let whole = declared.into_iter().map(|Declared { mount, fd, at, is_dir, .. }| {
         let write = mount.access == cage_plan::Access::Write;
-        if !caller.within.as_ref().is_none_or(is_inside) || !may_be_opened(&at, write, caller) {
-            return None;
-        }
-        let is_dir = kind == "folder";
         let mut hidden = if is_dir { masks::below(&at, home, &caller.own) } else { Vec::new() };
         hidden.extend(masks::excepted(&at, &except));
         hidden.extend(executors(caller).filter(|executors| write && executors.starts_with(&at)));
-        Some(Grant { fd, at, write, is_dir, masks: hidden })
+        Grant { fd, at, write, is_dir, masks: hidden }
     });
     named.chain(whole).collect()
 }
@@ -468,37 +468,6 @@ fn grants(looked: Vec<Looked>, plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
 /// The folder of the signed executors, as it is called without links: nothing changes it but signing.
 fn executors(caller: &Caller) -> Option<PathBuf> {
     Path::new(&caller.places.workspace).join("executors").canonicalize().ok()
-}
-
-/// Why a call is refused whose executor declares to change a folder that is too much, as one that this instance lies in: it was
-/// none when the manifest was judged, or a link leads there now.
-fn opens_too_much(plan: &CagePlan, caller: &Caller) -> Option<String> {
-    let own = OwnFolders::new(&caller.own, &caller.places.workspace);
-    let writes = |mount: &&cage_plan::Mount| mount.access == cage_plan::Access::Write && mount.from_args.is_empty();
-    plan.mounts.iter().filter(writes).find_map(|mount| {
-        let named = PathBuf::from(caller.places.resolve(&mount.path));
-        let leads = targets::hold(&named).map_or_else(|_| named.clone(), |(_, at, _)| at);
-        let leads = leads.to_string_lossy();
-        let is_open = own.are_open_with(&named) || own.are_open_with(Path::new(leads.as_ref()));
-        match () {
-            () if is_open => Some(format!("it would change all of {leads}, and Metnos itself lies there")),
-            () if core_paths::holds_forbidden_names(&leads) => {
-                Some(format!("it would change all of {leads}, which is there for what no executor sees"))
-            }
-            () => None,
-        }
-    })
-}
-
-/// Whether what a hint led to may be shown: the manifest was judged by its words, and a link may lead anywhere.
-fn may_be_opened(at: &Path, write: bool, caller: &Caller) -> bool {
-    let path = at.to_string_lossy();
-    if core_paths::forbidden(&path, &caller.home.to_string_lossy(), &caller.own).is_some() {
-        return false;
-    }
-    let home = caller.home.canonicalize().unwrap_or_else(|_| caller.home.clone());
-    let is_own = || OwnFolders::new(&caller.own, &caller.places.workspace).are_open_with(at);
-    !write || (core_paths::protected_from_change(&path).is_none() && !home.starts_with(at) && !is_own())
 }
 
 /// What the broker may fetch: the hosts of the plan, at the ports that the addresses name, as far as the instance allows.
@@ -509,7 +478,7 @@ fn network(
     around: &Around<'_>,
 ) -> Option<broker::Grants> {
     let cage_plan::Net::Brokered { hosts, read_only } = &plan.net else { return None };
-    let allowed = |host: &str| around.caller.network_allow.iter().any(|pattern| allows(pattern, host));
+    let allowed = |host: &str| allows(&around.caller.network_allow, host);
     let is_guest = around.caller.within.is_some();
     let grant = |Looked { target, .. }: &Looked| {
         let address = Some(&target.canonical).filter(|_| target.role == "url")?;
@@ -552,10 +521,13 @@ fn declared_ports(manifest: &Manifest, grant: broker::HostGrant) -> Option<broke
     (grant.ports == broker::Ports::Web).then_some(broker::HostGrant { ports: port, ..grant })
 }
 
-fn allows(pattern: &str, host: &str) -> bool {
-    pattern == "*"
-        || pattern == host
-        || pattern.strip_prefix('*').is_some_and(|suffix| suffix.starts_with('.') && host.ends_with(suffix))
+/// Whether the settings let a host be reached.
+pub fn allows(patterns: &[String], host: &str) -> bool {
+    patterns.iter().any(|pattern| {
+        pattern == "*"
+            || pattern == host
+            || pattern.strip_prefix('*').is_some_and(|suffix| suffix.starts_with('.') && host.ends_with(suffix))
+    })
 }
 
 /// The folder of a path's lock file is made once; this names it.

@@ -4,6 +4,7 @@
 //! 6 run · 7 validate_output · 8 record. Each verdict is a field of an event. It decides nothing about a request.
 
 pub mod call;
+mod declared;
 pub mod loaded;
 mod made;
 pub mod own;

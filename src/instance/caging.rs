@@ -37,6 +37,11 @@ impl Instance {
         Sandbox::open(&settings.with_variables(self.variables.sandbox.as_deref(), backend)?)
     }
 
+    /// Whether whoever started this process chose to have no cage.
+    pub fn is_uncaged(&self) -> bool {
+        self.variables.sandbox.as_deref().is_some_and(sandbox::is_off)
+    }
+
     /// What somebody chose of the cage that weakens it.
     pub fn cage_chosen(&self) -> Chosen {
         let level = |opened: &Sandbox| opened.capabilities().level;

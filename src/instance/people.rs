@@ -8,13 +8,17 @@ use metnos_log::TurnId;
 use metnos_log::event::actor::Granted;
 use metnos_projections::machines::actors::{self, Actor, Actors, Command, HOST, SYSTEM};
 use metnos_projections::machines::turn::Turn;
+use metnos_projections::machines::turn::state::Step;
 use metnos_projections::messages::Language;
-use metnos_projections::rules::cage_plan::Autonomy;
+use metnos_projections::rules::cage_plan::{self, Autonomy};
 use metnos_projections::rules::perimeter;
 use metnos_projections::views::turns::Summary;
 use serde_json::Value;
 
 use super::{Instance, InstanceError, now};
+use crate::broker::target;
+use crate::config::{Flags, Settings};
+use crate::gateway::call::allows;
 
 impl Instance {
     /// The same instance for another person.
@@ -96,9 +100,26 @@ impl Instance {
             now().0 < grant.until && !theirs.is_some_and(holds)
         };
         level(&self.autonomy()) < level(&then.autonomy)
+            || turn.step().is_some_and(|step| self.reaches_less(step))
             || turn.step().is_some_and(|step| step.grants.iter().any(is_revoked))
             || then.within.as_ref().is_some_and(is_closed)
             || (self.is_guest() && reaches_nothing())
+    }
+
+    /// Whether an address that a step names, or a host that its executor declares, may be reached no more: the settings were
+    /// changed since this process read them. Settings that cannot be read allow nothing.
+    fn reaches_less(&self, step: &Step) -> bool {
+        let addresses = step.targets.iter().filter(|target| target.role == "url");
+        let manifest = self.catalog().active(&step.tool).and_then(|(_, _, version)| version.manifest());
+        let own = manifest.iter().flat_map(cage_plan::own_hosts).map(target::grant_for_pattern);
+        let named = addresses.map(|address| target::grant_for(&address.canonical, true));
+        let hosts: Vec<String> = named.chain(own).flatten().map(|grant| grant.pattern).collect();
+        if hosts.is_empty() {
+            return false;
+        }
+        let now = Settings::resolve(&self.dirs.config.join("metnos.toml"), &Flags::default(), &self.variables);
+        let now = now.map_or_else(|_| Vec::new(), |settings| settings.network_allow);
+        hosts.iter().any(|host| allows(&self.settings.network_allow, host) && !allows(&now, host))
     }
 
     /// What whoever asks may use unasked now.

@@ -409,6 +409,10 @@ fn watch(
             Err(error) => return Err(error.into()),
         }
         if !waiting[0].revents().is_empty() {
+            // The daemon waits for the same end, and for nothing that is still to be done here.
+            if job.waits {
+                std::thread::yield_now();
+            }
             break None;
         }
         // The daemon says nothing after the job: a byte, an end of stream and its death all mean «end it».

@@ -27,8 +27,8 @@ use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, Pa
 use super::turn::{
     ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied,
     ConsentExpired, EffectCommitted, EffectsCommitted, EffectsPlanned, Holds, InvocationFinished, InvocationInDoubt,
-    InvocationSettled, InvocationStarted, OwnChange, PlanProposed, PlannedOp, Reversed, StepProposed, StepRefused,
-    Target, TurnCancelled, TurnClosed, TurnOpened, TurnResumed, TurnSuspended, VerdictGiven,
+    InvocationSettled, InvocationStarted, Lead, OwnChange, PlanProposed, PlannedOp, Reversed, StepProposed,
+    StepRefused, Target, TurnCancelled, TurnClosed, TurnOpened, TurnResumed, TurnSuspended, VerdictGiven,
 };
 use crate::canonical::Json;
 use crate::id::TurnId;
@@ -306,6 +306,8 @@ fn decisions() -> Vec<Event> {
             plan_digest: text("0c"),
             grants: Vec::new(),
             mnest_permille: None,
+            leads: Vec::new(),
+            uncaged: false,
         }
         .into(),
         StepRefused { step: 1, by: text("guard"), class: text("forbidden"), reason: text("no") }.into(),
@@ -536,7 +538,10 @@ fn grown_rights() -> Vec<Event> {
         Event::ArgumentsResolved(resolved) => {
             let grants = vec![granted.clone()];
             let then = ArgumentsResolved { grants, ..resolved };
-            Some([then.clone().into(), ArgumentsResolved { mnest_permille: Some(640), ..then }.into()])
+            let drawn = ArgumentsResolved { mnest_permille: Some(640), ..then.clone() };
+            let leads = vec![Lead { given: text("/home/owner/notes"), at: text("/srv/notes") }];
+            let led = ArgumentsResolved { leads, uncaged: true, ..drawn.clone() };
+            Some([then, drawn, led].map(Event::from))
         }
         _ => None,
     });

@@ -157,6 +157,21 @@ pub struct ArgumentsResolved {
     /// The weight, in thousandths, of the strongest mnest toward its executor from one that ended well earlier in the turn. Fact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mnest_permille: Option<u16>,
+    /// Folders that its executor declares for itself and that lie behind a link. Fact.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leads: Vec<Lead>,
+    /// Whether no cage would hold it, as whoever started Metnos chose. Fact.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncaged: bool,
+}
+
+/// A folder that is named by one path and is another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lead {
+    /// By what it is named.
+    pub given: String,
+    /// Where that leads.
+    pub at: String,
 }
 
 /// One of the gateway's eight steps.

@@ -1,6 +1,7 @@
 //! Hosts that a manifest names itself: asked for by their names, reached at the ports that are named, and nothing beside them.
 
 use super::home::{Home, Ran};
+use super::pty::Pty;
 use super::server::{Server, UUID_BODY};
 
 const SCHEMA: &str = r#"{"definitions": {
@@ -109,6 +110,28 @@ fn what_the_instance_does_not_allow_is_not_reached() {
         assert!(refused.code != 0 && refused.err.contains(says), "{odd}: {} {}", refused.out, refused.err);
     }
     allow("\"127.0.0.1\"");
+    home.is_whole();
+}
+
+/// The settings that a call was asked about with were those that it ran with, whatever they had become.
+#[test]
+fn what_is_allowed_no_more_when_the_answer_comes_is_not_reached() {
+    let (home, server) = (Home::new(), Server::start());
+    let host = server.url("").replace("http://", "");
+    let folder = news(&home, &host, &host);
+    assert_eq!(home.run(["--yes", "executor", "add", folder.to_str().unwrap()]).code, 0);
+    let answered = |allowed: &str| {
+        let mut terminal = Pty::run(&home, 200, &["executor", "run", "get_urls_news", "--approve", "none"]);
+        terminal.sees("[y/N]");
+        std::fs::write(home.metnos().join("config/metnos.toml"), format!("[network]\nallow = [{allowed}]\n")).unwrap();
+        terminal.types("y\r");
+        terminal.ends()
+    };
+    let (code, said) = answered("\"example.org\"");
+    assert!(code != Some(0) && said.contains("what you may do was changed after I asked"), "{said}");
+    std::fs::remove_file(home.metnos().join("config/metnos.toml")).unwrap();
+    let (code, said) = answered("\"127.0.0.1\"");
+    assert_eq!(code, Some(0), "{said}");
     home.is_whole();
 }
 

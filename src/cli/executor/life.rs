@@ -40,10 +40,10 @@ pub(super) fn readmit(context: &Context, name: &str, from: LifeCycle) -> Result<
     let current = entry.current.clone().unwrap_or_default();
     let version = entry.versions.get(&current);
     let manifest = version.and_then(metnos_projections::machines::catalog::Version::manifest);
-    let capabilities: Vec<String> =
-        manifest.into_iter().flat_map(|manifest| manifest.capabilities).map(|capability| capability.name).collect();
     let values = json!({
-        "name": name, "version": current, "state": super::state(from), "reason": entry.reason, "capabilities": capabilities,
+        "name": name, "version": current, "state": super::state(from), "reason": entry.reason,
+        "taint": catalog.taint(&name, &current),
+        "can_do": manifest.map(|manifest| super::can_do(context, &instance, &manifest)),
     });
     terminal::agreed(context, &instance, ("consent.readmit_executor", &values), "error.not_readmitted")?;
     loader::readmit(&instance, &name, OWNER)?;

@@ -3,7 +3,7 @@
 use metnos_log::Event;
 use metnos_log::event::actor::Granted;
 use metnos_log::event::model::{ModelAnswered, ModelFailed};
-use metnos_log::event::turn::{Check, EffectCommitted, EffectsCommitted, InvocationFinished, Target, TurnOpened};
+use metnos_log::event::turn::{Check, EffectCommitted, EffectsCommitted, InvocationFinished, Lead, Target, TurnOpened};
 
 /// Something arrived: a sentence, or an answer of the world.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,6 +103,10 @@ pub struct Prepared {
     pub grants: Vec<Granted>,
     /// The weight, in thousandths, of the strongest mnest toward the executor from one that ended well earlier in the turn.
     pub mnest_permille: Option<u16>,
+    /// Folders that the executor declares for itself and that lie behind a link.
+    pub leads: Vec<Lead>,
+    /// Whether no cage would hold it.
+    pub uncaged: bool,
 }
 
 impl Command {
@@ -119,6 +123,8 @@ impl Command {
                 plan_digest: resolved.plan_digest.clone(),
                 grants: resolved.grants.clone(),
                 mnest_permille: resolved.mnest_permille,
+                leads: resolved.leads.clone(),
+                uncaged: resolved.uncaged,
             })),
             Event::ConsentGiven(given) => {
                 Some(Self::Consent { step: given.step, digest: given.digest.clone(), by: given.by.clone() })

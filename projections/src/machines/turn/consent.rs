@@ -204,7 +204,7 @@ impl Asking<'_> {
             "kind": kind, "tool": step.tool, "targets": targets, "arguments": arguments, "capabilities": capabilities,
             "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
             "is_blind": is_blind(step, manifest), "may_name": reads_named(manifest), "folders": folders,
-            "shown": shown(manifest), "hosts": own_hosts,
+            "shown": shown(manifest), "hosts": own_hosts, "uncaged": step.uncaged,
             "sends": is_net && manifest.contract.side_effects, "leaks": is_net && sees_files,
         });
         self.say("consent.call", &values)
@@ -378,11 +378,12 @@ impl Asking<'_> {
         by_source.into_iter().map(said).collect()
     }
 
-    /// What was named by one path and is another: a link on the way leads there.
+    /// What was named by one path and is another, by an argument or by the executor itself: a link on the way leads there.
     fn leads(&self, step: &Step) -> Vec<String> {
         let led = step.targets.iter().filter(|target| leads_elsewhere(self.home, target));
-        let led: BTreeSet<(&str, &str)> =
-            led.map(|target| (target.given.as_str(), target.canonical.as_str())).collect();
+        let named = led.map(|target| (target.given.as_str(), target.canonical.as_str()));
+        let declared = step.leads.iter().map(|lead| (lead.given.as_str(), lead.at.as_str()));
+        let led: BTreeSet<(&str, &str)> = named.chain(declared).collect();
         let rest = led.len().saturating_sub(SOURCES_MAX);
         let said = |(given, canonical): (&str, &str)| {
             self.say("consent.leads", &json!({ "path": as_end_of_line(given), "target": as_end_of_line(canonical) }))

@@ -324,6 +324,8 @@ impl Decider<'_> {
             plan_digest: prepared.plan_digest,
             grants: prepared.grants,
             mnest_permille: prepared.mnest_permille,
+            leads: prepared.leads,
+            uncaged: prepared.uncaged,
         });
         if self.names_what_is_outside(&prepared.targets) {
             return;
@@ -567,7 +569,14 @@ pub fn role_name(role: Role) -> &'static str {
 /// The canonical text of what a consent binds.
 pub(super) fn bound(step: &Step, about: &str) -> String {
     let ops = if about == "effects" { serde_json::to_value(&*step.ops).unwrap_or(Value::Null) } else { Value::Null };
-    canonical::to_string(&json!({
+    let mut bound = json!({
         "tool": step.tool, "version": step.version, "args": *step.args, "effects": ops, "plan": step.plan_digest, "about": about,
-    }))
+    });
+    if !step.leads.is_empty() {
+        bound["leads"] = serde_json::to_value(&step.leads).unwrap_or(Value::Null);
+    }
+    if step.uncaged {
+        bound["uncaged"] = true.into();
+    }
+    canonical::to_string(&bound)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use metnos_log::event::actor::Granted;
-use metnos_log::event::turn::{EffectsCommitted, PlannedOp, Target, TurnOpened};
+use metnos_log::event::turn::{EffectsCommitted, Lead, PlannedOp, Target, TurnOpened};
 use metnos_log::{Event, Micros, TurnId};
 use serde_json::Value;
 
@@ -135,6 +135,10 @@ pub struct Step {
     pub grants: Vec<Granted>,
     /// How strongly earlier turns lead from this one's earlier steps to its executor, in thousandths.
     pub mnest_permille: u16,
+    /// Folders that its executor declares for itself and that lie behind a link.
+    pub leads: Vec<Lead>,
+    /// Whether no cage would hold it.
+    pub uncaged: bool,
     /// What the last verdict on it was for.
     pub reasons: Vec<String>,
     /// What a person answered to its questions, in their order.
@@ -373,6 +377,8 @@ impl Turn {
                 step.plan_digest.clone_from(&resolved.plan_digest);
                 step.grants.clone_from(&resolved.grants);
                 step.mnest_permille = resolved.mnest_permille.unwrap_or_default();
+                step.leads.clone_from(&resolved.leads);
+                step.uncaged = resolved.uncaged;
             }
             Event::VerdictGiven(verdict) => step.reasons.clone_from(&verdict.reasons),
             Event::InvocationStarted(started) => {

@@ -208,6 +208,8 @@ pub(super) fn prepared(targets: Vec<Target>) -> Command {
         plan_digest: "p".to_owned(),
         grants: Vec::new(),
         mnest_permille: None,
+        leads: Vec::new(),
+        uncaged: false,
     })
 }
 

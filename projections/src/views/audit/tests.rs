@@ -58,9 +58,21 @@ fn resolved_to(args: &Value) -> Event {
     let (args, provenance) = (Kept::json(args), json!({}).into());
     let (version, plan_digest) = ("1.0.0".to_owned(), String::new());
     let (targets, checks) = (Vec::new(), Vec::new());
-    let (grants, mnest_permille) = (Vec::new(), None);
-    ArgumentsResolved { step: 1, args, targets, provenance, version, checks, plan_digest, grants, mnest_permille }
-        .into()
+    let (grants, mnest_permille, leads, uncaged) = (Vec::new(), None, Vec::new(), false);
+    ArgumentsResolved {
+        step: 1,
+        args,
+        targets,
+        provenance,
+        version,
+        checks,
+        plan_digest,
+        grants,
+        mnest_permille,
+        leads,
+        uncaged,
+    }
+    .into()
 }
 
 fn began(trace_id: &str, tool: &str) -> Event {
