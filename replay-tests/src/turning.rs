@@ -102,7 +102,8 @@ impl<'h> Turning<'h> {
         let plan_digest = format!("blake3:{}", blake3::hash(tool.as_bytes()).to_hex());
         let version = version.to_owned();
         let (grants, mnest_permille) = (Vec::new(), None);
-        let facts = Prepared { step, targets, version, checks, plan_digest, grants, mnest_permille };
+        let (leads, uncaged) = (Vec::new(), false);
+        let facts = Prepared { step, targets, version, checks, plan_digest, grants, mnest_permille, leads, uncaged };
         self.take(Command::Prepared(facts));
         self
     }

@@ -250,6 +250,33 @@ fn executor() -> Vec<Event> {
     ]
 }
 
+fn arguments_resolved() -> ArgumentsResolved {
+    ArgumentsResolved {
+        step: 1,
+        args: away(),
+        targets: vec![Target {
+            pointer: text("/path"),
+            role: text("path"),
+            given: text("a.txt"),
+            canonical: text("/home/owner/a.txt"),
+            canonical_b64: Some(text("/w==")),
+            kind: text("absent"),
+            trouble: Some(trouble()),
+        }],
+        provenance: Json(json!({ "/path": { "from": "text" } })),
+        version: text("1.0.0"),
+        checks: vec![
+            Check { step: text("receive"), failure: None },
+            Check { step: text("verify"), failure: Some(trouble()) },
+        ],
+        plan_digest: text("0c"),
+        grants: Vec::new(),
+        mnest_permille: None,
+        leads: Vec::new(),
+        uncaged: false,
+    }
+}
+
 fn decisions() -> Vec<Event> {
     vec![
         TurnOpened {
@@ -285,31 +312,7 @@ fn decisions() -> Vec<Event> {
         .into(),
         plan_proposed().into(),
         step_proposed().into(),
-        ArgumentsResolved {
-            step: 1,
-            args: away(),
-            targets: vec![Target {
-                pointer: text("/path"),
-                role: text("path"),
-                given: text("a.txt"),
-                canonical: text("/home/owner/a.txt"),
-                canonical_b64: Some(text("/w==")),
-                kind: text("absent"),
-                trouble: Some(trouble()),
-            }],
-            provenance: Json(json!({ "/path": { "from": "text" } })),
-            version: text("1.0.0"),
-            checks: vec![
-                Check { step: text("receive"), failure: None },
-                Check { step: text("verify"), failure: Some(trouble()) },
-            ],
-            plan_digest: text("0c"),
-            grants: Vec::new(),
-            mnest_permille: None,
-            leads: Vec::new(),
-            uncaged: false,
-        }
-        .into(),
+        arguments_resolved().into(),
         StepRefused { step: 1, by: text("guard"), class: text("forbidden"), reason: text("no") }.into(),
         VerdictGiven {
             step: 1,

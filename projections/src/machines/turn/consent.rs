@@ -66,6 +66,7 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Man
             "named": named(turn, step),
             "names": asking.said(step),
             "count": targets(&open),
+            "from": asking.made_of(step, &open),
             "undo": asking.undo(&open),
         }),
     )
@@ -259,6 +260,19 @@ impl Asking<'_> {
         let names = step.targets.iter().filter(|_| are_few && !is_one_each);
         let names: BTreeSet<String> = names.map(|target| self.short(target.canonical.trim_end_matches('/'))).collect();
         names.into_iter().collect()
+    }
+
+    /// What else is read for files that are written: an archive of a folder says by no word what it holds.
+    fn made_of(&self, step: &Step, ops: &[&PlannedOp]) -> Vec<String> {
+        let writes = !ops.is_empty() && ops.iter().all(|op| matches!(op.op.as_str(), "write" | "append" | "mkdir"));
+        let is_written = |path: &str| ops.iter().any(|op| op.path == path);
+        let read = step.targets.iter().filter(|target| {
+            writes && target.role == "path" && target.trouble.is_none() && !is_written(&target.canonical)
+        });
+        let read: Vec<String> = read.map(|target| self.short(target.canonical.trim_end_matches('/'))).collect();
+        let beyond = read.len().saturating_sub(SOURCES_MAX);
+        let more = (beyond > 0).then(|| self.say("consent.made_of_more", &json!({ "count": beyond })));
+        read.into_iter().take(SOURCES_MAX).map(|path| visible::name(&path).into_owned()).chain(more).collect()
     }
 
     /// Changes by name alone, one line a kind, as many as fit.

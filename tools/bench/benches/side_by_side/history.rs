@@ -86,6 +86,8 @@ pub(crate) fn event(number: u32) -> Event {
             plan_digest: "0c3f9a52d1".repeat(6),
             grants: Vec::new(),
             mnest_permille: None,
+            leads: Vec::new(),
+            uncaged: false,
         }
         .into(),
         3 => InvocationStarted { trace_id, step: 1, tool: "read_files".to_owned(), version: "1.0.0".to_owned(), plan_digest: "0c3f9a52d1".repeat(6), repeatable: true }.into(),
