@@ -68,9 +68,11 @@ fn is_virama(sign: char) -> bool {
     VIRAMAS.contains(sign)
 }
 
-/// A text that has lines and tabs of its own.
+/// A text that has lines and tabs of its own, and may be in a script that is read from right to left: of the signs of direction
+/// only those that turn letters against their own are written out.
 pub fn text(text: &str) -> Cow<'_, str> {
-    written_out(text, |_, sign| sign.is_control() && !matches!(sign, '\n' | '\t'))
+    let turns = |sign| matches!(sign, '\u{202d}' | '\u{202e}');
+    written_out(text, |_, sign| turns(sign) || sign.is_control() && !matches!(sign, '\n' | '\t'))
 }
 
 fn written_out(text: &str, is_obeyed: impl Fn(usize, char) -> bool) -> Cow<'_, str> {
@@ -106,6 +108,7 @@ mod tests {
     fn orders_are_written_out_and_plain_words_left() {
         assert_eq!(name("a\u{1b}[31mb\n\r\t\u{7f}\u{9b}\u{202e}c"), "a\\x1b[31mb\\n\\r\\t\\x7f\\u{9b}\\u{202e}c");
         assert_eq!(text("a\tb\u{1b}[31m\u{7}\r\n"), "a\tb\\x1b[31m\\x07\\r\n");
+        assert_eq!(text("a\u{202e}gpj.exe \u{2067}אב\u{2069}"), "a\\u{202e}gpj.exe \u{2067}אב\u{2069}");
         assert_eq!(
             name("a\u{200b}b\u{200f}c\u{61c}d\u{a0}e\u{2028}"),
             "a\\u{200b}b\\u{200f}c\\u{61c}d\\u{a0}e\\u{2028}"

@@ -26,6 +26,8 @@ const LISTED_MAX: usize = 20;
 const SHORT_CHARS: usize = 1500;
 /// The most letters of a value that is no text.
 const VALUE_CHARS: usize = 300;
+/// The most letters of an argument that is a text.
+const TEXT_CHARS: usize = 2000;
 /// The most targets that are shown with where they came from.
 const SOURCES_MAX: usize = 5;
 
@@ -110,17 +112,18 @@ fn kind_of_call(manifest: &Manifest) -> &'static str {
 }
 
 /// The arguments of a call that name no target: a program's words must be seen by whoever lets it run.
-fn arguments(step: &Step) -> Vec<String> {
+fn arguments(asking: &Asking<'_>, step: &Step) -> Vec<String> {
     let Some(given) = step.args.as_object() else { return Vec::new() };
     let is_target = |name: &str| step.targets.iter().any(|target| target.pointer.split('/').nth(1) == Some(name));
     let shown = |(name, value): (&String, &Value)| match value {
         Value::Array(words) if words.iter().all(Value::is_string) => {
             let words = words.iter().filter_map(Value::as_str).map(as_word).collect::<Vec<_>>().join(" ");
             // A command is read as it would be typed.
+            let words = asking.beginning(&words);
             if name == "argv" { words } else { format!("{name}: {words}") }
         }
         Value::Array(_) => format!("{name}: {}", json_in_short(value)),
-        Value::String(text) => format!("{name}: {}", text.escape_debug()),
+        Value::String(text) => format!("{name}: {}", asking.beginning(&text.escape_debug().to_string())),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
             format!("{name}: {}", json_in_short(value))
         }
@@ -186,6 +189,14 @@ impl Asking<'_> {
         self.messages.say(self.language, key, values)
     }
 
+    /// As much of a long text as a question has room for, and how much there is beside it.
+    fn beginning(&self, text: &str) -> String {
+        let Some((at, _)) = text.char_indices().nth(TEXT_CHARS) else { return text.to_owned() };
+        let (shown, rest) = text.split_at(at);
+        let count = rest.chars().count();
+        format!("{shown}… {}", self.say("consent.not_shown", &json!({ "count": count })))
+    }
+
     /// What is asked before a call.
     fn call(&self, turn: &Turn, step: &Step, manifest: &Manifest) -> String {
         let capabilities: Vec<&str> = manifest.capabilities.iter().map(|capability| capability.name.as_str()).collect();
@@ -193,8 +204,8 @@ impl Asking<'_> {
         let sources = self.leads(step).into_iter().chain(self.sources(turn, step)).collect::<Vec<_>>().join("\n");
         let kind = kind_of_call(manifest);
         // What is sent is told as it would be read.
-        let body = content(step, manifest).filter(|_| kind == "send").map(|(_, text)| indented(text));
-        let arguments = if body.is_some() { Vec::new() } else { arguments(step) };
+        let body = content(step, manifest).filter(|_| kind == "send").map(|(_, text)| indented(&self.beginning(text)));
+        let arguments = if body.is_some() { Vec::new() } else { arguments(self, step) };
         let own_hosts: Vec<_> = cage_plan::own_hosts(manifest).into_iter().map(visible::quoted).collect();
         let uses =
             |kind: grants::Kind| manifest.capabilities.iter().any(|capability| grants::kind(&capability.name) == kind);
@@ -726,6 +737,16 @@ mod tests {
         blind.capabilities.retain(|capability| capability.name == "code:exec");
         let said = asked(Vec::new(), &blind);
         assert!(said.contains("It sees none of your files. ") && !said.contains("name the folder"), "{said}");
+    }
+
+    #[test]
+    fn of_a_long_argument_a_question_shows_the_beginning_and_says_how_much_is_left() {
+        let manifest: Manifest =
+            toml::from_str(include_str!("../../../../executors/create_processes/manifest.toml")).unwrap();
+        let args = std::sync::Arc::new(json!({ "argv": ["wc"], "stdin": "x".repeat(100_000) }));
+        let step = Step { args, ..Step::default() };
+        let said = text(&Messages::embedded(), &Turn::default(), &step, &manifest, "call");
+        assert!(said.len() < 3_000 && said.contains("xx… (98,000 more letters, not shown here)"), "{said}");
     }
 
     #[test]

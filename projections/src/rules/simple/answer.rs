@@ -73,7 +73,11 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
             parts.push(note);
         }
     }
-    if parts.is_empty() { speaker.say("empty_text", json!({})) } else { parts.join("\n") }
+    if parts.is_empty() {
+        let is_text = last.result.get("content").is_some();
+        return speaker.say(if is_text { "empty_text" } else { "done" }, json!({}));
+    }
+    parts.join("\n")
 }
 
 /// Says plainly that a step failed, and what may be done about it.
@@ -155,8 +159,30 @@ impl Speaker<'_> {
         match step.result.get("bytes_written").and_then(Value::as_u64) {
             Some(bytes) => self.say("bytes_written", json!({ "n": bytes })),
             None if step.result.get("ok_count").is_some() => self.say("done", json!({})),
-            None => String::new(),
+            None => self.other_fields(step),
         }
+    }
+
+    /// What a result without contents and entries holds, a field a line; of what is nested, how many there are.
+    fn other_fields(&self, step: &StepResult) -> String {
+        const KNOWN: [&str; 5] = ["ok", "content", "entries", "metadata", "errors"];
+        let told = |(name, value): (&String, &Value)| {
+            let is_plain = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
+            let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let value = match value {
+                Value::Null => return None,
+                Value::Array(items) if items.iter().all(is_plain) => {
+                    items.iter().map(plain).collect::<Vec<_>>().join(", ")
+                }
+                Value::Array(items) => self.say("count_items", json!({ "n": items.len() })),
+                Value::Object(fields) => self.say("count_items", json!({ "n": fields.len() })),
+                Value::String(_) | Value::Number(_) | Value::Bool(_) => plain(value),
+            };
+            Some(self.say("value", json!({ "name": name, "value": value })))
+        };
+        let fields = step.result.as_object().into_iter().flatten();
+        let lines: Vec<String> = fields.filter(|(name, _)| !KNOWN.contains(&name.as_str())).filter_map(told).collect();
+        lines.join("\n")
     }
 
     fn count(&self, tool: Option<&Indexed>, step: &StepResult) -> String {

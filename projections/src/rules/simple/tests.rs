@@ -370,6 +370,16 @@ fn said(language: Language, answer: AnswerSpec, tool: &str, args: Value, result:
     compose(&world.messages, &world.tools, language, &tell(answer), &[step])
 }
 
+/// It was said that the text is empty.
+#[test]
+fn a_result_without_a_text_is_told_by_its_fields() {
+    let told = |result| said(Language::En, AnswerSpec::Result, "sum_own_things", json!({}), result);
+    let result = json!({ "ok": true, "sum": 12, "of": ["a", "b"], "rows": [{ "x": 1 }, { "x": 2 }], "note": null });
+    assert_eq!(told(result), "of: a, b\nrows: 2 results\nsum: 12");
+    assert_eq!(told(json!({ "ok": true })), "Done.");
+    assert_eq!(told(json!({ "ok": true, "content": "" })), "The text is empty.");
+}
+
 #[test]
 fn lines_are_the_answer_and_nothing_else() {
     let metadata = json!({"path": "/a", "size": 9, "lines": 3, "truncated": false, "lossy": false, "binary": false});
