@@ -171,6 +171,10 @@ fn contract_fault(manifest: &Manifest) -> Option<Fault<'_>> {
     if let Some(unknown) = contract.error_classes.iter().find(|class| !ERROR_CLASSES.contains(&class.as_str())) {
         return Some(("contract", "error_classes", format!("`{unknown}` is not one of the error classes")));
     }
+    if let Some(reverse) = contract.reverse.as_ref().filter(|reverse| !shape::in_vocabulary(reverse)) {
+        let message = format!("`{reverse}` is no executor's name: verb_object[_qualifier] from the vocabulary");
+        return Some(("contract", "reverse", message));
+    }
     for (key, reference) in [("input_schema", &contract.input_schema), ("output_schema", &contract.output_schema)] {
         if !reference.starts_with("schema.json#/definitions/") {
             return Some(("contract", key, format!("`{reference}` does not point into schema.json#/definitions/")));
@@ -234,6 +238,18 @@ mod tests {
         assert!(error.text.starts_with("sumary ="), "{error}");
         assert!(error.message.contains("sumary") && error.line > 1 && error.column == 1, "{error}");
         assert!(error.to_string().contains(&format!("manifest.toml:{}:1: ", error.line)), "{error}");
+    }
+
+    #[test]
+    fn names_are_verb_and_object_and_nothing_is_left_over() {
+        for name in ["get_now_", "get__now", "_get_now", "get", "grab_now", "get_Now"] {
+            let error = refused(&GOOD.replacen("name = \"get_now\"", &format!("name = \"{name}\""), 1));
+            assert!(error.text.starts_with("name") && error.message.contains("verb_object"), "{name}: {error}");
+        }
+        let reversed = |name: &str| GOOD.replacen("[contract]\n", &format!("[contract]\nreverse = \"{name}\"\n"), 1);
+        let error = refused(&reversed("whatever"));
+        assert!(error.text.starts_with("reverse") && error.message.contains("no executor's name"), "{error}");
+        assert!(parse("manifest.toml", &reversed("delete_files")).is_ok());
     }
 
     #[test]

@@ -197,10 +197,13 @@ fn methods_bodies_and_headers_are_bounded() {
     let bench = Bench::native();
     let post = json!({"url": server.url("/"), "method": "POST", "body": "sent"});
     refused(&fetch(&bench, typed(&[server.url("/")]), post.clone()), "policy_violation");
+    let carried = json!({"url": server.url("/"), "method": "GET", "body": "sent"});
+    refused(&fetch(&bench, typed(&[server.url("/")]), carried.clone()), "policy_violation");
     assert_eq!(server.seen.lock().unwrap().len(), 0);
     let acting = || Grants { read_only: false, ..typed(&[server.url("/")]) };
     ok(&fetch(&bench, acting(), post.clone()));
     assert!(server.seen.lock().unwrap()[0].ends_with("sent"));
+    ok(&fetch(&bench, acting(), carried));
     refused(&fetch(&bench, Grants { max_request_bytes: 3, ..acting() }, post), "too_large");
     refused(
         &fetch(&bench, acting(), json!({"url": server.url("/"), "headers": {"Host": "other.example"}})),

@@ -190,6 +190,10 @@ impl Fetcher {
                 format!("{} is refused: only GET and HEAD were granted", hop.method),
             ));
         }
+        if self.grants.read_only && !hop.body.is_empty() {
+            let message = "a request with a body is refused: only reading was granted";
+            return Err(Refusal::new("policy_violation", message));
+        }
         let grants = matching(&hop.target, &self.grants.hosts);
         if grants.is_empty() {
             // Refused before any name is looked up: a look-up is a message to someone too.

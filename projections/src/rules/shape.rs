@@ -89,6 +89,7 @@ pub fn object(tool: &str) -> Option<&str> {
 pub fn in_vocabulary(tool: &str) -> bool {
     let plain = tool.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     plain
+        && tool.split('_').all(|part| !part.is_empty())
         && category(tool).is_some_and(|category| category != Category::Meta)
         && object(tool).is_some_and(|object| OBJECTS.contains(&object))
 }
