@@ -32,7 +32,7 @@ pub(super) enum Executor {
         /// Its name.
         name: String,
     },
-    /// Call one executor: outside of a turn where it only looks or computes, in a turn of its own where it acts.
+    /// Call one executor in a turn of its own, judged, asked about and recorded like any other.
     Run {
         /// Its name.
         name: String,
