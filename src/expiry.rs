@@ -1,7 +1,8 @@
 //! What the record keeps for a while only (design 2-log, «Retention»): long texts of the classes that the settings give a number
 //! of days. A file that is read every day must not fill the disk for ever.
 //!
-//! The long text goes, the event that names it stays, and an `erased` event says which went. Everything else is kept.
+//! The long text goes, and the long answer of a turn that such a text was returned to; the event that names it stays, and an
+//! `erased` event says which went. Everything else is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,12 +45,19 @@ pub fn due(instance: &Instance, now: Micros) -> Result<BTreeMap<Class, Due>, Exp
         border.is_some_and(|border| time.0 < border)
     };
     let reader = instance.log.reader();
-    let (mut old, mut kept) = (Vec::new(), BTreeSet::new());
+    let (mut old, mut kept, mut observed) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     reader.each(1, |mut recorded| {
-        let (seq, time) = (recorded.seq, recorded.time);
+        let (seq, time, turn) = (recorded.seq, recorded.time, recorded.turn);
         for event in recorded.events_mut() {
-            let expires: BTreeMap<BlobHash, Class> = event
-                .expiring()
+            let mut of_class = event.expiring();
+            if let Some(turn) = turn {
+                if of_class.iter().any(|(class, _)| *class == Class::Observation) {
+                    observed.insert(turn);
+                }
+                let answer = event.answer().filter(|_| observed.contains(&turn));
+                of_class.extend(answer.map(|blob| (Class::Observation, blob)));
+            }
+            let expires: BTreeMap<BlobHash, Class> = of_class
                 .into_iter()
                 .filter(|(class, _)| is_past(*class, time))
                 .map(|(class, blob)| (blob, class))
@@ -107,7 +115,7 @@ mod tests {
 
     use metnos_log::event::model::ModelAsked;
     use metnos_log::event::turn::{InvocationFinished, TurnClosed};
-    use metnos_log::{Append, Event, Expect, Kept};
+    use metnos_log::{Append, Event, Expect, Kept, TurnId};
 
     use super::*;
     use crate::config::keeping::Retention;
@@ -213,5 +221,51 @@ mod tests {
         let said = said.map(|(class, days)| (class.to_owned(), format!("kept for {days} days")));
         assert_eq!(reasons.collect::<Vec<_>>(), said);
         reader.verify(|_, _| {}).unwrap();
+    }
+
+    /// A file that is read every day and answered in full: the answer is the text again, and went for ever into each day's turn.
+    #[test]
+    fn a_long_answer_goes_with_what_it_quotes_and_one_of_no_such_turn_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let variables = Variables { user_home: Some(place.path().to_owned()), ..Variables::default() };
+        let home = place.path().join("home");
+        let instance = Instance::open(Some(&home), &Flags::default(), &variables, Duration::ZERO).unwrap();
+        let first = instance.log.head().size + 1;
+        let long = |words: &str| format!("{words} ").repeat(4_000);
+        let closed = |text: String| -> Event {
+            let (final_kind, message) = ("answer".to_owned(), Kept::text(text));
+            TurnClosed { final_kind, class: None, message, counts: BTreeMap::new() }.into()
+        };
+        let said = [
+            // In other words, in the same, from nothing that was read, and from a short text.
+            (1, finished(&long("first day"))),
+            (1, closed(format!("It says: {}", long("first day")))),
+            (2, finished(&long("second day"))),
+            (2, closed(long("second day"))),
+            (3, closed(long("a poem"))),
+            (4, finished("short")),
+            (4, closed(long("an essay"))),
+        ];
+        let drafts = said.into_iter().zip(1..).map(|((turn, event), number)| Draft {
+            id: EventId([number; 16]),
+            time: Micros(0),
+            stream: format!("day/{number}"),
+            actor: "host".to_owned(),
+            turn: Some(TurnId([turn; 16])),
+            cause: None,
+            event,
+            blobs: Vec::new(),
+        });
+        instance.log.append(Append { events: drafts.collect(), expect: Expect::Any }).unwrap();
+        assert_eq!(expire(&instance, Micros(80 * DAY_US)).unwrap(), 0, "not yet");
+        assert_eq!(expire(&instance, Micros(100 * DAY_US)).unwrap(), 3, "two texts, and one answer that is no copy");
+        let reader = instance.log.reader();
+        let is_whole = |place: u64| {
+            let recorded = reader.rehydrated(reader.event(first + place).unwrap().unwrap()).unwrap();
+            recorded.event().unwrap().is_whole()
+        };
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(is_whole), [false, false, false, false, true, true, true]);
+        let verified = reader.verify(|_, _| {}).unwrap();
+        assert_eq!((verified.blobs_erased, verified.erased), (4, 0), "one of them is named twice");
     }
 }

@@ -9,7 +9,7 @@ use crate::kept::{BlobHash, Kept};
 /// What may expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// What an executor returned, and what a model was shown of that.
+    /// What an executor returned, what a model was shown of that, and the answer of the turn that it was returned to.
     Observation,
     /// What was said to a model, and what it said.
     Model,
@@ -44,5 +44,10 @@ impl Event {
             Self::ModelFailed(failed) => of(Class::Model, &[&failed.raw]),
             _ => Vec::new(),
         }
+    }
+
+    /// The blob of an answer: an observation where its turn holds one that expires, for it may quote that in full; else kept.
+    pub fn answer(&self) -> Option<BlobHash> {
+        if let Self::TurnClosed(closed) = self { closed.message.blob() } else { None }
     }
 }
