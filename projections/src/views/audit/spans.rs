@@ -1,5 +1,6 @@
 //! The audit as OpenTelemetry spans, in OTLP's JSON: one `resourceSpans` a line, each with one span. A span a turn, below it
-//! one a call and one a question to a model.
+//! one a call and one a question to a model. That something was erased has a trace of its own, with a link to the turn that
+//! it was of; of a correction there is no span.
 //!
 //! Spans say what ran, when, and how it ended. They carry no content: neither sentences nor arguments nor results.
 
@@ -42,7 +43,10 @@ struct Span<'a> {
 impl Spans {
     /// Takes one event in; gives the text of the span that it completes, if that is wanted.
     pub fn take(&mut self, recorded: &Recorded, log_id: &str, selection: &Selection) -> Option<String> {
-        let turn = recorded.turn?;
+        let Some(turn) = recorded.turn else {
+            let line = self.audit.take(recorded).filter(|line| line.kind == Kind::Erasures)?;
+            return selection.takes(&line).then(|| written(log_id, &erasure(log_id, &line)));
+        };
         if let Some(line) = self.audit.take(recorded) {
             if line.kind == Kind::Turns {
                 self.asked.retain(|(of, _), _| *of != turn);
@@ -147,6 +151,33 @@ fn span_of<'a>(turn: TurnId, line: &'a Line, recorded: &Recorded) -> Span<'a> {
     let key = if is_call { line.value["trace_id"].as_str().unwrap_or("?") } else { "" };
     let times = (line.began, line.ended);
     Span { turn, key, name, kind: INTERNAL, times, attributes, is_ok, links: reversed(recorded) }
+}
+
+/// The span of an erasure: how much went, never what it held.
+fn erasure(log_id: &str, line: &Line) -> Span<'static> {
+    let shown = [
+        ("metnos.selector", "selector"),
+        ("metnos.payloads", "payloads"),
+        ("metnos.blobs", "blobs"),
+        ("metnos.erased", "erased"),
+    ];
+    let found = shown.into_iter().filter_map(|(name, at)| Some((name, line.value.get(at)?.clone())));
+    let mut attributes = vec![("metnos.seq", json!(line.seq)), ("metnos.actor", json!(line.actor))];
+    attributes.extend(found.filter(|(_, value)| !value.is_null()));
+    let mut hasher = blake3::Hasher::new_derive_key("metnos erasure trace id v1");
+    hasher.update(log_id.as_bytes()).update(&line.seq.to_le_bytes());
+    let mut trace = [0; 16];
+    hasher.finalize_xof().fill(&mut trace);
+    Span {
+        turn: TurnId(trace),
+        key: "",
+        name: format!("erase {NAME}"),
+        kind: INTERNAL,
+        times: (line.began, line.ended),
+        attributes,
+        is_ok: None,
+        links: line.turn.iter().filter_map(|turn| turn.parse().ok()).collect(),
+    }
 }
 
 /// The turns whose changes a call takes back.
