@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use metnos_log::envelope::Body;
 use metnos_log::event::turn::{InvocationFinished, PlannedOp, TurnOpened};
 use metnos_log::store::Pending;
 use metnos_log::{AppendError, BlobHash, Event, EventId, Kept, TurnId};
@@ -26,6 +27,7 @@ use metnos_projections::machines::turn::{Context, Effect, Phase, Rejection, Turn
 use metnos_projections::messages::Language;
 use metnos_projections::rules::cage_plan::Autonomy;
 use metnos_projections::rules::simple;
+use metnos_projections::views::turns::ERASED;
 use serde_json::{Value, json};
 
 pub use again::{Absent, go_on, resume};
@@ -259,6 +261,10 @@ pub fn folded(instance: &Instance, id: TurnId) -> Result<Turn, metnos_log::store
         let recorded = reader.rehydrated(recorded)?;
         if let Some(event) = recorded.event() {
             turn.apply(id, recorded.time, event);
+        }
+        // How it ended is gone; that it ended is not.
+        if matches!(recorded.body, Body::Erased) && recorded.kind == "turn_closed" {
+            turn.final_kind = Some(ERASED.to_owned());
         }
     }
     Ok(turn)

@@ -16,8 +16,8 @@ const VALUE_MAX: usize = 80;
 /// The turn as lines for a person.
 pub(crate) fn told(instance: &Instance, turn: &Turn, language: Language) -> String {
     let say = |key: &str, values: Value| instance.rules.messages.say(language, key, values);
-    let heard = turn.opened.as_ref().map(|opened| short(&opened.text, 200)).unwrap_or_default();
-    let mut lines = vec![say("chat.why_heard", json!({ "text": heard }))];
+    let heard = turn.opened.as_ref().map(|opened| short(&opened.text, 200));
+    let mut lines: Vec<String> = heard.map(|text| say("chat.why_heard", json!({ "text": text }))).into_iter().collect();
     if let Some(plan) = turn.plan.as_ref().filter(|_| turn.opened.as_ref().is_some_and(|opened| opened.given.is_none()))
     {
         lines.push(say("chat.why_understood", json!({ "percent": plan.confidence_permille / 10 })));

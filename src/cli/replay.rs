@@ -138,7 +138,8 @@ fn finish(context: &Context, report: &Report, equal: bool, digests: &[Value]) ->
         }));
         return u8::from(!good);
     }
-    let decided = report.turns - report.by_other_rules;
+    // A turn whose beginning was lost is none that is counted, yet may be one that cannot be decided.
+    let decided = report.turns.saturating_sub(report.by_other_rules + report.not_decidable);
     let (messages, language) = (Messages::embedded(), context.spoken());
     let say = |key: &str, values: Value| messages.say(language, key, values);
     let values = json!({

@@ -357,7 +357,9 @@ fn said(context: &Context, instance: &Instance, turn: TurnId) -> Result<u8, Fail
         return Ok(0);
     }
     let folded = crate::engine::folded(instance, turn)?;
-    let mut parts = vec![context.text(instance, "why.said", &json!({ "turn": turn, "message": folded.message }))];
+    let is_over = folded.final_kind.is_some();
+    let said = json!({ "turn": turn, "message": folded.message, "gone": is_over && folded.message.is_none(), "over": is_over });
+    let mut parts = vec![context.text(instance, "why.said", &said)];
     parts.push(crate::why::told(instance, &folded, context.language(instance)));
     let account = why::account(&events, 1);
     if let Some(task) = task(instance, &account)? {

@@ -562,3 +562,26 @@ fn what_stays_is_named() {
     assert!(none.code == 1 && none.err.contains("99999"), "{}", none.err);
     home.is_whole();
 }
+
+/// What was erased is told as erased: not as a request that still runs, nor as one that was decided again.
+#[test]
+fn why_and_replay_and_spans_say_that_a_turn_was_erased() {
+    let home = Home::new();
+    home.file("safe.txt", "bread\n");
+    assert_eq!(home.ask("read the file ~/safe.txt").code, 0);
+    let turn = home.run(["why", "last"]).out.split_whitespace().nth(1).unwrap().to_owned();
+    assert_eq!(home.run(["--yes", "log", "erase", "--turn", &turn]).code, 0);
+    let why = home.run(["why", "last"]);
+    assert_eq!(why.code, 0, "{}", why.err);
+    assert!(why.out.contains("this was erased") && why.out.contains("How it ended was erased."), "{}", why.out);
+    assert!(!why.out.contains("nothing yet") && !why.out.contains("has not ended"), "{}", why.out);
+    let checked = home.run(["replay", "check"]);
+    assert!(checked.out.contains(" 1 turn decided again, 0 by other rules, 1 not decidable"), "{}", checked.out);
+    // The spans say so too, as the other forms do.
+    let spans = home.run(["audit", "export", "--format", "otel"]);
+    let found: Vec<serde_json::Value> = spans.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let erased = found.iter().map(|line| &line["resourceSpans"][0]["scopeSpans"][0]["spans"][0]);
+    let erased: Vec<_> = erased.filter(|span| span["name"] == "erase metnos").collect();
+    assert_eq!(erased.len(), 1, "{}", spans.out);
+    assert_eq!(erased[0]["links"][0]["traceId"].as_str().map(str::len), Some(32), "{}", erased[0]);
+}
