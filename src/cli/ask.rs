@@ -236,11 +236,8 @@ pub(super) fn follow(context: &Context, instance: &Instance) {
 
 /// The exit code that a turn's end means.
 pub(super) fn exit_code(turn: &Turn) -> u8 {
-    let is_in_part = || {
-        turn.steps.iter().filter_map(|step| step.result.as_ref()).any(|result| result["fail_count"].as_u64() > Some(0))
-    };
     match (turn.final_kind.as_deref(), turn.final_class.as_deref()) {
-        (Some("answer"), _) => u8::from(is_in_part()),
+        (Some("answer"), _) => 0,
         (Some("ask" | "awaiting" | "needs_inputs"), _) => 3,
         (Some("error"), Some("cancelled")) => interrupt::code(),
         (Some("error"), Some(class)) if FAILURES.contains(&class) => 2,

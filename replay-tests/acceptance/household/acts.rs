@@ -108,7 +108,7 @@ fn every_act_is_said_and_taken_back_and_done_again() {
 fn what_cannot_be_done_is_said_and_the_rest_is_done() {
     let home = household();
     let ran = act(&home, "move_files", &json!({ "paths": ["in/a.jpg", "in/b.pdf"], "dst_template": "out/" }));
-    assert_eq!(ran.code, 1, "done in part: {}", ran.err);
+    assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(
         ran.out.contains("b.pdf") && ran.out.contains("1 item failed") && ran.out.contains("There is one"),
         "{}",
