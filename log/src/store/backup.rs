@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +108,12 @@ pub enum BackupError {
         /// The last event that the folder holds.
         last: u64,
     },
+    /// Another process writes there.
+    #[error("{path} is being written to by another process")]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
     /// It is no backup, or a newer one.
     #[error("{path} is no backup: {what}")]
     NoBackup {
@@ -173,6 +180,21 @@ pub(super) fn refused(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
     move |source| BackupError::Io { path, source }
 }
 
+/// How long a folder that another writer has is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The folder for as long as this is held; refused where another writer has it for longer than anybody waits.
+pub(super) fn held(folder: &Path) -> Result<fs::File, BackupError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match files::hold(folder).map_err(refused(folder))? {
+            Some(held) => return Ok(held),
+            None if Instant::now() >= until => return Err(BackupError::Busy { path: folder.to_owned() }),
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
 impl Log {
     /// Brings a backup below `folder` to where the log is now; makes it where there is none. Calls `progress(events, of)`.
     /// What is there of this log and was erased since goes; what the log holds although it was erased is refused. Nothing is waited for by those who append meanwhile.
@@ -182,6 +204,9 @@ impl Log {
         if let Some(hash) = gone.blobs.first() {
             return Err(BackupError::Unerased { what: format!("blob {hash}") });
         }
+        files::make_folder(folder).map_err(refused(folder))?;
+        // A copy of this home goes by the same name, and could be at it as well.
+        let _held = held(folder)?;
         self.prepare_backup(folder)?;
         Backup { reader: self.reader(), id: self.id(), folder, gone, bytes: 0 }.take(&note, progress)
     }

@@ -361,3 +361,47 @@ fn what_no_note_is_over_is_not_restored() {
     write(&second);
     assert_eq!(place.restore("restored.redb").unwrap().size, 104);
 }
+
+/// Each took the unfinished file of the other away, and neither made a log.
+#[test]
+fn of_two_restores_at_once_one_makes_the_log_and_the_other_says_that_it_is_there() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 1..200);
+    place.back_up(&log);
+    drop(log);
+    for round in 0..4 {
+        let name = format!("restored{round}.redb");
+        let restored = std::thread::scope(|scope| {
+            let both = [0, 1].map(|_| scope.spawn(|| place.restore(&name)));
+            both.map(|one| one.join().unwrap())
+        });
+        let made = restored.iter().filter(|restored| restored.is_ok()).count();
+        let occupied = restored.iter().filter(|one| matches!(one, Err(BackupError::Occupied { .. }))).count();
+        assert_eq!((made, occupied), (1, 1), "{restored:?}");
+        open(&place.path(&name)).unwrap().reader().verify(|_, _| {}).unwrap();
+        assert!(!rewrite::fresh(&place.path(&name)).exists());
+    }
+}
+
+/// A copy of a home has the log's name, and wrote into the same files.
+#[test]
+fn two_copies_of_a_log_do_not_write_one_backup_at_once() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 1..100);
+    drop(log);
+    std::fs::copy(place.path("events.redb"), place.path("copy.redb")).unwrap();
+    let (one, other) = (place.log(), open(&place.path("copy.redb")).unwrap());
+    fill(&one, 100..160);
+    fill(&other, 200..220);
+    for round in 0..4 {
+        let backed_up = std::thread::scope(|scope| {
+            let both = [&one, &other].map(|log| scope.spawn(|| log.backup(&place.path("backup"), |_, _| {})));
+            both.map(|one| one.join().unwrap())
+        });
+        assert_eq!(backed_up.iter().filter(|done| done.is_ok()).count(), 1, "{backed_up:?}");
+        assert!(backed_up.iter().any(|done| matches!(done, Err(BackupError::Ahead { .. }))), "{backed_up:?}");
+        place.restore(&format!("restored{round}.redb")).unwrap();
+    }
+}

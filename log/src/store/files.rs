@@ -16,6 +16,18 @@ use super::faults::journal;
 use super::open::CACHE_BYTES;
 use super::withheld::Opened;
 
+/// A folder that is one writer's for as long as this is held; none while it is another's. Nothing is left behind: it is the folder
+/// itself that is locked. Where a file system knows no locks, it is everybody's.
+pub(super) fn hold(folder: &Path) -> io::Result<Option<File>> {
+    let held = File::open(folder)?;
+    match held.try_lock() {
+        Ok(()) => Ok(Some(held)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(Some(held)),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
 /// A plain file that is written.
 pub(super) struct Plain {
     file: File,

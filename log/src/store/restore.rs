@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::assemble::{Assembly, AssemblyError};
-use super::backup::{BLOB_FOLDER, BackupError, SEALED, Summary, TAIL, refused, summary};
+use super::backup::{BLOB_FOLDER, BackupError, SEALED, Summary, TAIL, held, refused, summary};
 use super::erasures::{Erasures, records_of};
 use super::open::{self, LogKeys};
 use super::rewrite::LeftOut;
@@ -34,6 +34,12 @@ pub fn restore(
     // The note is over all of it: what nobody signed could be anybody's.
     if checkpoint.log_id != summary.log_id || checkpoint.size != summary.events {
         return Err(BackupError::Damaged { what: "its checkpoint is not that of its events".to_owned() });
+    }
+    // Another restore has its unfinished file under the same name.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let _held = held(parent)?;
+    if path.symlink_metadata().is_ok() {
+        return Err(BackupError::Occupied { path: path.to_owned() });
     }
     let fresh = rewrite::fresh(path);
     let assembled = assemble(folder, &fresh, &summary, &checkpoint, &mut progress)

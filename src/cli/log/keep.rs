@@ -35,6 +35,9 @@ impl From<BackupError> for Failure {
                 ("error.backup_ahead", json!({ "folder": path, "first": first, "last": last })),
                 by("next.backup_elsewhere"),
             ),
+            BackupError::Busy { path } => {
+                return Self::failed(("error.backup_busy", json!({ "folder": path })), by("next.backup_busy"));
+            }
             BackupError::NoBackup { .. } => (("error.no_backup", reason), by("next.backup_folder")),
             BackupError::Note(_) => (("error.backup_key", reason), by("next.restore_keys")),
             BackupError::Damaged { .. } => (("error.backup_damaged", reason), by("next.other_backup")),
