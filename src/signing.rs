@@ -78,6 +78,14 @@ impl Keys {
         Ok(keys)
     }
 
+    /// The file of the public half below `folder`, where it holds another key: whoever goes by it would take what is signed here
+    /// for forged, and what another signed for ours.
+    pub fn exchanged_public(&self, folder: &Path) -> Option<PathBuf> {
+        let public = folder.join("instance.pub");
+        let found = fs::read_to_string(&public).ok()?;
+        (found.trim() != self.public_hex()).then_some(public)
+    }
+
     /// The key with which the log signs its checkpoints.
     pub(crate) fn for_checkpoints(&self) -> SigningKey {
         self.signing.clone()

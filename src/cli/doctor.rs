@@ -47,6 +47,10 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         None,
     ));
     findings.push((true, say("doctor.log", json!({ "events": instance.log.head().size })), None));
+    if let Some(file) = instance.keys.exchanged_public(&instance.dirs.config.join("keys")) {
+        let values = json!({ "file": file, "key": instance.keys.public_hex() });
+        findings.push((false, say("doctor.public_key", values), None));
+    }
     for State { name, condition } in views::all(&instance)? {
         findings.push(match condition {
             Condition::UpTo(position) => {

@@ -159,6 +159,7 @@ impl From<InstanceError> for Failure {
     fn from(error: InstanceError) -> Self {
         let hint = match &error {
             InstanceError::Log(OpenError::Busy { .. }) => "next.other_command",
+            InstanceError::Log(OpenError::Away { .. }) => "next.log_away",
             InstanceError::Log(OpenError::Newer { .. }) => "next.newer",
             InstanceError::Log(OpenError::Damaged { .. }) => "next.salvage",
             InstanceError::Log(OpenError::Io { path, .. }) => {

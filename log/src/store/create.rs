@@ -14,6 +14,7 @@ use redb::backends::FileBackend;
 
 use super::OpenError;
 use super::open::{CACHE_BYTES, Fault, RETRY, prepare};
+use super::seen;
 
 /// What the file is called until it is whole.
 const EXTENSION: &str = "redb.new";
@@ -32,6 +33,12 @@ pub(super) fn unless_there(path: &Path, fresh_id: &[u8; 16], until: Instant) -> 
             .or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) })
             .map_err(failed)?;
         return Ok(None);
+    }
+    let seen = seen::beside(path);
+    if holds_bytes(&seen) {
+        // A log that was lost must not be followed by an empty one that says nothing of it.
+        fs::remove_file(&beside).map_err(failed)?;
+        return Err(OpenError::Away { path: path.to_owned(), beside: seen });
     }
     file.set_len(0).map_err(failed)?;
     let created = || -> Result<Database, Fault> {

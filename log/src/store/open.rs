@@ -38,6 +38,14 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// There is none, and there was one: what is noted beside a log is still there.
+    #[error("{path} is away or empty, and {beside} says that there was a log")]
+    Away {
+        /// The file.
+        path: PathBuf,
+        /// What says so.
+        beside: PathBuf,
+    },
     /// A newer program wrote it.
     #[error("{path} has format {found}; this program reads up to {FORMAT}")]
     Newer {

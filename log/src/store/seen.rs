@@ -61,7 +61,7 @@ pub fn last_seen(log: &Path, log_id: &str) -> Option<(u64, String)> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{draft, open};
-    use super::super::{Append, Expect};
+    use super::super::{Append, Expect, OpenError};
     use super::*;
 
     /// A killed process leaves a file whose newest commit one flipped bit makes redb forget.
@@ -104,5 +104,26 @@ mod tests {
             std::fs::write(beside(&path), torn).unwrap();
             assert_eq!(last_seen(&path, &id), None, "byte {at}");
         }
+    }
+    /// A new, empty log was made in the place of one that was lost, without a word.
+    #[test]
+    fn a_log_that_was_there_is_not_followed_by_an_empty_one() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("events.redb");
+        let log = open(&path).unwrap();
+        log.append(Append { events: vec![draft(1, "instance")], expect: Expect::Any }).unwrap();
+        drop(log);
+        for lost in [|path: &Path| std::fs::remove_file(path).unwrap(), |path: &Path| std::fs::write(path, "").unwrap()]
+        {
+            lost(&path);
+            for _ in 0..2 {
+                let found = open(&path).map(|log| log.head());
+                assert!(matches!(found, Err(OpenError::Away { .. })), "{found:?}");
+            }
+        }
+        let names = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.count(), 2, "the empty file and what is noted beside it");
+        std::fs::remove_file(beside(&path)).unwrap();
+        assert_eq!(open(&path).unwrap().head().size, 0);
     }
 }

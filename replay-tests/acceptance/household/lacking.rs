@@ -55,3 +55,16 @@ fn doctor_names_what_would_mend_the_cage() {
     assert!(whole.contains("note a cgroup for each call") && whole.contains("Delegate=yes metnos serve"), "{whole}");
     assert!(!off.run(["doctor"]).out.contains("Delegate="), "who chose no cage is told nothing of its limits");
 }
+
+/// Whoever checked an export by it would have taken a forged one for ours.
+#[test]
+fn a_public_key_that_was_exchanged_is_told() {
+    let home = Home::new();
+    assert_eq!(home.ask("what time is it").code, 0);
+    let public = home.metnos().join("config/keys/instance.pub");
+    let own = std::fs::read_to_string(&public).unwrap();
+    assert!(!home.run(["doctor"]).out.contains("another public key"));
+    std::fs::write(&public, format!("{}\n", "ab".repeat(32))).unwrap();
+    let said = home.run(["doctor"]).out;
+    assert!(said.contains("holds another public key") && said.contains(own.trim()), "{said}");
+}
