@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::fit::Lines;
 use super::{Context, Failure, console, inbox, interrupt, output, terminal};
+use crate::cause::plain;
 use crate::config::Flags;
 use crate::engine::{self, Person, Reply, Request};
 use crate::instance::{Instance, now};
@@ -227,7 +228,7 @@ pub(super) fn carry_out(
 /// Brings checkpoints and audit files up to date. They are projections: a failure here loses nothing and is only logged.
 pub(super) fn follow(context: &Context, instance: &Instance) {
     if let Err(error) = instance.follow_audit() {
-        context.say(&context.text(instance, "notice.no_audit", &json!({ "reason": error.to_string() })));
+        context.say(&context.text(instance, "notice.no_audit", &json!({ "reason": plain(&error) })));
     }
     if let Err(error) = instance.alone(|| instance.save_projections(context.checkpoint_every())) {
         tracing::info!(%error, "checkpoints were not written");

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::moment::Moment;
 use super::output::{by, remedy};
 use super::{Context, Failure, actor, audit_correct, console, output, progress};
+use crate::cause::plain;
 use crate::export::audit;
 use crate::export::audit_file::{FileError, Fresh};
 use crate::export::audit_lines::{self, Format};
@@ -215,7 +216,7 @@ impl From<FileError> for Failure {
 /// Checks a file. Neither the home nor its log is looked at.
 fn check(context: &Context, file: &Path, key: &str) -> Result<u8, Failure> {
     let unreadable = |file: &Path, error: &std::io::Error| {
-        let values = json!({ "file": file, "reason": error.to_string() });
+        let values = json!({ "file": file, "reason": plain(&error) });
         Failure::refused(("error.file_unreadable", values), by("next.proof_file"))
     };
     let in_file = || std::fs::read_to_string(key).ok().as_deref().and_then(verify::key);

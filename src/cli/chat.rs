@@ -15,6 +15,7 @@ use super::ask::{self, Approve};
 use super::console::{self, Heard, Stream, Wanted};
 use super::editor::{Editor, Typed};
 use super::{Context, Failure, client, fit, inbox, interrupt, output};
+use crate::cause::plain;
 use crate::config::Dirs;
 use crate::conversation::{self, Fit, Line, line};
 use crate::engine::{self, Answer, Reply};
@@ -285,9 +286,9 @@ impl<'a> Talk<'a> {
         loop {
             interrupt::between_turns(false);
             let read = console::current().read(Wanted::Line, &[]);
-            let bytes = match read.map_err(|error| {
-                Failure::internal(("error.input_unreadable", json!({ "reason": error.to_string() })))
-            })? {
+            let bytes = match read
+                .map_err(|error| Failure::internal(("error.input_unreadable", json!({ "reason": plain(&error) }))))?
+            {
                 Heard::Bytes(bytes) => bytes,
                 Heard::Ended | Heard::Cancelled => return Ok(self.memory.worst),
             };

@@ -20,6 +20,7 @@ use super::interrupt::News;
 use super::output::by;
 use super::wire::{self, Frame, Refusal, Request, Why};
 use super::{Context, Failure, PATIENCE};
+use crate::cause::plain;
 use crate::config::{Dirs, Variables};
 use crate::sandbox::CancelFlag;
 
@@ -96,7 +97,7 @@ pub(super) fn send(context: &Context, exchange: Option<Exchange>) -> Result<Opti
 fn converse(console: &Arc<dyn Console>, mut stream: UnixStream, received: Vec<u8>) -> Result<Ended, Failure> {
     let to = stream
         .try_clone()
-        .map_err(|error| Failure::internal(("error.no_descriptor", json!({ "reason": error.to_string() }))))?;
+        .map_err(|error| Failure::internal(("error.no_descriptor", json!({ "reason": plain(&error) }))))?;
     let conversation = Conversation { to: Arc::new(Mutex::new(to)), console: Arc::clone(console), reading: None };
     let to = Arc::clone(&conversation.to);
     let terminals = Arc::clone(console);

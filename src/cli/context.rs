@@ -9,6 +9,7 @@ use metnos_projections::messages::Language;
 
 use super::output::Failure;
 use super::{Global, ask, client, console, interrupt, output, progress, serve};
+use crate::cause::plain;
 use crate::config::{Dirs, Flags, Settings, Variables};
 use crate::erasure::{self, BrokenOff, ErasureError};
 use crate::instance::{Instance, InstanceError};
@@ -192,7 +193,7 @@ impl Context {
             Ok(alive) if alive.is_empty() => Ok(()),
             Ok(alive) => Err(Failure::internal(("error.cages_alive", serde_json::json!({ "count": alive.len() })))),
             Err(error) => {
-                Err(Failure::internal(("error.cages_unseen", serde_json::json!({ "reason": error.to_string() }))))
+                Err(Failure::internal(("error.cages_unseen", serde_json::json!({ "reason": plain(&error) }))))
             }
         }
     }
@@ -205,7 +206,7 @@ impl Context {
         }
         for seed in laid {
             if let Err(error) = &seed.outcome {
-                let values = serde_json::json!({ "name": seed.name, "reason": error.to_string() });
+                let values = serde_json::json!({ "name": seed.name, "reason": plain(&error) });
                 self.say(&self.text(instance, "first_run.seed_failed", &values));
             }
         }

@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 use super::console::{self, Heard, Stream, Wanted};
 use super::output::by;
 use super::{Context, Failure, output};
+use crate::cause::plain;
 
 /// Keep credentials.
 #[derive(Subcommand, Debug)]
@@ -85,7 +86,7 @@ pub(super) fn read_value(name: &str, how: &str) -> Result<Secret, Failure> {
         output::aside(&format!("type the value of {name}, then Enter and Ctrl-D (it is shown while you type):"));
     }
     let unreadable = |error: &dyn std::error::Error| {
-        Failure::usage(("error.value_unreadable", json!({ "reason": error.to_string() })), how)
+        Failure::usage(("error.value_unreadable", json!({ "reason": plain(&error) })), how)
     };
     let bytes = match console.read(Wanted::All(64 << 10), &[]).map_err(|error| unreadable(&error))? {
         Heard::Bytes(bytes) => Zeroizing::new(bytes),

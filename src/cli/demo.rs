@@ -4,10 +4,11 @@ use serde_json::json;
 
 use super::ask::{self, Approve};
 use super::{Context, Failure, Global, interrupt, output};
+use crate::cause::plain;
 
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
-    let scratch = Scratch::make()
-        .map_err(|error| Failure::internal(("error.throwaway", json!({ "reason": error.to_string() }))))?;
+    let scratch =
+        Scratch::make().map_err(|error| Failure::internal(("error.throwaway", json!({ "reason": plain(&error) }))))?;
     let home = scratch.0.join("home");
     let global = Global { home: Some(home), json: false, ..context.global.clone() };
     let inner = Context { global, variables: context.variables.clone(), served: None };

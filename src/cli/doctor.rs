@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Context, Failure, output};
+use crate::cause::plain;
 use crate::sandbox::mending::{self, Mending};
 use crate::sandbox::{CageReport, Level, SandboxError};
 use crate::views::state::{self as views, Condition, State};
@@ -26,7 +27,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
             Ok(report)
         }
         Err(error) => {
-            findings.push((false, say("doctor.no_cage", json!({ "reason": error.to_string() })), None));
+            findings.push((false, say("doctor.no_cage", json!({ "reason": plain(&error) })), None));
             Err(error)
         }
     };

@@ -13,6 +13,7 @@ use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
 
 use super::Failure;
+use crate::cause::plain;
 use serde_json::json;
 
 /// How many lines are remembered.
@@ -72,7 +73,7 @@ impl Editor {
 }
 
 fn broken(error: &ReadlineError) -> Failure {
-    Failure::internal(("error.terminal_unreadable", json!({ "reason": error.to_string() })))
+    Failure::internal(("error.terminal_unreadable", json!({ "reason": plain(&error) })))
 }
 
 /// The conversation goes on without what the file would have held.

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::output::by;
 use super::{Cli, Context, Failure, output};
+use crate::cause::plain;
 
 /// Print a page of the manual, to be shown by: metnos man | man -l -
 #[derive(Args, Debug)]
@@ -71,7 +72,7 @@ fn page(words: &[String]) -> Result<String, Failure> {
 fn write(folder: &Path) -> Result<usize, Failure> {
     let refuse = |error: std::io::Error| {
         Failure::refused(
-            ("error.pages_unwritten", json!({ "folder": folder, "reason": error.to_string() })),
+            ("error.pages_unwritten", json!({ "folder": folder, "reason": plain(&error) })),
             by("next.writable_folder"),
         )
     };

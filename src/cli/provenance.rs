@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::output::by;
 use super::{Context, Failure, output};
+use crate::cause::plain;
 
 /// Where an attacked result holds the attacker's text.
 const PLACEHOLDER: &str = "@@INJECTION@@";
@@ -130,10 +131,7 @@ pub(super) fn run(context: &Context, provenance: &Provenance) -> Result<u8, Fail
 
 fn read(context: &Context, path: &Path) -> Result<Vec<Trace>, Failure> {
     let bytes = std::fs::read(path).map_err(|error| {
-        Failure::refused(
-            ("error.file_unreadable", json!({ "file": path, "reason": error.to_string() })),
-            by("next.there"),
-        )
+        Failure::refused(("error.file_unreadable", json!({ "file": path, "reason": plain(&error) })), by("next.there"))
     })?;
     let (mut traces, mut first) = (Vec::new(), None);
     let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));

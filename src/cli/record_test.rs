@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::output::{by, remedy};
 use super::{Context, Failure, console, output};
+use crate::cause::plain;
 use crate::export::case::{self, Case, CaseError};
 
 /// Write a turn down as a test that needs no model, no network and no secret.
@@ -32,7 +33,7 @@ pub(super) fn run(context: &Context, command: &RecordTest) -> Result<u8, Failure
         return Err(Failure::refused(("error.is_there", json!({ "file": folder })), by("next.other_folder")));
     }
     let unusable = |error: std::io::Error| {
-        let values = json!({ "file": folder, "reason": error.to_string() });
+        let values = json!({ "file": folder, "reason": plain(&error) });
         Failure::failed(("error.file_unusable", values), remedy(&error, Some(&folder), by("next.writable_folder")))
     };
     // The last folder must be this command's own.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::output::by;
 use super::{Context, Failure, output, progress};
+use crate::cause::plain;
 use crate::projector::Projected;
 use crate::views::state as views;
 
@@ -90,10 +91,7 @@ fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
 
 fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
-        Failure::usage(
-            ("error.file_unreadable", json!({ "file": file, "reason": error.to_string() })),
-            by("next.history"),
-        )
+        Failure::usage(("error.file_unreadable", json!({ "file": file, "reason": plain(&error) })), by("next.history"))
     })?;
     let rules = metnos_projections::rules::Rules::embedded();
     let mut checker = Checker::new(&rules, strict);

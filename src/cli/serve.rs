@@ -25,6 +25,7 @@ use tokio::sync::Notify;
 
 use super::output::by;
 use super::{Context, Failure, client, output, wire};
+use crate::cause::plain;
 use crate::channel::telegram::Telegram;
 use crate::instance::{Instance, now};
 use crate::sandbox::cgroup;
@@ -95,7 +96,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let _cgroup = cgroup::take();
     let instance = context.ready(&context.flags())?;
     let broken =
-        |error: &std::io::Error| Failure::internal(("error.daemon_cannot", json!({ "reason": error.to_string() })));
+        |error: &std::io::Error| Failure::internal(("error.daemon_cannot", json!({ "reason": plain(&error) })));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -128,7 +129,7 @@ fn already(context: &Context, pid: u32) -> Failure {
 async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output = ()>) -> Result<(), Failure> {
     let socket = instance.dirs.runtime.join(wire::SOCKET);
     let listener = door::open(&instance.dirs.runtime).map_err(|error| {
-        let message = ("error.no_socket", json!({ "socket": socket, "reason": error.to_string() }));
+        let message = ("error.no_socket", json!({ "socket": socket, "reason": plain(&error) }));
         Failure::failed(message, by("next.other_runtime"))
     })?;
     let pages = pages(context, instance).await;
@@ -152,7 +153,7 @@ async fn serve(context: &Context, instance: &Instance, stop: impl Future<Output 
     });
     instance.keep_warm();
     let services = Services::start(instance, &Handle::current(), services())
-        .map_err(|error| Failure::internal(("error.daemon_cannot", json!({ "reason": error.to_string() }))))?;
+        .map_err(|error| Failure::internal(("error.daemon_cannot", json!({ "reason": plain(&error) }))))?;
     let mut head = instance.log.watch();
     let broken = async move { while head.changed().await.is_ok() {} };
     let is_broken = tokio::select! {
@@ -182,7 +183,7 @@ async fn pages(context: &Context, instance: &Instance) -> Option<TcpListener> {
     match TcpListener::bind(address).await {
         Ok(listener) => Some(listener),
         Err(error) => {
-            let values = json!({ "address": address.to_string(), "reason": error.to_string() });
+            let values = json!({ "address": address.to_string(), "reason": plain(&error) });
             output::aside(&context.text(instance, "serve.no_pages", &values));
             None
         }

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::output::by;
 use super::{Context, Failure, output};
+use crate::cause::plain;
 use crate::config::{Dirs, Settings};
 use crate::instance::InstanceError;
 
@@ -95,7 +96,7 @@ fn install(context: &Context, home: Option<&Path>) -> Result<u8, Failure> {
     };
     let failed = |error: io::Error| {
         Failure::failed(
-            ("error.unit_unwritten", json!({ "file": place, "reason": error.to_string() })),
+            ("error.unit_unwritten", json!({ "file": place, "reason": plain(&error) })),
             "metnos service install --print",
         )
     };
@@ -112,10 +113,7 @@ fn remove(context: &Context) -> Result<u8, Failure> {
     }
     let is_stopped = systemctl(&["disable", "--now", UNIT]);
     let failed = |error: io::Error| {
-        Failure::failed(
-            ("error.unit_unremoved", json!({ "file": place, "reason": error.to_string() })),
-            by("next.by_hand"),
-        )
+        Failure::failed(("error.unit_unremoved", json!({ "file": place, "reason": plain(&error) })), by("next.by_hand"))
     };
     std::fs::remove_file(&place).map_err(failed)?;
     let is_told = systemctl(&["daemon-reload"]);

@@ -10,6 +10,7 @@ use super::super::console::{Heard, Wanted};
 use super::super::output::{Failure, by, remedy};
 use super::super::{Context, console, output};
 use crate::anchoring::{Verdict, held};
+use crate::cause::plain;
 use crate::instance::Instance;
 
 /// The longest text in which a note is looked for.
@@ -55,7 +56,7 @@ fn verified(instance: &Instance, note: &str, place: &Value) -> Result<Checkpoint
 
 fn text(from: &Path) -> Result<String, Failure> {
     let unreadable = |error: std::io::Error| {
-        let values = json!({ "file": from, "reason": error.to_string() });
+        let values = json!({ "file": from, "reason": plain(&error) });
         let hint = remedy(&error, Some(&console::path(from)), by("next.there"));
         Failure::refused(("error.file_unusable", values), hint)
     };

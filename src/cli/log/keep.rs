@@ -13,6 +13,7 @@ use serde_json::json;
 use super::super::output::{Failure, by, remedy};
 use super::super::{Context, console, output, progress};
 use super::shown;
+use crate::cause::plain;
 use crate::config::Dirs;
 use crate::config::credentials::Credentials;
 use crate::instance::{self, Instance, now, random};
@@ -95,7 +96,7 @@ pub(super) fn anchor(context: &Context, to: &Path) -> Result<u8, Failure> {
     let path = console::path(to);
     let unwritten = |error: std::io::Error| {
         Failure::refused(
-            ("error.file_unusable", json!({ "file": path, "reason": error.to_string() })),
+            ("error.file_unusable", json!({ "file": path, "reason": plain(&error) })),
             remedy(&error, Some(&path), by("next.new_file")),
         )
     };
@@ -106,7 +107,11 @@ pub(super) fn anchor(context: &Context, to: &Path) -> Result<u8, Failure> {
         return Err(unwritten(error));
     }
     let anchored = CheckpointAnchored { size: head.size, head: hex(&head.head), place: path.display().to_string() };
-    instance.record("instance", vec![anchored.into()])?;
+    if let Err(error) = instance.record("instance", vec![anchored.into()]) {
+        // Nothing says of it that it is one.
+        fs::remove_file(&path).ok();
+        return Err(error.into());
+    }
     let values = json!({ "events": head.size, "file": path, "key": instance.keys.public_hex() });
     if context.global.json {
         output::result_json(&values);

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::super::output::{Failure, by, remedy};
 use super::super::{Context, console, output, place};
+use crate::cause::plain;
 use crate::config::Dirs;
 use crate::config::credentials::Credentials;
 use crate::instance::{self, now, random};
@@ -63,7 +64,7 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     let from = command.file.as_ref().map_or_else(|| dirs.log(), |file| console::path(file));
     let unusable = |path: &Path, error: &io::Error| {
         Failure::refused(
-            ("error.file_unusable", json!({ "file": path, "reason": error.to_string() })),
+            ("error.file_unusable", json!({ "file": path, "reason": plain(error) })),
             remedy(error, Some(path), by("next.log_file")),
         )
     };
@@ -89,6 +90,9 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     }
     let mut begun = Begun(Vec::new());
     if let Some(home) = &home {
+        if home.is_file() {
+            return Err(Failure::refused(("error.salvage_into_file", json!({ "file": home })), by("next.new_home")));
+        }
         let config = home.join("config");
         if config.exists() {
             return Err(Failure::refused(("error.home_occupied", json!({ "folder": home })), by("next.new_home")));

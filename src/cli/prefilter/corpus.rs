@@ -6,6 +6,7 @@ use metnos_projections::rules::prefilter::{Index, Offered};
 use serde_json::{Value, json};
 
 use super::super::Failure;
+use crate::cause::plain;
 use crate::cli::output::by;
 
 /// What is expected of a catalog, for hints.
@@ -134,10 +135,7 @@ impl Row {
 
 fn text(path: &Path) -> Result<String, Failure> {
     let bytes = std::fs::read(path).map_err(|error| {
-        Failure::refused(
-            ("error.file_unreadable", json!({ "file": path, "reason": error.to_string() })),
-            by("next.there"),
-        )
+        Failure::refused(("error.file_unreadable", json!({ "file": path, "reason": plain(&error) })), by("next.there"))
     })?;
     String::from_utf8(bytes)
         .map_err(|_| Failure::usage(("error.no_utf8_file", json!({ "file": path })), by("next.utf8")))
