@@ -86,6 +86,8 @@ mod readme;
 mod replayed;
 #[path = "household/resolvers.rs"]
 mod resolvers;
+#[path = "household/salvaged.rs"]
+mod salvaged;
 #[path = "household/schedule_changes.rs"]
 mod schedule_changes;
 #[path = "household/schedules.rs"]

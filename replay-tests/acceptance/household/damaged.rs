@@ -1,5 +1,5 @@
 //! Damaged, foreign, newer and locked logs, and archives that are away: a plain answer, the exit code, and no byte of the file is
-//! another afterwards. What is sound is salvaged into a new home.
+//! another afterwards.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::home::{Home, Ran, User, is_root};
 
 /// What must hold of every answer about a log that cannot be used.
 #[track_caller]
-fn plain(ran: &Ran, code: i32, said: &str) {
+pub(super) fn plain(ran: &Ran, code: i32, said: &str) {
     assert_eq!(ran.code, code, "{} {}", ran.out, ran.err);
     assert!(ran.err.contains("error: ") && ran.err.contains("hint: "), "{}", ran.err);
     assert!(ran.err.to_lowercase().contains(said), "{said} in: {}", ran.err);
@@ -19,11 +19,11 @@ fn plain(ran: &Ran, code: i32, said: &str) {
     }
 }
 
-fn log_of(home: &Home) -> PathBuf {
+pub(super) fn log_of(home: &Home) -> PathBuf {
     home.metnos().join("data/log/events.redb")
 }
 
-fn told() -> Home {
+pub(super) fn told() -> Home {
     let home = Home::new();
     home.file("a.txt", "1\n2\n3\n4\n");
     assert_eq!(home.ask("read the file a.txt and tell me the last three lines").code, 0);
@@ -303,219 +303,14 @@ fn a_missing_right_is_told_with_whose_it_is() {
     home.is_whole();
 }
 
-/// Held by a command that is at work, a log is waited for; what salvages does not read over its shoulder.
-#[test]
-fn a_locked_log_is_not_salvaged() {
-    let home = told();
-    let file = std::fs::OpenOptions::new().read(true).write(true).open(log_of(&home)).unwrap();
-    file.lock().unwrap();
-    let to = home.files().join("new");
-    plain(&home.run(["log", "salvage", "--to", to.to_str().unwrap()]), 2, "in use");
-    assert!(!log_of_home(&to).exists());
-    drop(file);
-    home.is_whole();
-}
-
-fn log_of_home(home: &Path) -> PathBuf {
-    home.join("data/log/events.redb")
-}
-
-/// Every digest of a cut or zeroed file that could be proved is in a new home that verifies and goes on.
-#[test]
-fn what_is_sound_is_salvaged_into_a_new_home() {
-    let home = told();
-    let log = log_of(&home);
-    let sound = std::fs::read(&log).unwrap();
-    let events = home.run(["--json", "log", "status"]).json()["events"].as_u64().unwrap();
-    let sound_again = std::fs::read(&log).unwrap();
-    for (number, damage) in [0, 1, 2].into_iter().enumerate() {
-        let mut bytes = if damage == 0 { sound_again.clone() } else { sound.clone() };
-        match damage {
-            // redb's own header alone.
-            0 => bytes[..320].fill(0),
-            1 => bytes.truncate(sound.len() * 3 / 4),
-            _ => {
-                let page = sound.len() / 2 / 4096 * 4096;
-                bytes[page..page + 4096].fill(0);
-                bytes[..320].fill(0);
-            }
-        }
-        std::fs::write(&log, &bytes).unwrap();
-        let to = home.files().join(format!("new{number}"));
-        let salvaged = home.run(["--json", "log", "salvage", "--to", to.to_str().unwrap()]);
-        assert_eq!(salvaged.code, 0, "{}", salvaged.err);
-        let said = salvaged.json();
-        assert!(std::fs::read(&log).unwrap() == bytes, "the old file is as it was");
-        let at = |words: &[&str]| {
-            let mut args = vec!["--home", to.to_str().unwrap()];
-            args.extend(words);
-            home.run(args)
-        };
-        let verified = at(&["--json", "log", "verify"]);
-        assert_eq!((verified.code, &verified.json()["ok"]), (0, &true.into()), "{}", verified.err);
-        if damage == 0 {
-            assert_eq!(
-                (&said["copied"], &said["again"], &said["lost"]),
-                (&events.into(), &0.into(), &0.into()),
-                "{said}"
-            );
-            assert_eq!(at(&["ask", "what time is it in Tokyo"]).code, 0);
-            assert!(at(&["turn", "list"]).out.contains("a.txt"));
-        }
-        let again = home.run(["log", "salvage", "--to", to.to_str().unwrap()]);
-        plain(&again, 1, "already");
-    }
-    std::fs::write(&log, b"SQLite format 3\0").unwrap();
-    let to = home.files().join("none.redb");
-    plain(&home.run(["log", "salvage", "--to", to.to_str().unwrap()]), 1, "no event of a log");
-    assert!(!to.exists());
-    // A home in which no log came to be has none of the keys either, and the same words do once the file is the right one.
-    let to = home.files().join("once-more");
-    plain(&home.run(["log", "salvage", "--to", to.to_str().unwrap()]), 1, "no event of a log");
-    assert!(!to.exists());
-    std::fs::write(&log, &sound).unwrap();
-    assert_eq!(home.run(["log", "salvage", "--to", to.to_str().unwrap()]).code, 0);
-    let there = home.file("there.redb", "mine");
-    plain(&home.run(["log", "salvage", "--to", there.to_str().unwrap()]), 1, "already");
-    assert_eq!(std::fs::read(there).unwrap(), b"mine");
-}
-
-/// Where the end is gone nobody can list what it was: that it is, how much of it at least, and where it still is, is said. The new
-/// home works: what the log lost of the seeds comes from the binary again, what others made stands still until it is added again.
-#[test]
-fn a_lost_end_is_told_and_the_new_home_works() {
-    let home = told();
-    let own = home.files().join("mine");
-    super::home::copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &own);
-    let manifest = std::fs::read_to_string(own.join("manifest.toml")).unwrap();
-    let manifest = manifest.replacen("1.0.0", "1.1.0", 1).replacen("\"seed\"", "\"owner\"", 1);
-    std::fs::write(own.join("manifest.toml"), manifest).unwrap();
-    let add = ["--yes", "executor", "add", own.to_str().unwrap()];
-    assert_eq!(home.run(add).code, 0);
-    let home = grown(home);
-    assert_eq!(home.run(["--yes", "log", "archive", "--before", "999999"]).code, 0);
-    assert_eq!(home.run(["log", "backup"]).code, 0);
-    let events = home.run(["--json", "log", "status"]).json()["events"].as_u64().unwrap();
-    std::fs::OpenOptions::new().write(true).open(log_of(&home)).unwrap().set_len(4096).unwrap();
-    let salvage = |name: &str, more: &[&str]| {
-        let to = home.files().join(name);
-        let mut words = vec!["log", "salvage", "--to", to.to_str().unwrap()];
-        words.extend(more);
-        home.run(words)
-    };
-    let said = salvage("first", &["--json"]).json();
-    let last = said["last"].as_u64().unwrap();
-    let backup = home.metnos().join("data/backups/own");
-    assert!(last < events && said["copied"].as_u64() == Some(last), "{said}");
-    assert_eq!((&said["seen"], &said["backup"]), (&events.into(), &backup.to_str().unwrap().into()), "{said}");
-    let said = salvage("new", &[]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    for words in [
-        format!("What was appended after event {last} may be lost as well"),
-        format!("knows of {events} events, so at least {} more are lost", events - last),
-        format!("metnos --home NEW log restore {}", backup.display()),
-    ] {
-        assert!(said.out.contains(&words), "{words} in: {}", said.out);
-    }
-    let new = home.files().join("new");
-    let at = |words: &[&str]| {
-        let mut args = vec!["--home", new.to_str().unwrap()];
-        args.extend(words);
-        home.run(args)
-    };
-    let asked = at(&["ask", "read the file ~/safe.txt"]);
-    assert_eq!(asked.code, 0, "{} {}", asked.out, asked.err);
-    assert!(asked.out.contains(SECRET), "{}", asked.out);
-    let brought = format!("{} executors signed and active", super::home::seeds() - 1);
-    assert!(asked.err.contains(&brought), "{brought} in: {}", asked.err);
-    let stands = "get_now is quarantined and does not run: 1.1.0/main.py is lost";
-    assert!(asked.err.contains(stands), "{}", asked.err);
-    let again = at(&["ask", "read the file ~/safe.txt"]);
-    assert!(again.code == 0 && again.err.is_empty(), "told once: {}", again.err);
-    let mut words = vec!["--home", new.to_str().unwrap()];
-    words.extend(add);
-    assert_eq!(home.run(words).code, 0, "what others made is added again");
-    assert_eq!(at(&["ask", "what time is it in Tokyo"]).code, 0);
-    assert_eq!(at(&["log", "verify"]).code, 0);
-    assert_eq!(at(&["replay", "check"]).code, 0);
-    // The file as a whole gone, and its backup restored by the words that were told.
-    let whole = home.files().join("whole");
-    super::home::copy_tree(&home.metnos().join("config/keys"), &whole.join("config/keys"));
-    let restore = ["--home", whole.to_str().unwrap(), "log", "restore", backup.to_str().unwrap()];
-    assert_eq!(home.run(restore).code, 0);
-}
-
-/// What a log lost at its end it does not tell itself: something else in the home does.
-#[test]
-fn an_end_that_only_other_files_have_seen_is_told() {
-    let home = told();
-    let log = log_of(&home);
-    let older = std::fs::read(&log).unwrap();
-    let events = |ran: Ran| ran.json()["events"].as_u64().unwrap();
-    let before = events(home.run(["--json", "log", "status"]));
-    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
-    assert_eq!(home.run(["log", "backup"]).code, 0);
-    let after = events(home.run(["--json", "log", "status"]));
-    let backups = home.metnos().join("data/backups");
-    let away = home.files().join("backups");
-    std::fs::rename(&backups, &away).unwrap();
-    std::fs::write(&log, &older).unwrap();
-    let said = format!("the log ends at event {before}, but ");
-    let verified = home.run(["log", "verify"]);
-    plain(&verified, 1, &said);
-    let seen = format!("has seen {after}: its end is lost");
-    assert!(verified.err.contains("data/projections/") && verified.err.contains(&seen), "{}", verified.err);
-    let json = home.run(["--json", "log", "verify"]);
-    assert_eq!((json.code, &json.json()["ok"], &json.json()["seen"]), (1, &false.into(), &after.into()));
-    std::fs::rename(&away, &backups).unwrap();
-    let verified = home.run(["log", "verify"]);
-    plain(&verified, 1, &said);
-    let restore = format!("metnos --home NEW log restore {}", backups.join("own").display());
-    assert!(verified.err.contains(&restore), "{}", verified.err);
-    // Also where nothing is left but what the log's writer noted.
-    let projections = home.metnos().join("data/projections");
-    std::fs::rename(&projections, home.files().join("projections")).unwrap();
-    std::fs::rename(&backups, &away).unwrap();
-    let verified = home.run(["log", "verify"]);
-    assert!(verified.code == 1 && verified.err.contains("data/log/events.head has seen"), "{}", verified.err);
-    std::fs::rename(&away, &backups).unwrap();
-    // Who goes on is told once, and then it is another course.
-    let asked = home.ask("what time is it in Rome");
-    assert!(asked.code == 0 && asked.err.contains(&format!("The log ends at event {before}")), "{}", asked.err);
-    home.is_whole();
-    plain(&home.run(["log", "backup"]), 1, "a backup there would lose them");
-}
-
-#[test]
-fn the_log_of_another_key_is_not_taken_over() {
-    let home = told();
-    let other = Home::empty(User::Current);
-    assert_eq!(other.run(["config", "show"]).code, 0);
-    let before = std::fs::read(log_of(&home)).unwrap();
-    std::fs::create_dir_all(log_of(&other).parent().unwrap()).unwrap();
-    std::fs::write(log_of(&other), &before).unwrap();
-    std::fs::create_dir_all(other.metnos().join("config/keys")).unwrap();
-    if !other.metnos().join("config/keys/instance.ed25519").exists() {
-        let key = other.metnos().join("config/keys/instance.ed25519");
-        std::fs::write(&key, "07".repeat(32)).unwrap();
-        std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    }
-    let asked = other.run(["ask", "what time is it in Tokyo"]);
-    assert_eq!(asked.code, 2, "{}", asked.err);
-    let to = other.files().join("new.redb");
-    let salvaged = other.run(["log", "salvage", "--to", to.to_str().unwrap()]);
-    assert_ne!(salvaged.code, 0, "{}", salvaged.out);
-    assert!(!to.exists());
-}
-
-const SECRET: &str = "the combination is 4711";
+pub(super) const SECRET: &str = "the combination is 4711";
 
 /// A home with so much history that some of it is sealed.
 fn long_told() -> Home {
     grown(told())
 }
 
-fn grown(home: Home) -> Home {
+pub(super) fn grown(home: Home) -> Home {
     home.file("safe.txt", SECRET);
     assert_eq!(home.ask("read the file ~/safe.txt").code, 0);
     for number in 0..12_u64 {
