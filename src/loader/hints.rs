@@ -21,9 +21,6 @@ use crate::located::Located;
 const PROGRAMS: &str =
     "it asks to run whatever it likes: list the programs, by their names or absolute paths, without globs";
 
-/// What a path of a manifest may begin with, behind its brace.
-const SYMBOLS: [&str; 3] = ["home}", "workspace}", "runtime}"];
-
 /// What a manifest is held against.
 struct Ground {
     places: Places,
@@ -220,10 +217,10 @@ fn no_place(path: &str) -> Option<&'static str> {
     if path.trim() != path || path.contains("//") || path.len() > 1 && path.ends_with('/') {
         return Some("is not written as paths are compared: without spaces around it, «//» and a slash at its end");
     }
-    if let Some(symbol) = path.strip_prefix('{') {
-        let is_known = SYMBOLS
+    if path.starts_with('{') {
+        let is_known = Places::SYMBOLS
             .iter()
-            .any(|known| symbol.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+            .any(|known| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
         return (!is_known).then_some("begins with no symbol that there is: {home}, {workspace} and {runtime}");
     }
     if !path.starts_with('/') {

@@ -149,9 +149,18 @@ pub struct Places {
 }
 
 impl Places {
+    /// The symbols that a path of a plan may begin with.
+    pub const SYMBOLS: [&str; 3] = ["{home}", "{workspace}", "{runtime}"];
+
+    /// Each symbol with what it stands for.
+    fn named(&self) -> [(&'static str, &String); 3] {
+        let [home, workspace, runtime] = Self::SYMBOLS;
+        [(home, &self.home), (workspace, &self.workspace), (runtime, &self.runtime)]
+    }
+
     /// Writes an absolute path with symbols; the most specific place wins.
     pub fn symbolise(&self, path: &str) -> String {
-        let mut places = [("{home}", &self.home), ("{workspace}", &self.workspace), ("{runtime}", &self.runtime)];
+        let mut places = self.named();
         places.sort_by_key(|(_, folder)| std::cmp::Reverse(folder.len()));
         for (symbol, folder) in places {
             if !folder.is_empty() && folder != "/" && core_paths::is_within(path, folder) {
@@ -163,9 +172,7 @@ impl Places {
 
     /// Turns symbols (and `~`) into an absolute path.
     pub fn resolve(&self, symbolic: &str) -> String {
-        for (symbol, folder) in
-            [("{home}", &self.home), ("~", &self.home), ("{workspace}", &self.workspace), ("{runtime}", &self.runtime)]
-        {
+        for (symbol, folder) in self.named().into_iter().chain([("~", &self.home)]) {
             if let Some(rest) = symbolic.strip_prefix(symbol)
                 && (rest.is_empty() || rest.starts_with('/'))
             {
