@@ -120,7 +120,7 @@ impl Ground {
         };
         let with_grants = || More { grants: vec![cage::grant(&granted), cage::grant(&file)], ..usual() };
         let mut rivals: Vec<Rival<'_>> = vec![
-            Box::new(|| timed(|| assert_eq!(cage::bare(&python, CODE, &args)["content"], 42))),
+            Box::new(|| timed(|| assert_eq!(cage::bare(&python, cage::PLAIN, CODE, &args)["content"], 42))),
             Box::new(|| timed(|| drop(self.call(&self.cold, usual())))),
             Box::new(|| warm(&usual)),
             Box::new(|| warm(&with_grants)),
@@ -129,9 +129,11 @@ impl Ground {
         ];
         let has_bubblewrap = Command::new("bwrap").arg("--version").stdout(Stdio::null()).status().is_ok();
         if has_bubblewrap {
-            let work = || cage::bubblewrapped(&python, self.path(), CODE, &args);
-            rivals.push(Box::new(move || timed(|| assert_eq!(work()["content"], 42))));
+            let work = |program| cage::bubblewrapped(&python, program, self.path(), CODE, &args);
+            rivals.push(Box::new(move || timed(|| assert_eq!(work(cage::PLAIN)["content"], 42))));
+            rivals.push(Box::new(move || timed(|| assert_eq!(work(cage::LEAN)["content"], 42))));
         }
+        rivals.push(Box::new(|| timed(|| assert_eq!(cage::bare(&python, cage::LEAN, CODE, &args)["content"], 42))));
         let figures = take_turns(ROUNDS, &mut rivals);
         let names = [
             "bare python3 -I -S",
@@ -140,23 +142,24 @@ impl Ground {
             "warm, late grants",
             "cold, the same grants",
             "with the helper of the call before",
-            "bwrap",
         ];
+        let wrapped = ["bwrap", "bwrap, without the module json"].into_iter().filter(|_| has_bubblewrap);
+        let names = names.into_iter().chain(wrapped).chain(["bare, without the module json"]);
         let mut table = Table::new(
             &["call", "p50 ms", "p90 ms", "× bare", "× cold"],
             "from the call to the dead tree, in turns; what waits was left alone for a moment before",
         );
-        for (name, figure) in names.iter().zip(&figures) {
+        for (name, figure) in names.zip(&figures) {
             let figures = [
                 milliseconds(figure.quantile(0.5)),
                 milliseconds(figure.quantile(0.9)),
                 figure.ratio,
                 figure.beside(&figures[1]),
             ];
-            table.row([(*name).to_owned()].into_iter().chain(figures.map(|figure| format!("{figure:.2}"))).collect());
+            table.row([name.to_owned()].into_iter().chain(figures.map(|figure| format!("{figure:.2}"))).collect());
         }
         println!("\n{table}");
-        latency_goals(&figures)
+        latency_goals(&figures, has_bubblewrap)
     }
 
     /// What the processor does for a cage beyond its interpreter, and whether a large daemon pays more for one.
@@ -285,11 +288,11 @@ impl Ground {
     }
 }
 
-fn latency_goals(figures: &[Figure]) -> Vec<Goal> {
+fn latency_goals(figures: &[Figure], has_bubblewrap: bool) -> Vec<Goal> {
     let [bare, cold, warm, late, ..] = figures else { return Vec::new() };
     let of = |figure: &Figure, share| milliseconds(figure.quantile(share));
     let mut goals = vec![Goal::at_most("cold × bare", "", 1.2, cold.beside(bare))];
-    match figures.get(6) {
+    match figures.get(6).filter(|_| has_bubblewrap) {
         Some(bubblewrap) => goals.push(Goal::at_most("cold × bwrap", "", 0.75, cold.beside(bubblewrap))),
         None => println!("\nno bwrap on the path: cold × bwrap is not measured"),
     }

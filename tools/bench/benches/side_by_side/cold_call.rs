@@ -46,7 +46,7 @@ pub(crate) fn run() -> Table {
     let Some((_, first)) = cages.first() else { return table };
     let python = first.interpreter().path();
     let mut rivals: Vec<Rival<'_>> = vec![
-        Box::new(|| timed(|| assert_eq!(cage::bare(&python, CODE, &args)["content"], 42))),
+        Box::new(|| timed(|| assert_eq!(cage::bare(&python, cage::PLAIN, CODE, &args)["content"], 42))),
         Box::new(|| timed(|| cage::nothing(&python))),
     ];
     let mut names = vec![

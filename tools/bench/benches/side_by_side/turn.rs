@@ -57,7 +57,7 @@ pub(crate) fn run() -> Table {
     let events = instance.log.head().size - before;
     let mut rivals: Vec<Rival<'_>> = vec![
         Box::new(|| timed(|| assert_eq!(cage::caged(sandbox, folder.path(), &code, &args)["ok"], true))),
-        Box::new(|| timed(|| assert_eq!(cage::bare(&python, &code, &args)["ok"], true))),
+        Box::new(|| timed(|| assert_eq!(cage::bare(&python, cage::PLAIN, &code, &args)["ok"], true))),
         Box::new(|| timed(|| assert_eq!(turn("what time is it in UTC?"), kind))),
         Box::new(|| timed(|| drop(turn("please frobnicate the lighthouse")))),
     ];
