@@ -133,11 +133,16 @@ fn on_one_line(values: impl Serialize) -> Value {
 
 /// Fills a template in: strict about variables, bounded in work, no access to anything but `values`.
 pub fn fill(template: &str, values: impl Serialize) -> Result<String, minijinja::Error> {
+    environment().render_str(template, minijinja::value::Serde(values))
+}
+
+/// What every template is filled in by.
+pub(crate) fn environment<'t>() -> Environment<'t> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(2_000_000));
     crate::presented::add_filters(&mut environment);
-    environment.render_str(template, minijinja::value::Serde(values))
+    environment
 }
 
 #[cfg(test)]

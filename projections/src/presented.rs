@@ -10,6 +10,7 @@
 //! | `names \| field_names("it", own)` | fields as they are called, joined: `dimensione, nome` |
 //! | `entries \| table("it", …)` | aligned lines of at most 100 characters, see `table` |
 
+pub(crate) mod bounds;
 mod local;
 pub(crate) mod rows;
 mod table;

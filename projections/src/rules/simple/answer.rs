@@ -9,8 +9,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::tools::{Indexed, Tools};
-use crate::messages::{Language, Messages, fill};
+use crate::messages::{Language, Messages};
 use crate::plan::{AnswerSpec, Plan};
+use crate::presented::bounds::filled;
 use crate::presented::{in_reading_order, rows};
 use crate::visible;
 
@@ -137,7 +138,8 @@ impl Speaker<'_> {
             ("args", rows::fields(&step.args, usize::MAX)),
             ("metadata", rows::fields(&metadata, usize::MAX)),
         ];
-        let text = fill(template, BTreeMap::from(values)).ok()?;
+        let bytes = || step.result.to_string().len() + step.args.to_string().len();
+        let text = filled(template, BTreeMap::from(values), bytes).ok()?;
         if hidden > 0 {
             notes.insert(0, self.say("more", json!({ "n": hidden })));
         }

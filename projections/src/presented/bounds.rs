@@ -1,0 +1,162 @@
+//! How much memory a template may take. It comes with an executor, and is filled in outside of any cage.
+//!
+//! Steps are counted by the engine. What grows without steps is bounded here: there is no state that outlives a turn of a loop,
+//! no list out of nothing; texts that are made of others are refused before they are made; what comes out ends where it is long.
+
+use std::io;
+
+use minijinja::value::{Kwargs, Serde, Value};
+use minijinja::{Environment, Error, ErrorKind};
+use serde::Serialize;
+
+use crate::messages::environment;
+
+/// The most bytes that a text made by a filter has, and that come out.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+/// The most bytes that variables may come to hold.
+const HELD_BYTES_MAX: usize = 256 << 20;
+/// Functions and filters that make much of little, and that no presentation needs.
+const FUNCTIONS: [&str; 2] = ["namespace", "range"];
+const FILTERS: [&str; 4] = ["batch", "format", "indent", "pprint"];
+
+/// Fills a presentation in with values that are about so many bytes.
+pub(crate) fn filled(template: &str, values: impl Serialize, bytes: impl FnOnce() -> usize) -> Result<String, Error> {
+    refuse_growth(template, bytes)?;
+    let mut environment = environment();
+    bound(&mut environment);
+    let mut filled = Filled::default();
+    environment.template_from_str(template)?.render_captured_to(Serde(values), &mut filled)?;
+    Ok(filled.text())
+}
+
+/// Takes out of an environment what has no bounds, and bounds the rest.
+fn bound(environment: &mut Environment<'_>) {
+    FUNCTIONS.iter().for_each(|name| environment.remove_global(name));
+    FILTERS.iter().for_each(|name| environment.remove_filter(name));
+    environment.add_filter("replace", replaced);
+    environment.add_filter("join", joined);
+}
+
+fn too_long() -> Error {
+    Error::new(ErrorKind::InvalidOperation, "the text would be too long")
+}
+
+fn replaced(value: String, from: &str, to: &str) -> Result<String, Error> {
+    let places = if from.is_empty() { value.len() + 1 } else { value.matches(from).count() };
+    let grown = places.checked_mul(to.len()).and_then(|more| more.checked_add(value.len()));
+    match grown {
+        Some(bytes) if bytes <= TEXT_BYTES_MAX => Ok(value.replace(from, to)),
+        _ => Err(too_long()),
+    }
+}
+
+fn joined(value: &Value, by: Option<&str>, options: Kwargs) -> Result<String, Error> {
+    options.assert_all_used()?;
+    let mut text = String::new();
+    for (place, item) in value.try_iter()?.enumerate() {
+        if place > 0 {
+            text.push_str(by.unwrap_or_default());
+        }
+        match item.as_str() {
+            Some(part) => text.push_str(part),
+            None => text.push_str(&item.to_string()),
+        }
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(too_long());
+        }
+    }
+    Ok(text)
+}
+
+/// Refuses a template whose variables could come to hold too much of values of so many bytes: each assignment can hold what was
+/// there before once for each time that it is named, and a block what its loops go over.
+fn refuse_growth(template: &str, bytes: impl FnOnce() -> usize) -> Result<(), Error> {
+    if !template.contains("set ") {
+        return Ok(());
+    }
+    let base = bytes().saturating_add(template.len());
+    let mut held = base;
+    let mut rest = template;
+    while let Some((_, behind)) = rest.split_once("{%") {
+        let Some((tag, after)) = behind.split_once("%}") else { break };
+        rest = after;
+        let Some(assigned) = tag.trim_start_matches(['-', '+']).trim_start().strip_prefix("set ") else { continue };
+        let times = if assigned.contains('=') {
+            1 + assigned.matches(['~', '+', '*']).count()
+        } else {
+            let block = after.split_once("endset").map_or(after, |(block, _)| block);
+            let loops =
+                block.split("{%").filter(|tag| tag.trim_start_matches(['-', '+']).trim_start().starts_with("for "));
+            let each = (0..loops.count()).fold(1_usize, |times, _| times.saturating_mul(base)).min(500_000);
+            each.saturating_mul(1 + block.matches("{{").count())
+        };
+        held = held.saturating_mul(times);
+    }
+    if held > HELD_BYTES_MAX { Err(too_long()) } else { Ok(()) }
+}
+
+/// What comes out of a template, up to its end.
+#[derive(Default)]
+struct Filled(Vec<u8>);
+
+impl Filled {
+    fn text(self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+}
+
+impl io::Write for Filled {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > TEXT_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_would_grow_without_end_is_refused() {
+        let long = "x".repeat(100_000);
+        let values = json!({ "s": long, "l": vec![0; 10_000] });
+        let doubled = "{% set a = s ~ s %}".to_owned() + &"{% set a = a ~ a %}".repeat(40);
+        for template in [
+            r#"{% set x = namespace(s="aaaaaaaaaa") %}{% for i in l %}{% set x.s = x.s ~ x.s %}{% endfor %}{{ x.s | length }}"#,
+            &format!("{doubled}{{{{ a | length }}}}"),
+            "{% for i in l %}{{ s }}{% endfor %}",
+            "{{ s | replace('x', s) | length }}",
+            "{{ s | replace('', s) | length }}",
+            "{{ s | list | join(s) | length }}",
+            "{{ s | indent(1000000) }}",
+            "{% for i in range(1000000) %}{{ s }}{% endfor %}",
+            "{% set b %}{% for i in l %}{{ s }}{% endfor %}{% endset %}{{ b | length }}",
+            "{% set b %}{{ s }}{{ s }}{% endset %}{% set b %}{{ b }}{{ b }}{{ b }}{{ b }}{{ b }}{{ b }}{{ b }}{% endset %}{% set c = b * 400 %}{{ c }}",
+            "{{ [s, s] * 100000000 }}",
+        ] {
+            let shown: String = template.chars().take(80).collect();
+            assert!(filled(template, &values, || 110_000).is_err(), "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_stays_small_is_filled_in() {
+        let values = json!({ "s": "a\nb", "l": ["x", 2, true] });
+        for (template, said) in [
+            ("{% set n = l | length %}{% set t = s ~ '!' %}{{ n }} {{ t }}", "3 a\nb!"),
+            ("{{ s | replace('\n', ' ') }} {{ l | join(', ') }} {{ l | join }}", "a b x, 2, True x2True"),
+            ("{% set what %}{% if l %}{{ l[0] }}{% endif %}{% endset %}{{ what }}", "x"),
+        ] {
+            assert_eq!(filled(template, &values, || 50).unwrap(), said, "{template}");
+        }
+    }
+}
