@@ -269,7 +269,12 @@ impl Asking<'_> {
         let is_one_each = step.targets.len() == step.ops.len();
         let are_few = step.targets.len() <= SOURCES_MAX;
         let names = step.targets.iter().filter(|_| are_few && !is_one_each);
-        let names: BTreeSet<String> = names.map(|target| self.short(target.canonical.trim_end_matches('/'))).collect();
+        // A pattern of new names has no place of its own: it is told as it was given.
+        let name = |target: &Target| match target.canonical.strip_prefix("{dir}/") {
+            Some(name) => name.to_owned(),
+            None => self.short(target.canonical.trim_end_matches('/')),
+        };
+        let names: BTreeSet<String> = names.map(name).collect();
         names.into_iter().collect()
     }
 
@@ -468,7 +473,9 @@ fn short_kind(op: &PlannedOp) -> &str {
 
 /// What changes, by its name below a folder; quoted where it could be read as more than a name.
 fn short_name(op: &PlannedOp, place: &str) -> String {
-    let quoted = |path: &str| as_part(path.strip_prefix(place).unwrap_or(path).trim_start_matches('/'));
+    let below = |path: &str| path.strip_prefix(place)?.strip_prefix('/').filter(|_| !place.is_empty()).map(as_part);
+    // What lies elsewhere is told by its whole path.
+    let quoted = |path: &str| below(path).unwrap_or_else(|| as_part(path));
     let dst = op.dst.as_deref().unwrap_or_default();
     match op.op.as_str() {
         "restore" => quoted(dst),
@@ -737,6 +744,17 @@ mod tests {
         blind.capabilities.retain(|capability| capability.name == "code:exec");
         let said = asked(Vec::new(), &blind);
         assert!(said.contains("It sees none of your files. ") && !said.contains("name the folder"), "{said}");
+    }
+
+    #[test]
+    fn what_goes_elsewhere_is_told_in_short_by_its_whole_path() {
+        let moved = |number: u32| PlannedOp {
+            op: "move".to_owned(),
+            dst: Some(format!("/srv/new/f{number}.txt")),
+            ..deleted(&format!("f{number}.txt"), None, 5)
+        };
+        let said = asked((0..25).map(moved).collect());
+        assert!(said.contains(": f20.txt → /srv/new/f20.txt, f21.txt → /srv/new/f21.txt"), "{said}");
     }
 
     #[test]
