@@ -3,9 +3,10 @@
 //! Steps are counted by the engine. What grows without steps is bounded here: there is no state that outlives a turn of a loop,
 //! no list out of nothing; texts that are made of others are refused before they are made; what comes out ends where it is long.
 
+use std::borrow::Cow;
 use std::io;
 
-use minijinja::value::{Kwargs, Serde, Value};
+use minijinja::value::{Serde, Value};
 use minijinja::{Environment, Error, ErrorKind};
 use serde::Serialize;
 
@@ -31,8 +32,12 @@ pub(crate) fn filled(template: &str, values: impl Serialize, bytes: impl FnOnce(
 
 /// Takes out of an environment what has no bounds, and bounds the rest.
 fn bound(environment: &mut Environment<'_>) {
-    FUNCTIONS.iter().for_each(|name| environment.remove_global(name));
-    FILTERS.iter().for_each(|name| environment.remove_filter(name));
+    for name in FUNCTIONS {
+        environment.remove_global(name);
+    }
+    for name in FILTERS {
+        environment.remove_filter(name);
+    }
     environment.add_filter("replace", replaced);
     environment.add_filter("join", joined);
 }
@@ -41,7 +46,8 @@ fn too_long() -> Error {
     Error::new(ErrorKind::InvalidOperation, "the text would be too long")
 }
 
-fn replaced(value: String, from: &str, to: &str) -> Result<String, Error> {
+fn replaced(value: &Value, from: &str, to: &str) -> Result<String, Error> {
+    let value = value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed);
     let places = if from.is_empty() { value.len() + 1 } else { value.matches(from).count() };
     let grown = places.checked_mul(to.len()).and_then(|more| more.checked_add(value.len()));
     match grown {
@@ -50,8 +56,7 @@ fn replaced(value: String, from: &str, to: &str) -> Result<String, Error> {
     }
 }
 
-fn joined(value: &Value, by: Option<&str>, options: Kwargs) -> Result<String, Error> {
-    options.assert_all_used()?;
+fn joined(value: &Value, by: Option<&str>) -> Result<String, Error> {
     let mut text = String::new();
     for (place, item) in value.try_iter()?.enumerate() {
         if place > 0 {
