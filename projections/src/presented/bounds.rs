@@ -16,6 +16,10 @@ use crate::messages::environment;
 const TEXT_BYTES_MAX: usize = 16 << 20;
 /// The most bytes that variables may come to hold.
 const HELD_BYTES_MAX: usize = 256 << 20;
+/// The most turns of loops that steps are given for.
+const LOOPS_MAX: usize = 500_000;
+/// The tags that there are: others keep state, or take in what comes out.
+const TAGS: [&str; 8] = ["if", "elif", "else", "endif", "for", "endfor", "set", "endset"];
 /// Functions and filters that make much of little, and that no presentation needs.
 const FUNCTIONS: [&str; 2] = ["namespace", "range"];
 const FILTERS: [&str; 4] = ["batch", "format", "indent", "pprint"];
@@ -73,31 +77,58 @@ fn joined(value: &Value, by: Option<&str>) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Refuses a template whose variables could come to hold too much of values of so many bytes: each assignment can hold what was
-/// there before once for each time that it is named, and a block what its loops go over.
+/// Refuses a template whose variables could come to hold too much of values of so many bytes. What it is read for here stands in
+/// its text as it is, wherever a quotation or a comment ends: what is seen in one of those only makes the bound a lower one.
 fn refuse_growth(template: &str, bytes: impl FnOnce() -> usize) -> Result<(), Error> {
-    if !template.contains("set ") {
+    let tags: Vec<(&str, &str)> = template.split("{%").skip(1).map(tag).collect();
+    if tags.iter().any(|(word, _)| !TAGS.contains(word)) {
+        return Err(Error::new(ErrorKind::InvalidOperation, "a presentation has if, for and set, and no other tags"));
+    }
+    // A list times a number, and a loop that calls itself.
+    if template.contains('*') || template.contains("recursive") {
+        return Err(too_long());
+    }
+    if tags.iter().all(|(word, _)| *word != "set") {
         return Ok(());
     }
     let base = bytes().saturating_add(template.len());
     let mut held = base;
-    let mut rest = template;
-    while let Some((_, behind)) = rest.split_once("{%") {
-        let Some((tag, after)) = behind.split_once("%}") else { break };
-        rest = after;
-        let Some(assigned) = tag.trim_start_matches(['-', '+']).trim_start().strip_prefix("set ") else { continue };
-        let times = if assigned.contains('=') {
-            1 + assigned.matches(['~', '+', '*']).count()
-        } else {
-            let block = after.split_once("endset").map_or(after, |(block, _)| block);
-            let loops =
-                block.split("{%").filter(|tag| tag.trim_start_matches(['-', '+']).trim_start().starts_with("for "));
-            let each = (0..loops.count()).fold(1_usize, |times, _| times.saturating_mul(base)).min(500_000);
-            each.saturating_mul(1 + block.matches("{{").count())
-        };
-        held = held.saturating_mul(times);
+    let mut names = vec!["result", "args", "metadata"];
+    let last_end = tags.iter().rposition(|(word, _)| *word == "endset").unwrap_or_default();
+    for (at, (word, rest)) in tags.iter().enumerate() {
+        names.extend(words(rest).take(if *word == "for" || *word == "set" { 2 } else { 0 }));
+        if *word != "set" {
+            continue;
+        }
+        // Up to the next assignment: all that this one could be made of.
+        let own = tags[at..].iter().skip(1).take_while(|(word, _)| *word != "set").map(|(_, rest)| *rest);
+        let mentions = std::iter::once(*rest).chain(own).flat_map(words).filter(|word| names.contains(word)).count();
+        let is_block = !words_end(rest).starts_with(['=', ',']);
+        let inside = if is_block && at < last_end { &tags[at + 1..last_end] } else { &[] };
+        let loops = inside.iter().filter(|(word, _)| *word == "for").count();
+        let each = (0..loops).fold(1_usize, |times, _| times.saturating_mul(base)).min(LOOPS_MAX);
+        held = held.saturating_mul(mentions.max(1)).saturating_mul(each);
     }
     if held > HELD_BYTES_MAX { Err(too_long()) } else { Ok(()) }
+}
+
+/// What follows the beginning of a tag: its word, and the text up to the next tag.
+fn tag(behind: &str) -> (&str, &str) {
+    let text = behind.trim_start_matches(['-', '+']).trim_start();
+    text.split_at(text.find(|sign: char| !is_of_a_word(sign)).unwrap_or(text.len()))
+}
+
+fn is_of_a_word(sign: char) -> bool {
+    sign.is_alphanumeric() || sign == '_'
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|sign| !is_of_a_word(sign)).filter(|word| !word.is_empty())
+}
+
+/// What follows the first word of a text.
+fn words_end(text: &str) -> &str {
+    text.trim_start().trim_start_matches(is_of_a_word).trim_start()
 }
 
 /// What comes out of a template, up to its end.
@@ -147,6 +178,17 @@ mod tests {
             "{% set b %}{% for i in l %}{{ s }}{% endfor %}{% endset %}{{ b | length }}",
             "{% set b %}{{ s }}{{ s }}{% endset %}{% set b %}{{ b }}{{ b }}{{ b }}{{ b }}{{ b }}{{ b }}{{ b }}{% endset %}{% set c = b * 400 %}{{ c }}",
             "{{ [s, s] * 100000000 }}",
+            "{{ ([s] * 100000000) | list | length }}",
+            // Whatever they are written with.
+            &doubled.replace("set a", "set\na"),
+            &"{% set a = '%}' ~ a ~ a %}".repeat(40),
+            &"{% set a = '{% set' ~ a ~ a %}".repeat(40),
+            &("{% set a = [s, s] %}".to_owned() + &"{% set a = [a, a] %}".repeat(40) + "{{ a | string | length }}"),
+            &"{% with a = a ~ a %}".repeat(40),
+            "{# {% set q = ' #}{% filter upper %}{{ s }}{% endfilter %}",
+            "{% set x %}{{ 'endset' }}{% for i in l %}{{ s }}{% endfor %}{% endset %}{{ x | length }}",
+            "{% set x %}{% set q = 1 %}{% for i in l %}{{ s }}{% endfor %}{% endset %}{{ x | length }}",
+            "{% for i in l recursive %}{{ loop(l) }}{% endfor %}",
         ] {
             let shown: String = template.chars().take(80).collect();
             assert!(filled(template, &values, || 110_000).is_err(), "{shown}");
