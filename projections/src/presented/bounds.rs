@@ -77,45 +77,77 @@ fn joined(value: &Value, by: Option<&str>) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Refuses a template whose variables could come to hold too much of values of so many bytes. What it is read for here stands in
-/// its text as it is, wherever a quotation or a comment ends: what is seen in one of those only makes the bound a lower one.
+/// Refuses a template whose variables could come to hold too much of values of so many bytes. Each place where a tag may begin is
+/// read for itself, also where it is part of a quotation or a comment: what is seen there only makes the bound a lower one.
 fn refuse_growth(template: &str, bytes: impl FnOnce() -> usize) -> Result<(), Error> {
-    let tags: Vec<(&str, &str)> = template.split("{%").skip(1).map(tag).collect();
-    if tags.iter().any(|(word, _)| !TAGS.contains(word)) {
+    let tags: Vec<Tag<'_>> = template.match_indices("{%").map(|(at, _)| Tag::at(template, at)).collect();
+    if tags.iter().any(|tag| !TAGS.contains(&tag.word)) {
         return Err(Error::new(ErrorKind::InvalidOperation, "a presentation has if, for and set, and no other tags"));
     }
     // A list times a number, and a loop that calls itself.
     if template.contains('*') || template.contains("recursive") {
         return Err(too_long());
     }
-    if tags.iter().all(|(word, _)| *word != "set") {
+    if tags.iter().all(|tag| tag.word != "set") {
         return Ok(());
     }
     let base = bytes().saturating_add(template.len());
     let mut held = base;
-    let mut names = vec!["result", "args", "metadata"];
-    let last_end = tags.iter().rposition(|(word, _)| *word == "endset").unwrap_or_default();
-    for (at, (word, rest)) in tags.iter().enumerate() {
-        names.extend(words(rest).take(if *word == "for" || *word == "set" { 2 } else { 0 }));
-        if *word != "set" {
+    let mut names = Vec::new();
+    let blocks_end = template.rfind("endset").unwrap_or_default();
+    for tag in &tags {
+        if tag.word == "for" {
+            names.extend(words(tag.rest).take_while(|word| *word != "in"));
+        }
+        if tag.word != "set" {
             continue;
         }
-        // Up to the next assignment: all that this one could be made of.
-        let own = tags[at..].iter().skip(1).take_while(|(word, _)| *word != "set").map(|(_, rest)| *rest);
-        let mentions = std::iter::once(*rest).chain(own).flat_map(words).filter(|word| names.contains(word)).count();
-        let is_block = !words_end(rest).starts_with(['=', ',']);
-        let inside = if is_block && at < last_end { &tags[at + 1..last_end] } else { &[] };
-        let loops = inside.iter().filter(|(word, _)| *word == "for").count();
+        let (named, value) = tag.rest.split_once('=').unwrap_or((tag.rest, ""));
+        // A block holds what comes out up to its end, which is nowhere behind the last one.
+        let is_block = !tag.rest.trim_start().trim_start_matches(is_of_a_word).trim_start().starts_with(['=', ',']);
+        let inside = if is_block { template.get(tag.at..blocks_end).unwrap_or_default() } else { "" };
+        let made_of = |word: &str| match word {
+            _ if names.contains(&word) => held,
+            "result" | "args" | "metadata" => base,
+            _ => 0,
+        };
+        let parts = words(value).chain(words(inside)).map(made_of);
+        let whole = parts.fold(base, usize::saturating_add);
+        let loops = words(inside).filter(|word| *word == "for").count();
         let each = (0..loops).fold(1_usize, |times, _| times.saturating_mul(base)).min(LOOPS_MAX);
-        held = held.saturating_mul(mentions.max(1)).saturating_mul(each);
+        held = held.max(whole.saturating_mul(each));
+        names.extend(words(named));
     }
     if held > HELD_BYTES_MAX { Err(too_long()) } else { Ok(()) }
 }
 
-/// What follows the beginning of a tag: its word, and the text up to the next tag.
-fn tag(behind: &str) -> (&str, &str) {
-    let text = behind.trim_start_matches(['-', '+']).trim_start();
-    text.split_at(text.find(|sign: char| !is_of_a_word(sign)).unwrap_or(text.len()))
+/// A tag as it is if one begins there.
+struct Tag<'t> {
+    at: usize,
+    word: &'t str,
+    /// What is between its word and its end.
+    rest: &'t str,
+}
+
+impl<'t> Tag<'t> {
+    fn at(template: &'t str, at: usize) -> Self {
+        let text = template[at + 2..].trim_start_matches(['-', '+']).trim_start();
+        let (word, rest) = text.split_at(text.find(|sign: char| !is_of_a_word(sign)).unwrap_or(text.len()));
+        let (mut quote, mut is_escaped) = (None, false);
+        let end = rest.char_indices().find(|(at, sign)| {
+            match (quote, sign) {
+                _ if is_escaped => is_escaped = false,
+                (Some(_), '\\') => is_escaped = true,
+                (Some(open), sign) if open == *sign => quote = None,
+                (None, '"' | '\'') => quote = Some(*sign),
+                (None, '%') => return rest[*at..].starts_with("%}"),
+                _ => {}
+            }
+            false
+        });
+        let bytes = end.map_or(rest.len(), |(at, _)| at);
+        Self { at, word, rest: &rest[..bytes] }
+    }
 }
 
 fn is_of_a_word(sign: char) -> bool {
@@ -124,11 +156,6 @@ fn is_of_a_word(sign: char) -> bool {
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|sign| !is_of_a_word(sign)).filter(|word| !word.is_empty())
-}
-
-/// What follows the first word of a text.
-fn words_end(text: &str) -> &str {
-    text.trim_start().trim_start_matches(is_of_a_word).trim_start()
 }
 
 /// What comes out of a template, up to its end.
