@@ -102,7 +102,7 @@ fn refuse_growth(template: &str, bytes: impl FnOnce() -> usize) -> Result<(), Er
         if tag.word != "set" {
             continue;
         }
-        let (named, value) = tag.rest.split_once('=').unwrap_or((tag.rest, ""));
+        let (left, value) = tag.rest.split_once('=').unwrap_or((tag.rest, ""));
         // A block holds what comes out up to its end, which is nowhere behind the last one.
         let is_block = !tag.rest.trim_start().trim_start_matches(is_of_a_word).trim_start().starts_with(['=', ',']);
         let inside = if is_block { template.get(tag.at..blocks_end).unwrap_or_default() } else { "" };
@@ -116,7 +116,7 @@ fn refuse_growth(template: &str, bytes: impl FnOnce() -> usize) -> Result<(), Er
         let loops = words(inside).filter(|word| *word == "for").count();
         let each = (0..loops).fold(1_usize, |times, _| times.saturating_mul(base)).min(LOOPS_MAX);
         held = held.max(whole.saturating_mul(each));
-        names.extend(words(named));
+        names.extend(words(left));
     }
     if held > HELD_BYTES_MAX { Err(too_long()) } else { Ok(()) }
 }
