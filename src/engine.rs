@@ -419,7 +419,10 @@ impl Run<'_> {
         returned: call::Returned,
         duration_us: u64,
     ) -> (InvocationFinished, Vec<(BlobHash, Vec<u8>)>) {
-        let call::Returned { ok, class, mut result, mut checks, outcome } = returned;
+        let call::Returned { ok, class, mut result, mut checks, acts_by_effects_alone, outcome } = returned;
+        if ok && acts_by_effects_alone && result.get("effects").is_none_or(Value::is_null) {
+            result["effects"] = json!([]);
+        }
         let planned = if ok { self.planned(&result, outcome.stage.as_ref()) } else { Planned::default() };
         leave_effects_out(&mut result);
         checks.push(passed("record"));

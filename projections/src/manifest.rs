@@ -46,6 +46,14 @@ impl Manifest {
         self.capabilities.iter().filter(|capability| capability.name == "fs:write")
     }
 
+    /// Whether effects are all by which it can change anything: what it says that it did is then for the core to say.
+    pub fn acts_by_effects_alone(&self) -> bool {
+        let reaches_out = |capability: &Capability| {
+            matches!(capability.name.as_str(), "network:http" | "network:sites" | "channel:out" | "provider:access")
+        };
+        self.contract.side_effects && !self.is_critical() && !self.capabilities.iter().any(reaches_out)
+    }
+
     /// Whether a call could do harm by itself, before the core commits anything for it.
     pub fn is_critical(&self) -> bool {
         self.capabilities
@@ -227,6 +235,8 @@ pub enum Role {
     Id,
     /// Text that is stored or sent.
     Content,
+    /// A program with its words, or a line that a shell would read.
+    Command,
     /// A list of entries from an earlier step.
     Entries,
     /// Text that an earlier step produced.

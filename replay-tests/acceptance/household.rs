@@ -76,6 +76,8 @@ mod odd_asks;
 mod peers;
 #[path = "household/people.rs"]
 mod people;
+#[path = "household/programs.rs"]
+mod programs;
 #[path = "household/pty.rs"]
 mod pty;
 #[path = "household/races.rs"]

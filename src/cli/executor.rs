@@ -276,7 +276,8 @@ fn called(turn: &Turn, record: &Value) -> Value {
         "trace_id": said.map_or("", |step| step.trace_id.as_str()), "turn_id": record["turn_id"],
     });
     if good {
-        line["result"] = step["result"].clone();
+        // As the core completed it: of what acts, what was done.
+        line["result"] = said.and_then(|step| step.result.as_deref()).cloned().unwrap_or_default();
     } else {
         let result = said.and_then(|step| step.result.as_deref()).and_then(|result| result.get("error")).cloned();
         line["error"] = result.unwrap_or_else(|| record["final_message"].clone());

@@ -2,7 +2,7 @@
 
 use metnos_projections::machines::turn::command::Command;
 use metnos_projections::machines::turn::state::Asked;
-use metnos_projections::machines::turn::{DOUBT, EXECUTOR_CHANGED, RIGHTS_CHANGED};
+use metnos_projections::machines::turn::{CAGE_LACKS, DOUBT, EXECUTOR_CHANGED, RIGHTS_CHANGED};
 
 use super::{Answer, EngineError, Run};
 
@@ -25,19 +25,29 @@ impl Run<'_> {
         })
     }
 
+    /// Why the call that is asked about cannot run on this machine, so that nobody is asked for nothing.
+    fn cannot_run(&self, asked: &Asked) -> Option<String> {
+        let prepared = self.prepared.as_ref().filter(|_| asked.about == "call")?;
+        prepared.lacks(self.instance.sandbox().ok()?)
+    }
+
     /// Asks; `false` when the answer comes to another process.
     pub(super) fn ask(&mut self, step: u32, asked: &Asked) -> Result<bool, EngineError> {
         // Whoever learns from the log that it is asked finds somebody waiting.
         let seat = self.instance.seats.sit(self.id, &asked.digest).map_err(EngineError::Settle)?;
         self.settle()?;
         let approved = self.turn.is_approved_in_advance(asked, self.is_harmless(asked));
+        let digest = asked.digest.clone();
+        if let Some(why) = Some(asked).filter(|_| !approved).and_then(|asked| self.cannot_run(asked)) {
+            self.take(Command::Expire { step, digest, why: format!("{CAGE_LACKS}{why}") }, Vec::new())?;
+            return Ok(true);
+        }
         let answer = if approved {
             Answer::Yes("approve_option")
         } else {
             self.person.consent_to(asked, self.language(), &seat)
         };
         drop(seat);
-        let digest = asked.digest.clone();
         let command = match answer {
             Answer::Yes(_) if !approved && self.instance.allows_less(&self.turn) => {
                 Command::Expire { step, digest, why: RIGHTS_CHANGED.to_owned() }

@@ -89,6 +89,8 @@ pub struct Returned {
     pub result: Value,
     /// Steps 5 to 7.
     pub checks: Vec<Check>,
+    /// Whether its effects are all that it can have changed.
+    pub acts_by_effects_alone: bool,
     /// The rest of what is known.
     pub outcome: Outcome,
 }
@@ -162,6 +164,12 @@ impl PreparedCall {
         reply.get("outcome").and_then(Value::as_str).map(str::to_owned)
     }
 
+    /// Why this call will not run in the cage that this machine has, whatever anybody says to it.
+    pub fn lacks(&self, sandbox: &Sandbox) -> Option<String> {
+        let loaded = self.loaded.as_ref().filter(|loaded| loaded.builtin.is_none())?;
+        lacks(&loaded.manifest, sandbox, sandbox.capabilities().level == Level::None)
+    }
+
     fn call(self, sandbox: &Sandbox, around: &Around<'_>, entry: &str) -> Result<(Loaded, Outcome), CallFailure> {
         let refused = |message: &str| CallFailure { class: "internal_error", message: message.to_owned() };
         let loaded = self.loaded.ok_or_else(|| refused("the executor was not verified"))?;
@@ -175,12 +183,7 @@ impl PreparedCall {
         // A birth test is no call: it decides nothing and sees nothing of anybody's.
         let is_chosen = around.canned.is_some() || sandbox.capabilities().level == Level::None;
         let needs_full = needs_full(&loaded.manifest, is_chosen);
-        if needs_full && sandbox.capabilities().level != Level::Full {
-            let message = format!(
-                "{} runs in a full cage only, and this machine's lacks {}",
-                loaded.manifest.executor.name,
-                lacking(&sandbox.capabilities().missing)
-            );
+        if let Some(message) = lacks(&loaded.manifest, sandbox, is_chosen) {
             return Err(CallFailure { class: "cage_refused", message });
         }
         if let Some(message) = declared::opens_too_much(&plan, around.caller) {
@@ -257,6 +260,16 @@ fn lacking(missing: &[String]) -> String {
     if missing.len() > SHOWN { format!("{shown}; and {} more", missing.len() - SHOWN) } else { shown }
 }
 
+/// Why an executor does not run in the cage that this machine has: it needs a full one.
+fn lacks(manifest: &Manifest, sandbox: &Sandbox, is_chosen: bool) -> Option<String> {
+    let report = sandbox.capabilities();
+    let is_enough = report.level == Level::Full || !needs_full(manifest, is_chosen);
+    (!is_enough).then(|| {
+        let (name, missing) = (&manifest.executor.name, lacking(&report.missing));
+        format!("{name} runs in a full cage only, and this machine's lacks {missing}")
+    })
+}
+
 /// Whether an executor runs in a full cage only.
 fn needs_full(manifest: &Manifest, is_chosen: bool) -> bool {
     let capabilities = manifest.capabilities.iter().map(|capability| capability.name.as_str());
@@ -302,7 +315,8 @@ fn judged(loaded: &Loaded, mut outcome: Outcome) -> Returned {
     let ok = result.get("ok").and_then(Value::as_bool).unwrap_or(false);
     let class =
         (!ok).then(|| result.get("error_class").and_then(Value::as_str).unwrap_or("contract_violation").to_owned());
-    Returned { ok, class, result, checks, outcome }
+    let acts_by_effects_alone = loaded.manifest.acts_by_effects_alone();
+    Returned { ok, class, result, checks, acts_by_effects_alone, outcome }
 }
 
 /// Why what an executor returned is none of the results that it may have.

@@ -4,6 +4,7 @@ pub mod ageing;
 pub mod anchoring;
 pub mod cadence;
 pub mod cage_plan;
+pub mod commands;
 pub mod core_paths;
 pub mod grants;
 pub mod markup;

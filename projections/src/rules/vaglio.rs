@@ -2,10 +2,13 @@
 //!
 //! The guard fails closed: a target that cannot be judged is a target that is blocked.
 
+use std::borrow::Cow;
+
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use crate::messages::{self, Language};
+use crate::rules::commands::Command;
 use crate::rules::core_paths::{self, OwnDirs};
 use crate::rules::shape::{self, Category};
 
@@ -13,6 +16,9 @@ use crate::rules::shape::{self, Category};
 pub const JUDGE_THRESHOLD_PERMILLE: u16 = 300;
 /// No score is higher.
 const SCORE_MAX_PERMILLE: u16 = 1000;
+
+/// The most letters of a command line that a reason shows.
+const COMMAND_CHARS: usize = 80;
 
 /// A mnest of this weight is a strong one: that of three passings lately, of which the first weighs 0.30 and each other 0.15
 /// more.
@@ -35,8 +41,15 @@ pub enum LawsError {
 /// The Laws.
 #[derive(Clone, Debug)]
 pub struct Laws {
-    laws: Vec<Law>,
-    globs: Vec<Vec<Regex>>,
+    laws: Vec<(Law, Globs)>,
+}
+
+/// What a Law's globs are compiled to.
+#[derive(Clone, Debug)]
+struct Globs {
+    targets: Vec<Regex>,
+    /// Of each of its commands: programs, words, feeding programs.
+    commands: Vec<[Vec<Regex>; 3]>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -59,7 +72,31 @@ struct Law {
     objects: Vec<String>,
     #[serde(default)]
     targets: Vec<String>,
+    #[serde(default)]
+    capabilities: Vec<String>,
+    #[serde(default)]
+    commands: Vec<Line>,
     reason: Reason,
+}
+
+/// A kind of command line; what is absent always holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    /// One of these starts.
+    programs: Vec<String>,
+    /// It is given one of these switches.
+    #[serde(default)]
+    flags: Vec<String>,
+    /// And one of these words.
+    #[serde(default)]
+    words: Vec<String>,
+    /// And one that stands for all of a home, of the system, or of where it runs.
+    #[serde(default)]
+    wide: bool,
+    /// And reads what one of these writes, or is made of it.
+    #[serde(default)]
+    fed_by: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +104,7 @@ struct Law {
 enum Test {
     CorePath,
     ProtectedTree,
+    Command,
     Match,
 }
 
@@ -84,8 +122,12 @@ pub struct Subject<'a> {
     pub about: &'a str,
     /// The executor.
     pub tool: &'a str,
+    /// The names of the capabilities that the executor declares.
+    pub capabilities: &'a [&'a str],
     /// Canonical paths.
     pub paths: &'a [String],
+    /// What it would start.
+    pub commands: &'a [Command],
     /// The person's home folder.
     pub home: &'a str,
     /// The instance's own folders.
@@ -110,17 +152,16 @@ impl Laws {
     /// Reads Laws.
     pub fn parse(text: &str) -> Result<Self, LawsError> {
         let file: File = toml::from_str(text).map_err(Box::new)?;
-        let globs = file
-            .law
-            .iter()
-            .map(|law| law.targets.iter().map(|glob| compile(glob)).collect())
-            .collect::<Result<_, _>>()?;
-        Ok(Self { laws: file.law, globs })
+        let compiled = |law: Law| {
+            let globs = law.globs()?;
+            Ok((law, globs))
+        };
+        Ok(Self { laws: file.law.into_iter().map(compiled).collect::<Result<_, LawsError>>()? })
     }
 
     /// Applies the Laws; the first that forbids is named.
     pub fn guard(&self, subject: Subject<'_>, language: Language) -> Option<Blocked> {
-        self.laws.iter().zip(&self.globs).find_map(|(law, globs)| {
+        self.laws.iter().find_map(|(law, globs)| {
             if !law.about.iter().any(|about| about == subject.about) {
                 return None;
             }
@@ -139,7 +180,16 @@ impl Laws {
 }
 
 impl Law {
-    fn offended<'s>(&self, globs: &[Regex], subject: Subject<'s>) -> Option<(&'s str, Option<&'static str>)> {
+    fn globs(&self) -> Result<Globs, LawsError> {
+        let all = |words: &[String]| words.iter().map(|word| pattern(word)).collect::<Result<Vec<_>, _>>();
+        let line = |line: &Line| Ok([all(&line.programs)?, all(&line.words)?, all(&line.fed_by)?]);
+        Ok(Globs {
+            targets: self.targets.iter().map(|glob| compile(glob)).collect::<Result<_, _>>()?,
+            commands: self.commands.iter().map(line).collect::<Result<_, LawsError>>()?,
+        })
+    }
+
+    fn offended<'s>(&self, globs: &Globs, subject: Subject<'s>) -> Option<(Cow<'s, str>, Option<&'static str>)> {
         let verb = shape::verb(subject.tool);
         let object = shape::object(subject.tool).unwrap_or_default();
         if !(self.verbs.is_empty() || self.verbs.iter().any(|name| name == verb)) {
@@ -148,21 +198,54 @@ impl Law {
         if !(self.objects.is_empty() || self.objects.iter().any(|name| name == object)) {
             return None;
         }
+        if !(self.capabilities.is_empty()
+            || self.capabilities.iter().any(|name| subject.capabilities.contains(&&**name)))
+        {
+            return None;
+        }
+        let of_path = |path: &'s String, rule| (Cow::Borrowed(path.as_str()), rule);
         match self.check {
             Test::CorePath => subject.paths.iter().find_map(|path| {
-                core_paths::forbidden(path, subject.home, subject.own).map(|rule| (path.as_str(), Some(rule)))
+                core_paths::forbidden(path, subject.home, subject.own).map(|rule| of_path(path, Some(rule)))
             }),
             Test::ProtectedTree => subject
                 .paths
                 .iter()
-                .find_map(|path| core_paths::protected_from_change(path).map(|rule| (path.as_str(), Some(rule)))),
-            Test::Match if globs.is_empty() => Some((subject.tool, None)),
+                .find_map(|path| core_paths::protected_from_change(path).map(|rule| of_path(path, Some(rule)))),
+            Test::Command => subject
+                .commands
+                .iter()
+                .find(|command| {
+                    self.commands.iter().zip(&globs.commands).any(|(line, g)| line.is(command, g, subject.home))
+                })
+                .map(|command| (Cow::Owned(in_short(&command.said())), None)),
+            Test::Match if globs.targets.is_empty() => Some((Cow::Borrowed(subject.tool), None)),
             Test::Match => subject
                 .paths
                 .iter()
-                .find(|path| globs.iter().any(|glob| glob.is_match(path)))
-                .map(|path| (path.as_str(), None)),
+                .find(|path| globs.targets.iter().any(|glob| glob.is_match(path)))
+                .map(|path| of_path(path, None)),
         }
+    }
+}
+
+impl Line {
+    fn is(&self, command: &Command, [programs, words, fed_by]: &[Vec<Regex>; 3], home: &str) -> bool {
+        let any =
+            |globs: &[Regex], names: &[String]| names.iter().any(|name| globs.iter().any(|glob| glob.is_match(name)));
+        programs.iter().any(|glob| glob.is_match(&command.program))
+            && (self.flags.is_empty() || self.flags.iter().any(|flag| command.has_flag(flag)))
+            && (words.is_empty() || any(words, &command.words))
+            && (!self.wide || command.is_wide(home))
+            && (fed_by.is_empty() || any(fed_by, &command.fed_by))
+    }
+}
+
+/// A command line as far as a sentence has room for it.
+fn in_short(text: &str) -> String {
+    match text.char_indices().nth(COMMAND_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
     }
 }
 
@@ -171,6 +254,12 @@ fn compile(glob: &str) -> Result<Regex, LawsError> {
     let pattern: String =
         regex::escape(glob).replace(r"\*\*/", "(?:.*/)?").replace(r"/\*\*", "(?:/.*)?").replace(r"\*", "[^/]*");
     Regex::new(&format!("(?s)^{pattern}$")).map_err(|_| LawsError::Glob { glob: glob.to_owned() })
+}
+
+/// Of the words of a command line: `*` is any part of one.
+fn pattern(word: &str) -> Result<Regex, LawsError> {
+    let pattern = regex::escape(word).replace(r"\*", ".*");
+    Regex::new(&format!("(?s)^{pattern}$")).map_err(|_| LawsError::Glob { glob: word.to_owned() })
 }
 
 /// What the judge weighs.
@@ -224,14 +313,59 @@ pub fn is_safe(tool: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::rules::commands;
 
     fn guard(laws: &Laws, about: &str, path: &str) -> Option<String> {
         let own =
             OwnDirs { config: "/h/m/config".into(), data: "/h/m/data".into(), audit: "/h/m/workspace/.audit".into() };
         let paths = [path.to_owned()];
-        let subject = Subject { about, tool: "write_files", paths: &paths, home: "/h", own: &own };
+        let subject = Subject {
+            about,
+            tool: "write_files",
+            capabilities: &[],
+            paths: &paths,
+            commands: &[],
+            home: "/h",
+            own: &own,
+        };
         laws.guard(subject, Language::En).map(|blocked| blocked.rule)
+    }
+
+    /// What the guard says of the arguments of a program that runs others.
+    fn of_command(args: &serde_json::Value) -> Option<String> {
+        let manifest = toml::from_str(include_str!("../../../executors/create_processes/manifest.toml")).unwrap();
+        let commands = commands::given(&manifest, args).unwrap();
+        let subject = Subject {
+            about: "call",
+            tool: "create_processes",
+            capabilities: &["code:exec"],
+            paths: &[],
+            commands: &commands,
+            home: "/home/o",
+            own: &OwnDirs::default(),
+        };
+        Laws::embedded().guard(subject, Language::En).map(|blocked| blocked.rule)
+    }
+
+    #[test]
+    fn commands_that_nobody_may_give_are_forbidden() {
+        let cases = include_str!("vaglio/commands.tsv");
+        for line in cases.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+            let (expected, text) = line.split_once('\t').expect("a rule and a command line");
+            let expected = Some(expected).filter(|rule| *rule != "-").map(str::to_owned);
+            assert_eq!(of_command(&json!({ "argv": ["sh", "-c", text] })), expected, "{text}");
+            let words: Vec<&str> = text.split_whitespace().collect();
+            if !text.contains(['|', '&', ';', '>', '<', '$', '`', '\'', '"', '(', '=']) {
+                assert_eq!(of_command(&json!({ "argv": words })), expected, "{words:?}");
+            }
+        }
+        let fed = json!({ "argv": ["dash"], "stdin": "rm -rf ~" });
+        assert_eq!(of_command(&fed).as_deref(), Some("non_harm.destructive_command"));
+        let counted = json!({ "argv": ["wc", "-l"], "stdin": "rm -rf ~" });
+        assert_eq!(of_command(&counted), None, "what is only counted is no command");
     }
 
     #[test]
@@ -246,7 +380,7 @@ mod tests {
 
     #[test]
     fn every_reason_can_be_said() {
-        for law in Laws::embedded().laws {
+        for (law, _) in Laws::embedded().laws {
             for reason in [law.reason.en, law.reason.it] {
                 let said = messages::fill(&reason, serde_json::json!({ "target": "/x" })).unwrap();
                 assert!(said.contains("/x"), "{said}");

@@ -60,14 +60,7 @@ fn laid(home: &Home) -> std::path::PathBuf {
     home.file("first/a.txt", "bread");
     home.file("second/a.txt", "secret");
     symlink(home.files().join("first"), home.files().join("notes")).unwrap();
-    let folder = home.files().join("executor");
-    std::fs::create_dir_all(folder.join("tests")).unwrap();
-    for (name, text) in
-        [("manifest.toml", MANIFEST), ("schema.json", SCHEMA), ("main.py", CODE), ("tests/birth.py", BIRTH)]
-    {
-        std::fs::write(folder.join(name), text).unwrap();
-    }
-    folder
+    home.lay("executor", [MANIFEST, SCHEMA, CODE, BIRTH])
 }
 
 /// What it is shown lies where the link leads.

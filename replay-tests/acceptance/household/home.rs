@@ -211,6 +211,18 @@ impl Home {
         self.run(["ask", "--approve", "all", sentence])
     }
 
+    /// The four files of an executor, laid down in a folder of that name: manifest, schema, code, birth tests.
+    pub(crate) fn lay(&self, name: &str, [manifest, schema, code, birth]: [&str; 4]) -> PathBuf {
+        let folder = self.files().join(name);
+        std::fs::create_dir_all(folder.join("tests")).unwrap();
+        let files =
+            [("manifest.toml", manifest), ("schema.json", schema), ("main.py", code), ("tests/birth.py", birth)];
+        for (file, text) in files {
+            std::fs::write(folder.join(file), text).unwrap();
+        }
+        folder
+    }
+
     /// Asserts that the log and the replay of this home are whole.
     #[track_caller]
     pub(crate) fn is_whole(&self) {

@@ -53,15 +53,8 @@ def run(args, ctx):
     return {{"ok": True, "content": answer.body.decode()}}
 "#
     );
-    let folder = home.files().join("news");
-    std::fs::create_dir_all(folder.join("tests")).unwrap();
     let birth = BIRTH.replace("{url}", &format!("http://{host}/uuid"));
-    for (name, text) in
-        [("manifest.toml", manifest.as_str()), ("schema.json", SCHEMA), ("main.py", &code), ("tests/birth.py", &birth)]
-    {
-        std::fs::write(folder.join(name), text).unwrap();
-    }
-    folder
+    home.lay("news", [&manifest, SCHEMA, &code, &birth])
 }
 
 fn check(home: &Home, host: &str, hint: &str) -> Ran {

@@ -107,14 +107,7 @@ const BIRTH_WITHOUT: &str = r#"CASES = [
 
 fn laid(home: &Home, manifest: &str) -> PathBuf {
     let birth = if manifest.contains("{args}") { BIRTH } else { BIRTH_WITHOUT };
-    let folder = home.files().join("executor");
-    std::fs::create_dir_all(folder.join("tests")).unwrap();
-    for (name, text) in
-        [("manifest.toml", manifest), ("schema.json", SCHEMA), ("main.py", CODE), ("tests/birth.py", birth)]
-    {
-        std::fs::write(folder.join(name), text).unwrap();
-    }
-    folder
+    home.lay("executor", [manifest, SCHEMA, CODE, birth])
 }
 
 fn with_stamp(check: &str, hint: &str) -> Home {

@@ -24,16 +24,19 @@ use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
 use crate::plan::{AbstentionKind, Origin, Plan};
+use crate::presented::visible;
 use crate::rules::cage_plan::{self, Autonomy};
 use crate::rules::grants::{self, Leave};
 use crate::rules::policy::{self, Decision, Use};
 use crate::rules::simple::answer::{self, StepResult};
 use crate::rules::simple::{self, Facts, Proposal, Tools};
-use crate::rules::{Rules, shape};
+use crate::rules::{Rules, commands, shape};
 
 /// Why a yes agrees to nothing: whoever gave it may do less than when they were asked.
 pub const RIGHTS_CHANGED: &str = "rights";
-/// The same: what was asked about is not called any more, or another version of it is.
+/// How it begins where nobody was asked, since this machine's cage is not enough for the call; what it lacks follows.
+pub const CAGE_LACKS: &str = "cage: ";
+/// Why a yes agrees to nothing, too: what was asked about is not called any more, or another version of it is.
 pub const EXECUTOR_CHANGED: &str = "executor";
 /// The most steps of a turn (design 5-turn, «Caps and guards»).
 pub const STEPS_MAX: usize = 30;
@@ -340,7 +343,8 @@ impl Decider<'_> {
             return;
         }
         let paths = guarded_paths(&prepared.targets);
-        if let Some((rule, reason)) = self.guard("call", &step.tool, &paths) {
+        let resolved = self.turn.step().cloned().unwrap_or_default();
+        if let Some((rule, reason)) = self.guard_call(&resolved, paths) {
             return self.block("call", &step, rule, reason);
         }
         // What is named to be changed is held to the rules about changes at once, as given and as it resolves.
@@ -373,7 +377,21 @@ impl Decider<'_> {
             let reason = self.say(&format!("trouble.{key}"), &json!({ "path": "", "detail": "" }));
             return self.refuse("reference", class, Some(reason));
         }
+        if let Some(reason) = self.unlisted_program(&step) {
+            return self.refuse("policy", "policy_violation", Some(reason));
+        }
         self.judge_call();
+    }
+
+    /// Why a program does not run that an executor was to start and does not list: nobody is asked about what its cage would
+    /// not hold.
+    fn unlisted_program(&self, step: &Step) -> Option<String> {
+        let manifest = self.manifest(&step.tool)?;
+        let args = &self.turn.step()?.args;
+        let programs = commands::programs(&manifest)?;
+        let named = commands::named(&manifest, args).find(|named| !programs.contains(named))?;
+        let values = json!({ "program": visible::name(named), "programs": programs, "is_line": named.contains(' ') });
+        Some(self.say("refusal.unlisted_program", &values))
     }
 
     /// Why what an earlier step read may not be stored or sent: it is not the whole, or not what was there.
@@ -555,6 +573,7 @@ pub fn role_name(role: Role) -> &'static str {
         Role::Path
         | Role::Pattern
         | Role::Content
+        | Role::Command
         | Role::Entries
         | Role::Text
         | Role::Field

@@ -180,7 +180,7 @@ fn roles(manifest: &Manifest) -> Roles {
         acting: acts(manifest),
         target_args: of(Role::is_target),
         id_args: of(|role| role == Role::Id),
-        content_args: of(|role| role == Role::Content),
+        content_args: of(|role| matches!(role, Role::Content | Role::Command)),
         outgoing: !of(|role| role == Role::Recipient).is_empty(),
         directory: if lists_tasks { vec!["schedule_id".to_owned()] } else { Vec::new() },
         private_output: reads_what_others_write(manifest),

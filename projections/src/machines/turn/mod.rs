@@ -43,7 +43,7 @@ pub mod writers;
 
 pub use answers::Around;
 pub use command::Command;
-pub use decide::{Context, EXECUTOR_CHANGED, RIGHTS_CHANGED, Rejection, decide, decide_and_apply};
+pub use decide::{CAGE_LACKS, Context, EXECUTOR_CHANGED, RIGHTS_CHANGED, Rejection, decide, decide_and_apply};
 pub use react::{Effect, End, Wanted, react};
 pub use state::{Phase, Step, Turn};
 pub use verdicts::grants;

@@ -12,11 +12,12 @@ use metnos_log::event::turn::{
 };
 use serde_json::{Value, json};
 
-use super::decide::{Context, Decider, EXECUTOR_CHANGED, RIGHTS_CHANGED, trace_id, trouble};
+use super::decide::{CAGE_LACKS, Context, Decider, EXECUTOR_CHANGED, RIGHTS_CHANGED, trace_id, trouble};
 use super::state::Step;
 use super::writers::DOUBT;
 use super::{consent, doubts, forms};
 use crate::manifest::Manifest;
+use crate::rules::commands::{self, Command};
 use crate::rules::core_paths::{self, OwnDirs};
 use crate::rules::policy::{self, Decision, Use};
 use crate::rules::provenance::Doubt;
@@ -38,7 +39,33 @@ pub fn grants(reasons: &[String]) -> Vec<u64> {
 }
 
 impl Decider<'_> {
+    /// The guard on what a call names and would start.
+    pub(super) fn guard_call(&self, step: &Step, mut paths: Vec<String>) -> Option<(String, String)> {
+        let manifest = self.manifest(&step.tool);
+        let declared: Vec<&str> =
+            manifest.iter().flat_map(|manifest| &manifest.capabilities).map(|c| &*c.name).collect();
+        let Some(manifest) = manifest.as_ref().filter(|_| declared.contains(&"code:exec")) else {
+            return self.guard("call", &step.tool, &paths);
+        };
+        let Ok(commands) = commands::given(manifest, &step.args) else {
+            return Some((UNJUDGED.to_owned(), self.say("refusal.unread_command", &json!({}))));
+        };
+        let home = self.turn.opened.as_ref().map_or("", |opened| opened.home.as_str());
+        paths.extend(commands.iter().flat_map(|command| command.paths(home)));
+        self.guarded("call", &step.tool, &paths, (&declared, &commands))
+    }
+
     pub(super) fn guard(&self, about: &str, tool: &str, paths: &[String]) -> Option<(String, String)> {
+        self.guarded(about, tool, paths, (&[], &[]))
+    }
+
+    fn guarded(
+        &self,
+        about: &str,
+        tool: &str,
+        paths: &[String],
+        (capabilities, commands): (&[&str], &[Command]),
+    ) -> Option<(String, String)> {
         // Without these facts nothing can be told apart from what is forbidden.
         let Some(opened) = self.turn.opened.as_ref() else {
             let reason = self.say("refusal.unjudged", &json!({ "path": paths.first().map_or(tool, String::as_str) }));
@@ -46,7 +73,7 @@ impl Decider<'_> {
         };
         let [config, data, audit] = opened.own.clone();
         let own = OwnDirs { config, data, audit };
-        let subject = Subject { about, tool, paths, home: &opened.home, own: &own };
+        let subject = Subject { about, tool, capabilities, paths, commands, home: &opened.home, own: &own };
         self.context.rules.laws.guard(subject, self.turn.language).map(|blocked| (blocked.rule, blocked.reason))
     }
 
@@ -183,9 +210,12 @@ impl Decider<'_> {
             _ => None,
         };
         let is_doubt = self.is_about_doubt();
+        let lacks = why.strip_prefix(CAGE_LACKS).map(str::to_owned);
         self.push(ConsentExpired { step, digest, why });
         if is_doubt {
             self.settled_by_person(None);
+        } else if let Some(reason) = lacks {
+            self.refuse("gateway", "cage_refused", Some(reason));
         } else if let Some(key) = over {
             let reason = self.say(key, &json!({}));
             self.refuse("consent", "policy_violation", Some(reason));

@@ -205,7 +205,8 @@ pub fn has_target(manifest: &Manifest, args: &Value) -> bool {
 
 /// Whether the arguments bring what is computed over or shown: a reference, a text, a list.
 pub fn has_source(manifest: &Manifest, args: &Value) -> bool {
-    let holds = |role: Role| role.is_target() || matches!(role, Role::Entries | Role::Text | Role::Content);
+    let holds =
+        |role: Role| role.is_target() || matches!(role, Role::Entries | Role::Text | Role::Content | Role::Command);
     let is_said = |value: &Value| match value {
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => !items.is_empty(),

@@ -38,7 +38,8 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
     }
     let last = &*in_reading_order(last, earlier);
     let tool = tools.indexed(&last.tool);
-    let mut notes: Vec<String> = earlier.iter().flat_map(|step| speaker.notes(step, "")).collect();
+    let mut notes: Vec<String> =
+        earlier.iter().flat_map(|step| speaker.notes(tools.indexed(&step.tool), step, "")).collect();
     notes.extend((1..results.len()).flat_map(|at| speaker.columns_read(&results[at - 1], &results[at..])));
     let body = match &plan.answer {
         AnswerSpec::Result => {
@@ -50,18 +51,18 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
             // A presentation that could not be filled in has said nothing of all this.
             let spoken = template.filter(|_| body.is_some()).unwrap_or_default();
             let body = body.unwrap_or_else(|| speaker.plain(last));
-            notes.extend(speaker.notes(last, spoken));
+            notes.extend(speaker.notes(tool, last, spoken));
             notes.extend(speaker.fewer_lines(last));
             body
         }
         AnswerSpec::Count => {
-            notes.extend(speaker.notes(last, "truncated"));
+            notes.extend(speaker.notes(tool, last, "truncated"));
             let links = last.result.pointer("/metadata/links").and_then(Value::as_u64).filter(|n| *n > 0);
             notes.extend(links.map(|links| speaker.say("count_links", json!({ "links": links }))));
             speaker.count(tool, last)
         }
         AnswerSpec::Field { path } => {
-            notes.extend(speaker.notes(last, "truncated"));
+            notes.extend(speaker.notes(tool, last, "truncated"));
             speaker.field(path, last)
         }
     };
@@ -158,6 +159,9 @@ impl Speaker<'_> {
             }
             return lines.join("\n");
         }
+        if step.result.get("results").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            return String::new();
+        }
         match step.result.get("bytes_written").and_then(Value::as_u64) {
             Some(bytes) => self.say("bytes_written", json!({ "n": bytes })),
             None if step.result.get("ok_count").is_some() => self.say("done", json!({})),
@@ -245,7 +249,7 @@ impl Speaker<'_> {
     }
 
     /// What is not whole about a result, unless `spoken` (a template) speaks of it.
-    fn notes(&self, step: &StepResult, spoken: &str) -> Vec<String> {
+    fn notes(&self, tool: Option<&Indexed>, step: &StepResult, spoken: &str) -> Vec<String> {
         let mut notes = Vec::new();
         let metadata = step.result.get("metadata");
         let flag =
@@ -277,10 +281,21 @@ impl Speaker<'_> {
             }
         }
         notes.extend(self.failures(step, spoken));
+        notes.extend(self.unchanged(tool, step, spoken));
         if notes.is_empty() && spoken != "truncated" {
             notes.extend(self.nothing(step, spoken));
         }
         notes
+    }
+
+    /// Nothing was changed by what acts, whatever it says of itself.
+    fn unchanged(&self, tool: Option<&Indexed>, step: &StepResult, spoken: &str) -> Option<String> {
+        const TOLD: [&str; 5] =
+            ["result.done", "result.made", "result.ok_count", "result.results", "result.fail_count"];
+        let acts = tool.is_some_and(|tool| tool.tool.manifest.acts_by_effects_alone());
+        let is_empty = step.result.get("results").and_then(Value::as_array).is_some_and(Vec::is_empty);
+        let speaks = TOLD.iter().any(|field| spoken.contains(field));
+        (acts && is_empty && !speaks).then(|| self.say("nothing_changed", json!({})))
     }
 
     /// How a table's columns were called and read, where a later step is about one of them.

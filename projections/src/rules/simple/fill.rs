@@ -372,7 +372,7 @@ pub(crate) fn is_label(items: &[Item], at: usize) -> bool {
 fn cued(tool: &Indexed, items: &[Item], available: &[usize], filled: &mut Filled) {
     for (argument, told) in &tool.tool.manifest.arguments {
         if filled.args.contains_key(argument)
-            || matches!(told.role, Role::Path | Role::TargetPath | Role::Recipient | Role::Content)
+            || matches!(told.role, Role::Path | Role::TargetPath | Role::Recipient | Role::Content | Role::Command)
         {
             continue;
         }

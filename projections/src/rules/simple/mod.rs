@@ -354,6 +354,7 @@ fn missing_key(role: Role) -> &'static str {
         Role::Url | Role::Host => "planner.ask_url",
         Role::Recipient => "planner.ask_recipient",
         Role::Pattern
+        | Role::Command
         | Role::Id
         | Role::Entries
         | Role::Field

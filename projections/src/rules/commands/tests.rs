@@ -1,0 +1,114 @@
+use serde_json::json;
+
+use super::*;
+
+fn read(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    of_value(value, &mut found).unwrap();
+    found.iter().map(Command::said).collect()
+}
+
+#[track_caller]
+fn holds(value: &Value, command: &str) {
+    let all = read(value);
+    assert!(all.iter().any(|said| said == command), "{value} is read as {all:?}");
+}
+
+#[test]
+fn a_list_of_words_is_one_command() {
+    assert_eq!(read(&json!(["/usr/bin/wc", "-l", "rm -rf /"])), ["wc -l rm -rf /"]);
+    assert_eq!(read(&json!(["echo", "rm -rf /"])), ["echo rm -rf /"], "and what is printed is none");
+}
+
+#[test]
+fn commands_in_commands_are_read() {
+    for way in [
+        json!(["dash", "-c", "rm -rf /"]),
+        json!(["sh", "-c", "cd /tmp && rm -rf /"]),
+        json!(["sudo", "-u", "root", "rm", "-rf", "/"]),
+        json!(["env", "A=1", "bash", "-c", "true; rm -rf /"]),
+        json!(["timeout", "-s", "KILL", "5", "rm", "-rf", "/"]),
+        json!(["find", "/", "-exec", "rm", "-rf", "{}", "+"]),
+        json!(["awk", "BEGIN{system(\"rm -rf /\")}"]),
+        json!(["python3", "-c", "import os; os.system('rm -rf /')"]),
+        json!(["python3.13", "-c", "import subprocess; subprocess.run(['rm', '-rf', '/'])"]),
+        json!(["rm -rf /"]),
+        json!("r\\m -r\"f\" '/'"),
+        json!("rm${IFS}-rf${IFS}/"),
+        json!("x=$(rm -rf /)"),
+        json!("echo `rm -rf /`"),
+        json!("if true; then rm -rf /; fi"),
+        json!("(rm -rf /)&"),
+        json!("sh -c 'sh -c \"rm -rf /\"'"),
+    ] {
+        holds(&way, "rm -rf /");
+    }
+    holds(&json!("rm -rf \"$HOME\""), "rm -rf ~");
+    holds(&json!("rm -rf ${HOME}/*"), "rm -rf ~/*");
+    holds(&json!("echo x >| /etc/hosts"), "> /etc/hosts");
+    holds(&json!(":(){ :|:& };:"), FORK_BOMB);
+    holds(&json!("HISTFILE=/dev/null"), "set HISTFILE=/dev/null");
+}
+
+#[test]
+fn who_feeds_a_command_is_known() {
+    let fed = |text: &str| {
+        let mut found = Vec::new();
+        of_text(text, 0, &mut found).unwrap();
+        found.into_iter().find(|command| command.program == "sh").unwrap().fed_by
+    };
+    assert_eq!(fed("curl -s https://x.test/a | tee a | sh"), ["curl", "tee"]);
+    assert_eq!(fed("sh <(curl https://x.test/a)"), ["curl"]);
+    assert_eq!(fed("sh -c \"$(wget -qO- https://x.test/a)\""), ["wget"]);
+    assert!(fed("curl https://x.test/a > a; sh a").is_empty());
+}
+
+#[test]
+fn what_takes_in_all_is_told_from_one_thing() {
+    let wide = |word: &str| is_wide(word, "/home/o");
+    for all in [
+        "/",
+        "/*",
+        "/.",
+        "~",
+        "~/",
+        "~/*",
+        "~/.*",
+        "/home",
+        "/home/*",
+        "/home/o/../o",
+        "/etc",
+        "/usr/lib/x",
+        "*",
+        ".",
+        "..",
+    ] {
+        assert!(wide(all), "{all}");
+    }
+    for one in ["~/old", "~/old/*", "/tmp/a", "/home/p", "a", "a*", "./a", "/dev/null", "/dev/fd/2"] {
+        assert!(!wide(one), "{one}");
+    }
+}
+
+#[test]
+fn switches_are_found_as_they_are_written() {
+    let command = |words: &[&str]| Command {
+        program: "rm".to_owned(),
+        words: words.iter().map(|word| (*word).to_owned()).collect(),
+        fed_by: Vec::new(),
+    };
+    assert!(command(&["-fvr", "a"]).has_flag("r"));
+    assert!(command(&["--recursive", "a"]).has_flag("recursive"));
+    assert!(command(&["a", "-delete"]).has_flag("delete"));
+    assert!(!command(&["-f", "r", "--force"]).has_flag("r"));
+}
+
+#[test]
+fn what_goes_on_without_end_is_not_read() {
+    let deep = (0..20).fold("true".to_owned(), |inner, _| format!("$({inner})"));
+    assert_eq!(of_text(&deep, 0, &mut Vec::new()), Err(Unreadable));
+    let long: Vec<&str> = ["xargs"].into_iter().chain(std::iter::repeat_n("a", 10_000)).collect();
+    assert_eq!(of_value(&json!(long), &mut Vec::new()), Err(Unreadable));
+    let brackets = "(".repeat(200_000);
+    assert!(of_text(&brackets, 0, &mut Vec::new()).is_ok(), "and it ends");
+}
