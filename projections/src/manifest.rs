@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rules::grants::{self, Kind};
 use crate::rules::policy;
 
 /// `manifest.toml`, whole.
@@ -52,6 +53,12 @@ impl Manifest {
             matches!(capability.name.as_str(), "network:http" | "network:sites" | "channel:out" | "provider:access")
         };
         self.contract.side_effects && !self.is_critical() && !self.capabilities.iter().any(reaches_out)
+    }
+
+    /// Whether what it reads here can reach a server: it may see files, and ask hosts.
+    pub fn can_leak(&self) -> bool {
+        let uses = |kind: Kind| self.capabilities.iter().any(|capability| grants::kind(&capability.name) == kind);
+        uses(Kind::Path) && uses(Kind::Host)
     }
 
     /// Whether a call could do harm by itself, before the core commits anything for it.

@@ -362,9 +362,7 @@ fn can_do(context: &Context, instance: &Instance, manifest: &Manifest) -> String
     };
     let places = instance.dirs.places();
     let uses: Vec<Value> = manifest.capabilities.iter().map(|capability| uses(capability, &places)).collect();
-    let asks = |kind: Kind| manifest.capabilities.iter().any(|capability| grants::kind(&capability.name) == kind);
-    let leaks = asks(Kind::Host) && asks(Kind::Path);
-    let values = json!({ "uses": uses, "changes": changes, "acts": acts(manifest), "leaks": leaks });
+    let values = json!({ "uses": uses, "changes": changes, "acts": acts(manifest), "leaks": manifest.can_leak() });
     context.text(instance, "consent.executor_can_do", &values)
 }
 
@@ -378,7 +376,7 @@ fn replaced(instance: &Instance, loaded: &Loaded) -> Option<String> {
 fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
-    let candidate = loader::candidate_here(&instance, source.clone())?;
+    let candidate = loader::candidate_here(&instance, source)?;
     loader::names_its_files(&candidate)?;
     let signer = loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
     let replaced = replaced(&instance, &candidate.loaded);
@@ -387,8 +385,9 @@ fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
         "can_do": can_do(context, &instance, &candidate.loaded.manifest),
         "key": signer.as_ref().map(|signer| &signer.key_id), "key_name": signer.as_ref().and_then(|signer| signer.name.as_ref()),
     });
+    let tested = loader::tested(&instance, candidate)?;
     terminal::agreed(context, &instance, ("consent.add_executor", &values), "error.not_added")?;
-    let birth = loader::install(&instance, source, "owner")?;
+    let birth = loader::take(&instance, tested, "owner")?;
     super::ask::follow(context, &instance);
     if context.global.json {
         output::result_json(

@@ -7,12 +7,15 @@ use metnos_projections::machines::turn::{CAGE_LACKS, DOUBT, EXECUTOR_CHANGED, RI
 use super::{Answer, EngineError, Run};
 
 impl Run<'_> {
-    /// Whether what is asked about is a call that can do no harm: it changes nothing and runs no program.
+    /// Whether what is asked about is a call that can do no harm: it changes nothing, runs no program, and takes nothing out of
+    /// the house.
     fn is_harmless(&self, asked: &Asked) -> bool {
         let tool = self.turn.step().map_or("", |step| step.tool.as_str());
         let manifest = self.instance.catalog().active(tool).and_then(|(_, _, version)| version.manifest());
         asked.about == "call"
-            && manifest.is_some_and(|manifest| !manifest.contract.side_effects && !manifest.is_critical())
+            && manifest.is_some_and(|manifest| {
+                !manifest.contract.side_effects && !manifest.is_critical() && !manifest.can_leak()
+            })
     }
 
     /// Whether the executor that is asked about is not the one that is called any more: it was put away, or replaced.

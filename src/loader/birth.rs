@@ -250,7 +250,13 @@ fn one(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate, case: Case
             Err(failure) => json!({ "ok": false, "error_class": failure.class, "error": failure.message }),
         },
     };
-    let reason = contains(&expect, &result, "").err();
+    let failed = || {
+        let class =
+            result["error_class"].as_str().filter(|_| result["ok"] == json!(false) && expect["ok"] != json!(false))?;
+        Some(format!("; it failed with {class}: {}", result["error"].as_str().unwrap_or_default()))
+    };
+    let differs = contains(&expect, &result, "").err();
+    let reason = differs.map(|differs| format!("{differs}{}", failed().unwrap_or_default()));
     Ok(CaseVerdict { name: case.name, passed: reason.is_none(), reason })
 }
 

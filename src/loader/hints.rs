@@ -16,6 +16,7 @@ use crate::broker::target;
 use crate::gateway::own::OwnFolders;
 use crate::instance::Instance;
 use crate::located::Located;
+use crate::sandbox::binaries;
 
 /// What is said of programs that are not listed.
 const PROGRAMS: &str =
@@ -142,7 +143,14 @@ fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String>
     let changes = match capability.name.as_str() {
         "fs:read" => false,
         "fs:write" => true,
-        "code:exec" => return (!is_program(hint)).then(|| PROGRAMS.to_owned()),
+        "code:exec" if !is_program(hint) => return Some(PROGRAMS.to_owned()),
+        "code:exec" if hint.starts_with('/') && !binaries::is_of_the_system(Path::new(hint)) => {
+            let folders = binaries::SYSTEM.join(", ");
+            return Some(format!(
+                "it asks to run «{hint}»: a program that is named with its place lies below {folders}"
+            ));
+        }
+        "code:exec" => return None,
         "network:http" | "network:sites" => return no_host(capability, hint),
         _ => return None,
     };

@@ -111,13 +111,28 @@ pub fn candidate_here(instance: &Instance, source: Source) -> Result<Candidate, 
 /// Checks, births, locks, signs and activates a version: one commit, then its files. One that comes signed is taken with that
 /// signature, if the key may sign here.
 pub fn install(instance: &Instance, source: Source, by: &str) -> Result<BirthTestsRun, InstallError> {
-    let candidate = candidate_here(instance, source)?;
+    take(instance, tested(instance, candidate_here(instance, source)?)?, by)
+}
+
+/// A candidate whose birth tests have passed here.
+pub struct Tested {
+    candidate: Candidate,
+    birth: BirthTestsRun,
+}
+
+/// Births a candidate, so that nobody is asked about one that would be refused afterwards.
+pub fn tested(instance: &Instance, candidate: Candidate) -> Result<Tested, InstallError> {
     signer::of(&instance.catalog(), &candidate)?;
     let birth = birth::run(instance, &candidate)?;
     if let Some(failed) = birth.cases.iter().find(|case| !case.passed) {
         let reason = failed.reason.clone().unwrap_or_default();
         return Err(InstallError::Birth { case: failed.name.clone(), reason });
     }
+    Ok(Tested { candidate, birth })
+}
+
+/// Locks, signs and activates what was tested.
+pub fn take(instance: &Instance, Tested { candidate, birth }: Tested, by: &str) -> Result<BirthTestsRun, InstallError> {
     sign(instance, candidate, birth.clone(), by)?;
     Ok(birth)
 }

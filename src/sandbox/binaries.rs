@@ -1,6 +1,6 @@
 //! Programs that a plan lists besides the interpreter: where they lie, and which libraries they need to start.
 //!
-//! Only the system's own folders are looked in, so that nobody's `PATH` decides what runs. A program that is not installed is
+//! Only the system's own folders are looked in, so that nobody's `PATH` decides what runs, and a place is named only below them. A program that is not installed is
 //! simply not there, as it would be outside: whoever starts it says so. Nothing here is run but the loader's own listing.
 
 use std::collections::BTreeSet;
@@ -14,6 +14,8 @@ use super::interpreter::RuntimeMount;
 
 /// Where programs are looked for; the same that `PATH` names in the cage.
 const FOLDERS: [&str; 2] = ["/usr/bin", "/bin"];
+/// Where a program may lie that is named with its place: what only the system's owner changes.
+pub(crate) const SYSTEM: [&str; 4] = ["/usr", "/bin", "/sbin", "/opt"];
 /// Folders that a package keeps its data in, by program.
 const DATA: [(&str, &str); 2] = [("pdftotext", "/usr/share/poppler"), ("file", "/usr/share/misc/magic.mgc")];
 const HEADER_MAX: u64 = 4096;
@@ -38,11 +40,31 @@ pub(super) fn needed(programs: &[&str], mounted: &[RuntimeMount]) -> Vec<Runtime
 
 /// Where a program lies. Its name stays as it is, links and all: a program of many names looks at its own.
 fn installed(program: &str) -> Option<PathBuf> {
+    if program.starts_with('/') {
+        return placed(Path::new(program));
+    }
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
     if program.is_empty() || program.starts_with('.') || !program.bytes().all(plain) {
         return None;
     }
     FOLDERS.iter().map(|folder| Path::new(folder).join(program)).find(|path| path.is_file())
+}
+
+/// Whether a path lies below the folders that only the system's owner changes.
+pub(crate) fn is_of_the_system(path: &Path) -> bool {
+    let is_plain = path.components().all(|part| !matches!(part, std::path::Component::ParentDir));
+    is_plain && SYSTEM.iter().any(|folder| path.starts_with(folder))
+}
+
+/// The same of one that is named with its place: a program of the system's, as what it leads to is.
+fn placed(path: &Path) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let leads = path.canonicalize().ok().filter(|leads| is_of_the_system(path) && is_of_the_system(leads))?;
+    let about = leads.metadata().ok()?;
+    // `/bin` is a link to `/usr/bin` in most systems, and in the cage as well.
+    let folder = path.parent()?.canonicalize().ok()?;
+    (about.is_file() && about.permissions().mode() & 0o111 != 0)
+        .then(|| folder.join(path.file_name().unwrap_or_default()))
 }
 
 /// The folders of the libraries that the loader would map for a program; none for a static one.
@@ -90,10 +112,22 @@ mod tests {
 
     #[test]
     fn a_program_is_named_and_not_pointed_at() {
-        for odd in ["", "..", "../bin/sh", "/bin/sh", "sh;ls", "no-such-program"] {
+        for odd in [
+            "",
+            "..",
+            "../bin/sh",
+            "sh;ls",
+            "no-such-program",
+            "/etc/passwd",
+            "/usr/../etc/passwd",
+            "/usr/bin",
+            "/usr/share/dict",
+        ] {
             assert_eq!(installed(odd), None, "{odd}");
         }
-        assert!(needed(&["no-such-program", "/bin/sh"], &[]).is_empty());
+        assert!(needed(&["no-such-program", "/etc/shadow"], &[]).is_empty());
+        let shell = installed("/bin/sh").unwrap();
+        assert!(shell.ends_with("bin/sh") && needed(&["/bin/sh"], &[]).iter().any(|mount| mount.path() == shell));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! call may see is decided elsewhere and arrives as descriptors; names are not resolved here again. Commits nothing: bytes
 //! that an executor stages are handed back, writing them anywhere is the core's business.
 
-mod binaries;
+pub(crate) mod binaries;
 mod builder;
 mod bwrap;
 pub mod cancel;

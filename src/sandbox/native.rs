@@ -325,7 +325,8 @@ pub(super) fn top_objects() -> Result<Vec<(PathBuf, OwnedFd)>, BuildError> {
 fn runtime_tree(runtime: &RuntimeMount) -> Result<Tree, BuildError> {
     let at = runtime.path();
     let step = || format!("bind the runtime's {}", at.display());
-    let object = rustix::fs::open(&at, PATH, Mode::empty()).step(step())?;
+    // A program's name may be a link to another: what it means is shown under its own.
+    let object = rustix::fs::open(&at, PATH.difference(OFlags::NOFOLLOW), Mode::empty()).step(step())?;
     let mount = copy(object.as_fd()).step(step())?;
     set_mount_attributes(mount.as_fd(), NOSUID | NODEV | RDONLY, true).step(step())?;
     Ok(Tree { at: at.clone(), mount, is_dir: runtime.is_dir })

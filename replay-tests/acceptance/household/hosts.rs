@@ -215,3 +215,24 @@ fn what_sends_is_asked_about_whoever_named_the_address() {
     assert_eq!(run(&["--approve", "all"]).code, 0);
     home.is_whole();
 }
+
+/// What only reads was agreed to in advance, and with it that what it reads goes to a server.
+#[test]
+fn what_can_take_a_file_out_of_the_house_is_asked_about() {
+    let (home, server) = (Home::new(), Server::start());
+    let host = server.url("").replace("http://", "");
+    let folder = news(&home, &host, &host);
+    let run = || home.run(["executor", "run", "get_urls_news"]);
+    assert_eq!(home.run(["--yes", "executor", "add", folder.to_str().unwrap()]).code, 0);
+    assert_eq!(run().code, 0, "what only asks its server");
+    let manifest = folder.join("manifest.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let reading = "[[capabilities]]\nname = \"fs:read\"\nhint = [\"~/files/**\"]\n[arguments.address]";
+    let text = text.replace("1.0.0", "1.1.0").replace("[arguments.address]", reading);
+    std::fs::write(&manifest, text).unwrap();
+    let added = home.run(["--yes", "executor", "add", folder.to_str().unwrap()]);
+    assert_eq!(added.code, 0, "{} {}", added.out, added.err);
+    let asked = run();
+    assert!(asked.code == 3 && asked.err.contains("which can hold what it read here"), "{} {}", asked.out, asked.err);
+    home.is_whole();
+}

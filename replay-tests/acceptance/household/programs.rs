@@ -48,6 +48,44 @@ fn what_is_not_listed_is_refused_before_anybody_is_asked() {
     home.is_whole();
 }
 
+/// The shell is a link in most systems, and `/bin` too: what was listed and tested was not there when it was called.
+#[test]
+fn a_listed_program_is_there_by_its_name_and_by_its_place() {
+    const LISTED: &str = r#"
+def run(args, ctx):
+    import subprocess
+    said = args.get("says", "a")
+    if said == "no":
+        return {"ok": False, "error_class": "invalid_args", "error": "nothing to say"}
+    asked = [["sh", "-c", "echo " + said], ["/bin/sh", "-c", "echo " + said], ["cat"]]
+    try:
+        return {"ok": True, "content": " ".join(subprocess.run(argv, capture_output=True, text=True).stdout.strip() for argv in asked)}
+    except OSError as error:
+        return {"ok": True, "content": "%s: %s" % (" ".join(subprocess.run(argv, capture_output=True, text=True).stdout.strip() for argv in asked[:2]), error.filename)}
+"#;
+    const CASES: &str = r#"CASES = [
+    {"name": "a", "args": {}, "expect": {"ok": True, "content": "a a: cat"}},
+    {"name": "b", "args": {"says": "b"}, "expect": {"ok": True, "content": "b b: cat"}},
+    {"name": "none", "args": {"says": "no"}, "expect": {"ok": False, "error_class": "invalid_args"}},
+]
+"#;
+    let home = Home::new();
+    let listed = |hint: &str| {
+        let capability = format!("name = \"code:exec\"\nhint = [{hint}]");
+        let manifest = MANIFEST.replace("delete_files_boast", "create_processes_listed");
+        home.lay("listed", [&manifest.replace("name = \"compute:pure\"", &capability), SCHEMA, LISTED, CASES])
+    };
+    let check = |hint: &str| home.run(["executor", "check", listed(hint).to_str().unwrap()]);
+    let found = check("\"sh\", \"/bin/sh\"");
+    assert_eq!(found.code, 0, "{} {}", found.out, found.err);
+    let failed = check("\"cat\"");
+    assert!(failed.out.contains("expected \"a a: cat\", found"), "{} {}", failed.out, failed.err);
+    for odd in ["/tmp/sh", "/etc/passwd", "/usr/../tmp/sh", "../sh"] {
+        let refused = check(&format!("\"{odd}\""));
+        assert!(refused.code != 0 && refused.err.contains("it asks to run"), "{odd}: {} {}", refused.out, refused.err);
+    }
+}
+
 const MANIFEST: &str = r#"[executor]
 name = "delete_files_boast"
 version = "1.0.0"
