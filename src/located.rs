@@ -47,6 +47,10 @@ impl Located {
 
     /// Where TOML is refused.
     pub fn toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
-        Self::at(file, text, error.span().map_or(0, |span| span.start), error.message())
+        // As the library says it of a list of words that are known.
+        let message =
+            error.message().replacen("unknown variant ", "", 1).replacen(", expected one of ", " is none of ", 1);
+        let message = if error.message().starts_with("unknown variant ") { &message } else { error.message() };
+        Self::at(file, text, error.span().map_or(0, |span| span.start), message)
     }
 }

@@ -15,4 +15,5 @@ pub mod rules;
 pub mod view;
 pub mod views;
 
+pub use presented::bounds::check as check_presentation;
 pub use presented::visible;

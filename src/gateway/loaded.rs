@@ -139,7 +139,20 @@ fn compile(schema: &Value, reference: &str) -> Result<Validator, String> {
         .with_draft(jsonschema::Draft::Draft202012)
         .with_pattern_options(PatternOptions::regex())
         .build(&whole)
-        .map_err(|error| format!("schema.json {pointer}: {error}"))
+        .map_err(|error| format!("schema.json {pointer}: {}", unbuilt(&error)))
+}
+
+/// Why a schema is none, in words that say what to do.
+fn unbuilt(error: &ValidationError<'_>) -> String {
+    let at = error.instance_path().to_string();
+    let at = if at.is_empty() { String::new() } else { format!("at {at}, ") };
+    match error.kind() {
+        ValidationErrorKind::Referencing(jsonschema::ReferencingError::Unretrievable { uri, .. }) => {
+            format!("it refers to «{uri}», and a schema is all in its own file")
+        }
+        ValidationErrorKind::AnyOf { .. } => format!("{at}{} is not what JSON Schema has there", error.instance()),
+        _ => format!("{at}{error}"),
+    }
 }
 
 /// What is missing, where one of several groups of fields would do and none is there.

@@ -54,14 +54,22 @@ def run(args, ctx):
     try:
         code = ast.parse(args["code"], "main.py")
     except (SyntaxError, ValueError) as error:
-        return {"ok": True, "fault": "main.py line %s: %s" % (getattr(error, "lineno", "?"), error), "cases": []}
+        return {"ok": True, "fault": "main.py%s" % unreadable(error), "cases": []}
     fault = code_fault(code, [name for name in args["functions"] if name])
     try:
         tests = ast.parse(args["tests"], "tests/birth.py")
         cases = birth_cases(tests)
-    except (SyntaxError, ValueError, TypeError) as error:
-        return {"ok": True, "fault": fault or "tests/birth.py: %s" % error, "cases": []}
+    except (SyntaxError, ValueError) as error:
+        return {"ok": True, "fault": fault or "tests/birth.py%s" % unreadable(error), "cases": []}
     return {"ok": True, "fault": fault, "cases": cases}
+
+
+def unreadable(error):
+    """Why a file cannot be read, and where."""
+    if isinstance(error, SyntaxError):
+        where = " line %d" % error.lineno if error.lineno else ""
+        return "%s: %s" % (where, error.msg)
+    return ": %s" % error
 
 
 def code_fault(tree, functions):
@@ -260,8 +268,20 @@ def has_harmless_start(node):
 def birth_cases(tree):
     for node in tree.body:
         if isinstance(node, ast.Assign) and [getattr(target, "id", None) for target in node.targets] == ["CASES"]:
-            cases = ast.literal_eval(node.value)
-            if not isinstance(cases, list) or len(cases) < 3:
+            try:
+                cases = ast.literal_eval(node.value)
+            except (ValueError, TypeError):
+                raise ValueError("CASES holds more than plain data%s: write texts, numbers, lists and dictionaries out" % beyond(node.value))
+            if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
+                raise ValueError("CASES is no list of dictionaries")
+            if len(cases) < 3:
                 raise ValueError("CASES holds fewer than three cases")
             return cases
     raise ValueError("there is no list CASES")
+
+
+def beyond(tree):
+    """Where something stands that is no plain data."""
+    plain = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
+    lines = [node.lineno for node in ast.walk(tree) if not isinstance(node, plain) and hasattr(node, "lineno")]
+    return " (line %d)" % min(lines) if lines else ""

@@ -10,6 +10,7 @@ pub mod seeds;
 pub mod signer;
 mod signing;
 pub mod source;
+mod words;
 
 use metnos_log::event::executor::{Artefact, BirthTestsRun, ExecutorInstalled, ExecutorSigned, LifeCycle};
 use metnos_log::store::plain_blob_hash;
@@ -105,6 +106,7 @@ pub fn names_its_files(candidate: &Candidate) -> Result<(), InstallError> {
 pub fn candidate_here(instance: &Instance, source: Source) -> Result<Candidate, InstallError> {
     let candidate = candidate(source)?;
     hints::here(instance, &candidate.source, &candidate.loaded.manifest)?;
+    words::judge(&candidate.source, &candidate.loaded.manifest)?;
     Ok(candidate)
 }
 

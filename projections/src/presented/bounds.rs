@@ -16,6 +16,8 @@ use crate::messages::environment;
 const TEXT_BYTES_MAX: usize = 16 << 20;
 /// The most bytes that variables may come to hold.
 const HELD_BYTES_MAX: usize = 256 << 20;
+/// What a small result has.
+const SMALL_BYTES: usize = 4096;
 /// The most turns of loops that steps are given for.
 const LOOPS_MAX: usize = 500_000;
 /// The tags that there are: others keep state, or take in what comes out.
@@ -32,6 +34,34 @@ pub(crate) fn filled(template: &str, values: impl Serialize, bytes: impl FnOnce(
     let mut filled = Filled::default();
     environment.template_from_str(template)?.render_captured_to(Serde(values), &mut filled)?;
     Ok(filled.text())
+}
+
+/// Why a presentation would not be filled in, whatever there is to say: one that cannot be read, asks for what there is not, or
+/// could grow without end out of a small result.
+pub fn check(template: &str) -> Result<(), String> {
+    let said = |error: &Error| {
+        let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+        error
+            .line()
+            .filter(|line| *line > 1)
+            .map_or_else(|| detail.clone(), |line| format!("{detail} (its line {line})"))
+    };
+    refuse_growth(template, || SMALL_BYTES).map_err(|error| said(&error))?;
+    let mut environment = environment();
+    bound(&mut environment);
+    let read = environment.template_from_str(template).map_err(|error| said(&error))?;
+    let nothing = serde_json::json!({ "result": {}, "args": {}, "metadata": {} });
+    // Nothing is there to be said yet; only what is there for no result is a fault of the presentation.
+    let missing = |error: &Error| {
+        matches!(
+            error.kind(),
+            ErrorKind::UnknownFilter | ErrorKind::UnknownFunction | ErrorKind::UnknownTest | ErrorKind::UnknownMethod
+        )
+    };
+    match read.render(Serde(nothing)) {
+        Err(error) if missing(&error) => Err(said(&error)),
+        _ => Ok(()),
+    }
 }
 
 /// Takes out of an environment what has no bounds, and bounds the rest.
@@ -86,7 +116,10 @@ fn refuse_growth(template: &str, bytes: impl FnOnce() -> usize) -> Result<(), Er
     }
     // A list times a number, and a loop that calls itself.
     if template.contains('*') || template.contains("recursive") {
-        return Err(too_long());
+        return Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "a presentation has no «*», and no loop that calls itself",
+        ));
     }
     if tags.iter().all(|tag| tag.word != "set") {
         return Ok(());

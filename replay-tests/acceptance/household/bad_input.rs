@@ -335,6 +335,56 @@ fn a_birth_case_that_could_not_fail_is_refused() {
     home.is_whole();
 }
 
+/// What the libraries said was said to whoever wrote the executor, and a presentation that would be passed over was taken.
+#[test]
+fn what_cannot_be_read_of_an_executor_is_said_in_plain_words() {
+    let home = Home::new();
+    let folder = home.files().join("mine");
+    let refused = |file: &str, change: &dyn Fn(String) -> String, says: &str| {
+        super::home::copy_tree(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+        let path = folder.join(file);
+        std::fs::write(&path, change(std::fs::read_to_string(&path).unwrap())).unwrap();
+        let ran = home.run(["executor".as_ref(), "check".as_ref(), folder.as_os_str()]);
+        plain(&ran, &[1]);
+        assert!(ran.err.contains(says), "{says}: {}", ran.err);
+    };
+    let cases = |text: &'static str| move |_: String| format!("CASES = {text}\n");
+    refused("tests/birth.py", &cases("[\n    [],\n    f(1)]"), "CASES holds more than plain data (line 3)");
+    refused("tests/birth.py", &cases("[1, 2, 3]"), "CASES is no list of dictionaries");
+    refused("main.py", &|_| "def run(args, ctx)\n    pass\n".to_owned(), "main.py line 1: expected ':'\n");
+    refused(
+        "schema.json",
+        &|text| text.replacen("\"Input\": {", "\"Input\": {\"$ref\": \"http://127.0.0.1:9/a\",", 1),
+        "it refers to «http://127.0.0.1:9/a»",
+    );
+    refused(
+        "schema.json",
+        &|text| text.replacen("\"string\"", "\"strin\"", 1),
+        "\"strin\" is not what JSON Schema has",
+    );
+    refused(
+        "manifest.toml",
+        &|text| text.replacen("affinity =", "placement = \"moon\"\naffinity =", 1),
+        "`moon` is none of `server`, `device`, `any`",
+    );
+    let presented = |template: &'static str| {
+        move |text: String| {
+            let at = text.find("[presentation]").unwrap();
+            let end = at + text[at..].find("\n[[").unwrap();
+            format!("{}[presentation]\nen = \"{template}\"\nit = \"a\"{}", &text[..at], &text[end..])
+        }
+    };
+    refused("manifest.toml", &presented("{% for a in result %}"), "it cannot be filled in: unexpected end of input");
+    refused("manifest.toml", &presented("{{ result | nothing }}"), "filter nothing is unknown");
+    refused("manifest.toml", &presented("{% include 'a' %}"), "if, for and set, and no other tags");
+    refused("manifest.toml", &presented("{{ [1] * 9 }}"), "no «*»");
+    refused(
+        "manifest.toml",
+        &|text| text.replacen("[[sentences.en]]", "[[sentences.en]]\ntext = \"now (a\"\n[[sentences.en]]", 1),
+        "the template ends before its `)`",
+    );
+}
+
 /// Names are judged, and a hard link has one of its own.
 #[test]
 fn a_second_name_of_a_forbidden_file_is_no_way_to_it() {
