@@ -101,12 +101,13 @@ class Listing:
                 self.skip(at, "not_found", error.strerror, "non c'è" if isinstance(error, FileNotFoundError) else error.strerror)
                 continue
             if modes.S_ISDIR(status.st_mode):
-                self.folders += 1
-                self.found.append((at, base, status))
                 try:
                     open_paths.extend(sorted((os.path.join(at, name) for name in os.listdir(at)), reverse=True))
                 except OSError as error:
                     self.skip(at, "permission_denied", error.strerror, "non si può leggere")
+                    continue
+                self.folders += 1
+                self.found.append((at, base, status))
             elif not modes.S_ISREG(status.st_mode):
                 self.skip(at, "wrong_type", "a link" if modes.S_ISLNK(status.st_mode) else "no plain file", "un collegamento" if modes.S_ISLNK(status.st_mode) else "non è un file normale")
             elif at == self.dst:

@@ -526,9 +526,10 @@ impl<'a> Planner<'a> {
     }
 
     fn set_mode(&mut self, effect: &Value, path: &Path) -> Result<(), Trouble> {
-        let mode = effect.get("mode").and_then(Value::as_u64).and_then(|mode| u32::try_from(mode).ok());
         let mode =
-            mode.filter(|mode| *mode <= 0o777).ok_or_else(|| ("policy_violation", "special_rights".to_owned()))?;
+            effect.get("mode").and_then(Value::as_u64).ok_or_else(|| ("contract_violation", "no_mode".to_owned()))?;
+        let mode = u32::try_from(mode).ok().filter(|mode| *mode <= 0o777);
+        let mode = mode.ok_or_else(|| ("policy_violation", "special_rights".to_owned()))?;
         let before = self.glance(path)?;
         match before.kind.as_str() {
             "absent" => return Err(("not_found", "absent".to_owned())),

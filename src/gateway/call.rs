@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metnos_log::event::actor::Granted;
-use metnos_log::event::turn::{Check, Target};
+use metnos_log::event::turn::{Check, Lead, Target};
 use metnos_projections::machines::turn::command::Prepared;
 use metnos_projections::machines::turn::react::{wanted, with_targets};
 use metnos_projections::machines::turn::writers;
@@ -97,12 +97,17 @@ pub struct Returned {
 
 /// The grants that a call could use: of what its executor declares, and of the changes that it may want, on what the call names.
 /// Only they are recorded: whoever is shown the call learns nothing of what is granted elsewhere.
-fn usable(manifest: &Manifest, grants: &[Granted], targets: &[Target]) -> Vec<Granted> {
+fn usable(manifest: &Manifest, grants: &[Granted], targets: &[Target], (home, leads): (&str, &[Lead])) -> Vec<Granted> {
     let own_hosts = cage_plan::own_hosts(manifest);
     let declares = |name: &str| manifest.capabilities.iter().any(|capability| capability.name == name);
     let wants = |name: &str| manifest.contract.side_effects && matches!(name, "fs:write" | "metnos:write");
     let could = |grant: &&Granted| {
-        (declares(&grant.capability) || wants(&grant.capability)) && concerns(grant, targets, &own_hosts)
+        let own = manifest.capabilities.iter().filter(|capability| capability.name == grant.capability);
+        let mut own_folders: Vec<String> =
+            own.flat_map(|capability| cage_plan::own_folders(capability, home)).collect();
+        let led = leads.iter().filter(|lead| own_folders.contains(&lead.given)).map(|lead| lead.at.clone());
+        own_folders.extend(led.collect::<Vec<_>>());
+        (declares(&grant.capability) || wants(&grant.capability)) && concerns(grant, targets, &own_hosts, &own_folders)
     };
     grants.iter().filter(could).cloned().collect()
 }
@@ -133,15 +138,16 @@ impl PreparedCall {
         let plan = call_plan(&loaded, &looked, caller);
         refuse_undeclared(&mut looked, (&plan, &loaded.declared), caller);
         let targets: Vec<Target> = looked.iter().map(|looked| looked.target.clone()).collect();
+        let leads = declared::leads(&declared::held(&plan, caller));
         let facts = Prepared {
             step,
-            grants: usable(&loaded.manifest, &caller.grants, &targets),
+            grants: usable(&loaded.manifest, &caller.grants, &targets, (&caller.places.home, &leads)),
             targets,
             version: loaded.version.clone(),
             checks,
             plan_digest: plan.digest(),
             mnest_permille: None,
-            leads: declared::leads(&declared::held(&plan, caller)),
+            leads,
             uncaged: false,
         };
         Self { facts, loaded: Some(loaded), args, looked, plan: Some(plan) }

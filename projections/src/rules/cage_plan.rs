@@ -255,6 +255,13 @@ pub fn folder(hint: &str) -> String {
     fixed_part(&symbolic_home(hint))
 }
 
+/// The folders of a person's home that an executor declares for itself by this capability, which no argument names.
+pub fn own_folders(capability: &Capability, home: &str) -> Vec<String> {
+    let is_own = capability.from_args.is_empty();
+    let hints = capability.hint.iter().filter(|hint| is_own && hint.as_str() != ARGS);
+    hints.map(|hint| folder(hint).replacen("{home}", home, 1)).collect()
+}
+
 /// The directory up to the first segment that holds a glob; the whole hint when none does.
 fn fixed_part(hint: &str) -> String {
     if hint == ARGS {

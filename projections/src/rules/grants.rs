@@ -135,13 +135,14 @@ fn covers_hosts(pattern: &str, hosts: &str) -> bool {
 }
 
 /// Whether a grant of a capability that a step asks for can matter to it: it covers one of the step's targets, lies below one
-/// that the step may change all of, or covers a host that the executor names itself. Another one decides nothing, and is
-/// nobody's business here.
-pub fn concerns(grant: &Granted, targets: &[Target], own_hosts: &[&str]) -> bool {
+/// that the step may change all of, or covers a host or a folder that the executor names itself. Another one decides nothing,
+/// and is nobody's business here.
+pub fn concerns(grant: &Granted, targets: &[Target], own_hosts: &[&str], own_folders: &[String]) -> bool {
     let mut named = targets.iter().map(|target| target.canonical.as_str());
     let pattern = grant.target.as_str();
     match kind(&grant.capability) {
         Kind::Whole => true,
+        Kind::Path if own_folders.iter().any(|folder| covers_path(pattern, folder)) => true,
         Kind::Host => {
             named.any(|url| covers_host(pattern, url)) || own_hosts.iter().any(|hosts| covers_hosts(pattern, hosts))
         }
@@ -319,7 +320,12 @@ mod tests {
     fn what_covers_nothing_of_a_step_does_not_concern_it() {
         let check = |capability: &str, pattern: &str, targets: &[&str]| {
             let targets: Vec<Target> = targets.iter().map(|target| named(target)).collect();
-            concerns(&granted(1, capability, pattern), &targets, &["api.w.org", "*.y.org", "z.org:8080"])
+            concerns(
+                &granted(1, capability, pattern),
+                &targets,
+                &["api.w.org", "*.y.org", "z.org:8080"],
+                &["/h/own".to_owned()],
+            )
         };
         assert!(check("network:http", "api.w.org", &[]) && check("network:http", "*.w.org", &[]));
         assert!(check("network:http", "*.y.org", &[]) && !check("network:http", "a.y.org", &[]));
@@ -327,6 +333,10 @@ mod tests {
         assert!(check("fs:read", "/a", &["/a/b", "/c"]) && !check("fs:read", "/a/b/c", &["/a/b"]));
         assert!(check("fs:write", "/a/b/c", &["/a/b"]) && check("fs:write", "/a", &["/a/b"]));
         assert!(!check("fs:write", "/a/other", &["/a/b"]) && !check("fs:write", "/ab", &["/a", "https://x.y/"]));
+        assert!(
+            check("fs:read", "/h", &["/c"]) && !check("fs:read", "/h/own/b", &["/c"]),
+            "its own folder, and all of it"
+        );
         // An undo names nothing, and new names are made of old ones.
         assert!(check("fs:write", "/z", &[]) && check("fs:write", "/z", &["/a/b", "{dir}/{name}.bak"]));
         assert!(!check("fs:read", "/z", &[]));

@@ -86,6 +86,29 @@ fn a_folder_behind_a_link_is_asked_about_by_both_its_names() {
     home.is_whole();
 }
 
+/// It spared no question, since no argument names the folder.
+#[test]
+fn a_grant_covers_a_folder_that_an_executor_declares() {
+    let home = Home::new();
+    let folder = laid(&home);
+    assert_eq!(home.run(["--yes", "executor", "add", folder.to_str().unwrap()]).code, 0);
+    let run = || home.run(["executor", "run", "read_files_notes", "--approve", "none", "--args", &args(&home)]);
+    let give = |path: &str| assert_eq!(home.run(["grants", "give", "fs:read", path]).code, 0);
+    give("~/second");
+    assert_eq!(run().code, 3, "a grant of another folder");
+    give("~/first/a.txt");
+    assert_eq!(run().code, 3, "a grant of a part of it");
+    give("~/notes");
+    let read = run();
+    assert!(read.code == 0 && read.out.contains("bread"), "{} {}", read.out, read.err);
+    // What was granted is where the link led then.
+    std::fs::remove_file(home.files().join("notes")).unwrap();
+    std::fs::create_dir(home.files().join("third")).unwrap();
+    symlink(home.files().join("third"), home.files().join("notes")).unwrap();
+    assert_eq!(run().code, 3, "it leads elsewhere");
+    home.is_whole();
+}
+
 #[test]
 fn a_link_that_leads_elsewhere_after_the_question_is_not_followed() {
     let home = Home::new();

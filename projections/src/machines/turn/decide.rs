@@ -24,13 +24,12 @@ use crate::machines::catalog::Catalog;
 use crate::manifest::{Manifest, Role};
 use crate::messages::{Language, Messages};
 use crate::plan::{AbstentionKind, Origin, Plan};
-use crate::presented::visible;
 use crate::rules::cage_plan::{self, Autonomy};
 use crate::rules::grants::{self, Leave};
 use crate::rules::policy::{self, Decision, Use};
 use crate::rules::simple::answer::{self, StepResult};
 use crate::rules::simple::{self, Facts, Proposal, Tools};
-use crate::rules::{Rules, commands, shape};
+use crate::rules::{Rules, shape};
 
 /// Why a yes agrees to nothing: whoever gave it may do less than when they were asked.
 pub const RIGHTS_CHANGED: &str = "rights";
@@ -383,17 +382,6 @@ impl Decider<'_> {
         self.judge_call();
     }
 
-    /// Why a program does not run that an executor was to start and does not list: nobody is asked about what its cage would
-    /// not hold.
-    fn unlisted_program(&self, step: &Step) -> Option<String> {
-        let manifest = self.manifest(&step.tool)?;
-        let args = &self.turn.step()?.args;
-        let programs = commands::programs(&manifest)?;
-        let named = commands::named(&manifest, args).find(|named| !programs.contains(named))?;
-        let values = json!({ "program": visible::name(named), "programs": programs, "is_line": named.contains(' ') });
-        Some(self.say("refusal.unlisted_program", &values))
-    }
-
     /// Why what an earlier step read may not be stored or sent: it is not the whole, or not what was there.
     fn unsound_source(&self, tool: &str, origins: &BTreeMap<String, Origin>) -> Option<(&'static str, &'static str)> {
         if shape::category(tool) != Some(shape::Category::Act) {
@@ -456,6 +444,9 @@ impl Decider<'_> {
             let grants = match capability.name.as_str() {
                 name if capability.from_args.is_empty() && grants::kind(name) == grants::Kind::Host => {
                     leave.hosts(name, &own_hosts)
+                }
+                name if capability.from_args.is_empty() && grants::kind(name) == grants::Kind::Path => {
+                    leave.paths(name, self.own_folders(capability, &step).iter().map(String::as_str))
                 }
                 name if capability.from_args.is_empty() => leave.whole(name),
                 // It gets more than the file that it was given: a grant of the file does not cover that.

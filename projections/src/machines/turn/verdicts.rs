@@ -17,7 +17,7 @@ use super::state::Step;
 use super::writers::DOUBT;
 use super::{consent, doubts, forms};
 use crate::manifest::Manifest;
-use crate::rules::commands::{self, Command};
+use crate::rules::commands::Command;
 use crate::rules::core_paths::{self, OwnDirs};
 use crate::rules::policy::{self, Decision, Use};
 use crate::rules::provenance::Doubt;
@@ -31,7 +31,7 @@ const CONSENT_EXPIRES_S: u32 = 600;
 const GRANT: &str = "grant: ";
 
 /// What the guard says of what it cannot judge.
-const UNJUDGED: &str = "perimeter.unjudged";
+pub(super) const UNJUDGED: &str = "perimeter.unjudged";
 
 /// The grants that the reasons of a verdict name.
 pub fn grants(reasons: &[String]) -> Vec<u64> {
@@ -39,27 +39,11 @@ pub fn grants(reasons: &[String]) -> Vec<u64> {
 }
 
 impl Decider<'_> {
-    /// The guard on what a call names and would start.
-    pub(super) fn guard_call(&self, step: &Step, mut paths: Vec<String>) -> Option<(String, String)> {
-        let manifest = self.manifest(&step.tool);
-        let declared: Vec<&str> =
-            manifest.iter().flat_map(|manifest| &manifest.capabilities).map(|c| &*c.name).collect();
-        let Some(manifest) = manifest.as_ref().filter(|_| declared.contains(&"code:exec")) else {
-            return self.guard("call", &step.tool, &paths);
-        };
-        let Ok(commands) = commands::given(manifest, &step.args) else {
-            return Some((UNJUDGED.to_owned(), self.say("refusal.unread_command", &json!({}))));
-        };
-        let home = self.turn.opened.as_ref().map_or("", |opened| opened.home.as_str());
-        paths.extend(commands.iter().flat_map(|command| command.paths(home)));
-        self.guarded("call", &step.tool, &paths, (&declared, &commands))
-    }
-
     pub(super) fn guard(&self, about: &str, tool: &str, paths: &[String]) -> Option<(String, String)> {
         self.guarded(about, tool, paths, (&[], &[]))
     }
 
-    fn guarded(
+    pub(super) fn guarded(
         &self,
         about: &str,
         tool: &str,
