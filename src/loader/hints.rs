@@ -150,7 +150,6 @@ fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String>
                 "it asks to run «{hint}»: a program that is named with its place lies below {folders}"
             ));
         }
-        "code:exec" => return None,
         "network:http" | "network:sites" => return no_host(capability, hint),
         _ => return None,
     };
