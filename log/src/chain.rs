@@ -3,6 +3,8 @@
 //! A leaf commits to an event's number, header and payload digest; the head chains the leaves; the Merkle mountain range
 //! over all leaves gives one root, so that a single event can be proved without showing the others.
 
+mod lanes;
+
 use std::sync::LazyLock;
 
 use blake3::hazmat::{ContextKey, HasherExt as _, hash_derive_key_context};
@@ -12,6 +14,9 @@ static PAYLOAD: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context(
 static LEAF: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context("metnos log leaf v1"));
 static NODE: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context("metnos log range node v1"));
 
+/// A digest's length.
+const DIGEST_BYTES: usize = 32;
+
 /// The head before the first event.
 pub const GENESIS: [u8; 32] = [0; 32];
 
@@ -20,6 +25,35 @@ pub fn payload_digest(salt: &[u8; 16], payload: &[u8]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_from_context_key(&PAYLOAD);
     hasher.update(salt).update(payload);
     *hasher.finalize().as_bytes()
+}
+
+/// The same of many at once: each text is a salt and the payload behind it.
+pub(crate) fn payload_digests(salted: &[&[u8]]) -> Vec<[u8; 32]> {
+    lanes::digests(&PAYLOAD, salted)
+}
+
+/// What events' leaves are the digests of: number, header and payload digest of each, one behind the other.
+#[derive(Default)]
+pub(crate) struct Committed {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Committed {
+    /// Takes one more event in.
+    pub(crate) fn push(&mut self, seq: u64, header: &[u8], payload_digest: &[u8; 32]) {
+        self.bytes.extend(seq.to_le_bytes());
+        self.bytes.extend_from_slice(header);
+        self.bytes.extend_from_slice(payload_digest);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The leaf of each.
+    pub(crate) fn leaves(&self) -> Vec<[u8; 32]> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let texts: Vec<&[u8]> = starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end]).collect();
+        lanes::digests(&LEAF, &texts)
+    }
 }
 
 /// The leaf of one event.
@@ -65,6 +99,26 @@ impl Range {
         }
         self.peaks.push(node);
         self.size += 1;
+    }
+
+    /// Adds leaves, many at once: what is made of them at one height does not wait for each other.
+    pub fn extend(&mut self, leaves: &[[u8; 32]]) {
+        let (mut nodes, mut made) = (leaves.to_vec(), Vec::new());
+        for height in 0.. {
+            if nodes.is_empty() {
+                break;
+            }
+            if self.size >> height & 1 == 1 {
+                nodes.insert(0, self.peaks.pop().expect("one peak a set bit of the size"));
+            }
+            if nodes.len() % 2 == 1 {
+                made.extend(nodes.pop());
+            }
+            let pairs: Vec<&[u8]> = nodes.as_flattened().chunks(2 * DIGEST_BYTES).collect();
+            nodes = lanes::digests(&NODE, &pairs);
+        }
+        self.peaks.extend(made.into_iter().rev());
+        self.size += leaves.len() as u64;
     }
 
     /// One digest over all leaves: the peaks folded from the smallest up, under the number of leaves.
@@ -115,6 +169,17 @@ impl Chain {
         self.head = advance(&self.head, &leaf);
         self.range.push(leaf);
     }
+
+    /// Takes leaves in; returns the head after each.
+    pub(crate) fn extend(&mut self, leaves: &[[u8; 32]]) -> Vec<[u8; 32]> {
+        let heads = leaves.iter().map(|leaf| {
+            self.head = advance(&self.head, leaf);
+            self.head
+        });
+        let heads = heads.collect();
+        self.range.extend(leaves);
+        heads
+    }
 }
 
 #[cfg(test)]
@@ -156,6 +221,24 @@ mod tests {
             assert_eq!(range.root(), root_of(&leaves[..=index]), "at {index}");
             assert_eq!(Range::from_bytes(&range.to_bytes()), Some(range.clone()));
         }
+    }
+
+    #[test]
+    fn many_at_once_are_as_many_one_by_one() {
+        for (before, more) in (0_u64..40).flat_map(|before| (0_u64..40).map(move |more| (before, more))) {
+            let leaves: Vec<[u8; 32]> = (0..before + more).map(|n| leaf(n, b"header", &[3; 32])).collect();
+            let (first, rest) = leaves.split_at(usize::try_from(before).unwrap());
+            let mut one_by_one = Chain::default();
+            leaves.iter().for_each(|leaf| one_by_one.push(*leaf));
+            let mut at_once = Chain::default();
+            at_once.extend(first);
+            let heads = at_once.extend(rest);
+            assert_eq!(at_once, one_by_one, "{before} and {more}");
+            assert_eq!(heads.last().copied().unwrap_or(at_once.head), one_by_one.head);
+        }
+        let mut committed = Committed::default();
+        (0..20).for_each(|n| committed.push(n, b"header", &[3; 32]));
+        assert_eq!(committed.leaves(), (0..20).map(|n| leaf(n, b"header", &[3; 32])).collect::<Vec<_>>());
     }
 
     /// The kept contexts are those that the format names.

@@ -1,6 +1,7 @@
 //! One event as bytes: the frame (`FORMAT.md`, «Frame»).
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::chain;
 use crate::envelope::{Body, Header, Recorded};
@@ -14,6 +15,8 @@ const LIVE: u8 = 0;
 const ERASED: u8 = 1;
 /// Format, state, check, header length.
 const PREFIX_BYTES: usize = 1 + 1 + 8 + 2;
+/// Where the check is.
+const CHECK: Range<usize> = 2..10;
 const SALT_BYTES: usize = 16;
 const DIGEST_BYTES: usize = 32;
 /// Room that a header takes in most frames.
@@ -191,7 +194,9 @@ pub fn erased_as(seq: u64, header: &Header<'_>, digest: &[u8; 32], tombstone: &[
 pub fn frame(seq: u64, header: &Header<'_>, salt: &[u8; 16], payload: &[u8]) -> (Vec<u8>, [u8; 32]) {
     let mut bytes = Vec::with_capacity(PREFIX_BYTES + HEADER_BYTES_USUAL + SALT_BYTES + payload.len());
     let digest = chain::payload_digest(salt, payload);
-    let leaf = frame_onto(&mut bytes, seq, header, Salted { salt, payload, digest: &digest });
+    let header = frame_onto(&mut bytes, header, Salted { salt, payload, digest: &digest });
+    let leaf = chain::leaf(seq, &bytes[header], &digest);
+    check(&mut bytes, &leaf);
     (bytes, leaf)
 }
 
@@ -206,21 +211,25 @@ pub struct Salted<'a> {
     pub digest: &'a [u8; DIGEST_BYTES],
 }
 
-/// [`frame`] behind what a buffer holds. Returns the leaf.
-pub fn frame_onto(bytes: &mut Vec<u8>, seq: u64, header: &Header<'_>, salted: Salted<'_>) -> [u8; 32] {
-    let Salted { salt, payload, digest } = salted;
+/// A frame behind what a buffer holds, but for its [`check`]. Returns where its header is.
+pub fn frame_onto(bytes: &mut Vec<u8>, header: &Header<'_>, salted: Salted<'_>) -> Range<usize> {
+    let Salted { salt, payload, .. } = salted;
     let start = bytes.len();
     bytes.extend([0; PREFIX_BYTES]);
     rmp_serde::encode::write(bytes, header).expect("a header is a plain tuple");
-    let (prefix, header) = bytes[start..].split_at_mut(PREFIX_BYTES);
-    let length = u16::try_from(header.len()).expect("stream, kind and actor are bounded by the writer");
-    let leaf = chain::leaf(seq, header, digest);
+    let place = start + PREFIX_BYTES..bytes.len();
+    let length = u16::try_from(place.len()).expect("stream, kind and actor are bounded by the writer");
+    let prefix = &mut bytes[start..place.start];
     prefix[..2].copy_from_slice(&[FRAME_FORMAT, LIVE]);
-    prefix[2..10].copy_from_slice(&leaf[..8]);
-    prefix[10..].copy_from_slice(&length.to_be_bytes());
+    prefix[CHECK.end..].copy_from_slice(&length.to_be_bytes());
     bytes.extend_from_slice(salt);
     bytes.extend_from_slice(payload);
-    leaf
+    place
+}
+
+/// Writes the leaf's check into a frame.
+pub fn check(frame: &mut [u8], leaf: &[u8; 32]) {
+    frame[CHECK].copy_from_slice(&leaf[..CHECK.end - CHECK.start]);
 }
 
 #[cfg(test)]

@@ -45,6 +45,11 @@ const TOKEN_DIGITS_MIN: usize = 8;
 /// How the form of an address begins: nothing in it is a letter to look for, and what follows is telling enough.
 const URL_SCHEME: &str = r"\b[a-z][a-z0-9+.-]*";
 
+/// A salt's length.
+pub(crate) const SALT_BYTES: usize = 16;
+/// What most payloads have at most, with the salt.
+const BYTES_USUAL: usize = 400;
+
 /// The length below which a stored credential is not searched for: it would hit ordinary words.
 const KNOWN_CHARS_MIN: usize = 6;
 
@@ -103,6 +108,36 @@ fn quick_forms() -> &'static bytes::Regex {
 fn in_json(text: &str) -> String {
     let quoted = crate::canonical::to_string(&serde_json::Value::String(text.to_owned()));
     quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Events as they are stored, without secrets: a salt and a payload of each, one behind the other.
+#[derive(Debug)]
+pub(crate) struct Encoded {
+    pub(crate) bytes: Vec<u8>,
+    /// Where each ends.
+    pub(crate) ends: Vec<usize>,
+    /// From which something was taken out.
+    pub(crate) redacted: Vec<bool>,
+}
+
+impl Encoded {
+    fn of_so_many(events: usize) -> Self {
+        let bytes = Vec::with_capacity(events * BYTES_USUAL);
+        Self { bytes, ends: Vec::with_capacity(events), redacted: Vec::with_capacity(events) }
+    }
+
+    fn push(&mut self, salt: &[u8; SALT_BYTES], redacted: bool, write: impl FnOnce(&mut Vec<u8>)) {
+        self.bytes.extend_from_slice(salt);
+        write(&mut self.bytes);
+        self.ends.push(self.bytes.len());
+        self.redacted.push(redacted);
+    }
+
+    /// Salt and payload of one of them.
+    fn salted(&self, place: usize) -> &[u8] {
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[place]]
+    }
 }
 
 /// Replaces secrets by `<redacted:NAME:keyed-hash>`.
@@ -187,13 +222,59 @@ impl Redactor {
         format!("<redacted:{name}:{}>", self.keyed_hash(secret))
     }
 
-    /// Takes secrets out of an event and encodes it into `payload`, as it is stored. `detach` moves long texts out before
-    /// they are encoded, and is handed only texts without secrets. Says whether anything was taken out.
-    pub fn encode(&self, event: &mut Event, payload: &mut Vec<u8>, mut detach: impl FnMut(&mut Event)) -> bool {
+    /// Takes secrets out of events and encodes them, each behind its salt, as they are stored. `detach` is told the place of an
+    /// event and moves long texts out of it before it is encoded; it is handed only texts without secrets.
+    ///
+    /// All that is encoded is looked through at once: what is found in a part of it is found in the whole as well.
+    pub(crate) fn encode_all(
+        &self,
+        events: &mut [(&mut Event, [u8; SALT_BYTES])],
+        mut detach: impl FnMut(usize, &mut Event),
+    ) -> Encoded {
+        let mut all = Encoded::of_so_many(events.len());
+        let mut alone = Vec::new();
+        for (place, (event, salt)) in events.iter_mut().enumerate() {
+            let is_suspect = self.suspects_long(event);
+            if is_suspect {
+                let redacted = self.encode(event, &mut alone, |event| detach(place, event));
+                all.push(salt, redacted, |bytes| bytes.extend_from_slice(&alone));
+            } else {
+                detach(place, event);
+                all.push(salt, false, |bytes| event.encode_onto(bytes));
+            }
+        }
+        if !self.suspects(&all.bytes) {
+            return all;
+        }
+        // One of them, or where two of them meet.
+        let mut each = Encoded::of_so_many(events.len());
+        for (place, (event, salt)) in events.iter_mut().enumerate() {
+            let (payload, was_redacted) = (&all.salted(place)[SALT_BYTES..], all.redacted[place]);
+            if was_redacted || !self.suspects(payload) {
+                each.push(salt, was_redacted, |bytes| bytes.extend_from_slice(payload));
+            } else {
+                let redacted = self.encode(event, &mut alone, |event| detach(place, event));
+                each.push(salt, redacted, |bytes| bytes.extend_from_slice(&alone));
+            }
+        }
+        each
+    }
+
+    /// Whether a long text of an event, which is not encoded with it, may hold a secret.
+    fn suspects_long(&self, event: &mut Event) -> bool {
         let suspects = |kept: &mut Kept| kept.long().is_some_and(|text| self.suspects(text.as_bytes()));
-        if !event.kept().into_iter().any(suspects) {
+        event.kept().into_iter().any(suspects)
+    }
+
+    /// The same of one event and without a salt. Says whether anything was taken out.
+    fn encode(&self, event: &mut Event, payload: &mut Vec<u8>, mut detach: impl FnMut(&mut Event)) -> bool {
+        let mut encode = |event: &mut Event, payload: &mut Vec<u8>| {
             detach(event);
-            event.encode_into(payload);
+            payload.clear();
+            event.encode_onto(payload);
+        };
+        if !self.suspects_long(event) {
+            encode(event, payload);
             if !self.suspects(payload) {
                 return false;
             }
@@ -201,8 +282,7 @@ impl Redactor {
         let redacted = self.redact_event(event.clone());
         let changed = redacted != *event;
         *event = redacted;
-        detach(event);
-        event.encode_into(payload);
+        encode(event, payload);
         changed
     }
 

@@ -181,6 +181,13 @@ impl Frames {
         Some(&self.plain[self.end(index) + LENGTH_BYTES..end])
     }
 
+    /// The bytes of one, to be changed in their place.
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut [u8]> {
+        let end = *self.ends.get(index)? as usize;
+        let start = self.end(index) + LENGTH_BYTES;
+        Some(&mut self.plain[start..end])
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).filter_map(|index| self.get(index))

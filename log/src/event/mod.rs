@@ -148,13 +148,12 @@ macro_rules! events {
             /// The payload as stored: a MessagePack map with named fields.
             pub fn encode(&self) -> Vec<u8> {
                 let mut bytes = Vec::with_capacity(PAYLOAD_BYTES_USUAL);
-                self.encode_into(&mut bytes);
+                self.encode_onto(&mut bytes);
                 bytes
             }
 
-            /// [`Self::encode`] into a buffer that is used again; what it held is gone.
-            pub fn encode_into(&self, bytes: &mut Vec<u8>) {
-                bytes.clear();
+            /// [`Self::encode`] behind what a buffer holds.
+            pub fn encode_onto(&self, bytes: &mut Vec<u8>) {
                 match self {
                     $(Self::$variant(payload) => rmp_serde::encode::write_named(bytes, payload),)+
                 }

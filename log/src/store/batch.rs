@@ -17,7 +17,7 @@ use super::tables::{BLOBS, BY_ID, ID_RUNS, META, META_HEAD, META_RANGE, SEGMENTS
 use super::tail::{self, Place, Tail};
 use super::writer::{AppendError, Appended};
 use super::{Expect, Request};
-use crate::chain::Chain;
+use crate::chain::{Chain, Committed};
 use crate::codec::{self, Frame};
 use crate::id::EventId;
 use crate::kept::BlobHash;
@@ -86,13 +86,27 @@ impl<'t> Batch<'t> {
         }
         let first = chain.range.size() + 1;
         self.fresh.reserve(request.events.iter().map(|event| event.payload().len() + BESIDE_PAYLOAD_USUAL).sum());
+        let (mut seq, mut places) = (first, Vec::with_capacity(request.events.len()));
+        let mut committed = Committed::default();
         // Neighbours are mostly of one stream.
         for events in request.events.chunk_by(|one, two| one.stream == two.stream) {
             let mut place = self.place(&events[0].stream, tail)?;
             for event in events {
-                place = self.insert(event, place, chain, tail)?;
+                places.push(place);
+                place = place.behind(seq);
+                self.insert((seq, event), place.version, &mut committed)?;
+                seq += 1;
             }
             tail.stands(&events[0].stream, place);
+        }
+        let leaves = committed.leaves();
+        let heads = chain.extend(&leaves);
+        let placed = request.events.iter().zip(places);
+        for ((seq, (event, place)), (leaf, head)) in (first..).zip(placed).zip(leaves.iter().zip(heads)) {
+            let frame = usize::try_from(seq - self.fresh_first).ok().and_then(|index| self.fresh.get_mut(index));
+            let frame = frame.expect("it was just written");
+            codec::check(frame, leaf);
+            tail.push(seq, &event.header(place.version + 1), place, head, frame.len());
         }
         Ok(Ok(Appended::At { first, last: chain.range.size() }))
     }
@@ -292,20 +306,18 @@ impl<'t> Batch<'t> {
         Ok(sealed)
     }
 
-    /// Takes one event in behind its stream's place; returns the stream's place behind it.
+    /// Takes one event in, whose leaf is still to be made of what is committed to.
     fn insert(
         &mut self,
-        event: &Prepared,
-        place: Place,
-        chain: &mut Chain,
-        tail: &mut Tail,
-    ) -> Result<Place, redb::Error> {
-        let seq = chain.range.size() + 1;
-        let header = event.header(place.version + 1);
-        let bytes_before = self.fresh.bytes();
-        let leaf = self.fresh.write(|bytes| codec::frame_onto(bytes, seq, &header, event.salted()));
-        chain.push(leaf);
-        let place = tail.push(seq, &header, place, chain.head, self.fresh.bytes() - bytes_before);
+        (seq, event): (u64, &Prepared),
+        version: u64,
+        committed: &mut Committed,
+    ) -> Result<(), redb::Error> {
+        let (header, salted) = (event.header(version), event.salted());
+        self.fresh.write(|bytes| {
+            let header = codec::frame_onto(bytes, &header, salted);
+            committed.push(seq, &bytes[header], salted.digest);
+        });
         if !event.blobs.is_empty() {
             let mut blobs = self.transaction.open_table(BLOBS)?;
             for (hash, bytes) in &event.blobs {
@@ -314,7 +326,7 @@ impl<'t> Batch<'t> {
                 }
             }
         }
-        Ok(place)
+        Ok(())
     }
 }
 

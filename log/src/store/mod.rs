@@ -269,11 +269,7 @@ impl Log {
 
     fn prepared(&self, drafts: &mut [Draft]) -> Vec<Prepared> {
         let redactor = self.redactor.read().expect("no holder of this lock panics");
-        let name = |bytes: &[u8]| self.keyed_blob_hash(bytes);
-        let salts = prepare::salts(drafts.len());
-        let mut buffer = Vec::new();
-        let one = |(draft, salt)| Prepared::of(draft, salt, &mut buffer, &redactor, name);
-        drafts.iter_mut().zip(salts).map(one).collect()
+        prepare::prepared(drafts, &redactor, |bytes| self.keyed_blob_hash(bytes))
     }
 
     /// The name of a payload part: keyed, since the plain hash of a short text could be guessed.

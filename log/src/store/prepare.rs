@@ -1,11 +1,14 @@
 //! What crosses to the writer: drafts without secrets, encoded once. Decides nothing about where an event goes.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use crate::chain;
 use crate::codec::Salted;
 use crate::envelope::{Draft, Header, REDACTED};
 use crate::id::{EventId, Micros, TurnId};
 use crate::kept::BlobHash;
-use crate::redact::Redactor;
+use crate::redact::{Encoded, Redactor, SALT_BYTES};
 
 /// The most that a frame has beside its payload and the texts of its header, with the length before it.
 const BESIDE: usize = 128;
@@ -22,56 +25,62 @@ pub(super) struct Prepared {
     kind: &'static str,
     schema: u16,
     flags: u32,
-    payload: Box<[u8]>,
-    salt: [u8; 16],
+    /// The salts and payloads of all that were prepared together.
+    bytes: Arc<Vec<u8>>,
+    /// Its own among them.
+    salted: Range<usize>,
     digest: [u8; 32],
     pub(super) blobs: Vec<(BlobHash, Vec<u8>)>,
 }
 
-impl Prepared {
-    /// Takes secrets out, moves long texts into blobs under the names that `name` gives, encodes; `buffer` is memory that is
-    /// used again. Salted and hashed here too: the writer is one thread, and those who call it are many. What the draft still
-    /// holds afterwards is of no use.
-    pub(super) fn of(
-        draft: &mut Draft,
-        salt: [u8; 16],
-        buffer: &mut Vec<u8>,
-        redactor: &Redactor,
-        name: impl Fn(&[u8]) -> BlobHash,
-    ) -> Self {
-        let Draft { id, time, stream, actor, turn, cause, event, blobs } = draft;
-        let redacted = redactor.encode(event, buffer, |event| {
-            for kept in event.kept() {
-                if let Some((hash, text)) = kept.detach(&name) {
-                    blobs.push((hash, text.into_bytes()));
-                }
+/// Takes secrets out, moves long texts into blobs under the names that `name` gives, encodes. Salted and hashed here too: the
+/// writer is one thread, and those who call it are many. What the drafts still hold afterwards is of no use.
+pub(super) fn prepared(drafts: &mut [Draft], redactor: &Redactor, name: impl Fn(&[u8]) -> BlobHash) -> Vec<Prepared> {
+    let salts = salts(drafts.len());
+    let mut parts: Vec<_> = drafts.iter_mut().map(|draft| (&mut draft.event, &mut draft.blobs)).collect();
+    let (mut events, mut blobs): (Vec<_>, Vec<_>) =
+        parts.iter_mut().zip(salts).map(|((event, blobs), salt)| ((&mut **event, salt), &mut **blobs)).unzip();
+    let Encoded { bytes, ends, redacted } = redactor.encode_all(&mut events, |place, event| {
+        for kept in event.kept() {
+            if let Some((hash, text)) = kept.detach(&name) {
+                blobs[place].push((hash, text.into_bytes()));
             }
-        });
-        Self {
-            id: *id,
-            time: *time,
-            stream: std::mem::take(stream),
-            actor: std::mem::take(actor),
-            turn: *turn,
-            cause: *cause,
-            kind: event.label(),
-            schema: event.schema(),
-            flags: if redacted { REDACTED } else { 0 },
-            digest: chain::payload_digest(&salt, buffer),
-            salt,
-            payload: buffer.as_slice().into(),
-            blobs: std::mem::take(blobs),
         }
-    }
+    });
+    let starts = [0].into_iter().chain(ends.iter().copied());
+    let places: Vec<Range<usize>> = starts.zip(&ends).map(|(start, end)| start..*end).collect();
+    let salted: Vec<&[u8]> = places.iter().map(|place| &bytes[place.clone()]).collect();
+    let digests = chain::payload_digests(&salted);
+    let bytes = Arc::new(bytes);
+    let one = |(((draft, salted), digest), redacted): (((&mut Draft, Range<usize>), [u8; 32]), bool)| Prepared {
+        id: draft.id,
+        time: draft.time,
+        stream: std::mem::take(&mut draft.stream),
+        actor: std::mem::take(&mut draft.actor),
+        turn: draft.turn,
+        cause: draft.cause,
+        kind: draft.event.label(),
+        schema: draft.event.schema(),
+        flags: if redacted { REDACTED } else { 0 },
+        bytes: Arc::clone(&bytes),
+        salted,
+        digest,
+        blobs: std::mem::take(&mut draft.blobs),
+    };
+    drafts.iter_mut().zip(places).zip(digests).zip(redacted).map(one).collect()
+}
 
+impl Prepared {
     /// The payload as it is framed.
     pub(super) fn salted(&self) -> Salted<'_> {
-        Salted { salt: &self.salt, payload: &self.payload, digest: &self.digest }
+        let (salt, payload) =
+            self.bytes[self.salted.clone()].split_first_chunk().expect("it was written with its salt");
+        Salted { salt, payload, digest: &self.digest }
     }
 
     /// The payload's bytes.
     pub(super) fn payload(&self) -> &[u8] {
-        &self.payload
+        self.salted().payload
     }
 
     /// The header that it gets at a place in its stream.
@@ -83,24 +92,24 @@ impl Prepared {
     /// The same with so many zeros for a payload: memory that nobody touches.
     #[cfg(test)]
     pub(super) fn of_zeros(self, bytes: usize) -> Self {
-        Self { payload: vec![0; bytes].into(), ..self }
+        Self { bytes: Arc::new(vec![0; SALT_BYTES + bytes]), salted: 0..SALT_BYTES + bytes, ..self }
     }
 
     /// How many bytes its frame has at most, with the length before it.
     pub(super) fn framed(&self) -> usize {
-        self.payload.len() + self.stream.len() + self.actor.len() + self.kind.len() + BESIDE
+        self.salted.len() - SALT_BYTES + self.stream.len() + self.actor.len() + self.kind.len() + BESIDE
     }
 
     /// How many bytes it brings into a commit.
     pub(super) fn weight(&self) -> usize {
-        self.payload.len() + self.blobs.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
+        self.salted.len() - SALT_BYTES + self.blobs.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
     }
 }
 
 /// Fresh salts. From random bytes that are kept nowhere: an erased payload must not be guessable from what is left.
-pub(super) fn salts(count: usize) -> Vec<[u8; 16]> {
+fn salts(count: usize) -> Vec<[u8; SALT_BYTES]> {
     let seed = seed();
-    let mut salts = vec![[0; 16]; count];
+    let mut salts = vec![[0; SALT_BYTES]; count];
     blake3::Hasher::new_keyed(&seed).finalize_xof().fill(salts.as_flattened_mut());
     salts
 }

@@ -30,6 +30,13 @@ pub(super) struct Place {
     last: u64,
 }
 
+impl Place {
+    /// Behind one more event.
+    pub(super) fn behind(self, seq: u64) -> Self {
+        Self { number: Some(self.number.unwrap_or(seq)), version: self.version + 1, last: seq }
+    }
+}
+
 /// One event of the tail: what sealing and the indexes want of it.
 pub(super) struct Entry {
     pub(super) seq: u64,
