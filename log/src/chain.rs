@@ -229,7 +229,9 @@ mod tests {
             let leaves: Vec<[u8; 32]> = (0..before + more).map(|n| leaf(n, b"header", &[3; 32])).collect();
             let (first, rest) = leaves.split_at(usize::try_from(before).unwrap());
             let mut one_by_one = Chain::default();
-            leaves.iter().for_each(|leaf| one_by_one.push(*leaf));
+            for leaf in &leaves {
+                one_by_one.push(*leaf);
+            }
             let mut at_once = Chain::default();
             at_once.extend(first);
             let heads = at_once.extend(rest);

@@ -266,8 +266,9 @@ impl Redactor {
         event.kept().into_iter().any(suspects)
     }
 
-    /// The same of one event and without a salt. Says whether anything was taken out.
-    fn encode(&self, event: &mut Event, payload: &mut Vec<u8>, mut detach: impl FnMut(&mut Event)) -> bool {
+    /// Takes secrets out of one event and encodes it into `payload`, as it is stored. `detach` moves long texts out before it is
+    /// encoded, and is handed only texts without secrets. Says whether anything was taken out.
+    pub fn encode(&self, event: &mut Event, payload: &mut Vec<u8>, mut detach: impl FnMut(&mut Event)) -> bool {
         let mut encode = |event: &mut Event, payload: &mut Vec<u8>| {
             detach(event);
             payload.clear();

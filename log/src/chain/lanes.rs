@@ -202,8 +202,8 @@ mod vectors {
     }
 
     #[target_feature(enable = "avx2")]
-    fn of([a, b, c, d, e, f, g, h]: [i32; LANES]) -> __m256i {
-        _mm256_setr_epi32(a, b, c, d, e, f, g, h)
+    fn of(w: [i32; LANES]) -> __m256i {
+        _mm256_setr_epi32(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7])
     }
 
     /// Half a block.

@@ -101,8 +101,8 @@ impl<'t> Batch<'t> {
         }
         let leaves = committed.leaves();
         let heads = chain.extend(&leaves);
-        let placed = request.events.iter().zip(places);
-        for ((seq, (event, place)), (leaf, head)) in (first..).zip(placed).zip(leaves.iter().zip(heads)) {
+        let events = request.events.iter().zip(places);
+        for ((seq, (event, place)), (leaf, head)) in (first..).zip(events).zip(leaves.iter().zip(heads)) {
             let frame = usize::try_from(seq - self.fresh_first).ok().and_then(|index| self.fresh.get_mut(index));
             let frame = frame.expect("it was just written");
             codec::check(frame, leaf);

@@ -37,9 +37,12 @@ pub(super) struct Prepared {
 /// writer is one thread, and those who call it are many. What the drafts still hold afterwards is of no use.
 pub(super) fn prepared(drafts: &mut [Draft], redactor: &Redactor, name: impl Fn(&[u8]) -> BlobHash) -> Vec<Prepared> {
     let salts = salts(drafts.len());
-    let mut parts: Vec<_> = drafts.iter_mut().map(|draft| (&mut draft.event, &mut draft.blobs)).collect();
-    let (mut events, mut blobs): (Vec<_>, Vec<_>) =
-        parts.iter_mut().zip(salts).map(|((event, blobs), salt)| ((&mut **event, salt), &mut **blobs)).unzip();
+    let mut events = Vec::with_capacity(drafts.len());
+    let mut blobs = Vec::with_capacity(drafts.len());
+    for (draft, salt) in drafts.iter_mut().zip(salts) {
+        events.push((&mut draft.event, salt));
+        blobs.push(&mut draft.blobs);
+    }
     let Encoded { bytes, ends, redacted } = redactor.encode_all(&mut events, |place, event| {
         for kept in event.kept() {
             if let Some((hash, text)) = kept.detach(&name) {
@@ -48,11 +51,10 @@ pub(super) fn prepared(drafts: &mut [Draft], redactor: &Redactor, name: impl Fn(
         }
     });
     let starts = [0].into_iter().chain(ends.iter().copied());
-    let places: Vec<Range<usize>> = starts.zip(&ends).map(|(start, end)| start..*end).collect();
-    let salted: Vec<&[u8]> = places.iter().map(|place| &bytes[place.clone()]).collect();
+    let salted: Vec<&[u8]> = starts.clone().zip(&ends).map(|(start, end)| &bytes[start..*end]).collect();
     let digests = chain::payload_digests(&salted);
-    let bytes = Arc::new(bytes);
-    let one = |(((draft, salted), digest), redacted): (((&mut Draft, Range<usize>), [u8; 32]), bool)| Prepared {
+    let (bytes, starts) = (Arc::new(bytes), starts.collect::<Vec<_>>());
+    let one = |(place, draft): (usize, &mut Draft)| Prepared {
         id: draft.id,
         time: draft.time,
         stream: std::mem::take(&mut draft.stream),
@@ -61,13 +63,13 @@ pub(super) fn prepared(drafts: &mut [Draft], redactor: &Redactor, name: impl Fn(
         cause: draft.cause,
         kind: draft.event.label(),
         schema: draft.event.schema(),
-        flags: if redacted { REDACTED } else { 0 },
+        flags: if redacted[place] { REDACTED } else { 0 },
         bytes: Arc::clone(&bytes),
-        salted,
-        digest,
+        salted: starts[place]..ends[place],
+        digest: digests[place],
         blobs: std::mem::take(&mut draft.blobs),
     };
-    drafts.iter_mut().zip(places).zip(digests).zip(redacted).map(one).collect()
+    drafts.iter_mut().enumerate().map(one).collect()
 }
 
 impl Prepared {
