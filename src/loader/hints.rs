@@ -160,6 +160,12 @@ fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String>
     let shown = path.replacen("{home}", "~", 1);
     // The whole folder is opened: what names a part of it says what is not so.
     let below = hint.strip_suffix("/**").or_else(|| hint.strip_suffix("/*")).unwrap_or(hint);
+    if below.contains(['{', '}']) && !below.starts_with('{') || below.matches('{').count() > 1 {
+        return Some(format!("it asks for «{}», and braces are no pattern: name each folder", visible::quoted(hint)));
+    }
+    if below.contains(['*', '?', '[', ']']) && path == "/" {
+        return Some(format!("it asks for «{}», which would be all there is: name a folder", visible::quoted(hint)));
+    }
     if below.contains(['*', '?', '[', ']']) {
         let hint = visible::quoted(hint);
         return Some(format!(

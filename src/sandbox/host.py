@@ -168,6 +168,8 @@ def _answer(first, code, context):
         import traceback
 
         traceback.print_exc()
+        if isinstance(error, MemoryError):
+            return _fault("crashed", "it needed more memory than it may have (memory_mb in its manifest)")
         said = str(error)
         return _fault("crashed", type(error).__name__ + (": " + said if said else ""))
     if not isinstance(result, dict) or not isinstance(result.get("ok"), bool):

@@ -181,9 +181,16 @@ fn read(body: &[u8]) -> Result<Frame, CallFailure> {
     match serde_json::from_slice::<Frame>(body) {
         Ok(frame) => Ok(frame),
         Err(error) if error.is_data() => {
-            Err(failure("contract_violation", format!("a frame of an unknown kind: {error}")))
+            tracing::debug!(%error, "a frame of an unknown kind");
+            Err(failure(
+                "contract_violation",
+                "it wrote to where its answer belongs, and what it wrote is none".to_owned(),
+            ))
         }
-        Err(error) => Err(failure("non_json", format!("the answer is no JSON: {error}"))),
+        Err(error) => {
+            tracing::debug!(%error, "an answer that is no JSON");
+            Err(failure("non_json", "what it answered is no JSON".to_owned()))
+        }
     }
 }
 

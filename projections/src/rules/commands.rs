@@ -1,16 +1,21 @@
 //! Command lines as the guard reads them: which programs would start, with which words, and fed by what.
 //!
-//! This is a guard's reading and no shell's: it takes more for a command than a shell would (each word behind `sudo` or
-//! `xargs` may be the program), and what a shell only makes while it runs (names put together from variables) it does not
-//! know. What gets by is for the cage to hold.
+//! This is a guard's reading and no shell's: what a shell only makes while it runs (names put together from variables, files
+//! that match) it does not know. What gets by is for the cage to hold.
 
+mod tokens;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::manifest::{Manifest, Role};
 use crate::rules::core_paths;
+use tokens::{Token, Tokens};
 
 /// How deep commands in commands are read (`sh -c "sh -c …"`).
 const DEPTH_MAX: u32 = 8;
+/// The fewest letters of a long switch that may stand for all of it.
+const ABBREVIATED_MIN: usize = 3;
 /// The most words behind a program that starts another one.
 const WORDS_MAX: usize = 2048;
 
@@ -19,6 +24,8 @@ const SHELLS: &[&str] =
     &["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "eval", "source", "."];
 /// What starts the program that it is given.
 const STARTERS: &[&str] = &[
+    "at",
+    "batch",
     "busybox",
     "builtin",
     "chroot",
@@ -36,6 +43,7 @@ const STARTERS: &[&str] = &[
     "parallel",
     "pkexec",
     "runuser",
+    "screen",
     "script",
     "setarch",
     "setpriv",
@@ -49,14 +57,65 @@ const STARTERS: &[&str] = &[
     "taskset",
     "time",
     "timeout",
+    "tmux",
     "toybox",
     "unshare",
     "watch",
     "xargs",
 ];
+/// Which of them are given a whole line in one word.
+const OF_LINES: &[&str] = &["at", "batch", "flock", "parallel", "screen", "script", "ssh", "su", "tmux", "watch"];
 /// What runs a text in a language of its own, which can start programs as well.
-const INTERPRETERS: &[&str] =
-    &["awk", "gawk", "lua", "mawk", "nawk", "node", "perl", "php", "python", "ruby", "sed", "vim"];
+const INTERPRETERS: &[&str] = &["awk", "gawk", "lua", "mawk", "nawk", "node", "perl", "php", "python", "ruby", "vim"];
+/// How a text in such a language starts a program.
+const CALLS: &[&str] = &[
+    "Popen(",
+    "call(",
+    "check_call(",
+    "check_output(",
+    "exec(",
+    "execSync(",
+    "execl(",
+    "execlp(",
+    "execv(",
+    "execvp(",
+    "getoutput(",
+    "passthru(",
+    "popen(",
+    "run(",
+    "shell_exec(",
+    "spawn(",
+    "spawnSync(",
+    "system(",
+    "system ",
+    "exec ",
+];
+/// Switches by which an interpreter is told what to run, so that what it reads is only data.
+const TOLD: &[&str] = &["c", "m", "e", "f"];
+/// Tests of `find` that make it find less than all.
+const FILTERS: &[&str] = &[
+    "name",
+    "iname",
+    "path",
+    "ipath",
+    "wholename",
+    "regex",
+    "iregex",
+    "size",
+    "empty",
+    "newer",
+    "mtime",
+    "mmin",
+    "atime",
+    "amin",
+    "ctime",
+    "cmin",
+    "user",
+    "group",
+    "perm",
+    "inum",
+    "samefile",
+];
 /// What only writes its words out again.
 const PRINTERS: &[&str] = &["echo", "printf"];
 /// What may stand before a command, and is none.
@@ -79,8 +138,20 @@ pub struct Command {
     pub program: String,
     /// The words that it is given; `~` stands for every way to write the home folder.
     pub words: Vec<String>,
-    /// The programs whose output it reads, or is made of.
+    /// The programs whose output tells it what to do: what it runs, or what it runs on.
     pub fed_by: Vec<String>,
+}
+
+/// How much a word stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wide {
+    /// A part of something, as far as its letters tell.
+    No,
+    /// All of where it runs, wherever that is.
+    Here,
+    /// All of a home, of the system, or a part of the system.
+    Places,
 }
 
 /// More commands in commands than anybody means.
@@ -88,18 +159,23 @@ pub struct Command {
 pub struct Unreadable;
 
 impl Command {
-    /// Whether it is given this switch, in a cluster, by its long name, or as `find` writes them.
+    /// Whether it is given this switch, in a cluster, by its long name or the beginning of it, or as `find` writes them.
     pub fn has_flag(&self, name: &str) -> bool {
         self.words.iter().any(|word| match (word.strip_prefix("--"), word.strip_prefix('-')) {
-            (Some(long), _) => long.split('=').next() == Some(name),
+            (Some(long), _) => {
+                let long = long.split('=').next().unwrap_or_default();
+                long == name || long.len() >= ABBREVIATED_MIN && name.starts_with(long)
+            }
             (None, Some(short)) if name.chars().count() == 1 => short.contains(name),
             (None, short) => short == Some(name),
         })
     }
 
-    /// Whether one of its words stands for all of a home, of the system or of a part of it, or of where it runs.
-    pub fn is_wide(&self, home: &str) -> bool {
-        self.words.iter().filter(|word| !word.starts_with('-')).any(|word| is_wide(word, home))
+    /// The most that one of its words stands for; of its last word nothing counts where that is only where things go.
+    pub fn width(&self, home: &str, but_last: bool) -> Wide {
+        let plain: Vec<&String> = self.words.iter().filter(|word| !word.starts_with('-')).collect();
+        let count = if but_last { plain.len().saturating_sub(1) } else { plain.len() };
+        plain[..count].iter().map(|word| width(word, home)).max().unwrap_or(Wide::No)
     }
 
     /// As it would be typed.
@@ -116,6 +192,18 @@ impl Command {
             let path = std::path::Path::new(home).join(at_home(word, home));
             core_paths::lexical(&path).to_string_lossy().into_owned()
         })
+    }
+
+    /// Whether it does what it reads: it is told nothing else to run.
+    fn does_what_it_reads(&self) -> bool {
+        let is_told = TOLD.iter().any(|flag| self.has_flag(flag));
+        !is_told && self.words.iter().all(|word| word.starts_with('-') || word.starts_with('<'))
+    }
+
+    /// The words that whoever reads its output is given to work on: a search that finds less than all names nothing wide.
+    fn handed_on(&self) -> Vec<String> {
+        let is_narrow = self.program == "find" && FILTERS.iter().any(|filter| self.has_flag(filter));
+        if is_narrow { Vec::new() } else { self.words.iter().filter(|word| !word.starts_with('-')).cloned().collect() }
     }
 }
 
@@ -159,7 +247,7 @@ fn of_value(value: &Value, found: &mut Vec<Command>) -> Result<(), Unreadable> {
         Value::String(text) => of_text(text, 0, found),
         Value::Array(items) if !items.is_empty() && items.iter().all(Value::is_string) => {
             let words = items.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-            of_words(words, Vec::new(), 0, found)
+            of_words(words, &Source::default(), 0, found)
         }
         Value::Array(items) => items.iter().try_for_each(|item| of_value(item, found)),
         Value::Object(fields) => fields.values().try_for_each(|item| of_value(item, found)),
@@ -175,7 +263,8 @@ fn of_text(text: &str, depth: u32, found: &mut Vec<Command>) -> Result<(), Unrea
     if multiplies(text) {
         found.push(Command { program: FORK_BOMB.to_owned(), ..Command::default() });
     }
-    let (mut words, mut fed_by, mut made_of) = (Vec::new(), Vec::new(), Vec::new());
+    let mut words = Vec::new();
+    let mut source = Source::default();
     let mut redirected = false;
     for token in Tokens::new(text) {
         match token {
@@ -183,7 +272,7 @@ fn of_text(text: &str, depth: u32, found: &mut Vec<Command>) -> Result<(), Unrea
                 for text in inner {
                     let before = found.len();
                     of_text(&text, depth + 1, found)?;
-                    made_of.extend(found[before..].iter().map(|command| command.program.clone()));
+                    source.made_of.extend(found[before..].iter().map(|command| command.program.clone()));
                 }
                 if std::mem::take(&mut redirected) {
                     let program = REDIRECTION.to_owned();
@@ -194,24 +283,40 @@ fn of_text(text: &str, depth: u32, found: &mut Vec<Command>) -> Result<(), Unrea
             }
             Token::Redirection => redirected = true,
             Token::Pipe | Token::End => {
-                let sources = [fed_by.clone(), std::mem::take(&mut made_of)].concat();
                 let before = found.len();
-                of_words(std::mem::take(&mut words), sources, depth, found)?;
-                let started = found[before..].iter().map(|command| command.program.clone());
-                if matches!(token, Token::Pipe) { fed_by.extend(started) } else { fed_by.clear() }
+                of_words(std::mem::take(&mut words), &source, depth, found)?;
+                source.made_of.clear();
+                if matches!(token, Token::Pipe) {
+                    source.pipe.extend_from_slice(&found[before..]);
+                } else {
+                    source.pipe.clear();
+                }
             }
         }
     }
     Ok(())
 }
 
+/// Where a command's input comes from.
+#[derive(Clone, Default)]
+struct Source {
+    /// The commands before it in its pipe.
+    pipe: Vec<Command>,
+    /// The programs that its words are made by.
+    made_of: Vec<String>,
+}
+
+impl Source {
+    fn pipe(&self) -> impl Iterator<Item = String> {
+        self.pipe.iter().map(|command| command.program.clone())
+    }
+}
+
 /// The commands that the words of one stand for: itself, and what it would start.
-fn of_words(
-    mut words: Vec<String>,
-    fed_by: Vec<String>,
-    depth: u32,
-    found: &mut Vec<Command>,
-) -> Result<(), Unreadable> {
+fn of_words(mut words: Vec<String>, source: &Source, depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+    if depth > DEPTH_MAX {
+        return Err(Unreadable);
+    }
     let is_setting = |word: &String| {
         let name = word.split_once('=').map(|(name, _)| name);
         name.is_some_and(|name| {
@@ -220,58 +325,126 @@ fn of_words(
     };
     let begins = words.iter().position(|word| !is_setting(word) && !KEYWORDS.contains(&word.as_str()));
     let settings: Vec<String> = words.drain(..begins.unwrap_or(words.len())).filter(is_setting).collect();
-    if !settings.is_empty() {
-        found.push(Command { program: SETTING.to_owned(), words: settings, fed_by: Vec::new() });
-    }
-    let Some(first) = words.first() else { return Ok(()) };
+    let Some(first) = words.first() else {
+        // What is set for one command alone ends with it.
+        if !settings.is_empty() {
+            found.push(Command { program: SETTING.to_owned(), words: settings, fed_by: Vec::new() });
+        }
+        return Ok(());
+    };
     // One word that is a whole line: somebody takes it for a command.
     if first.trim().contains(char::is_whitespace) {
         let text = first.clone();
         of_text(&text, depth + 1, found)?;
     }
     let program = first.trim().rsplit('/').next().unwrap_or_default().to_owned();
-    let rest = words.split_off(1);
-    if is_among(&program, SHELLS) {
-        let line: Vec<&str> = rest.iter().map(String::as_str).skip_while(|word| word.starts_with('-')).collect();
-        of_text(&line.join(" "), depth + 1, found)?;
-        for word in rest.iter().filter(|word| word.contains(|c: char| c.is_whitespace() || "|;&$`>".contains(c))) {
-            of_text(word, depth + 1, found)?;
+    let mut command = Command { program, words: words.split_off(1), fed_by: source.made_of.clone() };
+    if is_among(&command.program, SHELLS) {
+        of_shell(&mut command, source, depth, found)?;
+    } else if is_among(&command.program, INTERPRETERS) {
+        if command.does_what_it_reads() {
+            command.fed_by.extend(source.pipe());
         }
-    } else if is_among(&program, INTERPRETERS) {
-        for word in &rest {
-            let pieces = word.split(['"', '\'', '`']);
-            pieces.skip(1).try_for_each(|piece| of_text(piece, depth + 1, found))?;
-            let plain = word.replace(['"', '\'', '`', '(', ')', '[', ']', '{', '}', ','], " ");
-            started(&plain.split_whitespace().map(str::to_owned).collect::<Vec<_>>(), depth, found)?;
+        for word in &command.words {
+            of_program_text(word, depth, found)?;
         }
-    } else if is_among(&program, STARTERS) {
-        started(&rest, depth, found)?;
-    } else if program == "find" {
-        let places: Vec<String> = rest.iter().take_while(|word| !word.starts_with('-')).cloned().collect();
-        let executes = |word: &&String| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-        for at in (0..rest.len()).filter(|at| executes(&&rest[*at])) {
-            let command = rest[at + 1..].iter().take_while(|word| !matches!(word.as_str(), ";" | "+"));
-            let filled = command.flat_map(|word| if word == "{}" { places.clone() } else { vec![word.clone()] });
-            of_words(filled.collect(), Vec::new(), depth + 1, found)?;
+    } else if is_among(&command.program, STARTERS) {
+        let mut given = command.words.clone();
+        if matches!(command.program.as_str(), "xargs" | "parallel") {
+            given.extend(source.pipe.iter().flat_map(Command::handed_on));
+        }
+        started(&given, source, depth, found)?;
+        let lines = command.words.iter().filter(|word| word.contains(char::is_whitespace));
+        for line in lines.filter(|_| is_among(&command.program, OF_LINES)) {
+            of_text(line, depth + 1, found)?;
         }
     }
-    found.push(Command { program, words: rest, fed_by });
+    match command.program.as_str() {
+        "find" => of_find(&mut command, depth, found)?,
+        "trap" | "alias" => {
+            for word in &command.words {
+                of_text(word.split_once('=').map_or(word.as_str(), |(_, value)| value), depth + 1, found)?;
+            }
+        }
+        "" => command.fed_by.extend(source.pipe()),
+        _ => {}
+    }
+    found.push(command);
     Ok(())
 }
 
-/// What a program would start that is given these words: any of them may be the one that names it.
-fn started(words: &[String], depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
-    if words.len() > WORDS_MAX || depth >= DEPTH_MAX {
+/// What a shell is told to do, or reads.
+fn of_shell(command: &mut Command, source: &Source, depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+    let line: Vec<&str> = command.words.iter().map(String::as_str).skip_while(|word| word.starts_with('-')).collect();
+    of_text(&line.join(" "), depth + 1, found)?;
+    for word in command.words.iter().filter(|word| word.contains(|c: char| c.is_whitespace() || "|;&$`>".contains(c))) {
+        of_text(word, depth + 1, found)?;
+    }
+    if command.does_what_it_reads() {
+        command.fed_by.extend(source.pipe());
+        for printed in source.pipe.iter().filter(|before| PRINTERS.contains(&before.program.as_str())) {
+            of_text(&printed.words.join(" "), depth + 1, found)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a text in another language starts: what stands in the brackets of a call, as a line and as a list of words.
+fn of_program_text(text: &str, depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+    let calls = CALLS.iter().flat_map(|call| text.match_indices(call).map(|(at, call)| at + call.len()));
+    let piped = text.match_indices("| \"").map(|(at, sign)| at + sign.len() - 1);
+    for start in calls.chain(piped) {
+        let rest = &text[start..];
+        let inside = rest.split([')', ';', '\n']).next().unwrap_or(rest);
+        for piece in inside.split(['"', '\'', '`']).skip(1).step_by(2) {
+            of_text(piece, depth + 1, found)?;
+        }
+        let plain = inside.replace(['"', '\'', '`', '(', '[', ']', '{', '}', ','], " ");
+        of_words(plain.split_whitespace().map(str::to_owned).collect(), &Source::default(), depth + 1, found)?;
+    }
+    Ok(())
+}
+
+/// What `find` does to what it finds; where it is told no place, it looks through where it runs.
+fn of_find(command: &mut Command, depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+    let is_place = |word: &&String| !word.starts_with('-') && !matches!(word.as_str(), "(" | "!");
+    let mut places: Vec<String> = command.words.iter().take_while(is_place).cloned().collect();
+    if places.is_empty() {
+        places.push(".".to_owned());
+        command.words.insert(0, ".".to_owned());
+    }
+    if FILTERS.iter().any(|filter| command.has_flag(filter)) {
+        places = vec!["{}".to_owned()];
+    }
+    let executes = |word: &str| matches!(word, "-exec" | "-execdir" | "-ok" | "-okdir");
+    for at in (0..command.words.len()).filter(|at| executes(&command.words[*at])) {
+        let line = command.words[at + 1..].iter().take_while(|word| !matches!(word.as_str(), ";" | "+"));
+        let filled = line.flat_map(|word| if word == "{}" { places.clone() } else { vec![word.clone()] });
+        let by_find = Source { pipe: Vec::new(), made_of: vec![command.program.clone()] };
+        of_words(filled.collect(), &by_find, depth + 1, found)?;
+    }
+    Ok(())
+}
+
+/// What a program would start that is given these words: the first that is no switch, and the next one too where it may be the
+/// value of a switch.
+fn started(words: &[String], source: &Source, depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+    if words.len() > WORDS_MAX {
         return Err(Unreadable);
     }
-    for at in (0..words.len()).filter(|at| !words[*at].starts_with('-')) {
-        let word = &words[at];
-        let program = word.rsplit('/').next().unwrap_or_default().to_owned();
-        if is_among(&program, SHELLS) || program == "find" || word.contains(char::is_whitespace) {
-            of_words(words[at..].to_vec(), Vec::new(), depth + 1, found)?;
-        } else {
-            found.push(Command { program, words: words[at + 1..].to_vec(), fed_by: Vec::new() });
+    let is_value_of = |before: &str| before.starts_with('-') && before.len() == 2 || before.starts_with("--");
+    let is_amount = |word: &str| word.trim_end_matches(['s', 'm', 'h', 'd', '%', 'k', 'M', 'G']).parse::<f64>().is_ok();
+    let mut before = "";
+    for (at, word) in words.iter().enumerate() {
+        let is_own =
+            word.starts_with('-') || is_amount(word) || word.contains('=') && !word.contains(char::is_whitespace);
+        if !is_own {
+            of_words(words[at..].to_vec(), source, depth + 1, found)?;
+            if !is_value_of(before) {
+                break;
+            }
         }
+        before = word;
     }
     Ok(())
 }
@@ -285,6 +458,7 @@ fn is_among(program: &str, names: &[&str]) -> bool {
 /// Whether a text defines something that starts itself twice at once (`:(){ :|:& };:`).
 fn multiplies(text: &str) -> bool {
     let squeezed: String = text.split_whitespace().collect();
+    let squeezed = squeezed.replace("(){", "{").replace('{', "(){");
     let defines = squeezed.match_indices("(){").filter_map(|(at, mark)| {
         let name = squeezed[..at].rsplit([';', '&', '|', '\n', '{', '}', '(', ')']).next()?;
         let name = name.strip_prefix("function").filter(|name| !name.is_empty()).unwrap_or(name);
@@ -308,158 +482,44 @@ fn at_home(word: &str, home: &str) -> String {
     }
 }
 
-fn is_wide(word: &str, home: &str) -> bool {
-    let path = at_home(word, home);
-    let mut all = path.as_str();
-    // All that a folder holds, which is to say the folder.
-    while let Some(less) = ["/*", "/.", "/.*", "/{*,.*}", "/**"].iter().find_map(|end| all.strip_suffix(end)) {
-        all = if less.is_empty() { "/" } else { less };
+fn width(word: &str, home: &str) -> Wide {
+    // One folder with all that it holds, however that is written.
+    const ALL: [&str; 5] = ["/*", "/.*", "/**", "/{*,.*}", "/."];
+    let mut all = word.trim_end_matches('/');
+    while let Some(less) = ALL.iter().find_map(|end| all.strip_suffix(end)) {
+        all = less.trim_end_matches('/');
     }
-    if matches!(all, "" | "." | ".." | "*" | ".*" | "**") {
-        return true;
+    let is_root = all.is_empty() && word.starts_with('/') || all.starts_with("{/");
+    if is_root || matches!(all, "/home" | "/root" | "/Users") {
+        return Wide::Places;
     }
-    if !all.starts_with('/') || HARMLESS_DEVICES.contains(&all) || all.starts_with("/dev/fd/") {
-        return false;
+    if all.is_empty() || all.split('/').all(|part| is_any(part) || matches!(part, "." | "..")) || all == "~+" {
+        return Wide::Here;
     }
-    let path = core_paths::lexical(std::path::Path::new(all));
+    if all.starts_with('~') && !all.contains('/') {
+        return Wide::Places;
+    }
+    let path = at_home(all, home);
+    if !path.starts_with('/') || HARMLESS_DEVICES.contains(&all) || all.starts_with("/dev/fd/") {
+        return Wide::No;
+    }
+    let path = core_paths::lexical(std::path::Path::new(&path));
     let path = path.to_string_lossy();
-    core_paths::is_within(home, &path) || core_paths::protected_from_change(&path).is_some() || path == "/"
+    let is_of_the_system =
+        core_paths::protected_from_change(&path).is_some() && !core_paths::is_within(&path, "/var/tmp");
+    // What matches many names below the root or a home is as good as all of them.
+    let (above, last) = path.rsplit_once('/').unwrap_or_default();
+    let is_glob = above.is_empty() && last.contains(['*', '?', '[', '{']) || above == home && is_any(last);
+    if is_of_the_system || is_glob || core_paths::is_within(home, &path) { Wide::Places } else { Wide::No }
 }
 
-enum Token {
-    /// With quotes resolved, and the texts of the commands that it would be made of.
-    Word(String, Vec<String>),
-    Pipe,
-    Redirection,
-    /// Of one command.
-    End,
-}
-
-/// A text as a shell takes it apart.
-struct Tokens<'t> {
-    rest: std::iter::Peekable<std::str::Chars<'t>>,
-    /// Whether the end of the whole was told.
-    ended: bool,
-}
-
-impl<'t> Tokens<'t> {
-    fn new(text: &'t str) -> Self {
-        Self { rest: text.chars().peekable(), ended: false }
-    }
-
-    /// Up to the bracket that closes, or to the end.
-    fn bracketed(&mut self) -> String {
-        let (mut depth, mut inner) = (1, String::new());
-        for next in self.rest.by_ref() {
-            match next {
-                '(' => depth += 1,
-                ')' => depth -= 1,
-                _ => {}
-            }
-            if depth == 0 {
-                break;
-            }
-            inner.push(next);
-        }
-        inner
-    }
-
-    /// What a dollar sign stands for; returns whether a word ends there.
-    fn dollar(&mut self, word: &mut String, inner: &mut Vec<String>) -> bool {
-        match self.rest.peek() {
-            Some('(') => {
-                self.rest.next();
-                inner.push(self.bracketed());
-                return false;
-            }
-            // $'…' and $"…" are quotes.
-            Some('\'' | '"') => return false,
-            _ => {}
-        }
-        let braced = self.rest.next_if_eq(&'{').is_some();
-        let mut name = String::new();
-        while let Some(next) =
-            self.rest.next_if(|c| if braced { *c != '}' } else { c.is_ascii_alphanumeric() || *c == '_' })
-        {
-            name.push(next);
-        }
-        if braced {
-            self.rest.next();
-        }
-        match name.as_str() {
-            "HOME" => word.push('~'),
-            "IFS" => return true,
-            "" => word.push('$'),
-            // `${name:?}` and kin: what a name stands for is not known.
-            _ => {}
-        }
-        false
-    }
-}
-
-impl Iterator for Tokens<'_> {
-    type Item = Token;
-
-    fn next(&mut self) -> Option<Token> {
-        let (mut word, mut inner, mut is_word) = (String::new(), Vec::new(), false);
-        let mut quote = None;
-        while let Some(&next) = self.rest.peek() {
-            let plain = quote.is_none();
-            if plain
-                && is_word
-                && (next.is_whitespace() || "|&;()<>".contains(next))
-                && !(next == '(' && word.is_empty())
-            {
-                return Some(Token::Word(word, inner));
-            }
-            self.rest.next();
-            match (next, quote) {
-                ('\'' | '"', None) => (quote, is_word) = (Some(next), true),
-                (end, Some(begun)) if end == begun => quote = None,
-                (other, Some('\'')) => word.push(other),
-                ('\\', _) => {
-                    is_word = true;
-                    word.extend(self.rest.next().filter(|next| *next != '\n'));
-                }
-                ('`', _) => {
-                    is_word = true;
-                    inner.push(self.rest.by_ref().take_while(|next| *next != '`').collect());
-                }
-                ('$', _) => {
-                    let ends = self.dollar(&mut word, &mut inner);
-                    if ends && plain && is_word && !word.is_empty() {
-                        return Some(Token::Word(word, inner));
-                    }
-                    is_word |= !ends;
-                }
-                ('<' | '>', None) if self.rest.peek() == Some(&'(') => {
-                    self.rest.next();
-                    is_word = true;
-                    inner.push(self.bracketed());
-                }
-                ('>', None) => {
-                    while self.rest.next_if(|next| matches!(next, '>' | '|' | '&')).is_some() {}
-                    return Some(Token::Redirection);
-                }
-                ('|', None) => {
-                    let is_or = self.rest.next_if(|next| matches!(next, '|' | '&')) == Some('|');
-                    return Some(if is_or { Token::End } else { Token::Pipe });
-                }
-                ('\n' | ';' | '&' | '(' | ')', None) => return Some(Token::End),
-                ('<', None) => {}
-                ('#', None) if !is_word => while self.rest.next_if(|next| *next != '\n').is_some() {},
-                (space, None) if space.is_whitespace() => {}
-                (other, _) => {
-                    is_word = true;
-                    word.push(other);
-                }
-            }
-        }
-        if is_word {
-            return Some(Token::Word(word, inner));
-        }
-        (!std::mem::replace(&mut self.ended, true)).then_some(Token::End)
-    }
+/// Whether a name stands for any name: it has no letter of its own.
+fn is_any(part: &str) -> bool {
+    let outside = part.split('[').enumerate().map(|(place, piece)| match place {
+        0 => piece,
+        _ => piece.split_once(']').map_or(piece, |(_, rest)| rest),
+    });
+    part.contains(['*', '?', '[']) && outside.flat_map(str::chars).all(|sign| matches!(sign, '*' | '?' | '.' | '!'))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use crate::messages::{self, Language};
-use crate::rules::commands::Command;
+use crate::rules::commands::{Command, Wide};
 use crate::rules::core_paths::{self, OwnDirs};
 use crate::rules::shape::{self, Category};
 
@@ -48,8 +48,8 @@ pub struct Laws {
 #[derive(Clone, Debug)]
 struct Globs {
     targets: Vec<Regex>,
-    /// Of each of its commands: programs, words, feeding programs.
-    commands: Vec<[Vec<Regex>; 3]>,
+    /// Of each of its commands: programs, lines, words, feeding programs.
+    commands: Vec<[Vec<Regex>; 4]>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,16 +84,26 @@ struct Law {
 #[serde(deny_unknown_fields)]
 struct Line {
     /// One of these starts.
+    #[serde(default)]
     programs: Vec<String>,
+    /// As one of these is typed.
+    #[serde(default)]
+    lines: Vec<String>,
     /// It is given one of these switches.
     #[serde(default)]
     flags: Vec<String>,
     /// And one of these words.
     #[serde(default)]
     words: Vec<String>,
-    /// And one that stands for all of a home, of the system, or of where it runs.
+    /// And none of these switches.
     #[serde(default)]
-    wide: bool,
+    unless: Vec<String>,
+    /// And a word that stands for at least so much.
+    #[serde(default)]
+    wide: Option<Wide>,
+    /// The last word does not count, since that is only where things go.
+    #[serde(default)]
+    but_last: bool,
     /// And reads what one of these writes, or is made of it.
     #[serde(default)]
     fed_by: Vec<String>,
@@ -182,7 +192,7 @@ impl Laws {
 impl Law {
     fn globs(&self) -> Result<Globs, LawsError> {
         let all = |words: &[String]| words.iter().map(|word| pattern(word)).collect::<Result<Vec<_>, _>>();
-        let line = |line: &Line| Ok([all(&line.programs)?, all(&line.words)?, all(&line.fed_by)?]);
+        let line = |line: &Line| Ok([all(&line.programs)?, all(&line.lines)?, all(&line.words)?, all(&line.fed_by)?]);
         Ok(Globs {
             targets: self.targets.iter().map(|glob| compile(glob)).collect::<Result<_, _>>()?,
             commands: self.commands.iter().map(line).collect::<Result<_, LawsError>>()?,
@@ -230,13 +240,15 @@ impl Law {
 }
 
 impl Line {
-    fn is(&self, command: &Command, [programs, words, fed_by]: &[Vec<Regex>; 3], home: &str) -> bool {
+    fn is(&self, command: &Command, [programs, lines, words, fed_by]: &[Vec<Regex>; 4], home: &str) -> bool {
         let any =
             |globs: &[Regex], names: &[String]| names.iter().any(|name| globs.iter().any(|glob| glob.is_match(name)));
-        programs.iter().any(|glob| glob.is_match(&command.program))
+        (programs.is_empty() || programs.iter().any(|glob| glob.is_match(&command.program)))
+            && (lines.is_empty() || lines.iter().any(|glob| glob.is_match(&command.said())))
+            && !self.unless.iter().any(|flag| command.has_flag(flag))
             && (self.flags.is_empty() || self.flags.iter().any(|flag| command.has_flag(flag)))
             && (words.is_empty() || any(words, &command.words))
-            && (!self.wide || command.is_wide(home))
+            && self.wide.is_none_or(|least| command.width(home, self.but_last) >= least)
             && (fed_by.is_empty() || any(fed_by, &command.fed_by))
     }
 }

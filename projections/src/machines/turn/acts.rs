@@ -108,7 +108,8 @@ impl Decider<'_> {
             Some(self.trouble(key, &op.path))
         });
         let reason = failed.or_else(|| text("error")).unwrap_or_default();
-        let message = self.failure(&step, &class, &reason);
+        let mut message = self.failure(&step, &class, &reason);
+        message.extend(self.may_have_changed(&step, &class).map(|said| format!(" {said}")));
         self.close("error", Some(&class), message);
     }
 

@@ -131,6 +131,16 @@ impl Decider<'_> {
         json!({ "tool": step.tool, "targets": targets, "folders": reach })
     }
 
+    /// What a call that did not end well may have changed by itself before; nothing where it never ran, or says how it ended.
+    pub(super) fn may_have_changed(&self, step: &Step, class: &str) -> Option<String> {
+        const BROKEN: [&str; 6] =
+            ["crashed", "timeout", "non_json", "contract_violation", "too_large", "internal_error"];
+        let manifest = self.called(step).filter(|manifest| manifest.writes_by_itself().next().is_some())?;
+        let began = !step.trace_id.is_empty() && BROKEN.contains(&class);
+        (began && !reach(&manifest, &step.targets).is_empty())
+            .then(|| self.say("doubt.broken", &self.doubt_values(step)))
+    }
+
     /// What was planned behind a call without a result cannot follow: the turn ends and says so.
     fn close_doubt(&mut self, key: &str) {
         let Some(step) = self.turn.step().cloned() else { return };

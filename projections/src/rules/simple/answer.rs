@@ -50,7 +50,7 @@ pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Pl
             let body = speaker.present(template, last, &mut notes);
             // A presentation that could not be filled in has said nothing of all this.
             let spoken = template.filter(|_| body.is_some()).unwrap_or_default();
-            let body = body.unwrap_or_else(|| speaker.plain(last));
+            let body = body.unwrap_or_else(|| speaker.plain(tool, last));
             notes.extend(speaker.notes(tool, last, spoken));
             notes.extend(speaker.fewer_lines(last));
             body
@@ -97,7 +97,19 @@ pub fn failure(
     // Words of an executor's own: a second line of them would pass for one of Metnos's.
     let error = visible::name(error.trim().trim_end_matches('.'));
     let error = if error.is_empty() && !known { error_class } else { &*error };
+    let error = sentence(error);
     messages.say(language, key, json!({ "tool": tool, "error": error, "target": target(args) }))
+}
+
+/// Words that stand behind a full stop; a name stays as it is.
+fn sentence(words: &str) -> String {
+    let first = words.split_whitespace().next().unwrap_or_default();
+    let is_word = first.chars().all(char::is_alphabetic) && first.starts_with(char::is_lowercase);
+    let mut letters = words.chars();
+    match letters.next().filter(|_| is_word) {
+        Some(letter) => letter.to_uppercase().chain(letters).collect(),
+        None => words.to_owned(),
+    }
 }
 
 fn failed_result(messages: &Messages, language: Language, step: &StepResult) -> String {
@@ -148,7 +160,7 @@ impl Speaker<'_> {
     }
 
     /// Content as it is, entries one a line.
-    fn plain(&self, step: &StepResult) -> String {
+    fn plain(&self, tool: Option<&Indexed>, step: &StepResult) -> String {
         if let Some(content) = step.result.get("content").and_then(Value::as_str).filter(|c| !c.is_empty()) {
             return content.to_owned();
         }
@@ -162,8 +174,16 @@ impl Speaker<'_> {
         if step.result.get("results").and_then(Value::as_array).is_some_and(Vec::is_empty) {
             return String::new();
         }
+        let counted = |name: &str| step.result.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let is_told_by_core = tool.is_none_or(|tool| tool.tool.manifest.acts_by_effects_alone());
         match step.result.get("bytes_written").and_then(Value::as_u64) {
-            Some(bytes) => self.say("bytes_written", json!({ "n": bytes })),
+            Some(0) if is_told_by_core => self.say("changes_made", json!({ "n": counted("ok_count") })),
+            Some(bytes) if is_told_by_core => self.say("bytes_written", json!({ "n": bytes })),
+            // Nobody counted with it.
+            Some(bytes) => {
+                let text = self.say("bytes_written", json!({ "n": bytes }));
+                self.say("by_its_own_word", json!({ "tool": step.tool, "text": text }))
+            }
             None if step.result.get("ok_count").is_some() => self.say("done", json!({})),
             None => self.other_fields(step),
         }
