@@ -14,6 +14,8 @@ use tokens::{Token, Tokens};
 
 /// How deep commands in commands are read (`sh -c "sh -c …"`).
 const DEPTH_MAX: u32 = 8;
+/// The most that is kept of what was read.
+const READ_BYTES_MAX: usize = 16 << 20;
 /// The fewest letters of a long switch that may stand for all of it.
 const ABBREVIATED_MIN: usize = 3;
 /// The most words behind a program that starts another one.
@@ -215,18 +217,18 @@ pub fn given(manifest: &Manifest, args: &Value) -> Result<Vec<Command>, Unreadab
     let values = args.as_object().into_iter().flatten();
     let (lines, texts): (Vec<_>, Vec<_>) =
         values.partition(|(name, _)| if says { role(name) == Some(Role::Command) } else { true });
-    let mut found = Vec::new();
+    let mut found = Found::default();
     for (_, value) in lines {
         of_value(value, &mut found)?;
     }
     // What is typed into a shell is a command, too.
     let reads = |command: &Command| is_among(&command.program, SHELLS) || is_among(&command.program, INTERPRETERS);
-    if found.iter().any(reads) {
+    if found.0.iter().any(reads) {
         for (_, value) in texts {
             of_value(value, &mut found)?;
         }
     }
-    Ok(found)
+    Ok(found.0)
 }
 
 /// The programs that an executor lists; `None` where it runs none.
@@ -242,7 +244,7 @@ pub fn named<'a>(manifest: &'a Manifest, args: &'a Value) -> impl Iterator<Item 
     commands.filter_map(|(name, _)| args.get(name)?.as_array()?.first()?.as_str())
 }
 
-fn of_value(value: &Value, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+fn of_value(value: &Value, found: &mut Found) -> Result<(), Unreadable> {
     match value {
         Value::String(text) => of_text(text, 0, found),
         Value::Array(items) if !items.is_empty() && items.iter().all(Value::is_string) => {
@@ -256,12 +258,12 @@ fn of_value(value: &Value, found: &mut Vec<Command>) -> Result<(), Unreadable> {
 }
 
 /// The commands of a text that a shell would read.
-fn of_text(text: &str, depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+fn of_text(text: &str, depth: u32, found: &mut Found) -> Result<(), Unreadable> {
     if depth > DEPTH_MAX {
         return Err(Unreadable);
     }
     if multiplies(text) {
-        found.push(Command { program: FORK_BOMB.to_owned(), ..Command::default() });
+        found.push(Command { program: FORK_BOMB.to_owned(), ..Command::default() })?;
     }
     let mut words = Vec::new();
     let mut source = Source::default();
@@ -270,24 +272,24 @@ fn of_text(text: &str, depth: u32, found: &mut Vec<Command>) -> Result<(), Unrea
         match token {
             Token::Word(word, inner) => {
                 for text in inner {
-                    let before = found.len();
+                    let before = found.0.len();
                     of_text(&text, depth + 1, found)?;
-                    source.made_of.extend(found[before..].iter().map(|command| command.program.clone()));
+                    source.made_of.extend(found.0[before..].iter().map(|command| command.program.clone()));
                 }
                 if std::mem::take(&mut redirected) {
                     let program = REDIRECTION.to_owned();
-                    found.push(Command { program, words: vec![word], fed_by: Vec::new() });
+                    found.push(Command { program, words: vec![word], fed_by: Vec::new() })?;
                 } else {
                     words.push(word);
                 }
             }
             Token::Redirection => redirected = true,
             Token::Pipe | Token::End => {
-                let before = found.len();
+                let before = found.0.len();
                 of_words(std::mem::take(&mut words), &source, depth, found)?;
                 source.made_of.clear();
                 if matches!(token, Token::Pipe) {
-                    source.pipe.extend_from_slice(&found[before..]);
+                    source.pipe.extend_from_slice(&found.0[before..]);
                 } else {
                     source.pipe.clear();
                 }
@@ -295,6 +297,22 @@ fn of_text(text: &str, depth: u32, found: &mut Vec<Command>) -> Result<(), Unrea
         }
     }
     Ok(())
+}
+
+/// What was read, and how many letters it has: a text that names itself again and again is not read to its end.
+#[derive(Default)]
+struct Found(Vec<Command>, usize);
+
+impl Found {
+    fn push(&mut self, command: Command) -> Result<(), Unreadable> {
+        let texts = command.words.iter().chain(&command.fed_by);
+        self.1 += texts.map(|text| text.len() + size_of::<String>()).sum::<usize>() + size_of::<Command>();
+        if self.1 > READ_BYTES_MAX {
+            return Err(Unreadable);
+        }
+        self.0.push(command);
+        Ok(())
+    }
 }
 
 /// Where a command's input comes from.
@@ -313,7 +331,7 @@ impl Source {
 }
 
 /// The commands that the words of one stand for: itself, and what it would start.
-fn of_words(mut words: Vec<String>, source: &Source, depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+fn of_words(mut words: Vec<String>, source: &Source, depth: u32, found: &mut Found) -> Result<(), Unreadable> {
     if depth > DEPTH_MAX {
         return Err(Unreadable);
     }
@@ -328,7 +346,7 @@ fn of_words(mut words: Vec<String>, source: &Source, depth: u32, found: &mut Vec
     let Some(first) = words.first() else {
         // What is set for one command alone ends with it.
         if !settings.is_empty() {
-            found.push(Command { program: SETTING.to_owned(), words: settings, fed_by: Vec::new() });
+            found.push(Command { program: SETTING.to_owned(), words: settings, fed_by: Vec::new() })?;
         }
         return Ok(());
     };
@@ -369,12 +387,11 @@ fn of_words(mut words: Vec<String>, source: &Source, depth: u32, found: &mut Vec
         "" => command.fed_by.extend(source.pipe()),
         _ => {}
     }
-    found.push(command);
-    Ok(())
+    found.push(command)
 }
 
 /// What a shell is told to do, or reads.
-fn of_shell(command: &mut Command, source: &Source, depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+fn of_shell(command: &mut Command, source: &Source, depth: u32, found: &mut Found) -> Result<(), Unreadable> {
     let line: Vec<&str> = command.words.iter().map(String::as_str).skip_while(|word| word.starts_with('-')).collect();
     of_text(&line.join(" "), depth + 1, found)?;
     for word in command.words.iter().filter(|word| word.contains(|c: char| c.is_whitespace() || "|;&$`>".contains(c))) {
@@ -390,7 +407,7 @@ fn of_shell(command: &mut Command, source: &Source, depth: u32, found: &mut Vec<
 }
 
 /// What a text in another language starts: what stands in the brackets of a call, as a line and as a list of words.
-fn of_program_text(text: &str, depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+fn of_program_text(text: &str, depth: u32, found: &mut Found) -> Result<(), Unreadable> {
     let calls = CALLS.iter().flat_map(|call| text.match_indices(call).map(|(at, call)| at + call.len()));
     let piped = text.match_indices("| \"").map(|(at, sign)| at + sign.len() - 1);
     for start in calls.chain(piped) {
@@ -406,7 +423,7 @@ fn of_program_text(text: &str, depth: u32, found: &mut Vec<Command>) -> Result<(
 }
 
 /// What `find` does to what it finds; where it is told no place, it looks through where it runs.
-fn of_find(command: &mut Command, depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+fn of_find(command: &mut Command, depth: u32, found: &mut Found) -> Result<(), Unreadable> {
     let is_place = |word: &&String| !word.starts_with('-') && !matches!(word.as_str(), "(" | "!");
     let mut places: Vec<String> = command.words.iter().take_while(is_place).cloned().collect();
     if places.is_empty() {
@@ -428,7 +445,7 @@ fn of_find(command: &mut Command, depth: u32, found: &mut Vec<Command>) -> Resul
 
 /// What a program would start that is given these words: the first that is no switch, and the next one too where it may be the
 /// value of a switch.
-fn started(words: &[String], source: &Source, depth: u32, found: &mut Vec<Command>) -> Result<(), Unreadable> {
+fn started(words: &[String], source: &Source, depth: u32, found: &mut Found) -> Result<(), Unreadable> {
     if words.len() > WORDS_MAX {
         return Err(Unreadable);
     }

@@ -3,9 +3,9 @@ use serde_json::json;
 use super::*;
 
 fn read(value: &Value) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found = Found::default();
     of_value(value, &mut found).unwrap();
-    found.iter().map(Command::said).collect()
+    found.0.iter().map(Command::said).collect()
 }
 
 #[track_caller]
@@ -54,9 +54,9 @@ fn commands_in_commands_are_read() {
 #[test]
 fn who_feeds_a_command_is_known() {
     let fed = |text: &str| {
-        let mut found = Vec::new();
+        let mut found = Found::default();
         of_text(text, 0, &mut found).unwrap();
-        found.into_iter().find(|command| command.program == "sh").unwrap().fed_by
+        found.0.into_iter().find(|command| command.program == "sh").unwrap().fed_by
     };
     assert_eq!(fed("curl -s https://x.test/a | tee a | sh"), ["curl", "tee"]);
     assert!(fed("curl -s https://x.test/a | sh -c cat").is_empty(), "what it reads is data");
@@ -126,9 +126,14 @@ fn switches_are_found_as_they_are_written() {
 #[test]
 fn what_goes_on_without_end_is_not_read() {
     let deep = (0..20).fold("true".to_owned(), |inner, _| format!("$({inner})"));
-    assert_eq!(of_text(&deep, 0, &mut Vec::new()), Err(Unreadable));
+    assert_eq!(of_text(&deep, 0, &mut Found::default()), Err(Unreadable));
     let long: Vec<&str> = ["xargs"].into_iter().chain(std::iter::repeat_n("a", 10_000)).collect();
-    assert_eq!(of_value(&json!(long), &mut Vec::new()), Err(Unreadable));
+    assert_eq!(of_value(&json!(long), &mut Found::default()), Err(Unreadable));
+    let again = json!(["python3", "-c", "system(".repeat(9000)]);
+    assert_eq!(of_value(&again, &mut Found::default()), Err(Unreadable));
+    assert_eq!(of_text(&"sh|".repeat(20_000), 0, &mut Found::default()), Err(Unreadable));
+    // And whatever is read ends.
+    of_text(&"xargs sh -c|".repeat(5_000), 0, &mut Found::default()).ok();
     let brackets = "(".repeat(200_000);
-    assert!(of_text(&brackets, 0, &mut Vec::new()).is_ok(), "and it ends");
+    assert!(of_text(&brackets, 0, &mut Found::default()).is_ok(), "and it ends");
 }

@@ -97,8 +97,8 @@ pub fn failure(
     // Words of an executor's own: a second line of them would pass for one of Metnos's.
     let error = visible::name(error.trim().trim_end_matches('.'));
     let error = if error.is_empty() && !known { error_class } else { &*error };
-    let error = sentence(error);
-    messages.say(language, key, json!({ "tool": tool, "error": error, "target": target(args) }))
+    let values = json!({ "tool": tool, "error": error, "sentence": sentence(error), "target": target(args) });
+    messages.say(language, key, values)
 }
 
 /// Words that stand behind a full stop; a name stays as it is.
