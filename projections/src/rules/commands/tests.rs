@@ -1,3 +1,5 @@
+//! Which commands are read in which lines, and how much a word stands for.
+
 use serde_json::json;
 
 use super::*;
