@@ -172,7 +172,7 @@ fn the_whole_root_can_be_looked_at() {
 #[test]
 fn listed_programs_run_and_no_others() {
     let mut bench = Bench::native();
-    bench.programs = ["wc", "sort", "no-such-program", "../bin/sh", "/bin/sh"].map(str::to_owned).to_vec();
+    bench.programs = ["wc", "sort", "no-such-program", "../bin/sh", "/etc/shadow"].map(str::to_owned).to_vec();
     let code = "
 def run(args, ctx):
     import os, subprocess
