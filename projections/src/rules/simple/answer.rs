@@ -97,19 +97,7 @@ pub fn failure(
     // Words of an executor's own: a second line of them would pass for one of Metnos's.
     let error = visible::name(error.trim().trim_end_matches('.'));
     let error = if error.is_empty() && !known { error_class } else { &*error };
-    let values = json!({ "tool": tool, "error": error, "sentence": sentence(error), "target": target(args) });
-    messages.say(language, key, values)
-}
-
-/// Words that stand behind a full stop; a name stays as it is.
-fn sentence(words: &str) -> String {
-    let first = words.split_whitespace().next().unwrap_or_default();
-    let is_word = first.chars().all(char::is_alphabetic) && first.starts_with(char::is_lowercase);
-    let mut letters = words.chars();
-    match letters.next().filter(|_| is_word) {
-        Some(letter) => letter.to_uppercase().chain(letters).collect(),
-        None => words.to_owned(),
-    }
+    messages.say(language, key, json!({ "tool": tool, "error": error, "target": target(args) }))
 }
 
 fn failed_result(messages: &Messages, language: Language, step: &StepResult) -> String {
