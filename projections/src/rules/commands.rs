@@ -175,6 +175,9 @@ impl Command {
 
     /// The most that one of its words stands for; of its last word nothing counts where that is only where things go.
     pub fn width(&self, home: &str, but_last: bool) -> Wide {
+        if self.finds_less_than_all() {
+            return Wide::No;
+        }
         let plain: Vec<&String> = self.words.iter().filter(|word| !word.starts_with('-')).collect();
         let count = if but_last { plain.len().saturating_sub(1) } else { plain.len() };
         plain[..count].iter().map(|word| width(word, home)).max().unwrap_or(Wide::No)
@@ -202,10 +205,18 @@ impl Command {
         !is_told && self.words.iter().all(|word| word.starts_with('-') || word.starts_with('<'))
     }
 
-    /// The words that whoever reads its output is given to work on: a search that finds less than all names nothing wide.
+    /// Whether it is a search that is told what to look for: nothing of it is wide.
+    fn finds_less_than_all(&self) -> bool {
+        self.program == "find" && FILTERS.iter().any(|filter| self.has_flag(filter))
+    }
+
+    /// The words that whoever reads its output is given to work on.
     fn handed_on(&self) -> Vec<String> {
-        let is_narrow = self.program == "find" && FILTERS.iter().any(|filter| self.has_flag(filter));
-        if is_narrow { Vec::new() } else { self.words.iter().filter(|word| !word.starts_with('-')).cloned().collect() }
+        if self.finds_less_than_all() {
+            Vec::new()
+        } else {
+            self.words.iter().filter(|word| !word.starts_with('-')).cloned().collect()
+        }
     }
 }
 
@@ -430,7 +441,7 @@ fn of_find(command: &mut Command, depth: u32, found: &mut Found) -> Result<(), U
         places.push(".".to_owned());
         command.words.insert(0, ".".to_owned());
     }
-    if FILTERS.iter().any(|filter| command.has_flag(filter)) {
+    if command.finds_less_than_all() {
         places = vec!["{}".to_owned()];
     }
     let executes = |word: &str| matches!(word, "-exec" | "-execdir" | "-ok" | "-okdir");

@@ -207,9 +207,8 @@ impl Asking<'_> {
         let body = content(step, manifest).filter(|_| kind == "send").map(|(_, text)| indented(&self.beginning(text)));
         let arguments = if body.is_some() { Vec::new() } else { arguments(self, step) };
         let own_hosts: Vec<_> = cage_plan::own_hosts(manifest).into_iter().map(visible::quoted).collect();
-        let uses =
-            |kind: grants::Kind| manifest.capabilities.iter().any(|capability| grants::kind(&capability.name) == kind);
-        let (is_net, sees_files) = (uses(grants::Kind::Host), uses(grants::Kind::Path));
+        let is_host = |name: &str| grants::kind(name) == grants::Kind::Host;
+        let is_net = manifest.capabilities.iter().any(|capability| is_host(&capability.name));
         let folders: Vec<String> =
             writers::reach(manifest, &step.targets).iter().map(|folder| self.short(folder)).collect();
         let values = json!({
@@ -217,7 +216,7 @@ impl Asking<'_> {
             "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
             "is_blind": is_blind(step, manifest), "may_name": reads_named(manifest), "folders": folders,
             "shown": shown(manifest), "hosts": own_hosts, "uncaged": step.uncaged,
-            "sends": is_net && manifest.contract.side_effects, "leaks": is_net && sees_files,
+            "sends": is_net && manifest.contract.side_effects, "leaks": manifest.can_leak(),
         });
         self.say("consent.call", &values)
     }

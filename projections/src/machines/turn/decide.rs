@@ -342,8 +342,8 @@ impl Decider<'_> {
             return;
         }
         let paths = guarded_paths(&prepared.targets);
-        let resolved = self.turn.step().cloned().unwrap_or_default();
-        if let Some((rule, reason)) = self.guard_call(&resolved, paths) {
+        let manifest = self.manifest(&step.tool);
+        if let Some((rule, reason)) = self.guard_call(&step.tool, manifest.as_ref(), paths) {
             return self.block("call", &step, rule, reason);
         }
         // What is named to be changed is held to the rules about changes at once, as given and as it resolves.
@@ -376,7 +376,7 @@ impl Decider<'_> {
             let reason = self.say(&format!("trouble.{key}"), &json!({ "path": "", "detail": "" }));
             return self.refuse("reference", class, Some(reason));
         }
-        if let Some(reason) = self.unlisted_program(&step) {
+        if let Some(reason) = manifest.and_then(|manifest| self.unlisted_program(&manifest)) {
             return self.refuse("policy", "policy_violation", Some(reason));
         }
         self.judge_call();

@@ -5,34 +5,38 @@ use serde_json::json;
 use super::decide::Decider;
 use super::state::Step;
 use super::verdicts::UNJUDGED;
-use crate::manifest::Capability;
+use crate::manifest::{Capability, Manifest};
 use crate::presented::visible;
 use crate::rules::{cage_plan, commands};
 
 impl Decider<'_> {
     /// The guard on what a call names and would start.
-    pub(super) fn guard_call(&self, step: &Step, mut paths: Vec<String>) -> Option<(String, String)> {
-        let manifest = self.manifest(&step.tool);
+    pub(super) fn guard_call(
+        &self,
+        tool: &str,
+        manifest: Option<&Manifest>,
+        mut paths: Vec<String>,
+    ) -> Option<(String, String)> {
         let declared: Vec<&str> =
             manifest.iter().flat_map(|manifest| &manifest.capabilities).map(|c| &*c.name).collect();
-        let Some(manifest) = manifest.as_ref().filter(|_| declared.contains(&"code:exec")) else {
-            return self.guard("call", &step.tool, &paths);
+        let runs = manifest.filter(|_| declared.contains(&"code:exec"));
+        let Some((manifest, step)) = runs.and_then(|manifest| Some((manifest, self.turn.step()?))) else {
+            return self.guard("call", tool, &paths);
         };
         let Ok(commands) = commands::given(manifest, &step.args) else {
             return Some((UNJUDGED.to_owned(), self.say("refusal.unread_command", &json!({}))));
         };
         let home = self.turn.opened.as_ref().map_or("", |opened| opened.home.as_str());
         paths.extend(commands.iter().flat_map(|command| command.paths(home)));
-        self.guarded("call", &step.tool, &paths, (&declared, &commands))
+        self.guarded("call", tool, &paths, (&declared, &commands))
     }
 
     /// Why a program does not run that an executor was to start and does not list: nobody is asked about what its cage would
     /// not hold.
-    pub(super) fn unlisted_program(&self, step: &Step) -> Option<String> {
-        let manifest = self.manifest(&step.tool)?;
+    pub(super) fn unlisted_program(&self, manifest: &Manifest) -> Option<String> {
         let args = &self.turn.step()?.args;
-        let programs = commands::programs(&manifest)?;
-        let named = commands::named(&manifest, args).find(|named| !programs.contains(named))?;
+        let programs = commands::programs(manifest)?;
+        let named = commands::named(manifest, args).find(|named| !programs.contains(named))?;
         let values = json!({ "program": visible::name(named), "programs": programs, "is_line": named.contains(' ') });
         Some(self.say("refusal.unlisted_program", &values))
     }
