@@ -103,10 +103,8 @@ fn usable(manifest: &Manifest, grants: &[Granted], targets: &[Target], (home, le
     let wants = |name: &str| manifest.contract.side_effects && matches!(name, "fs:write" | "metnos:write");
     let could = |grant: &&Granted| {
         let own = manifest.capabilities.iter().filter(|capability| capability.name == grant.capability);
-        let mut own_folders: Vec<String> =
-            own.flat_map(|capability| cage_plan::own_folders(capability, home)).collect();
-        let led = leads.iter().filter(|lead| own_folders.contains(&lead.given)).map(|lead| lead.at.clone());
-        own_folders.extend(led.collect::<Vec<_>>());
+        let own_folders: Vec<String> =
+            own.flat_map(|capability| cage_plan::own_folders(capability, home, leads)).collect();
         (declares(&grant.capability) || wants(&grant.capability)) && concerns(grant, targets, &own_hosts, &own_folders)
     };
     grants.iter().filter(could).cloned().collect()

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use metnos_log::event::turn::Lead;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::{Capability, Manifest};
@@ -255,11 +256,13 @@ pub fn folder(hint: &str) -> String {
     fixed_part(&symbolic_home(hint))
 }
 
-/// The folders of a person's home that an executor declares for itself by this capability, which no argument names.
-pub fn own_folders(capability: &Capability, home: &str) -> Vec<String> {
+/// The folders that an executor declares for itself by this capability and no argument names, where those lead that are links.
+pub fn own_folders(capability: &Capability, home: &str, leads: &[Lead]) -> Vec<String> {
     let is_own = capability.from_args.is_empty();
     let hints = capability.hint.iter().filter(|hint| is_own && hint.as_str() != ARGS);
-    hints.map(|hint| folder(hint).replacen("{home}", home, 1)).collect()
+    let named = hints.map(|hint| folder(hint).replacen("{home}", home, 1));
+    let led = |folder: String| leads.iter().find(|lead| lead.given == folder).map_or(folder, |lead| lead.at.clone());
+    named.map(led).collect()
 }
 
 /// The directory up to the first segment that holds a glob; the whole hint when none does.

@@ -426,6 +426,7 @@ impl Decider<'_> {
         let signs = self.signs(&step, &manifest);
         let leave = Leave { grants: &step.grants, time: self.context.time };
         let own_hosts = cage_plan::own_hosts(&manifest);
+        let home = self.turn.opened.as_ref().map_or("", |opened| opened.home.as_str());
         let mut used = Vec::new();
         let mut decision = Decision::Allow;
         for capability in &manifest.capabilities {
@@ -446,7 +447,8 @@ impl Decider<'_> {
                     leave.hosts(name, &own_hosts)
                 }
                 name if capability.from_args.is_empty() && grants::kind(name) == grants::Kind::Path => {
-                    leave.paths(name, self.own_folders(capability, &step).iter().map(String::as_str))
+                    let folders = cage_plan::own_folders(capability, home, &step.leads);
+                    leave.paths(name, folders.iter().map(String::as_str))
                 }
                 name if capability.from_args.is_empty() => leave.whole(name),
                 // It gets more than the file that it was given: a grant of the file does not cover that.

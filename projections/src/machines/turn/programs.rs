@@ -1,13 +1,12 @@
-//! What is said to a step that would start programs, and to one whose executor declares folders for itself.
+//! What is said to a step that would start programs.
 
 use serde_json::json;
 
 use super::decide::Decider;
-use super::state::Step;
 use super::verdicts::UNJUDGED;
-use crate::manifest::{Capability, Manifest};
+use crate::manifest::Manifest;
 use crate::presented::visible;
-use crate::rules::{cage_plan, commands};
+use crate::rules::commands;
 
 impl Decider<'_> {
     /// The guard on what a call names and would start.
@@ -39,15 +38,5 @@ impl Decider<'_> {
         let named = commands::named(manifest, args).find(|named| !programs.contains(named))?;
         let values = json!({ "program": visible::name(named), "programs": programs, "is_line": named.contains(' ') });
         Some(self.say("refusal.unlisted_program", &values))
-    }
-
-    /// The folders that an executor declares for itself by this capability, as they are called without links.
-    pub(super) fn own_folders(&self, capability: &Capability, step: &Step) -> Vec<String> {
-        let home = self.turn.opened.as_ref().map_or("", |opened| opened.home.as_str());
-        let leads = |folder: String| match step.leads.iter().find(|lead| lead.given == folder) {
-            Some(lead) => lead.at.clone(),
-            None => folder,
-        };
-        cage_plan::own_folders(capability, home).into_iter().map(leads).collect()
     }
 }
