@@ -104,6 +104,12 @@ impl SegmentHeader {
     }
 }
 
+/// The first of some frames as they are packed, and what is behind it; `None` where its length does not fit.
+pub(crate) fn split_first(packed: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, behind) = packed.split_first_chunk::<LENGTH_BYTES>()?;
+    behind.split_at_checked(u32::from_be_bytes(*length) as usize)
+}
+
 /// Frames one behind the other, each with its length before it: in memory as a segment packs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frames {
@@ -118,8 +124,7 @@ impl Frames {
         let mut ends = Vec::new();
         let mut rest = plain.as_slice();
         while !rest.is_empty() {
-            let (length, after) = rest.split_first_chunk::<LENGTH_BYTES>()?;
-            (_, rest) = after.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+            (_, rest) = split_first(rest)?;
             ends.push(u32::try_from(plain.len() - rest.len()).ok()?);
         }
         Some(Self { plain, ends })

@@ -7,7 +7,7 @@ use redb::{Database, WriteTransaction};
 use super::index::Rows;
 use super::open;
 use super::tables::{BLOBS, SEGMENTS, TAIL};
-use super::{batch, noted, reader::ReadError};
+use super::{noted, reader::ReadError, unsealed};
 use crate::chain::Chain;
 use crate::codec::{Frame, FrameError};
 use crate::kept::BlobHash;
@@ -154,7 +154,8 @@ impl<'d> Assembly<'d> {
         let seq = self.chain.range.size() + 1;
         let leaf = Frame::parse(bytes).and_then(|frame| frame.verified(seq));
         let leaf = leaf.map_err(|source| AssemblyError::Event { seq, source })?;
-        self.transaction(1)?.open_table(TAIL)?.insert(seq, bytes)?;
+        let frames = Frames::of(&[bytes]);
+        unsealed::put(&mut self.transaction(1)?.open_table(TAIL)?, seq, (&frames, 0..1))?;
         let mut chain = self.chain.clone();
         chain.push(leaf);
         self.compare(&chain);
@@ -193,7 +194,7 @@ impl<'d> Assembly<'d> {
 
     fn commit(&mut self) -> Result<(), AssemblyError> {
         if let Some((transaction, _)) = self.transaction.take() {
-            batch::write_end(&transaction, &self.chain).map_err(|error| AssemblyError::Store(Box::new(error)))?;
+            unsealed::put_end(&mut transaction.open_table(TAIL)?, &self.chain)?;
             transaction.commit()?;
         }
         Ok(())

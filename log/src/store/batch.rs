@@ -13,10 +13,10 @@ use super::index;
 use super::prepare::Prepared;
 use super::runs::Run;
 use super::seal::Unsealed;
-use super::tables::{BLOBS, BY_ID, ID_RUNS, META, META_HEAD, META_RANGE, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
+use super::tables::{BLOBS, BY_ID, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 use super::tail::{self, Place, Tail};
 use super::writer::{AppendError, Appended};
-use super::{Expect, Request};
+use super::{Expect, Request, unsealed};
 use crate::chain::{Chain, Committed};
 use crate::codec::{self, Frame};
 use crate::id::EventId;
@@ -176,7 +176,7 @@ impl<'t> Batch<'t> {
             let fresh = seq.checked_sub(self.fresh_first).map(|index| usize::try_from(index).unwrap_or(usize::MAX));
             let is_same = match fresh {
                 Some(index) => self.fresh.get(index).is_some_and(same),
-                None => self.transaction.open_table(TAIL)?.get(seq)?.is_some_and(|row| same(row.value())),
+                None => unsealed::look(&self.transaction.open_table(TAIL)?, seq, same)?.unwrap_or_default(),
             };
             return Ok(Ok(Some((seq, is_same))));
         }
@@ -293,16 +293,17 @@ impl<'t> Batch<'t> {
         Ok(())
     }
 
-    /// Seals what is due and stores the rest as rows of the tail; returns the event up to which everything was sealed
-    /// before, if more is now.
-    pub(super) fn finish(self, known: &mut Tail) -> Result<Option<u64>, redb::Error> {
+    /// Seals what is due, stores the rest as a row of the tail, and says where the log ends; returns the event up to which
+    /// everything was sealed before, if more is now.
+    pub(super) fn finish(self, chain: &Chain, known: &mut Tail) -> Result<Option<u64>, redb::Error> {
         let Self { transaction, fresh_first, fresh, streams, .. } = self;
         drop(streams);
         let sealed = Unsealed { transaction, fresh_first, fresh: &fresh }.seal(known)?;
         let mut tail = transaction.open_table(TAIL)?;
-        for (seq, frame) in (fresh_first..).zip(fresh.iter()).filter(|(seq, _)| *seq > known.sealed()) {
-            tail.insert(seq, frame)?;
-        }
+        let first = fresh_first.max(known.sealed() + 1);
+        let from = usize::try_from(first - fresh_first).expect("what is fresh is in memory");
+        unsealed::put(&mut tail, first, (&fresh, from..fresh.len()))?;
+        unsealed::put_end(&mut tail, chain)?;
         Ok(sealed)
     }
 
@@ -328,14 +329,6 @@ impl<'t> Batch<'t> {
         }
         Ok(())
     }
-}
-
-/// Says in `meta` where the log ends.
-pub(super) fn write_end(transaction: &WriteTransaction, chain: &Chain) -> Result<(), redb::Error> {
-    let mut meta = transaction.open_table(META)?;
-    meta.insert(META_HEAD, chain.head.as_slice())?;
-    meta.insert(META_RANGE, chain.range.to_bytes().as_slice())?;
-    Ok(())
 }
 
 /// Ids mostly rise within a request; only where they do not are they sorted.

@@ -237,8 +237,8 @@ fn damage_beyond_the_first_chunk_is_named() {
             table.iter().unwrap().map(|row| row.unwrap()).map(|(key, value)| (key.value(), value.value().to_vec()));
         rows.collect::<Vec<_>>()
     };
-    for table in [tables::TAIL, tables::SEGMENTS] {
-        let (seq, value) = rows(table).swap_remove(1);
+    for (table, row) in [(tables::TAIL, 0), (tables::SEGMENTS, 1)] {
+        let (seq, value) = rows(table).swap_remove(row);
         change(&|transaction| drop(transaction.open_table(table).unwrap().remove(seq).unwrap()));
         assert!(matches!(found(), Damage::Event { seq: at, .. } if at == seq), "{seq}: {}", found());
         change(&|transaction| drop(transaction.open_table(table).unwrap().insert(seq, value.as_slice()).unwrap()));

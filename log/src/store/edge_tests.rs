@@ -10,8 +10,8 @@ use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use super::backup_tests::epoch;
 use super::batch::UNPACKED;
-use super::tables::{BY_ID, ID_RUNS, SEGMENTS, TAIL};
-use super::tests::{draft, events, keys, memory, open};
+use super::tables::{BY_ID, ID_RUNS, SEGMENTS};
+use super::tests::{draft, events, in_tail, keys, memory, open};
 use super::*;
 use crate::chain;
 use crate::event::instance::CredentialRemoved;
@@ -177,7 +177,7 @@ fn with_long_tail(path: &Path) -> Log {
         let of = |number: u32| said(0, number.into(), noise(number.into(), 1000));
         append(&log, &(number..number + 50).map(of).collect::<Vec<_>>()).unwrap();
     }
-    assert!(log.database().begin_read().unwrap().open_table(TAIL).unwrap().len().unwrap() > 500);
+    assert!(in_tail(&log) > 500);
     log
 }
 
@@ -197,7 +197,7 @@ fn a_backup_beside_which_the_tail_is_sealed_misses_nothing() {
             append(&log, &drafts).unwrap();
         }
     });
-    assert!(is_sealed && log.database().begin_read().unwrap().open_table(TAIL).unwrap().is_empty().unwrap());
+    assert!(is_sealed && in_tail(&log) == 0);
     let size = backed_up.unwrap().summary.events;
     assert!(size >= 1000, "{size}");
     let restored = place.path().join("restored.redb");

@@ -88,10 +88,10 @@ fn damage(log: &Log) -> Option<Damage> {
     log.reader().verify(|_, _| {}).err()
 }
 
-/// The rows that hold the erased events of the log's own file, and the blob, as they were.
+/// What holds the erased events of the log's own file, and the blob, as they were.
 struct Old {
     segment: (u64, Vec<u8>),
-    row: Vec<u8>,
+    frame: Vec<u8>,
     blob: Vec<u8>,
 }
 
@@ -100,9 +100,10 @@ impl Old {
         let transaction = log.database().begin_read().unwrap();
         let segments = transaction.open_table(SEGMENTS).unwrap();
         let (first, value) = segments.range(..=ERASED[1]).unwrap().next_back().unwrap().unwrap();
-        let row = transaction.open_table(TAIL).unwrap().get(ERASED[2]).unwrap().unwrap().value().to_vec();
+        let tail = transaction.open_table(TAIL).unwrap();
+        let frame = unsealed::look(&tail, ERASED[2], <[u8]>::to_vec).unwrap().unwrap();
         let blob = transaction.open_table(BLOBS).unwrap().get(blob(log, "x").0).unwrap().unwrap().value().to_vec();
-        Self { segment: (first.value(), value.value().to_vec()), row, blob }
+        Self { segment: (first.value(), value.value().to_vec()), frame, blob }
     }
 
     fn put(&self, log: &Log, which: usize) {
@@ -112,7 +113,7 @@ impl Old {
             0 => drop(
                 transaction.open_table(segments).unwrap().insert(self.segment.0, self.segment.1.as_slice()).unwrap(),
             ),
-            1 => drop(transaction.open_table(tail).unwrap().insert(ERASED[2], self.row.as_slice()).unwrap()),
+            1 => unsealed::replace(&mut transaction.open_table(tail).unwrap(), ERASED[2], &self.frame),
             _ => drop(transaction.open_table(blobs).unwrap().insert(blob(log, "x").0, self.blob.as_slice()).unwrap()),
         }
         transaction.commit().unwrap();

@@ -54,6 +54,7 @@ mod tables;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod unsealed;
 mod verify;
 mod withheld;
 mod writer;

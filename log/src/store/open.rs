@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ed25519_dalek::SigningKey;
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, WriteTransaction};
 use tokio::sync::watch;
 
 use super::archives::Archives;
@@ -15,15 +15,16 @@ use super::guard::guarded;
 use super::handle::Handle;
 use super::noted::Tally;
 use super::tables::{
-    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, EARLIER_FORMATS, FORMAT, ID_RUNS, META, META_ARCHIVES, META_CHECKPOINTS,
-    META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS, STREAM_RUNS, STREAMS, TAIL,
+    BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, EARLIER_FORMATS, FORMAT, ID_RUNS, INDEXED, META, META_ARCHIVES,
+    META_CHECKPOINTS, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS, STREAM_RUNS, STREAMS, TAIL,
 };
 use super::tail::Tail;
 use super::withheld::{Opened, Withheld};
-use super::{Head, Log, create, files, index, rewrite, writer};
-use crate::chain::{Chain, Range};
+use super::{Head, Log, create, files, index, rewrite, unsealed, writer};
+use crate::chain::Chain;
 use crate::codec::Frame;
 use crate::redact::Redactor;
+use crate::segment::Frames;
 
 /// redb's cache: a log is appended to and read through, seldom looked up; the default of 1 GiB is not for a household.
 pub(super) const CACHE_BYTES: usize = 2 << 20;
@@ -299,10 +300,47 @@ pub(super) fn prepare(
     log_id(database)
 }
 
-/// Brings an older file up. There the tail has rows in the indexes as well, each event of a stream has one of its own, and
-/// the checkpoints are not counted. That each id has a row of its own may stay: a newer file may have them too.
+/// Brings an older file up, in one transaction: dropped without a commit, it leaves no trace.
 fn bring_up(database: &Database, found: u64) -> Result<(), Fault> {
     let transaction = database.begin_write()?;
+    if found < INDEXED {
+        index_sealed_alone(&transaction, found)?;
+    }
+    gather_tail(&transaction, found)?;
+    transaction.open_table(META)?.insert(META_FORMAT, FORMAT.to_le_bytes().as_slice())?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// What no program wrote to a file of that format.
+fn later(found: u64) -> Fault {
+    Fault::Damaged(format!("it says that its format is {found}, and holds what came later"))
+}
+
+/// Before format 7 each event of the tail was a row of its own, a bare frame, and `meta` said where the log ends.
+fn gather_tail(transaction: &WriteTransaction, found: u64) -> Result<(), Fault> {
+    let (mut tail, mut meta) = (transaction.open_table(TAIL)?, transaction.open_table(META)?);
+    if tail.get(unsealed::END)?.is_some() {
+        return Err(later(found));
+    }
+    let seqs: Vec<u64> = tail.iter()?.map(|row| Ok(row?.0.value())).collect::<Result<_, redb::StorageError>>()?;
+    for seq in seqs {
+        let frames = tail.get(seq)?.map(|frame| Frames::of(&[frame.value()])).unwrap_or_default();
+        unsealed::put(&mut tail, seq, (&frames, 0..frames.len()))?;
+    }
+    let mut taken = |name| Ok::<_, redb::StorageError>(meta.remove(name)?.map(|value| value.value().to_vec()));
+    let chain = match (taken(META_HEAD)?, taken(META_RANGE)?) {
+        (None, None) => Chain::default(),
+        (head, range) => unsealed::chain(&[head.unwrap_or_default(), range.unwrap_or_default()].concat())
+            .map_err(|what| Fault::Damaged(what.to_owned()))?,
+    };
+    unsealed::put_end(&mut tail, &chain)?;
+    Ok(())
+}
+
+/// Before format 4 the tail had rows in the indexes as well, each event of a stream had one of its own, and the checkpoints were
+/// not counted. That each id has a row of its own may stay: a newer file may have them too.
+fn index_sealed_alone(transaction: &WriteTransaction, found: u64) -> Result<(), Fault> {
     {
         let (mut streams, mut by_stream) = (transaction.open_table(STREAMS)?, transaction.open_table(BY_STREAM)?);
         let mut by_id = transaction.open_table(BY_ID)?;
@@ -328,17 +366,14 @@ fn bring_up(database: &Database, found: u64) -> Result<(), Fault> {
             let (place, seq) = row?;
             places.push((place.value(), seq.value()));
         }
-        index::store_places(&transaction, &places)?;
+        index::store_places(transaction, &places)?;
         let tally = Tally::of(&transaction.open_table(CHECKPOINTS)?)?;
         let mut meta = transaction.open_table(META)?;
         if meta.insert(META_CHECKPOINTS, tally.to_bytes().as_slice())?.is_some() {
-            // Dropped without a commit, the transaction leaves no trace.
-            return Err(Fault::Damaged(format!("it says that its format is {found}, and holds what came later")));
+            return Err(later(found));
         }
-        meta.insert(META_FORMAT, FORMAT.to_le_bytes().as_slice())?;
     }
     transaction.delete_table(BY_STREAM)?;
-    transaction.commit()?;
     Ok(())
 }
 
@@ -346,7 +381,7 @@ fn bring_up(database: &Database, found: u64) -> Result<(), Fault> {
 pub(super) fn create_tables(database: &Database, log_id: &[u8; 16]) -> Result<(), Fault> {
     let transaction = database.begin_write()?;
     {
-        transaction.open_table(TAIL)?;
+        unsealed::put_end(&mut transaction.open_table(TAIL)?, &Chain::default())?;
         transaction.open_table(SEGMENTS)?;
         transaction.open_table(STREAMS)?;
         transaction.open_table(STREAM_RUNS)?;
@@ -373,8 +408,7 @@ pub(super) fn check_format(database: &Database) -> Result<(), Fault> {
 }
 
 /// Every row of `meta`.
-pub(super) const META_NAMES: [&str; 6] =
-    [META_FORMAT, META_LOG_ID, META_HEAD, META_RANGE, META_ARCHIVES, META_CHECKPOINTS];
+pub(super) const META_NAMES: [&str; 4] = [META_FORMAT, META_LOG_ID, META_ARCHIVES, META_CHECKPOINTS];
 
 fn stored_format(database: &Database) -> Result<Option<u64>, Fault> {
     let transaction = database.begin_read()?;
@@ -412,12 +446,5 @@ pub(super) fn chain(database: &Database) -> Result<Chain, Fault> {
 
 /// The chain's state as one transaction sees it.
 pub(super) fn chain_in(transaction: &redb::ReadTransaction) -> Result<Chain, Fault> {
-    let meta = transaction.open_table(META)?;
-    let (Some(head), Some(range)) = (meta.get(META_HEAD)?, meta.get(META_RANGE)?) else {
-        return Ok(Chain::default());
-    };
-    let head = <[u8; 32]>::try_from(head.value()).map_err(|_| Fault::Damaged("its head is no hash".to_owned()))?;
-    let range =
-        Range::from_bytes(range.value()).ok_or_else(|| Fault::Damaged("its range has a wrong shape".to_owned()))?;
-    Ok(Chain { head, range })
+    unsealed::end(&transaction.open_table(TAIL)?)?.map_err(|what| Fault::Damaged(what.to_owned()))
 }

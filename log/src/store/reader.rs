@@ -14,6 +14,7 @@ use super::index;
 use super::open;
 use super::runs::{self, Run, Unpacked};
 use super::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
+use super::unsealed;
 use crate::chain::{self, Chain};
 use crate::codec::{Frame, FrameError};
 use crate::envelope::{Header, Recorded};
@@ -69,8 +70,8 @@ pub enum ReadError {
         /// Its number.
         seq: u64,
     },
-    /// The log does not say where it ends.
-    #[error("the log's end (table meta) is damaged: {what}")]
+    /// The log does not say where it ends, or where its archive does.
+    #[error("the log does not say where it ends: {what}")]
     End {
         /// What is wrong.
         what: String,
@@ -438,7 +439,7 @@ fn sealed_end(transaction: &ReadTransaction) -> Result<([u8; 32], u64), ReadErro
     Ok((header.head_after, header.last + 1))
 }
 
-/// The rows of the tail with such a header, in order; the bytes of every such header hold these. A row whose header cannot be
+/// The events of the tail with such a header, in order; the bytes of every such header hold these. One whose header cannot be
 /// read is passed over here: reading it by its number says what is wrong.
 fn in_tail(
     transaction: &ReadTransaction,
@@ -447,16 +448,19 @@ fn in_tail(
 ) -> Result<Vec<(u64, Vec<u8>)>, ReadError> {
     let mut found = Vec::new();
     let finder = memchr::memmem::Finder::new(bytes_of_it);
-    for row in transaction.open_table(TAIL)?.iter()? {
-        let (seq, bytes) = row?;
-        // Most rows are another's, and reading a header takes ten times as long as looking for some bytes in it.
-        let Ok(frame) = Frame::parse(bytes.value()) else { continue };
-        if finder.find(frame.header).is_none() {
-            continue;
-        }
-        let header = frame.header();
-        if header.is_ok_and(|header| wanted(&header)) {
-            found.push((seq.value(), bytes.value().to_vec()));
+    let tail = transaction.open_table(TAIL)?;
+    for row in unsealed::rows(&tail)? {
+        let (first, row) = row?;
+        for (seq, bytes) in unsealed::frames(first, row.value()) {
+            // Most are another's, and reading a header takes ten times as long as looking for some bytes in it.
+            let Ok(frame) = Frame::parse(bytes) else { continue };
+            if finder.find(frame.header).is_none() {
+                continue;
+            }
+            let header = frame.header();
+            if header.is_ok_and(|header| wanted(&header)) {
+                found.push((seq, bytes.to_vec()));
+            }
         }
     }
     Ok(found)

@@ -16,6 +16,7 @@ use super::archives::ArchiveFault;
 use super::files;
 use super::prepare::Prepared;
 use super::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
+use super::unsealed;
 use super::verify::Damage;
 use crate::codec::{self, Frame, FrameError};
 use crate::envelope::Draft;
@@ -269,11 +270,22 @@ fn copy_events(
         }
     }
     let (tail, mut copied) = (from.open_table(TAIL)?, to.open_table(TAIL)?);
-    for row in tail.iter()? {
-        let (seq, frame) = row?;
-        let changed = left_out.frame(seq.value(), frame.value())?;
-        rewritten.payloads += changed.as_ref().map_or(0, |(_, gone)| *gone);
-        copied.insert(seq.value(), changed.as_ref().map_or(frame.value(), |(changed, _)| changed.as_slice()))?;
+    for row in unsealed::rows(&tail)? {
+        let (first, row) = row?;
+        let mut left = Frames::default();
+        for (seq, frame) in unsealed::frames(first, row.value()) {
+            match left_out.frame(seq, frame)? {
+                Some((changed, gone)) => {
+                    rewritten.payloads += gone;
+                    left.push(&changed);
+                }
+                None => left.push(frame),
+            }
+        }
+        unsealed::put(&mut copied, first, (&left, 0..left.len()))?;
+    }
+    if let Some(end) = tail.get(unsealed::END)? {
+        copied.insert(unsealed::END, end.value())?;
     }
     Ok(())
 }

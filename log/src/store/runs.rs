@@ -1,4 +1,4 @@
-//! Runs of stored events: a sealed segment, or some rows of the tail, copied out of one short transaction.
+//! Runs of stored events: a sealed segment, or some of the tail, copied out of one short transaction.
 //!
 //! Whoever wants many takes them through [`Reader::runs`]: one thread fetches, others decode, and what they made comes back
 //! in order.
@@ -11,12 +11,14 @@ use super::archives::{self, Archives};
 use super::open;
 use super::reader::{ReadError, Reader, unharmed};
 use super::tables::{SEGMENTS, TAIL};
+use super::unsealed;
 use crate::codec::Frame;
 use crate::envelope::Recorded;
 use crate::segment::{Frames, Segment, SegmentHeader, Unpacker};
 
-/// The most rows of the tail in one run: few, so that they still lie in the processor's cache when they are taken.
-const TAIL_EVENTS: u64 = 256;
+/// From so many events on a run of the tail ends with a row: few, so that they still lie in the processor's cache when they are
+/// taken.
+const TAIL_EVENTS: usize = 256;
 /// Threads that decode: two are what a household's machine has to spare.
 const THREADS: usize = 2;
 /// Fewer sealed events than this are decoded by the caller itself.
@@ -37,11 +39,11 @@ pub(super) enum Run {
         /// Whether it lies in a file of its own.
         is_archived: bool,
     },
-    /// Rows of the tail.
+    /// Events of the tail.
     Tail {
-        /// The first row's key.
+        /// The first.
         first: u64,
-        /// The rows, without a gap.
+        /// Their frames, without a gap.
         frames: Frames,
     },
 }
@@ -54,7 +56,7 @@ pub(super) struct Unpacked {
     pub(super) from: u64,
     /// The frames.
     pub(super) frames: Frames,
-    /// What the segment says of itself; `None` for rows of the tail.
+    /// What the segment says of itself; `None` for those of the tail.
     pub(super) header: Option<SegmentHeader>,
     /// Whether it lies in an archive file.
     pub(super) is_archived: bool,
@@ -145,13 +147,15 @@ pub(super) fn fetch(transaction: &ReadTransaction, archives: &Archives, seq: u64
             return Ok(Some(Run::Sealed { first, from: seq, last, value: value.to_vec(), is_archived: false }));
         }
     }
+    let tail = transaction.open_table(TAIL)?;
     let mut frames = Frames::default();
-    for row in transaction.open_table(TAIL)?.range(seq..seq.saturating_add(TAIL_EVENTS))? {
-        let (found, bytes) = row?;
-        if found.value() != seq + frames.len() as u64 {
+    for row in unsealed::rows_from(&tail, seq)? {
+        let (first, row) = row?;
+        let next = seq + frames.len() as u64;
+        if first > next || frames.len() >= TAIL_EVENTS {
             break;
         }
-        frames.push(bytes.value());
+        unsealed::frames(first, row.value()).filter(|(at, _)| *at >= next).for_each(|(_, frame)| frames.push(frame));
     }
     if !frames.is_empty() {
         return Ok(Some(Run::Tail { first: seq, frames }));

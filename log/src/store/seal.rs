@@ -7,11 +7,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use redb::{ReadableTable, WriteTransaction};
+use redb::WriteTransaction;
 
 use super::index::Rows;
 use super::tables::{SEGMENTS, TAIL};
 use super::tail::{Entry, Tail};
+use super::unsealed;
 use crate::segment::{Frames, Packer, Sealing};
 
 /// What redb gives the longest segment. A single event that is longer is a segment of its own.
@@ -75,7 +76,7 @@ impl Lengths {
     }
 }
 
-/// Events in rows of the tail, and those of this transaction, which have none.
+/// Events in rows of the tail, and those of this transaction, which are in none.
 pub(super) struct Unsealed<'b> {
     pub(super) transaction: &'b WriteTransaction,
     /// Number of the first frame of this transaction.
@@ -158,8 +159,7 @@ impl<'b> Unsealed<'b> {
         greatest: Option<[u8; 16]>,
     ) -> Result<Option<[u8; 16]>, redb::Error> {
         if before + 1 < self.fresh_first {
-            let gone = before + 1..=last.min(self.fresh_first - 1);
-            self.transaction.open_table(TAIL)?.retain_in(gone, |_, _| false)?;
+            unsealed::take_out(&mut self.transaction.open_table(TAIL)?, last.min(self.fresh_first - 1))?;
         }
         rows.store(self.transaction, greatest)
     }
@@ -172,8 +172,14 @@ impl<'b> Unsealed<'b> {
         }
         let end = first + count as u64;
         let mut frames = Frames::default();
-        for row in self.transaction.open_table(TAIL)?.range(first..end)? {
-            frames.push(row?.1.value());
+        for row in unsealed::rows_from(&self.transaction.open_table(TAIL)?, first)? {
+            let (at, row) = row?;
+            unsealed::frames(at, row.value())
+                .filter(|(seq, _)| (first..end).contains(seq))
+                .for_each(|(_, frame)| frames.push(frame));
+            if at >= end {
+                break;
+            }
         }
         for seq in self.fresh_first..end {
             frames.push(self.fresh.get(fresh(seq)).expect("what is not in the table is of this transaction"));

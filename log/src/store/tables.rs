@@ -5,12 +5,15 @@ use redb::TableDefinition;
 use super::index::IdRun;
 
 /// The format of the file; a higher number is refused. Any two formats differ in two bits, so that one bit that is flipped
-/// makes none of them of another: there is no format 3.
-pub const FORMAT: u64 = 4;
+/// makes none of them of another: there are no formats 3, 5 and 6.
+pub const FORMAT: u64 = 7;
 /// The formats that are read, and brought to the newest when they are opened.
-pub(super) const EARLIER_FORMATS: [u64; 2] = [1, 2];
+pub(super) const EARLIER_FORMATS: [u64; 3] = [1, 2, 4];
 
-/// seq → frame.
+/// From this format on only what is sealed has rows in the indexes.
+pub(super) const INDEXED: u64 = 4;
+
+/// First seq → the frames that a commit brought and did not seal; and last where the log ends ([`super::unsealed`]).
 pub(super) const TAIL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("tail");
 /// First seq → sealed run of frames.
 pub(super) const SEGMENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("segments");
@@ -28,7 +31,7 @@ pub(super) const BY_ID: TableDefinition<'_, [u8; 16], u64> = TableDefinition::ne
 pub(super) const BLOBS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("blobs");
 /// Size → signed note.
 pub(super) const CHECKPOINTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("checkpoints");
-/// Name → bytes: `format`, `log_id`, `head`, `range`, `archives`, `checkpoints`.
+/// Name → bytes: `format`, `log_id`, `archives`, `checkpoints`; in formats before 7 also `head` and `range`.
 pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 
 pub(super) const META_FORMAT: &str = "format";

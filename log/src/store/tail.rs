@@ -8,6 +8,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable};
 use super::index::{self, Rows};
 use super::seal::Lengths;
 use super::tables::{BY_ID, ID_RUNS, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
+use super::unsealed;
 use crate::chain::{self, Chain};
 use crate::codec::Frame;
 use crate::envelope::Header;
@@ -96,26 +97,28 @@ impl Tail {
         let (streams, stream_runs) = (transaction.open_table(STREAMS)?, transaction.open_table(STREAM_RUNS)?);
         let mut reached = head;
         let mut expected = sealed + 1;
-        for row in transaction.open_table(TAIL)?.range(sealed + 1..)? {
-            let (seq, bytes) = row?;
-            let (seq, bytes) = (seq.value(), bytes.value());
-            tail.is_sound &= seq == expected;
-            expected = seq + 1;
-            let parsed = Frame::parse(bytes).and_then(|frame| Ok((frame, frame.header()?)));
-            let Ok((frame, header)) = parsed else {
-                tail.is_sound = false;
-                continue;
-            };
-            let leaf = frame.leaf(seq);
-            tail.is_sound &= leaf[..8] == frame.check;
-            reached = chain::advance(&reached, &leaf);
-            let place = match (tail.place(header.2), streams.get(header.2)?) {
-                (Some(place), _) => place,
-                (None, Some(number)) => stored_place(&stream_runs, number.value())?,
-                (None, None) => Place::default(),
-            };
-            let place = tail.push(seq, &header, place, reached, bytes.len());
-            tail.stands(header.2, place);
+        let table = transaction.open_table(TAIL)?;
+        for row in unsealed::rows_from(&table, sealed + 1)? {
+            let (first, row) = row?;
+            for (seq, bytes) in unsealed::frames(first, row.value()) {
+                tail.is_sound &= seq == expected;
+                expected = seq + 1;
+                let parsed = Frame::parse(bytes).and_then(|frame| Ok((frame, frame.header()?)));
+                let Ok((frame, header)) = parsed else {
+                    tail.is_sound = false;
+                    continue;
+                };
+                let leaf = frame.leaf(seq);
+                tail.is_sound &= leaf[..8] == frame.check;
+                reached = chain::advance(&reached, &leaf);
+                let place = match (tail.place(header.2), streams.get(header.2)?) {
+                    (Some(place), _) => place,
+                    (None, Some(number)) => stored_place(&stream_runs, number.value())?,
+                    (None, None) => Place::default(),
+                };
+                let place = tail.push(seq, &header, place, reached, bytes.len());
+                tail.stands(header.2, place);
+            }
         }
         tail.is_sound &= reached == chain.head;
         Ok(tail)

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ed25519_dalek::SigningKey;
-use redb::{Database, ReadableDatabase, ReadableTable};
+use redb::{Database, ReadableDatabase};
 
 use super::tables::{CHECKPOINTS, META, META_CHECKPOINTS, META_FORMAT, TAIL};
 use super::*;
@@ -38,6 +38,11 @@ pub(super) fn events(log: &Log) -> Vec<Recorded> {
     });
     each.unwrap();
     events
+}
+
+/// How many events are not sealed.
+pub(super) fn in_tail(log: &Log) -> u64 {
+    unsealed::count(&log.database().begin_read().unwrap().open_table(TAIL).unwrap()).unwrap()
 }
 
 pub(super) fn draft(number: u8, stream: &str) -> Draft {
@@ -292,7 +297,7 @@ fn a_flipped_byte_of_an_event_is_found_with_its_seq() {
     let rows: Vec<(u64, Vec<u8>)> = {
         let database = Database::create(home.file()).unwrap();
         let tail = database.begin_read().unwrap().open_table(TAIL).unwrap();
-        tail.iter().unwrap().map(|row| row.unwrap()).map(|(seq, bytes)| (seq.value(), bytes.value().to_vec())).collect()
+        unsealed::rows(&tail).unwrap().map(|row| row.unwrap()).map(|(seq, row)| (seq, row.value().to_vec())).collect()
     };
     for (seq, bytes) in rows {
         for index in 0..bytes.len() {

@@ -14,7 +14,7 @@ use super::open::{self, Fault};
 use super::reader::{ReadError, Reader};
 use super::runs::{Run, Unpacked};
 use super::tables::{BLOBS, CHECKPOINTS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
-use super::{Head, blobs};
+use super::{Head, blobs, unsealed};
 use crate::chain::Chain;
 use crate::codec::{Frame, FrameError};
 use crate::envelope::Body;
@@ -80,10 +80,12 @@ pub enum Damage {
         what: String,
     },
     /// The end of the log is not what the last commit said.
-    #[error("the log ends at event {seq} (table meta): {what}")]
+    #[error("the log ends at event {seq} (table {table}): {what}")]
     End {
         /// The last number that was read.
         seq: u64,
+        /// The table that says otherwise.
+        table: &'static str,
         /// What is wrong.
         what: &'static str,
     },
@@ -170,10 +172,12 @@ impl Damage {
     /// The table that it lies in, where that is known.
     pub fn table(&self) -> Option<&'static str> {
         match self {
-            Self::Event { table, .. } | Self::Index { table, .. } | Self::Unerased { table, .. } => Some(table),
+            Self::Event { table, .. }
+            | Self::End { table, .. }
+            | Self::Index { table, .. }
+            | Self::Unerased { table, .. } => Some(table),
             Self::Segment { .. } => Some("segments"),
             Self::Archive { .. } => Some("archive"),
-            Self::End { .. } => Some("meta"),
             Self::Checkpoint { .. } | Self::Checkpoints { .. } => Some("checkpoints"),
             Self::Blob { .. } | Self::UnerasedBlob { .. } => Some("blobs"),
             Self::File(_) => None,
@@ -284,7 +288,7 @@ impl Reader {
             return Err(Damage::Checkpoint { size, what: "the log does not go on so far".to_owned() });
         }
         if chain != stored {
-            return Err(Damage::End { seq: total, what: "the head or the range differs" });
+            return Err(Damage::End { seq: total, table: "tail", what: "the head or the range differs" });
         }
         let own = (listed == self.archived()?).then_some(verified.segments - verified.archived);
         self.verify_counts(total, (sealed, &found), own)?;
@@ -307,9 +311,11 @@ impl Reader {
             Ok(transaction.open_table(SEGMENTS)?.first()?.map(|(first, _)| first.value()))
         };
         match (listed.last(), first()?) {
-            (Some((_, last)), first) if first != Some(last + 1) => {
-                Err(Damage::End { seq: *last, what: "its archive files end elsewhere than its segments begin" })
-            }
+            (Some((_, last)), first) if first != Some(last + 1) => Err(Damage::End {
+                seq: *last,
+                table: "meta",
+                what: "its archive files end elsewhere than its segments begin",
+            }),
             _ => Ok(listed),
         }
     }
@@ -371,7 +377,7 @@ impl Reader {
                 let (place, run) = row?;
                 placed += index::read_run(run.value()).ok_or_else(|| index::unreadable(place.value()))?.len() as u64;
             }
-            let tail = transaction.open_table(TAIL)?.len()?;
+            let tail = unsealed::count(&transaction.open_table(TAIL)?)?;
             let table = transaction.open_table(SEGMENTS)?;
             let sealed = match table.last()? {
                 Some((_, value)) => Segment::parse(value.value())?.header.last,
@@ -423,7 +429,11 @@ impl Reader {
         if let Some(Event::InstanceCreated(created)) = self.event(1)?.as_ref().and_then(|first| first.event())
             && created.log_id != id
         {
-            return Err(Damage::End { seq: 1, what: "the log's name is another than its first event says" });
+            return Err(Damage::End {
+                seq: 1,
+                table: "meta",
+                what: "the log's name is another than its first event says",
+            });
         }
         let names = || -> Result<BTreeSet<String>, Fault> {
             let meta = self.database().begin_read()?.open_table(META)?;

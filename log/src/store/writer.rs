@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::archive::{self, ArchiveError};
 use super::archives::Archives;
-use super::batch::{self, Batch};
+use super::batch::Batch;
 use super::guard::guarded;
 use super::handle::Handle;
 use super::prepare::Prepared;
@@ -381,8 +381,7 @@ impl Writer {
             return Ok(());
         }
         batch.remove(gone)?;
-        let sealed = batch.finish(&mut self.tail)?;
-        batch::write_end(&transaction, &self.chain)?;
+        let sealed = batch.finish(&self.chain, &mut self.tail)?;
         if sealed.is_some() || self.notary.is_due(&self.chain) {
             self.notary.sign(&transaction, &self.chain, sealed)?;
         }

@@ -39,7 +39,7 @@ fn a_log_of_format_1_is_read_and_gone_on_with() {
     // What it does next is an event of the old file too, and fills its first segment.
     assert_eq!(home.run(["ask", "what time is it in Tokyo"]).code, 0);
     let status = home.run(["--json", "log", "status"]).json();
-    assert_eq!(status["format"], 4);
+    assert_eq!(status["format"], 7);
     let verified = home.run(["--json", "log", "verify"]).json();
     assert_eq!(verified["ok"], true, "{verified}");
     assert!(verified["segments"].as_u64() > Some(0) && verified["checkpoints"].as_u64() > Some(0), "{verified}");
@@ -59,7 +59,7 @@ fn is_gone_on_with(format: &str, counts: [u64; 6], [head, root]: [&str; 2]) {
     let checked = home.run(["--json", "replay", "check"]).json();
     assert_eq!(checked["ok"], true, "{checked}");
     assert_eq!(home.run(["ask", "what time is it in Tokyo"]).code, 0);
-    assert_eq!(home.run(["--json", "log", "status"]).json()["format"], 4);
+    assert_eq!(home.run(["--json", "log", "status"]).json()["format"], 7);
     assert_eq!(home.run(["--json", "log", "verify"]).json()["ok"], true);
 }
 
@@ -79,4 +79,13 @@ fn a_log_of_format_4_is_read_and_gone_on_with() {
         "2ea378bb6cf7d39766b640ffd6da544d614f175e0e5fc3e5b480ba2fae7e7262",
     ];
     is_gone_on_with("format-4", [547, 171, 3, 1, 3, 9], ends);
+}
+
+#[test]
+fn a_log_of_format_7_is_read_and_gone_on_with() {
+    let ends = [
+        "81356a33990d63ee8ce691b58a54603569d69d069bfc8c2f876fe779907830d5",
+        "84d760c774c91e91f73939cff4e8f0ec9fe3c06f8f21088c4da005cc71b9539e",
+    ];
+    is_gone_on_with("format-7", [569, 171, 2, 1, 41, 16], ends);
 }
