@@ -293,8 +293,7 @@ fn refused(error: &LoadError) -> Failure {
 fn check_folder(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.instance()?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
-    let candidate = loader::candidate_here(&instance, source)?;
-    loader::names_its_files(&candidate)?;
+    let candidate = loader::candidate_of_others(&instance, source)?;
     loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
     let birth = loader::birth::run(&instance, &candidate)?;
     let failed: Vec<_> = birth.cases.iter().filter(|case| !case.passed).collect();
@@ -376,8 +375,7 @@ fn replaced(instance: &Instance, loaded: &Loaded) -> Option<String> {
 fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
-    let candidate = loader::candidate_here(&instance, source)?;
-    loader::names_its_files(&candidate)?;
+    let candidate = loader::candidate_of_others(&instance, source)?;
     let signer = loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
     let replaced = replaced(&instance, &candidate.loaded);
     let values = json!({

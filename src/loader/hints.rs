@@ -22,6 +22,11 @@ use crate::sandbox::binaries;
 const PROGRAMS: &str =
     "it asks to run whatever it likes: list the programs, by their names or absolute paths, without globs";
 
+/// What is said of one that others made, and that says it came with Metnos.
+const NO_SEED: &str = "`seed` is what came with Metnos says: write `owner` here";
+/// What is said of one that others made, and that would administer the machine.
+const ADMINISTERS: &str = "it asks to administer this machine, which no executor gets that did not come with Metnos: leave this capability out";
+
 /// What a manifest is held against.
 struct Ground {
     places: Places,
@@ -47,6 +52,18 @@ pub(super) fn no_builtin(source: &Source, manifest: &Manifest) -> Result<(), Ins
         return Ok(());
     }
     Err(at_value(source, ("executor", "name"), &format!("{name} is the name of a builtin: choose another")))
+}
+
+/// Refuses what only executors that the binary carries may say or ask for.
+pub(super) fn of_others(source: &Source, manifest: &Manifest) -> Result<(), InstallError> {
+    if manifest.executor.created_by == super::lost::SEED {
+        return Err(at_value(source, ("executor", "created_by"), NO_SEED));
+    }
+    let administers = |capability: &Capability| capability.name == "system:admin";
+    let Some(number) = manifest.capabilities.iter().position(administers) else { return Ok(()) };
+    let text = &source.manifest;
+    let offset = start_of(text, number).unwrap_or_default();
+    Err(Located::at(&source.label("manifest.toml"), text, offset, ADMINISTERS).into())
 }
 
 /// Refuses other names that something here is called by already, or that are none.

@@ -9,7 +9,7 @@ use super::quarantine;
 use crate::instance::{Instance, InstanceError};
 
 /// Who makes the seeds.
-const SEED: &str = "seed";
+pub(super) const SEED: &str = "seed";
 
 /// Puts every active executor into quarantine whose files are gone from the log.
 pub fn quarantine_all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {

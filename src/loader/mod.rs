@@ -110,6 +110,15 @@ pub fn candidate_here(instance: &Instance, source: Source) -> Result<Candidate, 
     Ok(candidate)
 }
 
+/// The same, of a folder that somebody made: what only executors that the binary carries may ask for is refused, and hashes that
+/// are not those of its files.
+pub fn candidate_of_others(instance: &Instance, source: Source) -> Result<Candidate, InstallError> {
+    let candidate = candidate_here(instance, source)?;
+    hints::of_others(&candidate.source, &candidate.loaded.manifest)?;
+    names_its_files(&candidate)?;
+    Ok(candidate)
+}
+
 /// Checks, births, locks, signs and activates a version: one commit, then its files. One that comes signed is taken with that
 /// signature, if the key may sign here.
 pub fn install(instance: &Instance, source: Source, by: &str) -> Result<BirthTestsRun, InstallError> {

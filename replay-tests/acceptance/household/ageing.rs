@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::home::{Home, copy_tree};
+use super::home::{Home, copy_seed};
 
 /// A home in which get_now is of a synthesis, and the file that says the time there.
 fn synthesised() -> (Home, PathBuf) {
@@ -11,10 +11,9 @@ fn synthesised() -> (Home, PathBuf) {
     let clock = home.file("clock", "2030-01-01T10:00:00Z");
     let home = home.with("METNOS_CLOCK", clock.to_str().unwrap());
     let folder = home.files().join("newer");
-    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    copy_seed("get_now", &folder);
     let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
-    assert!(manifest.contains("created_by = \"seed\""), "{manifest}");
-    let manifest = manifest.replacen("1.0.0", "1.1.0", 1).replacen("\"seed\"", "\"synt:01AB\"", 1);
+    let manifest = manifest.replacen("1.0.0", "1.1.0", 1).replacen("\"owner\"", "\"synt:01AB\"", 1);
     std::fs::write(folder.join("manifest.toml"), manifest).unwrap();
     let added = home.run(["--yes", "executor", "add", folder.to_str().unwrap()]);
     assert_eq!(added.code, 0, "{}", added.err);

@@ -226,9 +226,8 @@ fn a_part_is_not_saved_as_the_whole() {
 #[test]
 fn a_manifest_that_is_wrong_names_file_line_and_column() {
     let home = Home::new();
-    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now");
     let folder = home.files().join("mine");
-    super::home::copy_tree(&source, &folder);
+    super::home::copy_seed("get_now", &folder);
     let manifest = folder.join("manifest.toml");
     let text = std::fs::read_to_string(&manifest).unwrap();
     for (from, to, line) in [
@@ -255,9 +254,8 @@ fn a_manifest_that_is_wrong_names_file_line_and_column() {
 #[test]
 fn an_executor_sees_no_more_than_it_declared() {
     let home = Home::new();
-    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/read_files");
     let folder = home.files().join("mine");
-    super::home::copy_tree(&source, &folder);
+    super::home::copy_seed("read_files", &folder);
     let manifest = folder.join("manifest.toml");
     let text = std::fs::read_to_string(&manifest).unwrap();
     assert!(text.contains("\"{args}\""), "{text}");
@@ -289,12 +287,10 @@ fn an_executor_sees_no_more_than_it_declared() {
 #[test]
 fn an_executor_of_the_owner_is_checked_added_and_used() {
     let home = Home::new();
-    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now");
     let folder = home.files().join("mine");
-    super::home::copy_tree(&source, &folder);
+    super::home::copy_seed("get_now", &folder);
     let manifest = folder.join("manifest.toml");
-    let text =
-        std::fs::read_to_string(&manifest).unwrap().replacen("1.0.0", "1.1.0", 1).replacen("\"seed\"", "\"owner\"", 1);
+    let text = std::fs::read_to_string(&manifest).unwrap().replacen("1.0.0", "1.1.0", 1);
     std::fs::write(&manifest, text).unwrap();
     let refused = home.run(["executor".as_ref(), "add".as_ref(), folder.as_os_str()]);
     plain(&refused, &[3]);
@@ -314,7 +310,7 @@ fn an_executor_of_the_owner_is_checked_added_and_used() {
 fn a_birth_case_that_could_not_fail_is_refused() {
     let home = Home::new();
     let folder = home.files().join("mine");
-    super::home::copy_tree(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    super::home::copy_seed("get_now", &folder);
     let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap().replacen("1.0.0", "1.1.0", 1);
     std::fs::write(folder.join("manifest.toml"), manifest).unwrap();
     let ran = |command: &str, expect: &str| {
@@ -341,7 +337,7 @@ fn what_cannot_be_read_of_an_executor_is_said_in_plain_words() {
     let home = Home::new();
     let folder = home.files().join("mine");
     let refused = |file: &str, change: &dyn Fn(String) -> String, says: &str| {
-        super::home::copy_tree(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+        super::home::copy_seed("get_now", &folder);
         let path = folder.join(file);
         std::fs::write(&path, change(std::fs::read_to_string(&path).unwrap())).unwrap();
         let ran = home.run(["executor".as_ref(), "check".as_ref(), folder.as_os_str()]);

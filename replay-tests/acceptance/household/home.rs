@@ -233,6 +233,15 @@ impl Home {
     }
 }
 
+/// Lays a copy of a seed into a folder, to be changed: it says that it is the owner's, since nobody adds one that came with Metnos.
+pub(crate) fn copy_seed(name: &str, folder: &Path) {
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors").join(name), folder);
+    let manifest = folder.join("manifest.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    assert!(text.contains("created_by = \"seed\""), "{text}");
+    std::fs::write(manifest, text.replacen("\"seed\"", "\"owner\"", 1)).unwrap();
+}
+
 pub(crate) fn copy_tree(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

@@ -7,7 +7,7 @@ use base64::Engine;
 use ed25519_dalek::{Signer, SigningKey};
 use metnos_log::hex;
 
-use super::home::{Home, Ran, User, copy_tree};
+use super::home::{Home, Ran, User, copy_seed, copy_tree};
 
 fn yes(home: &Home, words: &[&str]) -> Ran {
     home.run(["--yes"].iter().chain(words))
@@ -28,7 +28,7 @@ fn id(key: &SigningKey) -> String {
 /// A newer get_now, as its maker hands it on: with both hashes in the manifest, locked, and signed by nothing of Metnos.
 fn signed(home: &Home, key: &SigningKey, version: &str) -> PathBuf {
     let folder = home.files().join(version);
-    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    copy_seed("get_now", &folder);
     let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     let manifest = String::from_utf8(read("manifest.toml")).unwrap().replacen("1.0.0", version, 1);
@@ -162,7 +162,7 @@ fn a_revoked_key_taints_what_it_signed_until_that_is_approved() {
 /// A folder that nobody signed, with another version than the one that every home has.
 fn unsigned(home: &Home, version: &str) -> PathBuf {
     let folder = home.files().join(format!("mine-{version}"));
-    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    copy_seed("get_now", &folder);
     let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
     std::fs::write(folder.join("manifest.toml"), manifest.replacen("1.0.0", version, 1)).unwrap();
     folder

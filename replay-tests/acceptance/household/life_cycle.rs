@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::home::{Home, Ran, copy_tree};
+use super::home::{Home, Ran, copy_seed};
 
 fn executor(home: &Home, words: &[&str]) -> Ran {
     home.run(["--yes", "executor"].iter().chain(words))
@@ -11,7 +11,7 @@ fn executor(home: &Home, words: &[&str]) -> Ran {
 /// The folder of a seed, to be changed.
 fn copied(home: &Home, name: &str) -> PathBuf {
     let folder = home.files().join(name);
-    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("executors/get_now"), &folder);
+    copy_seed("get_now", &folder);
     folder
 }
 
@@ -210,6 +210,28 @@ fn the_name_of_a_builtin_is_not_taken() {
     home.is_whole();
 }
 
+/// A folder from outside was taken as one that came with Metnos, and its owner was asked to let it administer the machine.
+#[test]
+fn what_only_comes_with_metnos_is_not_added() {
+    let home = Home::new();
+    let folder = copied(&home, "mine");
+    let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap().replace("get_now", "get_now_too");
+    let refused = |says: &str, line: &str| {
+        for act in ["check", "add"] {
+            let ran = executor(&home, &[act, folder.to_str().unwrap()]);
+            let is_said = [says, line, "manifest.toml:", "hint: "].iter().all(|part| ran.err.contains(part));
+            assert!(ran.code == 1 && is_said, "{act}: {} {}", ran.out, ran.err);
+        }
+    };
+    std::fs::write(folder.join("manifest.toml"), plain.replacen("\"owner\"", "\"seed\"", 1)).unwrap();
+    refused("`seed` is what came with Metnos says: write `owner` here", "created_by = \"seed\"");
+    ask_for(&folder, &plain, "name = \"system:admin\"");
+    refused("it asks to administer this machine", "name = \"system:admin\"");
+    std::fs::write(folder.join("manifest.toml"), &plain).unwrap();
+    assert_eq!(executor(&home, &["add", folder.to_str().unwrap()]).code, 0);
+    home.is_whole();
+}
+
 #[test]
 fn the_question_of_adding_one_says_what_it_replaces() {
     let home = Home::new();
@@ -237,7 +259,6 @@ fn the_question_of_adding_one_says_what_cannot_be_taken_back() {
         (&plain, "name = \"mail:send\"", "It sends mail. "),
         (&plain, "name = \"mail:write\"", "It changes mail. "),
         (&plain, "name = \"channel:out\"", "It sends messages. "),
-        (&plain, "name = \"system:admin\"", "It administers this machine. "),
         (&plain, "name = \"drive:permissions\"", "It changes who sees shared files. "),
         (&acting, "name = \"network:http\"\nhint = [\"example.org\"]", "It sends data to servers. "),
     ] {
