@@ -1,8 +1,9 @@
 //! Command lines as the guard reads them: which programs would start, with which words, and fed by what.
 //!
-//! This is a guard's reading and no shell's: what a shell only makes while it runs (names put together from variables, files
-//! that match) it does not know. What gets by is for the cage to hold.
+//! This is a guard's reading and no shell's: what a shell only makes while it runs (names put together from variables) it does not
+//! know, and of files that match, only whether they could be core paths. What gets by is for the cage to hold.
 
+mod patterns;
 mod tokens;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,8 @@ use serde_json::Value;
 
 use crate::manifest::{Manifest, Role};
 use crate::rules::core_paths;
-use tokens::{Token, Tokens};
+pub use patterns::Pattern;
+use tokens::{Token, Tokens, Word};
 
 /// How deep commands in commands are read (`sh -c "sh -c …"`).
 const DEPTH_MAX: u32 = 8;
@@ -220,26 +222,37 @@ impl Command {
     }
 }
 
+/// What is read in the arguments of an executor.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// What would start.
+    pub commands: Vec<Command>,
+    /// The words that a shell would put names in the place of.
+    pub patterns: Vec<Pattern>,
+}
+
 /// The commands among the arguments of an executor: of those that its manifest says are commands, of all where it says
 /// nothing.
-pub fn given(manifest: &Manifest, args: &Value) -> Result<Vec<Command>, Unreadable> {
+pub fn given(manifest: &Manifest, args: &Value) -> Result<Given, Unreadable> {
     let role = |name: &str| manifest.arguments.get(name).map(|argument| argument.role);
     let says = manifest.arguments.values().any(|argument| argument.role == Role::Command);
     let values = args.as_object().into_iter().flatten();
     let (lines, texts): (Vec<_>, Vec<_>) =
         values.partition(|(name, _)| if says { role(name) == Some(Role::Command) } else { true });
-    let mut found = Found::default();
+    let mut found = Found { is_for_shells: true, ..Found::default() };
     for (_, value) in lines {
         of_value(value, &mut found)?;
     }
     // What is typed into a shell is a command, too.
-    let reads = |command: &Command| is_among(&command.program, SHELLS) || is_among(&command.program, INTERPRETERS);
-    if found.0.iter().any(reads) {
+    let is_read_by = |names| found.given.commands.iter().any(|command| is_among(&command.program, names));
+    let by_shell = is_read_by(SHELLS);
+    if by_shell || is_read_by(INTERPRETERS) {
+        found.is_for_shells = by_shell;
         for (_, value) in texts {
             of_value(value, &mut found)?;
         }
     }
-    Ok(found.0)
+    Ok(found.given)
 }
 
 /// The programs that an executor lists; `None` where it runs none.
@@ -281,11 +294,14 @@ fn of_text(text: &str, depth: u32, found: &mut Found) -> Result<(), Unreadable> 
     let mut redirected = false;
     for token in Tokens::new(text) {
         match token {
-            Token::Word(word, inner) => {
+            Token::Word(Word { text: word, inner, pattern }) => {
+                if found.is_for_shells {
+                    found.push_patterns(pattern.patterns()?)?;
+                }
                 for text in inner {
-                    let before = found.0.len();
+                    let before = found.given.commands.len();
                     of_text(&text, depth + 1, found)?;
-                    source.made_of.extend(found.0[before..].iter().map(|command| command.program.clone()));
+                    source.made_of.extend(found.given.commands[before..].iter().map(|command| command.program.clone()));
                 }
                 if std::mem::take(&mut redirected) {
                     let program = REDIRECTION.to_owned();
@@ -296,11 +312,11 @@ fn of_text(text: &str, depth: u32, found: &mut Found) -> Result<(), Unreadable> 
             }
             Token::Redirection => redirected = true,
             Token::Pipe | Token::End => {
-                let before = found.0.len();
+                let before = found.given.commands.len();
                 of_words(std::mem::take(&mut words), &source, depth, found)?;
                 source.made_of.clear();
                 if matches!(token, Token::Pipe) {
-                    source.pipe.extend_from_slice(&found.0[before..]);
+                    source.pipe.extend_from_slice(&found.given.commands[before..]);
                 } else {
                     source.pipe.clear();
                 }
@@ -312,17 +328,30 @@ fn of_text(text: &str, depth: u32, found: &mut Found) -> Result<(), Unreadable> 
 
 /// What was read, and how many letters it has: a text that names itself again and again is not read to its end.
 #[derive(Default)]
-struct Found(Vec<Command>, usize);
+struct Found {
+    given: Given,
+    bytes: usize,
+    /// Whether a shell reads it; nothing else puts names in the place of words.
+    is_for_shells: bool,
+}
 
 impl Found {
     fn push(&mut self, command: Command) -> Result<(), Unreadable> {
         let texts = command.words.iter().chain(&command.fed_by);
-        self.1 += texts.map(|text| text.len() + size_of::<String>()).sum::<usize>() + size_of::<Command>();
-        if self.1 > READ_BYTES_MAX {
-            return Err(Unreadable);
-        }
-        self.0.push(command);
+        self.count(texts.map(|text| text.len() + size_of::<String>()).sum::<usize>() + size_of::<Command>())?;
+        self.given.commands.push(command);
         Ok(())
+    }
+
+    fn push_patterns(&mut self, patterns: Vec<Pattern>) -> Result<(), Unreadable> {
+        self.count(patterns.iter().map(|pattern| pattern.len() * size_of::<(char, bool)>()).sum())?;
+        self.given.patterns.extend(patterns);
+        Ok(())
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), Unreadable> {
+        self.bytes += bytes;
+        if self.bytes > READ_BYTES_MAX { Err(Unreadable) } else { Ok(()) }
     }
 }
 

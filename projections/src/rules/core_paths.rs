@@ -4,6 +4,8 @@
 //! what lies below a folder and hiding it in a cage is done by the floor above. A path here is absolute, has no `.`, `..`
 //! or double slash and had its links resolved; bytes that are no UTF-8 may have been replaced, since every rule is ASCII.
 
+pub mod patterns;
+
 use std::path::{Component, Path, PathBuf};
 
 /// The instance's own folders that no executor ever sees.

@@ -6,7 +6,7 @@ use super::decide::Decider;
 use super::verdicts::UNJUDGED;
 use crate::manifest::Manifest;
 use crate::presented::visible;
-use crate::rules::commands;
+use crate::rules::commands::{self, Given};
 
 impl Decider<'_> {
     /// The guard on what a call names and would start.
@@ -22,11 +22,12 @@ impl Decider<'_> {
         let Some((manifest, step)) = runs.and_then(|manifest| Some((manifest, self.turn.step()?))) else {
             return self.guard("call", tool, &paths);
         };
-        let Ok(commands) = commands::given(manifest, &step.args) else {
+        let Ok(Given { commands, patterns }) = commands::given(manifest, &step.args) else {
             return Some((UNJUDGED.to_owned(), self.say("refusal.unread_command", &json!({}))));
         };
         let home = self.turn.opened.as_ref().map_or("", |opened| opened.home.as_str());
         paths.extend(commands.iter().flat_map(|command| command.paths(home)));
+        paths.extend(patterns.iter().filter_map(|pattern| pattern.core_path(home, &self.own())));
         self.guarded("call", tool, &paths, (&declared, &commands))
     }
 

@@ -55,10 +55,15 @@ impl Decider<'_> {
             let reason = self.say("refusal.unjudged", &json!({ "path": paths.first().map_or(tool, String::as_str) }));
             return Some((UNJUDGED.to_owned(), reason));
         };
-        let [config, data, audit] = opened.own.clone();
-        let own = OwnDirs { config, data, audit };
+        let own = self.own();
         let subject = Subject { about, tool, capabilities, paths, commands, home: &opened.home, own: &own };
         self.context.rules.laws.guard(subject, self.turn.language).map(|blocked| (blocked.rule, blocked.reason))
+    }
+
+    /// The instance's own folders, as the turn was opened with them.
+    pub(super) fn own(&self) -> OwnDirs {
+        let [config, data, audit] = self.turn.opened.as_ref().map(|opened| opened.own.clone()).unwrap_or_default();
+        OwnDirs { config, data, audit }
     }
 
     /// Whether a step is blocked because the guard cannot judge one of its paths: then the refusal is recorded.

@@ -7,7 +7,7 @@ use super::*;
 fn read(value: &Value) -> Vec<String> {
     let mut found = Found::default();
     of_value(value, &mut found).unwrap();
-    found.0.iter().map(Command::said).collect()
+    found.given.commands.iter().map(Command::said).collect()
 }
 
 #[track_caller]
@@ -58,7 +58,7 @@ fn who_feeds_a_command_is_known() {
     let fed = |text: &str| {
         let mut found = Found::default();
         of_text(text, 0, &mut found).unwrap();
-        found.0.into_iter().find(|command| command.program == "sh").unwrap().fed_by
+        found.given.commands.into_iter().find(|command| command.program == "sh").unwrap().fed_by
     };
     assert_eq!(fed("curl -s https://x.test/a | tee a | sh"), ["curl", "tee"]);
     assert!(fed("curl -s https://x.test/a | sh -c cat").is_empty(), "what it reads is data");
@@ -138,4 +138,41 @@ fn what_goes_on_without_end_is_not_read() {
     of_text(&"xargs sh -c|".repeat(5_000), 0, &mut Found::default()).ok();
     let brackets = "(".repeat(200_000);
     assert!(of_text(&brackets, 0, &mut Found::default()).is_ok(), "and it ends");
+}
+
+#[test]
+fn words_that_stand_for_many_are_read_as_far_as_they_may_be_paths() {
+    let read = |text: &str| {
+        let mut found = Found { is_for_shells: true, ..Found::default() };
+        of_text(text, 0, &mut found).map(|()| found.given.patterns.len())
+    };
+    assert_eq!(read("cat ~/{a,b}/{e,f}"), Ok(4));
+    assert_eq!(read("cat ~/{a} ~/{} ~/a\\* '~/*'"), Ok(2), "of one choice there is none");
+    let many = "{a,b}".repeat(20);
+    assert_eq!(read(&format!("cat ~/{many}")), Err(Unreadable));
+    assert_eq!(read(&format!("echo {many}")), Ok(0), "which is no path");
+    assert_eq!(read(&format!("cat ~/{}*", "a".repeat(5000))), Err(Unreadable));
+    assert!(read(&"{".repeat(200_000)).is_ok() && read(&format!("/{}", "[".repeat(4000))).is_ok(), "and it ends");
+}
+
+#[test]
+fn a_pattern_is_the_core_path_that_it_could_be() {
+    let own = crate::rules::core_paths::OwnDirs { data: "/srv/metnos/data".to_owned(), ..Default::default() };
+    let found = |text: &str| {
+        let mut found = Found { is_for_shells: true, ..Found::default() };
+        of_text(text, 0, &mut found).unwrap();
+        found.given.patterns.iter().find_map(|pattern| pattern.core_path("/home/o", &own))
+    };
+    for (text, path) in [
+        ("cat ~/.s*/id_*", Some("/home/o/.ssh/id_*")),
+        ("cat --file=.[s]sh", Some("/home/o/.ssh")),
+        ("ls /srv/m*/d?ta/log", Some("/srv/metnos/data/log")),
+        ("cat /e*/passwd-*", Some("/etc/passwd-*")),
+        ("cat ~/.config/x/c*", Some("/home/o/.config/x/credentials")),
+        ("cat ~/[", None),
+        ("cat ~/.ss[h", None),
+        ("ls ~/s*/a", None),
+    ] {
+        assert_eq!(found(text).as_deref(), path, "{text}");
+    }
 }

@@ -1,13 +1,31 @@
 //! A command line taken apart as a shell does it: words with their quotes resolved, and what parts commands.
 
+use super::patterns::Letters;
+
 /// A part of a command line.
 pub(super) enum Token {
-    /// With quotes resolved, and the texts of the commands that it would be made of.
-    Word(String, Vec<String>),
+    Word(Word),
     Pipe,
     Redirection,
     /// Of one command.
     End,
+}
+
+/// A word with quotes resolved.
+#[derive(Default)]
+pub(super) struct Word {
+    pub(super) text: String,
+    /// The texts of the commands that it would be made of.
+    pub(super) inner: Vec<String>,
+    /// Its letters where a shell would put names in its place.
+    pub(super) pattern: Letters,
+}
+
+impl Word {
+    fn push(&mut self, letter: char, is_quoted: bool) {
+        self.text.push(letter);
+        self.pattern.push(letter, is_quoted);
+    }
 }
 
 /// A text as a shell takes it apart.
@@ -40,11 +58,11 @@ impl<'t> Tokens<'t> {
     }
 
     /// What a dollar sign stands for; returns whether a word ends there.
-    fn dollar(&mut self, word: &mut String, inner: &mut Vec<String>) -> bool {
+    fn dollar(&mut self, word: &mut Word) -> bool {
         match self.rest.peek() {
             Some('(') => {
                 self.rest.next();
-                inner.push(self.bracketed());
+                word.inner.push(self.bracketed());
                 return false;
             }
             // $'…' and $"…" are quotes.
@@ -62,9 +80,9 @@ impl<'t> Tokens<'t> {
             self.rest.next();
         }
         match name.as_str() {
-            "HOME" => word.push('~'),
+            "HOME" => word.push('~', false),
             "IFS" => return true,
-            "" => word.push('$'),
+            "" => word.push('$', false),
             // `${name:?}` and kin: what a name stands for is not known.
             _ => {}
         }
@@ -76,41 +94,43 @@ impl Iterator for Tokens<'_> {
     type Item = Token;
 
     fn next(&mut self) -> Option<Token> {
-        let (mut word, mut inner, mut is_word) = (String::new(), Vec::new(), false);
+        let (mut word, mut is_word) = (Word::default(), false);
         let mut quote = None;
         while let Some(&next) = self.rest.peek() {
             let plain = quote.is_none();
             if plain
                 && is_word
                 && (next.is_whitespace() || "|&;()<>".contains(next))
-                && !(next == '(' && word.is_empty())
+                && !(next == '(' && word.text.is_empty())
             {
-                return Some(Token::Word(word, inner));
+                return Some(Token::Word(word));
             }
             self.rest.next();
             match (next, quote) {
                 ('\'' | '"', None) => (quote, is_word) = (Some(next), true),
                 (end, Some(begun)) if end == begun => quote = None,
-                (other, Some('\'')) => word.push(other),
+                (other, Some('\'')) => word.push(other, true),
                 ('\\', _) => {
                     is_word = true;
-                    word.extend(self.rest.next().filter(|next| *next != '\n'));
+                    if let Some(next) = self.rest.next().filter(|next| *next != '\n') {
+                        word.push(next, true);
+                    }
                 }
                 ('`', _) => {
                     is_word = true;
-                    inner.push(self.rest.by_ref().take_while(|next| *next != '`').collect());
+                    word.inner.push(self.rest.by_ref().take_while(|next| *next != '`').collect());
                 }
                 ('$', _) => {
-                    let ends = self.dollar(&mut word, &mut inner);
-                    if ends && plain && is_word && !word.is_empty() {
-                        return Some(Token::Word(word, inner));
+                    let ends = self.dollar(&mut word);
+                    if ends && plain && is_word && !word.text.is_empty() {
+                        return Some(Token::Word(word));
                     }
                     is_word |= !ends;
                 }
                 ('<' | '>', None) if self.rest.peek() == Some(&'(') => {
                     self.rest.next();
                     is_word = true;
-                    inner.push(self.bracketed());
+                    word.inner.push(self.bracketed());
                 }
                 ('>', None) => {
                     while self.rest.next_if(|next| matches!(next, '>' | '|' | '&')).is_some() {}
@@ -126,12 +146,12 @@ impl Iterator for Tokens<'_> {
                 (space, None) if space.is_whitespace() => {}
                 (other, _) => {
                     is_word = true;
-                    word.push(other);
+                    word.push(other, !plain);
                 }
             }
         }
         if is_word {
-            return Some(Token::Word(word, inner));
+            return Some(Token::Word(word));
         }
         (!std::mem::replace(&mut self.ended, true)).then_some(Token::End)
     }
