@@ -260,7 +260,13 @@ fn the_question_of_adding_one_says_what_cannot_be_taken_back() {
         (&plain, "name = \"mail:write\"", "It changes mail. "),
         (&plain, "name = \"channel:out\"", "It sends messages. "),
         (&plain, "name = \"drive:permissions\"", "It changes who sees shared files. "),
-        (&acting, "name = \"network:http\"\nhint = [\"example.org\"]", "It sends data to servers. "),
+        // Of what it does in both ways it is said which can be taken back.
+        (
+            &acting,
+            "name = \"network:http\"\nhint = [\"example.org\"]",
+            "as far as the question says. The rest it does by itself: It sends data to servers. That cannot",
+        ),
+        (&acting, "name = \"mail:send\"", "The rest it does by itself: It sends mail. That cannot"),
     ] {
         ask_for(&folder, manifest, capability);
         let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
