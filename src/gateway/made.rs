@@ -1,5 +1,5 @@
 //! What an executor that changes files by itself made where nothing may be made: names that no executor sees, and names that its
-//! manifest excepts. The cage hides what is there before the call; these came with it.
+//! manifest excepts, and links that lead to the first. The cage hides what is there before the call; these came with it.
 //!
 //! Nothing is taken away here: what was made is said, and the call counts as failed.
 
@@ -52,7 +52,11 @@ impl<'a> Before<'a> {
     pub(super) fn violation(&self) -> Option<String> {
         let (Some(before), Some(after)) = (&self.closed, self.closed()) else { return Some(self.too_much()) };
         let is_new = |(path, mark): &(&PathBuf, &Mark)| before.get(*path) != Some(*mark);
-        let made: Vec<String> = after.iter().filter(is_new).map(|(path, _)| path.display().to_string()).collect();
+        let shown = |(path, _): (&PathBuf, &Mark)| match masks::leads_to_core(path, &self.home, self.own) {
+            Some(core) => format!("{}, which leads to {}", path.display(), core.display()),
+            None => path.display().to_string(),
+        };
+        let made: Vec<String> = after.iter().filter(is_new).map(shown).collect();
         let rest = made.len().saturating_sub(SHOWN);
         let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
         let shown = made.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");

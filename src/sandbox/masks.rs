@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 
 use metnos_projections::rules::core_paths::{self, OwnDirs};
 
+/// How many links lead on from one to the next, as the system counts.
+const LINKS_MAX: usize = 40;
+
 /// The forbidden paths below a folder, the topmost of each branch, in no particular order; and the second names of forbidden
 /// files. The folder is absolute and canonical. A folder below it that cannot be listed is among them: whoever knows the names
 /// in it could open them all the same.
@@ -39,8 +42,9 @@ pub fn excepted(folder: &Path, globs: &[String]) -> Vec<PathBuf> {
     })
 }
 
-/// The closed paths below a folder, by their names alone: core forbidden ones and excepted ones, the topmost of each branch;
-/// and the folders that cannot be looked into. `None` once more names were seen than are left.
+/// The closed paths below a folder, by their names alone: core forbidden ones and excepted ones, the topmost of each branch; the
+/// links that lead to a core forbidden one; and the folders that cannot be looked into. `None` once more names were seen than are
+/// left.
 pub fn closed(
     folder: &Path,
     (home, own): (&str, &OwnDirs),
@@ -62,15 +66,33 @@ pub fn closed(
         };
         for entry in entries.flatten() {
             *left = left.checked_sub(1)?;
-            let path = entry.path();
-            if is_closed(&path) {
+            let (path, kind) = (entry.path(), entry.file_type());
+            let is_link = kind.as_ref().is_ok_and(fs::FileType::is_symlink);
+            if is_closed(&path) || is_link && leads_to_core(&path, home, own).is_some() {
                 found.push(path);
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            } else if kind.is_ok_and(|kind| kind.is_dir()) {
                 open.push(path);
             }
         }
     }
     Some(found)
+}
+
+/// The core forbidden path that a link leads to, though nothing may be there.
+pub fn leads_to_core(link: &Path, home: &str, own: &OwnDirs) -> Option<PathBuf> {
+    let mut at = link.to_owned();
+    for _ in 0..LINKS_MAX {
+        let to = at.parent()?.join(fs::read_link(&at).ok()?);
+        let there = to.ancestors().find_map(|above| Some((above.canonicalize().ok()?, to.strip_prefix(above).ok()?)));
+        let real = there.map(|(there, rest)| core_paths::lexical(&there.join(rest)));
+        let named = core_paths::lexical(&to);
+        let is_core = |path: &PathBuf| core_paths::forbidden(&path.to_string_lossy(), home, own).is_some();
+        if let Some(core) = [real.as_ref(), Some(&named)].into_iter().flatten().find(|path| is_core(path)) {
+            return Some(core.clone());
+        }
+        at = real.unwrap_or(named);
+    }
+    None
 }
 
 /// Whether one of these globs names a path, or a folder that it lies in.

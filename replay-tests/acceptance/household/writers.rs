@@ -30,6 +30,9 @@ def run(args, ctx):
     tried, also = "", args.get("also", "")
     if also.startswith("class "):
         return {"ok": False, "error": "no", "error_class": also[6:]}
+    if also.startswith("link "):
+        os.symlink(*also.split(" ")[1:])
+        return {"ok": True, "results": [{"path": path}], "ok_count": 1, "fail_count": 0}
     if args.get("also"):
         try:
             open(args["also"], "a").write("here too\n")
@@ -327,6 +330,32 @@ fn what_no_executor_sees_is_not_made_by_one_either() {
     }
     // What is there now was there before, and is hidden.
     assert_eq!(run(&home, &json!({ "path": album.join("a.txt") }))["ok"], json!(true));
+    home.is_whole();
+}
+
+/// Whoever was shown the folder later was led there, and nothing had been said of it.
+#[test]
+fn a_link_that_it_made_to_what_no_executor_sees_is_said() {
+    let home = with_stamp("", "~/album/**");
+    let album = home.files().join("album");
+    let link = |to: &str, name: &str| {
+        let also = format!("link {to} {}", album.join(name).display());
+        run(&home, &json!({ "path": album.join("a.txt"), "also": also }))
+    };
+    let key = home.file(".ssh/id", "key\n");
+    for (to, name) in
+        [("../.ssh", "near"), (key.to_str().unwrap(), "far"), ("../.gnupg/x", "nowhere"), ("near/y", "on")]
+    {
+        let ran = link(to, name);
+        assert_eq!((&ran["ok"], &ran["error_class"]), (&json!(false), &json!("policy_violation")), "{name}: {ran}");
+        let said = ran["error"].as_str().unwrap_or_default();
+        assert!(
+            said.contains(&format!("album/{name}, which leads to ")) && said.contains("It is still there"),
+            "{said}"
+        );
+        assert!(std::fs::symlink_metadata(album.join(name)).unwrap().is_symlink());
+    }
+    assert_eq!(link("a.txt", "same")["ok"], json!(true), "of a link within the folder nothing is said");
     home.is_whole();
 }
 
