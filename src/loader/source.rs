@@ -55,6 +55,12 @@ pub enum SourceError {
         /// The file.
         path: PathBuf,
     },
+    /// One is a link: whoever looks at the folder does not see what would be signed.
+    #[error("{path} is a link: copy the file itself")]
+    Link {
+        /// The file, or the folder that it lies in.
+        path: PathBuf,
+    },
     /// The manifest is no text.
     #[error("{path} is not valid UTF-8")]
     NoText {
@@ -99,11 +105,11 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a folder.
+    /// Reads a folder. A link in it is not followed.
     pub fn read(folder: &Path) -> Result<Self, SourceError> {
         let read = |name: &str| {
-            let path = folder.join(name);
-            bounded(&path, OFlags::empty(), FILE_BYTES_MAX).map_err(|error| SourceError::unread(path, error))
+            let path = itself(folder, name)?;
+            bounded(&path, OFlags::NOFOLLOW, FILE_BYTES_MAX).map_err(|error| SourceError::unread(path, error))
         };
         let manifest = String::from_utf8(read("manifest.toml")?)
             .map_err(|_| SourceError::NoText { path: folder.join("manifest.toml") })?;
@@ -158,14 +164,24 @@ impl Source {
     }
 }
 
+/// The path of a file below a folder, unless it or a folder on the way to it is a link.
+fn itself(folder: &Path, name: &str) -> Result<PathBuf, SourceError> {
+    let path = folder.join(name);
+    let link = path.ancestors().take_while(|above| *above != folder).find(|above| above.is_symlink());
+    match link {
+        Some(link) => Err(SourceError::Link { path: link.to_owned() }),
+        None => Ok(path),
+    }
+}
+
 /// The longest signature or lock.
 const SIGNATURE_BYTES_MAX: u64 = 4096;
 
 /// What a folder brings of a signature.
 fn signature_files(folder: &Path) -> Result<Option<SignatureFiles>, SourceError> {
     let read = |name: &str| {
-        let path = folder.join(name);
-        let bytes = match bounded(&path, OFlags::empty(), SIGNATURE_BYTES_MAX) {
+        let path = itself(folder, name)?;
+        let bytes = match bounded(&path, OFlags::NOFOLLOW, SIGNATURE_BYTES_MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             bytes => bytes.map_err(|error| SourceError::unread(path.clone(), error))?,
         };

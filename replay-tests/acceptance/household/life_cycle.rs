@@ -123,6 +123,37 @@ fn what_is_no_file_is_tampered_with() {
     home.is_whole();
 }
 
+/// What a link led to was signed, wherever that lay: whoever looked through the folder had not seen it.
+#[test]
+fn a_link_in_a_folder_is_not_followed() {
+    let home = Home::new();
+    let folder = copied(&home, "mine");
+    for name in ["manifest.toml", "main.py", "schema.json", "tests/birth.py", "tests", "manifest.sig"] {
+        let (place, away) = (folder.join(name), home.files().join("away"));
+        if !place.exists() {
+            std::fs::write(&place, "no signature").unwrap();
+        }
+        std::fs::rename(&place, &away).unwrap();
+        std::os::unix::fs::symlink(&away, &place).unwrap();
+        for act in ["check", "add"] {
+            let ran = executor(&home, &[act, folder.to_str().unwrap()]);
+            let says = format!("{} is a link: copy the file itself", place.display());
+            assert!(ran.code == 1 && ran.err.contains(&says), "{act} {name}: {} {}", ran.out, ran.err);
+            assert!(ran.err.contains("hint: "), "{}", ran.err);
+        }
+        std::fs::remove_file(&place).unwrap();
+        std::fs::rename(&away, &place).unwrap();
+    }
+    std::fs::remove_file(folder.join("manifest.sig")).unwrap();
+    let beside = home.files().join("beside");
+    std::os::unix::fs::symlink(&folder, &beside).unwrap();
+    assert_eq!(
+        executor(&home, &["check", beside.to_str().unwrap()]).code,
+        0,
+        "the folder itself may be named by a link"
+    );
+}
+
 /// Lets the manifest in a folder ask for more, as its last capability.
 fn ask_for(folder: &Path, plain: &str, capability: &str) {
     assert!(plain.contains("\n[presentation]"));
