@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context, line: u64, note: &str) -> Result<u8, Failur
             Answer::No(_) | Answer::Late | Answer::Cancelled => {
                 return Err(Failure::refused(by("error.not_rectified"), by("next.when_sure")));
             }
-            Answer::Nobody | Answer::Later => return Err(Failure::needs_person(text, by("next.terminal_or_yes"))),
+            Answer::Nobody | Answer::Later => return Err(Failure::unanswered(text)),
         }
     }
     let turn = match ended.event() {

@@ -80,12 +80,14 @@ pub(super) struct Failure {
     hint: Option<Said>,
     /// Whether a daemon has the log, which can carry the command out.
     pub is_served: bool,
+    /// Whether it is a question that waits for a person, and nothing went wrong.
+    is_question: bool,
 }
 
 impl Failure {
     /// Refused or not found.
     pub(super) fn refused(message: impl Into<Said>, hint: impl Into<Said>) -> Self {
-        Self { code: 1, message: message.into(), hint: Some(hint.into()), is_served: false }
+        Self { code: 1, message: message.into(), hint: Some(hint.into()), is_served: false, is_question: false }
     }
 
     /// Wrong usage.
@@ -95,7 +97,7 @@ impl Failure {
 
     /// Something failed that the person cannot mend by another command.
     pub(super) fn internal(message: impl Into<Said>) -> Self {
-        Self { code: 2, message: message.into(), hint: None, is_served: false }
+        Self { code: 2, message: message.into(), hint: None, is_served: false, is_question: false }
     }
 
     /// Something failed; the hint says how to find out what was done.
@@ -113,6 +115,11 @@ impl Failure {
         Self { code: 3, ..Self::refused(message, hint) }
     }
 
+    /// A question that nobody was there to answer.
+    pub(super) fn unanswered(question: impl Into<Said>) -> Self {
+        Self { is_question: true, ..Self::needs_person(question, by("next.terminal_or_yes")) }
+    }
+
     /// The person, or the system, ended the command.
     pub(super) fn interrupted() -> Self {
         Self { code: super::interrupt::code(), ..Self::internal(by("error.interrupted")) }
@@ -120,7 +127,7 @@ impl Failure {
 
     /// An error with its causes.
     pub(super) fn of(error: &dyn Error, hint: Option<Said>) -> Self {
-        Self { code: 2, message: causes(error).into(), hint, is_served: false }
+        Self { code: 2, message: causes(error).into(), hint, is_served: false, is_question: false }
     }
 
     /// What was printed went nowhere.
@@ -145,7 +152,7 @@ impl Failure {
         let messages = Messages::embedded();
         let message = self.message.in_language(&messages, language);
         let hint = self.next_step(&messages, language);
-        aside(&format!("error: {message}"));
+        aside(&format!("{}: {message}", if self.is_question { "question" } else { "error" }));
         if let Some(hint) = &hint {
             aside(&format!("hint: {hint}"));
         }

@@ -57,7 +57,7 @@ pub(super) fn agreed(
     match person.consent("call", &text, context.language(instance)) {
         Answer::Yes(_) => Ok(()),
         Answer::No(_) | Answer::Late | Answer::Cancelled => Err(Failure::refused(by(refused), by("next.when_sure"))),
-        Answer::Nobody | Answer::Later => Err(Failure::needs_person(text, by("next.terminal_or_yes"))),
+        Answer::Nobody | Answer::Later => Err(Failure::unanswered(text)),
     }
 }
 

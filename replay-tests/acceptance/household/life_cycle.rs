@@ -272,6 +272,9 @@ fn the_question_of_adding_one_says_what_it_replaces() {
     let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
     let says = "It replaces get_now 1.0.0, which `metnos executor promote get_now 1.0.0` brings back.";
     assert!(asked.code == 3 && asked.err.contains(says), "{} {}", asked.code, asked.err);
+    // Nobody was there to be asked, and nothing went wrong.
+    let is_question = asked.err.contains("question: I would add get_now 1.1.0.") && asked.err.contains("hint: answer");
+    assert!(is_question && !asked.err.contains("error:"), "{}", asked.err);
     std::fs::write(folder.join("manifest.toml"), manifest.replace("get_now", "get_now_too")).unwrap();
     let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
     assert!(asked.code == 3 && !asked.err.contains("replaces"), "{} {}", asked.code, asked.err);
