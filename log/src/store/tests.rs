@@ -6,7 +6,7 @@ use std::time::Duration;
 use ed25519_dalek::SigningKey;
 use redb::{Database, ReadableDatabase};
 
-use super::tables::{CHECKPOINTS, META, META_CHECKPOINTS, META_FORMAT, TAIL};
+use super::tables::{CHECKPOINTS, META, META_CHECKPOINTS, META_FORMAT, META_HEAD, META_RANGE, TAIL};
 use super::*;
 use crate::envelope::{Draft, Recorded};
 use crate::event::instance::CredentialRemoved;
@@ -237,45 +237,79 @@ fn a_newer_log_is_refused_and_left_alone() {
     assert!(matches!(open(&home.file()), Err(OpenError::Newer { found: 9, .. })));
 }
 
+/// Makes a log of format 4 of it, or of format 2, whose events are few enough that none is in an index.
+fn made_older(transaction: &redb::WriteTransaction, format: u64) {
+    let mut tail = transaction.open_table(TAIL).unwrap();
+    let chain = unsealed::end(&tail).unwrap().unwrap();
+    let of_row = |row: Result<(u64, redb::AccessGuard<'_, &'static [u8]>), _>| {
+        let (first, row) = row.unwrap();
+        unsealed::frames(first, row.value()).map(|(seq, frame)| (seq, frame.to_vec())).collect::<Vec<_>>()
+    };
+    let frames: Vec<(u64, Vec<u8>)> = unsealed::rows(&tail).unwrap().flat_map(of_row).collect();
+    for (seq, frame) in frames {
+        tail.insert(seq, frame.as_slice()).unwrap();
+    }
+    tail.remove(unsealed::END).unwrap();
+    let mut meta = transaction.open_table(META).unwrap();
+    meta.insert(META_FORMAT, format.to_le_bytes().as_slice()).unwrap();
+    meta.insert(META_HEAD, chain.head.as_slice()).unwrap();
+    meta.insert(META_RANGE, chain.range.to_bytes().as_slice()).unwrap();
+    if format == 2 {
+        meta.remove(META_CHECKPOINTS).unwrap();
+    }
+}
+
 /// A log of format 2 does not say which checkpoints it has: that is looked up once. One that says that it is older than it is
 /// is none.
 #[test]
 fn an_older_log_is_brought_up_and_one_that_only_says_so_is_refused() {
     let home = Home::new();
-    let changed = |keeps_tally: bool| {
+    let change = |change: &dyn Fn(&redb::WriteTransaction)| {
         let database = Database::create(home.file()).unwrap();
         let transaction = database.begin_write().unwrap();
-        {
-            let mut meta = transaction.open_table(META).unwrap();
-            meta.insert(META_FORMAT, 2_u64.to_le_bytes().as_slice()).unwrap();
-            if !keeps_tally {
-                meta.remove(META_CHECKPOINTS).unwrap();
-            }
-        }
+        change(&transaction);
         transaction.commit().unwrap();
     };
     let log = home.log();
-    for number in 1..=3 {
+    log.append(Append { events: vec![draft(1, "instance"), draft(2, "instance")], expect: Expect::Any }).unwrap();
+    log.checkpoint().unwrap();
+    log.append(one(draft(3, "instance"), Expect::Any)).unwrap();
+    drop(log);
+    for (format, events) in [(2, 3), (4, 4)] {
+        change(&|transaction| made_older(transaction, format));
+        let log = home.log();
+        let verified = log.reader().verify(|_, _| {}).unwrap();
+        assert_eq!((verified.head.size, in_tail(&log)), (events, events));
+        let number = u8::try_from(events).unwrap() + 1;
         log.append(one(draft(number, "instance"), Expect::Any)).unwrap();
         log.checkpoint().unwrap();
+        drop(log);
+        let verified = home.log().reader().verify(|_, _| {}).unwrap();
+        assert_eq!((verified.head.size, verified.checkpoints), (events + 1, events));
     }
-    drop(log);
-    changed(false);
     let log = home.log();
-    assert_eq!(log.reader().verify(|_, _| {}).unwrap().checkpoints, 3);
-    log.append(one(draft(4, "instance"), Expect::Any)).unwrap();
-    drop(log);
-    let log = home.log();
-    assert_eq!(log.reader().verify(|_, _| {}).unwrap().checkpoints, 4);
     let transaction = log.database().begin_write().unwrap();
     transaction.open_table(CHECKPOINTS).unwrap().remove(2).unwrap();
     transaction.commit().unwrap();
     let damage = log.reader().verify(|_, _| {}).unwrap_err();
     assert!(matches!(damage, Damage::Checkpoints { found: 3, noted: 4 }), "{damage}");
     drop(log);
-    changed(true);
-    let Err(refused) = open(&home.file()) else { panic!("a log of format 3 is taken for one of format 2") };
-    assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
+    let said = |format: u64| {
+        change(&|transaction| {
+            let mut meta = transaction.open_table(META).unwrap();
+            meta.insert(META_FORMAT, format.to_le_bytes().as_slice()).unwrap();
+        });
+        let Err(refused) = open(&home.file()) else { panic!("it is taken for a log of format {format}") };
+        assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
+    };
+    (1..7).for_each(said);
+    // Nor is one that says where it ends in half.
+    change(&|transaction| {
+        made_older(transaction, 4);
+        transaction.open_table(META).unwrap().remove(META_RANGE).unwrap();
+    });
+    let Err(refused) = open(&home.file()) else { panic!("where it ends is made up") };
+    assert!(refused.to_string().contains("range"), "{refused}");
 }
 
 #[test]
