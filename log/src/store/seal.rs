@@ -172,14 +172,14 @@ impl<'b> Unsealed<'b> {
         }
         let end = first + count as u64;
         let mut frames = Frames::default();
-        for row in unsealed::rows_from(&self.transaction.open_table(TAIL)?, first)? {
+        let tail = self.transaction.open_table(TAIL)?;
+        for row in unsealed::rows_from(&tail, first)? {
             let (at, row) = row?;
-            unsealed::frames(at, row.value())
-                .filter(|(seq, _)| (first..end).contains(seq))
-                .for_each(|(_, frame)| frames.push(frame));
             if at >= end {
                 break;
             }
+            let asked = unsealed::frames(at, row.value()).filter(|(seq, _)| (first..end).contains(seq));
+            asked.for_each(|(_, frame)| frames.push(frame));
         }
         for seq in self.fresh_first..end {
             frames.push(self.fresh.get(fresh(seq)).expect("what is not in the table is of this transaction"));

@@ -1,7 +1,7 @@
 //! The table `tail`: what one commit brought and did not seal is one row, and the last row says where the log ends. A commit that
 //! seals nothing writes to no other table.
 
-use redb::{ReadableTable, StorageError, Table};
+use redb::{AccessGuard, ReadableTable, StorageError, Table};
 
 use crate::chain::{Chain, Range};
 use crate::segment::{self, Frames};
@@ -11,6 +11,9 @@ pub(super) const END: u64 = u64::MAX;
 
 /// A table whose rows these are.
 type Rows<'t> = Table<'t, u64, &'static [u8]>;
+
+/// A row: the number of its first event, and its bytes.
+type Row<'t> = Result<(u64, AccessGuard<'t, &'static [u8]>), StorageError>;
 
 /// The frames of a row, with the number of each. Where its lengths do not fit, what is left is the last one, and no frame.
 pub(super) fn frames(first: u64, row: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
@@ -26,19 +29,19 @@ pub(super) fn frames(first: u64, row: &[u8]) -> impl Iterator<Item = (u64, &[u8]
     (first..).zip(split)
 }
 
-/// The row that an event lies in, if one does, with the number of its first; and the rows behind it, without that of the end.
-pub(super) fn rows_from<'a>(
-    tail: &'a impl ReadableTable<u64, &'static [u8]>,
+/// The rows from an event on, but that of the end: first the last one that begins with it or before it.
+pub(super) fn rows_from(
+    tail: &impl ReadableTable<u64, &'static [u8]>,
     seq: u64,
-) -> Result<impl Iterator<Item = Result<(u64, redb::AccessGuard<'a, &'static [u8]>), StorageError>>, StorageError> {
+) -> Result<impl Iterator<Item = Row<'_>>, StorageError> {
     let first = tail.range(..=seq.min(END - 1))?.next_back().transpose()?.map_or(seq, |(first, _)| first.value());
     Ok(tail.range(first..END)?.map(|row| row.map(|(first, row)| (first.value(), row))))
 }
 
 /// All rows but that of the end.
-pub(super) fn rows<'a>(
-    tail: &'a impl ReadableTable<u64, &'static [u8]>,
-) -> Result<impl Iterator<Item = Result<(u64, redb::AccessGuard<'a, &'static [u8]>), StorageError>>, StorageError> {
+pub(super) fn rows(
+    tail: &impl ReadableTable<u64, &'static [u8]>,
+) -> Result<impl Iterator<Item = Row<'_>>, StorageError> {
     rows_from(tail, 0)
 }
 
@@ -137,7 +140,7 @@ mod tests {
     fn all(database: &Database) -> Vec<(u64, Vec<String>)> {
         let tail = database.begin_read().unwrap().open_table(TAIL).unwrap();
         let text = |frame: &[u8]| String::from_utf8_lossy(frame).into_owned();
-        let row = |(first, row): (u64, redb::AccessGuard<'_, &'static [u8]>)| {
+        let row = |(first, row): (u64, AccessGuard<'_, &'static [u8]>)| {
             (first, frames(first, row.value()).map(|(_, frame)| text(frame)).collect())
         };
         rows(&tail).unwrap().map(|found| row(found.unwrap())).collect()
