@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::assemble::AssemblyError;
+use super::damage::Damage;
 use super::files::{self, Plain};
 use super::open::OpenError;
 use super::reader::{ReadError, Reader};
 use super::rewrite::LeftOut;
 use super::runs::Run;
 use super::segments_file::{self, Place};
-use super::verify::Damage;
 use super::writer::AppendError;
 use super::{Log, ahead};
 use crate::chain;

@@ -44,7 +44,7 @@ pub(super) fn unless_there(path: &Path, fresh_id: &[u8; 16], until: Instant) -> 
     let created = || -> Result<Database, Fault> {
         let backend = FileBackend::new(file)?;
         let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend)?;
-        prepare(&database, fresh_id, || Ok(()))?;
+        prepare(&database, fresh_id)?;
         Ok(database)
     };
     let database = created().map_err(|fault| fault.at(path))?;

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::damage::Damage;
 use super::reader::{ReadError, Reader};
 use super::rewrite::{self, LeftOut, Tombstone};
 use super::runs::Run;
-use super::verify::Damage;
 use crate::codec::Frame;
 use crate::envelope::{Body, Recorded};
 use crate::event::{Event, upcast};

@@ -18,16 +18,14 @@ pub fn is_guarded() -> bool {
     GUARDED.get()
 }
 
-/// Does the work; what its panic said is the error. What the work left half done must not be used again: the log is closed
+/// Does the work; an error where it panics. What the work left half done must not be used again: the log is closed
 /// after it, and a writer stops.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     let before = GUARDED.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));
     GUARDED.set(before);
-    done.map_err(|panic| {
-        let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        format!("the store cannot make sense of it ({})", said.unwrap_or("no reason given"))
-    })
+    // What the panic says names parts of the store that only its authors know.
+    done.map_err(|_| "the store cannot make sense of it".to_owned())
 }
 
 /// An open database that is closed with the same care.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
+use super::damage::Damage;
 use super::tables::{BY_ID, ID_RUNS, STREAM_RUNS, STREAMS};
-use super::verify::Damage;
 use crate::codec::Frame;
 use crate::envelope::Header;
 use crate::id::EventId;

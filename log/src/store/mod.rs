@@ -13,6 +13,7 @@ mod batch;
 mod blobs;
 mod commits;
 mod create;
+mod damage;
 mod desk;
 #[cfg(test)]
 mod disk_tests;
@@ -71,6 +72,7 @@ pub use backup::{BackedUp, BackupError, Summary as BackupSummary, summary as bac
 pub use commits::Side;
 #[cfg(debug_assertions)]
 pub use commits::watch_commits;
+pub use damage::Damage;
 pub use guard::{guarded, is_guarded};
 pub use open::{LogKeys, OpenError};
 pub use own::{backup_files, is_log};
@@ -82,7 +84,7 @@ pub use rewrite::{Erasure, RewriteError, Rewritten};
 pub use salvage::{By, SalvageError, Salvaged, salvage};
 pub use seen::last_seen;
 pub use tables::FORMAT;
-pub use verify::{Damage, Verified};
+pub use verify::Verified;
 pub use withheld::read_untouched;
 pub use writer::{AppendError, Appended};
 

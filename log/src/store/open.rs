@@ -109,7 +109,7 @@ impl Log {
     pub fn examine(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
         unharmed(path, || {
             let Opened { database, .. } = opened_there(path, Instant::now() + patience)?;
-            let found = Found::of(&database, &keys.fresh_id, || Ok(())).map_err(|what| what.at(path))?;
+            let found = Found::of(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
             let shared = (Arc::new(Handle::new(database)), Arc::new(Archives::beside(path)));
             let (_, head) = watch::channel(found.head());
             Ok(Self::without_writer(shared, path.to_owned(), (head, found.id), keys))
@@ -134,9 +134,10 @@ impl Log {
     fn started(opened: Opened, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
         let file = followed(path)?;
         let Opened { database, writes } = opened;
-        let let_go = || writes.as_ref().map_or(Ok(()), Withheld::let_go);
-        let found = Found::of(&database, &keys.fresh_id, let_go).map_err(|what| what.at(path))?;
-        let_go().map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        // Of a file that is damaged, or no log, nothing is written: what brings an older one up waits until all of it is read.
+        let found = Found::of(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
+        let let_go = writes.as_ref().map_or(Ok(()), Withheld::let_go);
+        let_go.map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         let shared = (Arc::new(Handle::new(database)), Arc::new(Archives::beside(path)));
         let (publish, head) = watch::channel(found.head());
         let notary = writer::Notary::new(keys.signing.clone(), found.id.clone(), found.signed);
@@ -183,9 +184,9 @@ struct Found {
 }
 
 impl Found {
-    /// Reads it; calls `known` once the format is one that this program reads and before anything is changed.
-    fn of(database: &Database, fresh_id: &[u8; 16], known: impl FnOnce() -> io::Result<()>) -> Result<Self, Fault> {
-        let id = prepare(database, fresh_id, known)?;
+    /// Reads it, and brings it up where it is of an older format.
+    fn of(database: &Database, fresh_id: &[u8; 16]) -> Result<Self, Fault> {
+        let id = prepare(database, fresh_id)?;
         let chain = chain(database)?;
         let tail = Tail::load(database, &chain)?;
         Ok(Self { id, chain, tail, signed: signed(database)? })
@@ -205,7 +206,6 @@ fn followed(path: &Path) -> Result<PathBuf, OpenError> {
 pub(super) enum Fault {
     Newer(u64),
     Damaged(String),
-    Unwritten(io::Error),
 }
 
 impl std::fmt::Display for Fault {
@@ -213,7 +213,6 @@ impl std::fmt::Display for Fault {
         match self {
             Self::Newer(found) => write!(f, "it has format {found}, newer than this program"),
             Self::Damaged(what) => f.write_str(what),
-            Self::Unwritten(error) => write!(f, "{error}"),
         }
     }
 }
@@ -224,7 +223,6 @@ impl Fault {
         match self {
             Self::Newer(found) => OpenError::Newer { path, found },
             Self::Damaged(what) => OpenError::Damaged { path, what },
-            Self::Unwritten(source) => OpenError::Io { path, source },
         }
     }
 }
@@ -267,19 +265,31 @@ pub(super) fn refused(path: &Path, error: DatabaseError) -> OpenError {
         DatabaseError::Storage(redb::StorageError::Io(source))
             if matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
         {
-            OpenError::Damaged { path, what: source.to_string() }
+            let said = source.to_string();
+            let is_foreign = said.contains("magic number");
+            let what = match source.kind() {
+                io::ErrorKind::UnexpectedEof => CUT_SHORT,
+                _ if is_foreign => NO_LOG,
+                _ => &said,
+            };
+            OpenError::Damaged { path, what: what.to_owned() }
         }
         DatabaseError::Storage(redb::StorageError::Io(source)) => OpenError::Io { path, source },
+        DatabaseError::Storage(redb::StorageError::Corrupted(said)) => {
+            let what = if said.starts_with("File truncated") { CUT_SHORT } else { NO_FIT };
+            OpenError::Damaged { path, what: what.to_owned() }
+        }
         other => OpenError::Damaged { path, what: other.to_string() },
     }
 }
 
-/// Creates the tables of a new log, checks those of an old one; returns the log's name. Calls `known` before it changes anything.
-pub(super) fn prepare(
-    database: &Database,
-    fresh_id: &[u8; 16],
-    known: impl FnOnce() -> io::Result<()>,
-) -> Result<String, Fault> {
+/// What is said of a file that redb refuses: its own words name parts that only its authors know.
+const CUT_SHORT: &str = "it is shorter than it must be: its end is gone";
+const NO_LOG: &str = "it does not begin as a log does";
+const NO_FIT: &str = "its parts do not fit together";
+
+/// Creates the tables of a new log, checks those of an old one; returns the log's name.
+pub(super) fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String, Fault> {
     if let Some(found) = stored_format(database)? {
         if found > FORMAT {
             return Err(Fault::Newer(found));
@@ -289,13 +299,11 @@ pub(super) fn prepare(
         }
         let id = log_id(database)?;
         if found < FORMAT {
-            known().map_err(Fault::Unwritten)?;
             bring_up(database, found)?;
         }
         Tally::read(&database.begin_read()?.open_table(META)?)?;
         return Ok(id);
     }
-    known().map_err(Fault::Unwritten)?;
     create_tables(database, fresh_id)?;
     log_id(database)
 }

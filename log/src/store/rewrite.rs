@@ -13,11 +13,11 @@ use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, WriteTran
 use serde::Serialize;
 
 use super::archives::ArchiveFault;
+use super::damage::Damage;
 use super::files;
 use super::prepare::Prepared;
 use super::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 use super::unsealed;
-use super::verify::Damage;
 use crate::codec::{self, Frame, FrameError};
 use crate::envelope::Draft;
 use crate::event::Event;
@@ -114,7 +114,7 @@ pub enum RewriteError {
     #[error("the copy does not verify: {0}")]
     Damaged(Box<Damage>),
     /// The event that says what was erased was refused.
-    #[error("what was erased could not be recorded: {0}")]
+    #[error("the copy could not be finished: {0}")]
     Refused(String),
     /// The log does not lie in a file.
     #[error("this log is not in a file")]

@@ -294,13 +294,19 @@ fn an_older_log_is_brought_up_and_one_that_only_says_so_is_refused() {
     let damage = log.reader().verify(|_, _| {}).unwrap_err();
     assert!(matches!(damage, Damage::Checkpoints { found: 3, noted: 4 }), "{damage}");
     drop(log);
+    let refused = |what: &str| {
+        let before = std::fs::read(home.file()).unwrap();
+        let Err(refused) = open(&home.file()) else { panic!("{what}") };
+        assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
+        assert!(std::fs::read(home.file()).unwrap() == before, "what is refused was written to");
+        refused.to_string()
+    };
     let said = |format: u64| {
         change(&|transaction| {
             let mut meta = transaction.open_table(META).unwrap();
             meta.insert(META_FORMAT, format.to_le_bytes().as_slice()).unwrap();
         });
-        let Err(refused) = open(&home.file()) else { panic!("it is taken for a log of format {format}") };
-        assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
+        refused(&format!("it is taken for a log of format {format}"));
     };
     (1..7).for_each(said);
     // Nor is one that says where it ends in half.
@@ -308,15 +314,27 @@ fn an_older_log_is_brought_up_and_one_that_only_says_so_is_refused() {
         made_older(transaction, 4);
         transaction.open_table(META).unwrap().remove(META_RANGE).unwrap();
     });
-    let Err(refused) = open(&home.file()) else { panic!("where it ends is made up") };
-    assert!(refused.to_string().contains("range"), "{refused}");
+    let why = refused("where it ends is made up");
+    assert!(why.contains("range"), "{why}");
 }
 
 #[test]
 fn a_file_that_is_no_log_is_refused() {
     let home = Home::new();
     std::fs::write(home.file(), b"not a database at all, but long enough to be looked at".repeat(100)).unwrap();
-    assert!(matches!(open(&home.file()), Err(OpenError::Damaged { .. } | OpenError::Io { .. })));
+    let said = || open(&home.file()).map(|_| ()).unwrap_err().to_string();
+    assert!(said().ends_with("is damaged or no log: it does not begin as a log does"), "{}", said());
+    std::fs::remove_file(home.file()).unwrap();
+    home.log().append(one(draft(1, "instance"), Expect::Any)).unwrap();
+    let sound = std::fs::read(home.file()).unwrap();
+    for length in [sound.len() / 2, 20_000, 4096, 320, 100, 9] {
+        std::fs::write(home.file(), &sound[..length]).unwrap();
+        assert!(
+            said().ends_with("is damaged or no log: it is shorter than it must be: its end is gone"),
+            "{length}: {}",
+            said()
+        );
+    }
 }
 
 /// Every byte of every stored event, flipped one at a time: each is reported with its number.

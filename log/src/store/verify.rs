@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use redb::{ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use super::archives::{self, Span};
+use super::damage::Damage;
 use super::erasures::{Erasures, Record, Remains, is_record};
 use super::guard::guarded;
 use super::index::{self, Found, Indexes};
 use super::noted::Tally;
 use super::open::{self, Fault};
-use super::reader::{ReadError, Reader};
+use super::reader::Reader;
 use super::runs::{Run, Unpacked};
 use super::tables::{BLOBS, CHECKPOINTS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 use super::{Head, blobs, unsealed};
@@ -46,162 +47,6 @@ pub struct Verified {
     pub checkpoints: u64,
     /// The last event that one of them is over. That those behind it were recorded here, the file alone says.
     pub signed: u64,
-}
-
-/// The first thing that is wrong.
-#[derive(Debug, thiserror::Error)]
-pub enum Damage {
-    /// An event is not what was appended.
-    #[error("event {seq} (table {table}): {what}; {} events before it are good", seq - 1)]
-    Event {
-        /// Its number.
-        seq: u64,
-        /// Where it lies.
-        table: &'static str,
-        /// What is wrong.
-        what: String,
-    },
-    /// A sealed run of events is not what was sealed.
-    #[error("the segment from event {first} on (table segments): {what}; {} events before it are good", first - 1)]
-    Segment {
-        /// Its first event.
-        first: u64,
-        /// What is wrong.
-        what: String,
-    },
-    /// A file of archived events is missing, cut short or changed.
-    #[error("the archive {path}: {what}; {} events before it are good", first - 1)]
-    Archive {
-        /// The file.
-        path: std::path::PathBuf,
-        /// The first event that cannot be read.
-        first: u64,
-        /// What is wrong.
-        what: String,
-    },
-    /// The end of the log is not what the last commit said.
-    #[error("the log ends at event {seq} (table {table}): {what}")]
-    End {
-        /// The last number that was read.
-        seq: u64,
-        /// The table that says otherwise.
-        table: &'static str,
-        /// What is wrong.
-        what: &'static str,
-    },
-    /// A signed checkpoint says something else than the events.
-    #[error("the checkpoint at event {size} (table checkpoints): {what}")]
-    Checkpoint {
-        /// Its size.
-        size: u64,
-        /// What is wrong.
-        what: String,
-    },
-    /// A signed checkpoint is gone, was put in, or took another's place.
-    #[error("table checkpoints: it holds {found} signed checkpoints, and not the {noted} that were written to it")]
-    Checkpoints {
-        /// How many there are.
-        found: u64,
-        /// How many there should be.
-        noted: u64,
-    },
-    /// An index row is missing or points elsewhere.
-    #[error("index {table}: {what} (event {seq})")]
-    Index {
-        /// The table.
-        table: &'static str,
-        /// The event that it concerns; 0 where the row names none.
-        seq: u64,
-        /// What is wrong.
-        what: &'static str,
-    },
-    /// A blob is not what its name says.
-    #[error("blob {hash} (table blobs): {what}")]
-    Blob {
-        /// Its name.
-        hash: BlobHash,
-        /// What is wrong.
-        what: String,
-    },
-    /// A payload is there that must not be.
-    #[error("event {seq} (table {table}): what it holds was erased, as event {by} says, and is there all the same")]
-    Unerased {
-        /// Its number.
-        seq: u64,
-        /// Where it lies.
-        table: &'static str,
-        /// The event that says that it was erased.
-        by: u64,
-    },
-    /// A blob is there that must not be.
-    #[error("blob {hash} (table blobs): it was erased, as event {by} says, and is there all the same")]
-    UnerasedBlob {
-        /// Its name.
-        hash: BlobHash,
-        /// The event that says that it was erased.
-        by: u64,
-    },
-    /// The file as a whole.
-    #[error("{0}")]
-    File(String),
-}
-
-impl Damage {
-    /// The first event that it concerns, where it concerns one.
-    pub fn seq(&self) -> Option<u64> {
-        match self {
-            Self::Event { seq, .. }
-            | Self::Segment { first: seq, .. }
-            | Self::Archive { first: seq, .. }
-            | Self::Unerased { seq, .. }
-            | Self::Index { seq, .. } => Some(*seq),
-            Self::Checkpoint { size, .. } => Some(*size),
-            Self::End { .. }
-            | Self::Checkpoints { .. }
-            | Self::Blob { .. }
-            | Self::UnerasedBlob { .. }
-            | Self::File(_) => None,
-        }
-    }
-
-    /// Whether nothing is damaged, and what was erased is there: the log written anew is without it.
-    pub fn is_unerased(&self) -> bool {
-        matches!(self, Self::Unerased { .. } | Self::UnerasedBlob { .. })
-    }
-
-    /// The table that it lies in, where that is known.
-    pub fn table(&self) -> Option<&'static str> {
-        match self {
-            Self::Event { table, .. }
-            | Self::End { table, .. }
-            | Self::Index { table, .. }
-            | Self::Unerased { table, .. } => Some(table),
-            Self::Segment { .. } => Some("segments"),
-            Self::Archive { .. } => Some("archive"),
-            Self::Checkpoint { .. } | Self::Checkpoints { .. } => Some("checkpoints"),
-            Self::Blob { .. } | Self::UnerasedBlob { .. } => Some("blobs"),
-            Self::File(_) => None,
-        }
-    }
-}
-
-impl From<Fault> for Damage {
-    fn from(fault: Fault) -> Self {
-        Self::File(fault.to_string())
-    }
-}
-
-impl From<ReadError> for Damage {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::Event { seq, table, source } => Self::Event { seq, table, what: source.to_string() },
-            ReadError::Segment { first, source } => Self::Segment { first, what: source.to_string() },
-            ReadError::Archive { path, first, source } => Self::Archive { path, first, what: source.to_string() },
-            ReadError::Missing { seq } => Self::Event { seq, table: "tail", what: "it is missing".to_owned() },
-            ReadError::Blob { hash, source } => Self::Blob { hash, what: source.to_string() },
-            ReadError::Store(_) | ReadError::Page(_) | ReadError::End { .. } => Self::File(error.to_string()),
-        }
-    }
 }
 
 /// What one run of events amounts to.
@@ -292,6 +137,7 @@ impl Reader {
         }
         let own = (listed == self.archived()?).then_some(verified.segments - verified.archived);
         self.verify_counts(total, (sealed, &found), own)?;
+        self.verify_ways()?;
         self.verify_tally()?;
         self.verify_name()?;
         (verified.blobs, verified.signed) = (self.verify_blobs()?, signed);
@@ -406,6 +252,37 @@ impl Reader {
         };
         match later()? {
             Some(at) => Err(Damage::Checkpoint { size: at, what: "the log does not go on so far".to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Rows that were read in order are found by their numbers too: what leads there is stored as well. The other tables were
+    /// looked up in as they were compared.
+    fn verify_ways(&self) -> Result<(), Damage> {
+        let lost = || -> Result<_, Fault> {
+            let transaction = self.database().begin_read()?;
+            let tail = transaction.open_table(TAIL)?;
+            for row in unsealed::rows(&tail)? {
+                let (first, row) = row?;
+                for (seq, _) in unsealed::frames(first, row.value()) {
+                    if unsealed::look(&tail, seq, |_| ())?.is_none() {
+                        return Ok(Some(("tail", seq)));
+                    }
+                }
+            }
+            let checkpoints = transaction.open_table(CHECKPOINTS)?;
+            for row in checkpoints.iter()? {
+                let size = row?.0.value();
+                if checkpoints.get(size)?.is_none() {
+                    return Ok(Some(("checkpoints", size)));
+                }
+            }
+            Ok(None)
+        };
+        match lost()? {
+            Some((table, seq)) => {
+                Err(Damage::Index { table, seq, what: "the row is there and not found by its number" })
+            }
             None => Ok(()),
         }
     }

@@ -31,6 +31,20 @@ pub(super) fn told() -> Home {
     home
 }
 
+/// The same log, said to be of format 99.
+fn made_newer(log: &[u8]) -> Vec<u8> {
+    let mut newer = log.to_vec();
+    let keys = b"checkpointsformatlog_id";
+    // The values follow in the order of their keys.
+    let format_at = keys.len() + 40;
+    let rows: Vec<usize> = memchr::memmem::find_iter(log, keys).collect();
+    assert!(!rows.is_empty(), "no row of the format");
+    for at in rows {
+        newer[at + format_at] = 99;
+    }
+    newer
+}
+
 #[test]
 fn a_file_that_is_no_sound_log_is_said_to_be_so_and_stays() {
     let home = told();
@@ -60,16 +74,7 @@ fn a_file_that_is_no_sound_log_is_said_to_be_so_and_stays() {
         assert!(italian.err.contains("log salvage --to"), "{}", italian.err);
     }
     // Of a newer program: told apart from damage.
-    let mut newer = sound.clone();
-    let keys = b"checkpointsformatheadlog_idrange";
-    // The values follow in the order of their keys.
-    let format_at = keys.len() + 40;
-    let rows: Vec<usize> = memchr::memmem::find_iter(&sound, keys).collect();
-    assert!(!rows.is_empty(), "no row of the format");
-    for at in &rows {
-        newer[at + format_at] = 99;
-    }
-    std::fs::write(&log, &newer).unwrap();
+    std::fs::write(&log, made_newer(&sound)).unwrap();
     plain(&home.run(["ask", "what time is it in Tokyo"]), 2, "has format 99");
     // A checkpoint whose signature is another's.
     let mut forged = sound.clone();
@@ -183,10 +188,7 @@ fn a_log_that_is_not_gone_on_with_is_not_written_to() {
     std::fs::write(&log, sound).unwrap();
     assert_eq!(home.ask("what time is it in Tokyo").code, 0);
     home.is_whole();
-    let mut newer = std::fs::read(&log).unwrap();
-    for at in memchr::memmem::find_iter(&newer.clone(), b"checkpointsformatheadlog_idrange") {
-        newer[at + 72] = 99;
-    }
+    let newer = made_newer(&std::fs::read(&log).unwrap());
     std::fs::write(&log, &newer).unwrap();
     for words in [["log", "verify"].as_slice(), &["ask", "what time is it in Tokyo"], &["log", "tail"]] {
         plain(&home.run(words), 2, "has format 99");

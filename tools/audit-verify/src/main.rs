@@ -25,6 +25,9 @@ struct Asked {
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if words.iter().any(|word| matches!(word.as_str(), "-h" | "--help")) {
+        return printed(USAGE);
+    }
     let Some(asked) = asked(&words) else {
         told(USAGE);
         return ExitCode::from(2);

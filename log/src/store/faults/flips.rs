@@ -136,7 +136,7 @@ fn write(database: &Database, change: impl FnOnce(&redb::WriteTransaction)) {
 
 /// What is said of the log as it lies there, by opening it or by verifying it.
 fn reported(log: &Log) -> Option<String> {
-    if let Err(fault) = open::prepare(&log.database(), &[0; 16], || Ok(())) {
+    if let Err(fault) = open::prepare(&log.database(), &[0; 16]) {
         return Some(fault.at(std::path::Path::new("in memory")).to_string());
     }
     log.reader().verify(|_, _| {}).err().map(|damage| damage.to_string())

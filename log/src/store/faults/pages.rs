@@ -15,7 +15,7 @@ use super::chance::Chance;
 use super::cuts::start_at;
 use super::disk::Disk;
 use super::panics;
-use super::sealed::{Image, open_beside, sealed, small};
+use super::sealed::{Image, long, open_beside, sealed, small};
 use crate::Recorded;
 use crate::store::Log;
 
@@ -44,6 +44,8 @@ enum Seen {
 #[derive(Clone, Debug, PartialEq)]
 struct Said {
     events: Vec<Recorded>,
+    /// The same, each looked up by its number.
+    by_number: Vec<Recorded>,
     instance: Vec<Recorded>,
 }
 
@@ -54,7 +56,9 @@ fn said(log: &Log) -> Result<Said, crate::store::ReadError> {
         events.push(reader.rehydrated(event)?);
         Ok::<bool, crate::store::ReadError>(true)
     })?;
-    Ok(Said { events, instance: reader.stream("instance")? })
+    let numbered = |seq| reader.event(seq)?.map(|event| reader.rehydrated(event)).transpose();
+    let by_number: Result<Vec<_>, _> = (1..=reader.size()?).filter_map(|seq| numbered(seq).transpose()).collect();
+    Ok(Said { events, by_number: by_number?, instance: reader.stream("instance")? })
 }
 
 /// A log at rest, closed or left as a kill leaves it, and what it says.
@@ -78,6 +82,7 @@ impl Said {
     /// What it said before its last event, which was appended by itself.
     fn before(mut self) -> Self {
         self.events.pop();
+        self.by_number.pop();
         self
     }
 }
@@ -112,8 +117,11 @@ fn flipped(rest: &Rest, (place, bit): Flip) -> Seen {
 }
 
 fn flips(rest: &Rest) {
+    flips_at(rest, read_places(rest));
+}
+
+fn flips_at(rest: &Rest, mut places: Vec<usize>) {
     panics::watch();
-    let mut places = read_places(rest);
     let count = places.len();
     let mut chance = Chance::of(count as u64);
     let wanted = std::env::var("METNOS_TEST_FLIPS").unwrap_or_default();
@@ -173,6 +181,20 @@ fn each(flips: &[Flip], run: impl Fn(&Flip) + Sync) {
 fn a_flipped_bit_of_a_closed_file_is_reported_or_unneeded() {
     flips(&Rest::of("small", &small(), true));
     flips(&Rest::of("sealed", &sealed(), true));
+}
+
+/// What leads to rows, where one page does not hold all of them: whoever reads them in order does not go by it.
+#[test]
+fn a_flipped_bit_on_the_way_to_a_row_is_reported_or_unneeded() {
+    for closed in [true, false] {
+        let rest = Rest::of("long", &long(), closed);
+        // Pages that hold the numbers of others begin with this byte, and how many keys there are.
+        let is_branch = |page: &usize| rest.bytes[*page] == 2 && (1..64).contains(&rest.bytes[*page + 2]);
+        let branches = (0..rest.bytes.len()).step_by(4096).filter(is_branch);
+        let places: Vec<usize> = branches.flat_map(|page| page..page + 700).collect();
+        assert!(!places.is_empty(), "no page leads to others");
+        flips_at(&rest, places);
+    }
 }
 
 #[test]

@@ -55,6 +55,18 @@ pub(super) fn small() -> Image {
     at_rest(|_| ())
 }
 
+/// The same, and behind it so many commits that their rows fill more than a page.
+pub(super) fn long() -> Image {
+    at_rest(|log| {
+        for number in 100..180 {
+            let name = "a name of a length that makes pages full ".repeat(4) + &number.to_string();
+            let event = CredentialRemoved { name }.into();
+            let draft = Draft { id: EventId([number; 16]), event, ..crate::store::tests::draft(number, "long") };
+            log.append(Append { events: vec![draft], expect: Expect::Any }).unwrap();
+        }
+    })
+}
+
 /// The same with a signed checkpoint behind it.
 pub(super) fn signed() -> Image {
     at_rest(|log| drop(log.checkpoint().unwrap()))

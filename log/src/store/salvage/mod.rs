@@ -15,9 +15,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::assemble::AssemblyError;
+use super::damage::Damage;
 use super::guard::guarded;
 use super::open::{self, Fault, LogKeys, OpenError};
-use super::verify::Damage;
 use super::withheld::Opened;
 use super::{Head, Log, files, rewrite};
 use crate::id::{EventId, Micros};
