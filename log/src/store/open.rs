@@ -265,14 +265,12 @@ pub(super) fn refused(path: &Path, error: DatabaseError) -> OpenError {
         DatabaseError::Storage(redb::StorageError::Io(source))
             if matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
         {
-            let said = source.to_string();
-            let is_foreign = said.contains("magic number");
-            let what = match source.kind() {
-                io::ErrorKind::UnexpectedEof => CUT_SHORT,
-                _ if is_foreign => NO_LOG,
-                _ => &said,
+            let what = match source.to_string() {
+                _ if source.kind() == io::ErrorKind::UnexpectedEof => CUT_SHORT.to_owned(),
+                said if said.contains("magic number") => NO_LOG.to_owned(),
+                said => said,
             };
-            OpenError::Damaged { path, what: what.to_owned() }
+            OpenError::Damaged { path, what }
         }
         DatabaseError::Storage(redb::StorageError::Io(source)) => OpenError::Io { path, source },
         DatabaseError::Storage(redb::StorageError::Corrupted(said)) => {

@@ -448,21 +448,14 @@ fn in_tail(
 ) -> Result<Vec<(u64, Vec<u8>)>, ReadError> {
     let mut found = Vec::new();
     let finder = memchr::memmem::Finder::new(bytes_of_it);
-    let tail = transaction.open_table(TAIL)?;
-    for row in unsealed::rows(&tail)? {
-        let (first, row) = row?;
-        for (seq, bytes) in unsealed::frames(first, row.value()) {
-            // Most are another's, and reading a header takes ten times as long as looking for some bytes in it.
-            let Ok(frame) = Frame::parse(bytes) else { continue };
-            if finder.find(frame.header).is_none() {
-                continue;
-            }
-            let header = frame.header();
-            if header.is_ok_and(|header| wanted(&header)) {
-                found.push((seq, bytes.to_vec()));
-            }
+    unsealed::each(&transaction.open_table(TAIL)?, 0, |seq, bytes| -> Result<(), ReadError> {
+        // Most are another's, and reading a header takes ten times as long as looking for some bytes in it.
+        let Ok(frame) = Frame::parse(bytes) else { return Ok(()) };
+        if finder.find(frame.header).is_some() && frame.header().is_ok_and(|header| wanted(&header)) {
+            found.push((seq, bytes.to_vec()));
         }
-    }
+        Ok(())
+    })?;
     Ok(found)
 }
 

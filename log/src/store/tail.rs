@@ -97,29 +97,26 @@ impl Tail {
         let (streams, stream_runs) = (transaction.open_table(STREAMS)?, transaction.open_table(STREAM_RUNS)?);
         let mut reached = head;
         let mut expected = sealed + 1;
-        let table = transaction.open_table(TAIL)?;
-        for row in unsealed::rows_from(&table, sealed + 1)? {
-            let (first, row) = row?;
-            for (seq, bytes) in unsealed::frames(first, row.value()) {
-                tail.is_sound &= seq == expected;
-                expected = seq + 1;
-                let parsed = Frame::parse(bytes).and_then(|frame| Ok((frame, frame.header()?)));
-                let Ok((frame, header)) = parsed else {
-                    tail.is_sound = false;
-                    continue;
-                };
-                let leaf = frame.leaf(seq);
-                tail.is_sound &= leaf[..8] == frame.check;
-                reached = chain::advance(&reached, &leaf);
-                let place = match (tail.place(header.2), streams.get(header.2)?) {
-                    (Some(place), _) => place,
-                    (None, Some(number)) => stored_place(&stream_runs, number.value())?,
-                    (None, None) => Place::default(),
-                };
-                let place = tail.push(seq, &header, place, reached, bytes.len());
-                tail.stands(header.2, place);
-            }
-        }
+        unsealed::each(&transaction.open_table(TAIL)?, sealed + 1, |seq, bytes| -> Result<(), redb::Error> {
+            tail.is_sound &= seq == expected;
+            expected = seq + 1;
+            let parsed = Frame::parse(bytes).and_then(|frame| Ok((frame, frame.header()?)));
+            let Ok((frame, header)) = parsed else {
+                tail.is_sound = false;
+                return Ok(());
+            };
+            let leaf = frame.leaf(seq);
+            tail.is_sound &= leaf[..8] == frame.check;
+            reached = chain::advance(&reached, &leaf);
+            let place = match (tail.place(header.2), streams.get(header.2)?) {
+                (Some(place), _) => place,
+                (None, Some(number)) => stored_place(&stream_runs, number.value())?,
+                (None, None) => Place::default(),
+            };
+            let place = tail.push(seq, &header, place, reached, bytes.len());
+            tail.stands(header.2, place);
+            Ok(())
+        })?;
         tail.is_sound &= reached == chain.head;
         Ok(tail)
     }

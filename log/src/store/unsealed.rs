@@ -45,6 +45,19 @@ pub(super) fn rows(
     rows_from(tail, 0)
 }
 
+/// Calls `each` with the events from one on, in order.
+pub(super) fn each<E: From<StorageError>>(
+    tail: &impl ReadableTable<u64, &'static [u8]>,
+    from: u64,
+    mut each: impl FnMut(u64, &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    for row in rows_from(tail, from)? {
+        let (first, row) = row?;
+        frames(first, row.value()).filter(|(seq, _)| *seq >= from).try_for_each(|(seq, frame)| each(seq, frame))?;
+    }
+    Ok(())
+}
+
 /// How many events there are in the rows; an empty row counts as one that is too many.
 pub(super) fn count(tail: &impl ReadableTable<u64, &'static [u8]>) -> Result<u64, StorageError> {
     let mut count = 0;
