@@ -10,11 +10,13 @@ fn main() -> ExitCode {
     metnos::cli::main()
 }
 
-/// What the log takes for damage is told as such; that the store panicked over it is nobody's business.
+/// What the log takes for damage is told as such; that the store panicked over it is for whoever looks for its faults.
 fn hush_damage() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !metnos_log::store::is_guarded() {
+        if metnos_log::store::is_guarded() {
+            tracing::debug!(%panic, "the store cannot make sense of what it reads");
+        } else {
             usual(panic);
         }
     }));
