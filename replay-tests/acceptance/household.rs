@@ -128,3 +128,5 @@ mod telegram_refused;
 mod telegram_waits;
 #[path = "household/writers.rs"]
 mod writers;
+#[path = "household/writers_in_doubt.rs"]
+mod writers_in_doubt;

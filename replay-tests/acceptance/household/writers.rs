@@ -1,12 +1,9 @@
-//! Executors that change files by themselves: what they are given, what is said of it, and what becomes of a call that a kill
-//! cuts off.
+//! Executors that change files by themselves: what they are given, and what is said of it.
 
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::daemon::Daemon;
@@ -97,8 +94,8 @@ trace_topic = "executor.change_files_stamp"
     )
 }
 
-const ARGS: &str = r#"{"path": "album/a.txt"}"#;
-const CHECK: &str = "check = \"look\"";
+pub(crate) const ARGS: &str = r#"{"path": "album/a.txt"}"#;
+pub(crate) const CHECK: &str = "check = \"look\"";
 
 /// Of one that declares a folder of the home: a birth test has none, and gets nothing.
 const BIRTH_WITHOUT: &str = r#"CASES = [
@@ -113,7 +110,7 @@ fn laid(home: &Home, manifest: &str) -> PathBuf {
     home.lay("executor", [manifest, SCHEMA, CODE, birth])
 }
 
-fn with_stamp(check: &str, hint: &str) -> Home {
+pub(crate) fn with_stamp(check: &str, hint: &str) -> Home {
     with_manifest(&manifest(check, hint))
 }
 
@@ -130,7 +127,7 @@ fn run(home: &Home, args: &serde_json::Value) -> serde_json::Value {
     home.run(["--json", "--yes", "executor", "run", "change_files_stamp", "--args", &args.to_string()]).json()
 }
 
-fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
@@ -493,102 +490,6 @@ fn another_name_of_a_forbidden_file_is_refused_without_a_question() {
     assert!(ran.code == 1 && ran.err.contains("no executor may see"), "{} {} {}", ran.code, ran.out, ran.err);
     assert_eq!(read(&secret), "key\n");
     home.is_whole();
-}
-
-/// Kills the whole group where the call waits: before it begins, or when it is over and not on record yet.
-fn killed_at(home: &Home, point: &str) {
-    let mut command = home.command();
-    command
-        .args(["--yes", "executor", "run", "change_files_stamp", "--args", ARGS])
-        .env("METNOS_PAUSE_AT", format!("{point}:30000"));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().unwrap();
-    let waiting = format!("waiting at {point}");
-    let mut said = String::new();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let reached = lines.any(|line| {
-        said.push_str(&line);
-        line == waiting
-    });
-    assert!(reached, "the call never came to {point}: {said}");
-    kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
-    child.wait().unwrap();
-}
-
-fn events(home: &Home) -> Vec<serde_json::Value> {
-    let shown = home.run(["--json", "log", "tail", "--count", "40"]).out;
-    shown.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-fn settled(home: &Home) -> Option<(String, String)> {
-    let events = events(home);
-    let labels: Vec<&str> = events.iter().filter_map(|event| event["kind"].as_str()).collect();
-    assert!(labels.contains(&"invocation_in_doubt"), "{labels:?}");
-    let settled = events.iter().rev().find(|event| event["kind"] == "invocation_settled")?;
-    let body = &settled["payload"];
-    Some((body["outcome"].as_str()?.to_owned(), body["by"].as_str()?.to_owned()))
-}
-
-#[test]
-fn its_check_says_what_became_of_a_call_that_was_cut_off() {
-    for (point, outcome, text) in [("call_begun", "did_not_happen", ""), ("before_intent", "happened", "stamped\n")] {
-        let home = with_stamp(CHECK, "{args}");
-        killed_at(&home, point);
-        let file = home.files().join("album/a.txt");
-        assert_eq!(read(&file), text);
-        let next = home.ask("what time is it");
-        assert_eq!((next.code, read(&file).as_str()), (0, text), "nothing is made again: {}", next.err);
-        assert_eq!(settled(&home), Some((outcome.to_owned(), "check".to_owned())), "{}", next.err);
-        let says =
-            if outcome == "happened" { "had done its work before I was stopped" } else { "says that it was not done" };
-        assert!(next.err.contains(says), "{}", next.err);
-        home.is_whole();
-    }
-}
-
-#[test]
-fn without_a_check_the_person_is_asked() {
-    let home = with_stamp("", "{args}");
-    killed_at(&home, "before_intent");
-    // Whoever agreed to everything in advance has not seen what became of it.
-    let mut terminal = Pty::run(&home, 200, &["ask", "what time is it"]);
-    let asked = terminal.sees("[y/N]");
-    assert!(asked.contains("I was stopped while change_files_stamp changed files by itself"), "{asked}");
-    assert!(asked.contains("album/a.txt") && asked.contains("Shall I count it as done?"), "{asked}");
-    terminal.types("y\n");
-    let (_, shown) = terminal.ends();
-    assert!(shown.contains("had done its work before I was stopped"), "{shown}");
-    assert_eq!(settled(&home), Some(("happened".to_owned(), "owner".to_owned())));
-    home.is_whole();
-    // Other words than a yes or a no say nothing of what became of it.
-    killed_at(&home, "before_intent");
-    let mut terminal = Pty::run(&home, 200, &["ask", "what time is it"]);
-    terminal.sees("[y/N]");
-    terminal.types("maybe\n");
-    terminal.sees("Please answer yes or no. [y/N]");
-    terminal.types("\n");
-    terminal.sees("Please answer yes or no. [y/N]");
-    terminal.types("who knows\n");
-    let (_, shown) = terminal.ends();
-    assert!(shown.contains("nobody could say whether it was done"), "{shown}");
-    // Nobody is there: it stays unknown, and is not made again.
-    killed_at(&home, "before_intent");
-    let next = home.ask("what time is it");
-    assert!(next.err.contains("nobody could say whether it was done"), "{}", next.err);
-    assert_eq!(read(&home.files().join("album/a.txt")), "stamped\nstamped\nstamped\n");
-    home.is_whole();
-}
-
-#[test]
-fn a_call_that_was_cut_off_is_in_doubt_though_its_executor_is_put_away() {
-    let home = with_stamp(CHECK, "{args}");
-    killed_at(&home, "before_intent");
-    let code = home.metnos().join("workspace/executors/change_files_stamp/1.0.0/main.py");
-    std::fs::write(&code, format!("{}#", read(&code))).unwrap();
-    let next = home.ask("what time is it");
-    assert!(next.err.contains("change_files_stamp is quarantined"), "{}", next.err);
-    assert!(next.err.contains("nobody could say whether it was done. Please look in"), "{}", next.err);
-    assert_eq!(read(&home.files().join("album/a.txt")), "stamped\n");
 }
 
 #[test]
