@@ -9,18 +9,17 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Instant;
 
-use redb::Database;
 use redb::backends::FileBackend;
 
-use super::OpenError;
-use super::open::{CACHE_BYTES, Fault, RETRY, prepare};
-use super::seen;
+use super::open::{Fault, RETRY, prepare};
+use super::withheld::Opened;
+use super::{OpenError, seen};
 
 /// What the file is called until it is whole.
 const EXTENSION: &str = "redb.new";
 
 /// Makes the log of that name and returns it open; `None` where there is one already, of this or of another process.
-pub(super) fn unless_there(path: &Path, fresh_id: &[u8; 16], until: Instant) -> Result<Option<Database>, OpenError> {
+pub(super) fn unless_there(path: &Path, fresh_id: &[u8; 16], until: Instant) -> Result<Option<Opened>, OpenError> {
     if holds_bytes(path) {
         return Ok(None);
     }
@@ -41,17 +40,16 @@ pub(super) fn unless_there(path: &Path, fresh_id: &[u8; 16], until: Instant) -> 
         return Err(OpenError::Away { path: path.to_owned(), beside: seen });
     }
     file.set_len(0).map_err(failed)?;
-    let created = || -> Result<Database, Fault> {
-        let backend = FileBackend::new(file)?;
-        let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend)?;
-        prepare(&database, fresh_id)?;
-        Ok(database)
+    let created = || -> Result<Opened, Fault> {
+        let opened = Opened::made_on(FileBackend::new(file)?)?;
+        prepare(&opened.database, fresh_id)?;
+        Ok(opened)
     };
-    let database = created().map_err(|fault| fault.at(path))?;
+    let opened = created().map_err(|fault| fault.at(path))?;
     fs::rename(&beside, path).map_err(failed)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-    Ok(Some(database))
+    Ok(Some(opened))
 }
 
 fn holds_bytes(path: &Path) -> bool {

@@ -8,12 +8,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use redb::DatabaseError;
 use redb::backends::FileBackend;
-use redb::{Database, DatabaseError};
 
 #[cfg(test)]
 use super::faults::journal;
-use super::open::CACHE_BYTES;
 use super::withheld::Opened;
 
 /// A folder that is one writer's for as long as this is held; none while it is another's. Nothing is left behind: it is the folder
@@ -135,13 +134,13 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// A new file for a copy of a log: for its owner alone, wherever it is to lie.
-pub(super) fn create_database(path: &Path) -> Result<Database, DatabaseError> {
+pub(super) fn create_database(path: &Path) -> Result<Opened, DatabaseError> {
     #[cfg(test)]
     if let Some(backend) = journal::backend(path, true) {
-        return Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend?);
+        return Opened::made_on(backend?);
     }
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(FileBackend::new(file)?)
+    Opened::made_on(FileBackend::new(file)?)
 }
 
 /// The file of a log that is there. What opening it writes waits, until somebody knows what it is.

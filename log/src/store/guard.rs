@@ -7,7 +7,9 @@ use std::cell::Cell;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use redb::Database;
+use redb::{Database, DatabaseError};
+
+use super::withheld::Opened;
 
 thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
@@ -30,16 +32,25 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 
 /// An open database that is closed with the same care.
 #[derive(Debug)]
-pub(super) struct Store(Option<Database>);
+pub(super) struct Store(Option<Opened>);
 
 impl Store {
-    pub(super) fn of(database: Database) -> Self {
-        Self(Some(database))
+    pub(super) fn of(opened: Opened) -> Self {
+        Self(Some(opened))
     }
 
     /// The database itself, still open.
-    pub(super) fn into_inner(mut self) -> Option<Database> {
+    pub(super) fn into_inner(mut self) -> Option<Opened> {
         self.0.take()
+    }
+
+    /// See [`Opened::as_after_a_kill`].
+    pub(super) fn as_after_a_kill(&self) -> Result<Database, DatabaseError> {
+        self.opened().as_after_a_kill()
+    }
+
+    fn opened(&self) -> &Opened {
+        self.0.as_ref().expect("it is there until it is dropped")
     }
 }
 
@@ -47,13 +58,13 @@ impl Deref for Store {
     type Target = Database;
 
     fn deref(&self) -> &Database {
-        self.0.as_ref().expect("it is there until it is dropped")
+        &self.opened().database
     }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        let Some(database) = self.0.take() else { return };
+        let Some(Opened { database, .. }) = self.0.take() else { return };
         // All that was acknowledged is on disk. What closing adds saves the next opening a repair, nothing else.
         drop(guarded(|| database.close()));
     }

@@ -2,21 +2,20 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use redb::Database;
-
 use super::guard::Store;
+use super::withheld::Opened;
 
 pub(super) struct Handle(RwLock<Arc<Store>>);
 
 impl Handle {
-    pub(super) fn new(database: Database) -> Self {
-        Self(RwLock::new(Arc::new(Store::of(database))))
+    pub(super) fn new(opened: Opened) -> Self {
+        Self(RwLock::new(Arc::new(Store::of(opened))))
     }
 
     /// The file itself, where nobody else has it.
-    pub(super) fn into_inner(handle: Arc<Self>) -> Option<Database> {
-        let database = Arc::into_inner(handle)?.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Arc::into_inner(database)?.into_inner()
+    pub(super) fn into_inner(handle: Arc<Self>) -> Option<Opened> {
+        let store = Arc::into_inner(handle)?.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Arc::into_inner(store)?.into_inner()
     }
 
     /// The file that is the log now.
@@ -25,7 +24,7 @@ impl Handle {
     }
 
     /// From here on another file is the log.
-    pub(super) fn replace(&self, database: Database) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Store::of(database));
+    pub(super) fn replace(&self, opened: Opened) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Store::of(opened));
     }
 }

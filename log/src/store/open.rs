@@ -19,7 +19,7 @@ use super::tables::{
     META_CHECKPOINTS, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS, STREAM_RUNS, STREAMS, TAIL,
 };
 use super::tail::Tail;
-use super::withheld::{Opened, Withheld};
+use super::withheld::Opened;
 use super::{Head, Log, create, files, index, rewrite, unsealed, writer};
 use crate::chain::Chain;
 use crate::codec::Frame;
@@ -108,9 +108,9 @@ impl Log {
     /// Opens a log that is there, to look at it: nothing is written to its file, whatever is in it, and nothing can be appended.
     pub fn examine(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
         unharmed(path, || {
-            let Opened { database, .. } = opened_there(path, Instant::now() + patience)?;
-            let found = Found::of(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
-            let shared = (Arc::new(Handle::new(database)), Arc::new(Archives::beside(path)));
+            let opened = opened_there(path, Instant::now() + patience)?;
+            let found = Found::of(&opened.database, &keys.fresh_id).map_err(|what| what.at(path))?;
+            let shared = (Arc::new(Handle::new(opened)), Arc::new(Archives::beside(path)));
             let (_, head) = watch::channel(found.head());
             Ok(Self::without_writer(shared, path.to_owned(), (head, found.id), keys))
         })
@@ -133,12 +133,10 @@ impl Log {
 
     fn started(opened: Opened, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
         let file = followed(path)?;
-        let Opened { database, writes } = opened;
         // Of a file that is damaged, or no log, nothing is written: what brings an older one up waits until all of it is read.
-        let found = Found::of(&database, &keys.fresh_id).map_err(|what| what.at(path))?;
-        let let_go = writes.as_ref().map_or(Ok(()), Withheld::let_go);
-        let_go.map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        let shared = (Arc::new(Handle::new(database)), Arc::new(Archives::beside(path)));
+        let found = Found::of(&opened.database, &keys.fresh_id).map_err(|what| what.at(path))?;
+        opened.writes.let_go().map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        let shared = (Arc::new(Handle::new(opened)), Arc::new(Archives::beside(path)));
         let (publish, head) = watch::channel(found.head());
         let notary = writer::Notary::new(keys.signing.clone(), found.id.clone(), found.signed);
         let writer = writer::Writer::new(shared.clone(), file.clone(), (found.chain, found.tail), notary, publish);
@@ -234,14 +232,14 @@ impl<E: std::error::Error> From<E> for Fault {
 }
 
 /// A new file for a copy.
-pub(super) fn create(path: &Path) -> Result<Database, redb::Error> {
+pub(super) fn create(path: &Path) -> Result<Opened, redb::Error> {
     Ok(files::create_database(path)?)
 }
 
 fn opened(path: &Path, fresh_id: &[u8; 16], patience: Duration) -> Result<Opened, OpenError> {
     let until = Instant::now() + patience;
     match create::unless_there(path, fresh_id, until)? {
-        Some(database) => Ok(database.into()),
+        Some(opened) => Ok(opened),
         None => opened_there(path, until),
     }
 }

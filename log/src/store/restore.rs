@@ -9,6 +9,7 @@ use super::backup::{BLOB_FOLDER, BackupError, SEALED, Summary, TAIL, held, refus
 use super::erasures::{Erasures, records_of};
 use super::open::{self, LogKeys};
 use super::rewrite::LeftOut;
+use super::withheld::Opened;
 use super::{Append, Expect, Head, Log, files, rewrite, seen, segments_file};
 use crate::envelope::Draft;
 use crate::kept::BlobHash;
@@ -72,7 +73,7 @@ fn assemble(
     drop(files::remove(fresh));
     let damaged = |what: &str| BackupError::Damaged { what: what.to_owned() };
     let id = u128::from_str_radix(&summary.log_id, 16).map_err(|_| damaged("its log has no name"))?.to_be_bytes();
-    let database = open::create(fresh).map_err(|error| BackupError::Unwritten(Box::new(error)))?;
+    let Opened { database, .. } = open::create(fresh).map_err(|error| BackupError::Unwritten(Box::new(error)))?;
     let mut assembly = Assembly::begin(&database, &id)?;
     assembly.expect(checkpoint.clone());
     let of = summary.events;

@@ -25,8 +25,7 @@ pub(super) fn open(path: &Path) -> Result<Log, OpenError> {
 
 /// A log that lies nowhere.
 pub(super) fn memory() -> Log {
-    let database = Database::builder().create_with_backend(redb::backends::InMemoryBackend::new()).unwrap();
-    Log::start(|| Ok(database.into()), Path::new("in memory"), keys()).unwrap()
+    Log::open_on(redb::backends::InMemoryBackend::new(), keys()).unwrap()
 }
 
 /// Every event of a log.

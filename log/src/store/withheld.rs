@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redb::{BackendError, Database, DatabaseError, StorageBackend};
+use redb::{BackendError, Builder, Database, DatabaseError, StorageBackend};
 
 use super::files;
 use super::open::CACHE_BYTES;
@@ -21,25 +21,37 @@ const PAGE_BYTES: usize = 4096;
 const PAGE: u64 = PAGE_BYTES as u64;
 
 /// An open database, and what it wrote so far where that waits.
+#[derive(Debug)]
 pub(super) struct Opened {
     pub(super) database: Database,
-    /// Nothing where the file was written to at once, being new.
-    pub(super) writes: Option<Withheld>,
-}
-
-impl From<Database> for Opened {
-    fn from(database: Database) -> Self {
-        Self { database, writes: None }
-    }
+    pub(super) writes: Withheld,
 }
 
 impl Opened {
     /// Opens what the storage holds, without a write to it.
     pub(super) fn on(storage: impl StorageBackend) -> Result<Self, DatabaseError> {
-        let shared = Arc::new(Shared::of(Box::new(storage)));
+        Self::with(Shared::of(Box::new(storage)), &mut Database::builder())
+    }
+
+    /// Makes a new one there, written to at once.
+    pub(super) fn made_on(storage: impl StorageBackend) -> Result<Self, DatabaseError> {
+        let shared = Shared { is_let_go: AtomicBool::new(true), ..Shared::of(Box::new(storage)) };
+        Self::with(shared, &mut Database::builder())
+    }
+
+    fn with(shared: Shared, builder: &mut Builder) -> Result<Self, DatabaseError> {
+        let shared = Arc::new(shared);
         let writes = Withheld(Arc::clone(&shared));
-        let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(Backend(shared))?;
-        Ok(Self { database, writes: Some(writes) })
+        let database = builder.set_cache_size(CACHE_BYTES).create_with_backend(Backend(shared))?;
+        Ok(Self { database, writes })
+    }
+
+    /// What the next opening would make of the file if the process were killed now, every page that leads somewhere held against
+    /// its checksum. Nobody may write meanwhile, and nothing is written: what redb mends, it mends in memory.
+    pub(super) fn as_after_a_kill(&self) -> Result<Database, DatabaseError> {
+        let beneath = Beneath(Backend(Arc::clone(&self.writes.0)));
+        let shared = Shared::of(Box::new(beneath));
+        Self::with(shared, Database::builder().set_check_integrity_on_open(true)).map(|opened| opened.database)
     }
 }
 
@@ -49,6 +61,7 @@ pub fn read_untouched(path: &Path) -> Result<Database, DatabaseError> {
 }
 
 /// Writes that wait. Dropped, they are never done.
+#[derive(Debug)]
 pub(super) struct Withheld(Arc<Shared>);
 
 impl Withheld {
@@ -266,6 +279,52 @@ impl StorageBackend for Backend {
 
     fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.0.storage.query_lock_range(start, end)
+    }
+}
+
+/// The storage of an open database, for another one that only looks at it: the first has the lock, and goes on.
+#[derive(Debug)]
+struct Beneath(Backend);
+
+impl StorageBackend for Beneath {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn write(&self, _: u64, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn try_lock_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<bool, BackendError> {
+        Ok(true)
+    }
+
+    fn try_lock_shared_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<bool, BackendError> {
+        Ok(true)
+    }
+
+    fn lock_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    fn lock_shared_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    fn unlock_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<(), BackendError> {
+        Ok(())
     }
 }
 

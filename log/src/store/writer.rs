@@ -258,8 +258,8 @@ impl Writer {
         let bytes_before = bytes(&self.path);
         let fresh = rewrite::fresh(&self.path);
         let new = open::create(&fresh)?;
-        let rewritten = rewrite::copy(&self.handle.now(), &new, left_out)?;
-        let tail = Tail::load(&new, &self.chain)?;
+        let rewritten = rewrite::copy(&self.handle.now(), &new.database, left_out)?;
+        let tail = Tail::load(&new.database, &self.chain)?;
         let notary =
             Notary { at: self.notary.at, ..Notary::new(self.notary.key.clone(), self.notary.log_id.clone(), 0) };
         let (publish, _) = watch::channel(Head::default());
@@ -291,7 +291,7 @@ impl Writer {
         drop(copy);
         let mut new = Handle::into_inner(new).ok_or(RewriteError::Stopped)?;
         // Last, since every commit lets a file grow.
-        new.compact()?;
+        new.database.compact()?;
         commits::reach(commits::Side::Before);
         rewrite::put_in_place(&self.path)?;
         commits::reach(commits::Side::After);

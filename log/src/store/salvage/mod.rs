@@ -214,7 +214,7 @@ fn archives(from: &Path) -> Result<Vec<Vec<u8>>, SalvageError> {
 /// Writes the new log beside its place and verifies it.
 fn make(known: &Known<'_>, bytes: &[u8], fresh: &Path, keys: LogKeys, by: &By) -> Result<Salvaged, SalvageError> {
     let id = known.log_id().unwrap_or(keys.fresh_id);
-    let database = open::create(fresh).map_err(|error| SalvageError::Store(Box::new(error)))?;
+    let Opened { database, .. } = open::create(fresh).map_err(|error| SalvageError::Store(Box::new(error)))?;
     let mut salvaged = Rebuild::begin(&database, &id, known, bytes)?.written(by)?;
     drop(database);
     let log = Log::open_as_it_is(fresh, keys)?;
