@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
 use metnos_log::store::{LogKeys, Pending, ReadError, last_seen};
-use metnos_log::{Append, BlobHash, Draft, Event, EventId, Expect, Log, Micros, OpenError, TurnId};
+use metnos_log::{Append, BlobHash, Draft, Event, EventId, Expect, Log, Micros, Reader, TurnId};
 use metnos_projections::machines::actors::HOST;
 use metnos_projections::machines::catalog::{Catalog, OWN_KEY};
 use metnos_projections::machines::mnestome;
@@ -143,7 +143,7 @@ impl Instance {
         variables: &Variables,
         patience: Duration,
     ) -> Result<Self, InstanceError> {
-        Self::open_by(home, flags, variables, |path, keys| Log::open(path, keys, patience))
+        Self::open_by(home, flags, variables, |path, keys, is_own| Log::open_own(path, keys, patience, is_own))
     }
 
     /// The same for a command that only looks: nothing is written to the log's file, whatever is in it.
@@ -153,14 +153,18 @@ impl Instance {
         variables: &Variables,
         patience: Duration,
     ) -> Result<Self, InstanceError> {
-        Self::open_by(home, flags, variables, |path, keys| Log::examine(path, keys, patience))
+        Self::open_by(home, flags, variables, |path, keys, is_own| {
+            let log = Log::examine(path, keys, patience)?;
+            is_own(&log.reader())?;
+            Ok(log)
+        })
     }
 
     fn open_by(
         home: Option<&Path>,
         flags: &Flags,
         variables: &Variables,
-        open: impl FnOnce(&Path, LogKeys) -> Result<Log, OpenError>,
+        open: impl FnOnce(&Path, LogKeys, &dyn Fn(&Reader) -> Result<(), InstanceError>) -> Result<Log, InstanceError>,
     ) -> Result<Self, InstanceError> {
         let dirs = Dirs::resolve(home, variables)?;
         dirs.create()?;
@@ -169,15 +173,11 @@ impl Instance {
         let settings = Settings::resolve(&dirs.config.join("metnos.toml"), flags, variables)?;
         let (keys, _) = Keys::open(&dirs.config.join("keys"))?;
         let credentials = Credentials::open(&dirs.config, &keys)?;
-        let log = open(&dirs.log(), log_keys(&keys, &credentials))?;
+        let is_own = |reader: &Reader| refuse_foreign_key(&dirs, &keys, reader);
+        let log = open(&dirs.log(), log_keys(&keys, &credentials), &is_own)?;
         let size = log.head().size;
         let is_new = size == 0;
         let seen = last_seen(&dirs.log(), log.id()).map(|(size, _)| size);
-        if let Err(refused) = refuse_foreign_key(&dirs, &keys, &log) {
-            // Closing it must not sign it by a key that is not its own.
-            log.leave_unsigned();
-            return Err(refused);
-        }
         let core = Core {
             keys,
             log,

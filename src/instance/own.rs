@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use metnos_log::store::ReadError;
-use metnos_log::{Event, Log};
+use metnos_log::{Event, Reader};
 
 use super::InstanceError;
 use crate::config::Dirs;
@@ -35,8 +35,8 @@ pub(super) fn refuse_lost_parts(dirs: &Dirs) -> Result<(), InstanceError> {
 }
 
 /// The first event names the key that the log was begun with; a log that cannot be read says so elsewhere.
-pub(super) fn refuse_foreign_key(dirs: &Dirs, keys: &Keys, log: &Log) -> Result<(), InstanceError> {
-    let first = match log.reader().event(1) {
+pub(super) fn refuse_foreign_key(dirs: &Dirs, keys: &Keys, log: &Reader) -> Result<(), InstanceError> {
+    let first = match log.event(1) {
         Ok(first) => first,
         Err(ReadError::Archive { .. }) => return refuse_foreign_checkpoint(dirs, keys, log),
         Err(_) => None,
@@ -56,8 +56,8 @@ pub(super) fn refuse_foreign_key(dirs: &Dirs, keys: &Keys, log: &Log) -> Result<
 }
 
 /// Where the first event lies in an archive file that is away, the newest signed checkpoint says whose the log is.
-fn refuse_foreign_checkpoint(dirs: &Dirs, keys: &Keys, log: &Log) -> Result<(), InstanceError> {
-    if log.reader().is_signed()? {
+fn refuse_foreign_checkpoint(dirs: &Dirs, keys: &Keys, log: &Reader) -> Result<(), InstanceError> {
+    if log.is_signed()? {
         return Ok(());
     }
     let found = format!("config/keys/instance.ed25519 is the key {}", keys.key_id());

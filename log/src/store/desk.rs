@@ -122,11 +122,6 @@ impl Desk {
         pending.blocking_recv().unwrap_or(Err(AppendError::Stopped))
     }
 
-    /// Has the writer sign nothing any more.
-    pub(super) fn leave_unsigned(&self) {
-        self.shared.work().writer.iter_mut().for_each(Writer::leave_unsigned);
-    }
-
     /// Whether the writer has stopped.
     #[cfg(test)]
     pub(super) fn is_closed(&self) -> bool {

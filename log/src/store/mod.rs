@@ -93,6 +93,7 @@ use desk::Desk;
 use handle::Handle;
 use prepare::Prepared;
 
+use crate::chain::Chain;
 use crate::envelope::Draft;
 use crate::kept::BlobHash;
 use crate::redact::Redactor;
@@ -124,6 +125,12 @@ pub struct Head {
     pub size: u64,
     /// The chain's head after the last of them.
     pub head: [u8; 32],
+}
+
+impl Head {
+    fn of(chain: &Chain) -> Self {
+        Self { size: chain.range.size(), head: chain.head }
+    }
 }
 
 /// An append that was handed to the writer.
@@ -230,13 +237,6 @@ impl Log {
         let (acknowledge, note) = oneshot::channel();
         self.hand_in(Message::Checkpoint(acknowledge));
         note.blocking_recv().unwrap_or(Err(AppendError::Stopped))
-    }
-
-    /// Has nothing signed any more, not even when the log is closed: the key is another one's.
-    pub fn leave_unsigned(&self) {
-        if let Some(desk) = &self.desk {
-            desk.leave_unsigned();
-        }
     }
 
     /// Copies the live rows into a fresh file, which takes the old one's place: no free page is left, and no byte of what was

@@ -20,7 +20,7 @@ use super::tables::{
 };
 use super::tail::Tail;
 use super::withheld::Opened;
-use super::{Head, Log, create, files, index, rewrite, unsealed, writer};
+use super::{Head, Log, Reader, create, files, index, rewrite, unsealed, writer};
 use crate::chain::Chain;
 use crate::codec::Frame;
 use crate::redact::Redactor;
@@ -91,18 +91,32 @@ impl Log {
     /// a link, the log lies, and is written anew, where that leads; its archive lies beside the link. A file that is damaged,
     /// foreign or newer stays as it is.
     pub fn open(path: &Path, keys: LogKeys, patience: Duration) -> Result<Self, OpenError> {
+        Self::open_own(path, keys, patience, |_| Ok(()))
+    }
+
+    /// The same for a caller who knows better what is its own: of a log that it refuses nothing is written, brought up or signed.
+    pub fn open_own<E: From<OpenError>>(
+        path: &Path,
+        keys: LogKeys,
+        patience: Duration,
+        is_own: impl FnOnce(&Reader) -> Result<(), E>,
+    ) -> Result<Self, E> {
         let fresh_id = keys.fresh_id;
-        let opened = || {
+        unharmed(path, || {
             let file = followed(path)?;
             let opened = opened(&file, &fresh_id, patience)?;
-            // Only whoever has the log may take away what another one left of a copy.
-            let fresh = rewrite::fresh(&file);
-            match files::remove(&fresh) {
-                Err(source) if source.kind() != io::ErrorKind::NotFound => Err(OpenError::Io { path: fresh, source }),
-                Ok(()) | Err(_) => Ok(opened),
-            }
-        };
-        Self::start(opened, path, keys)
+            Self::started(opened, path, keys, |reader| {
+                is_own(reader)?;
+                // Only whoever has the log may take away what another one left of a copy.
+                let fresh = rewrite::fresh(&file);
+                match files::remove(&fresh) {
+                    Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                        Err(OpenError::Io { path: fresh, source }.into())
+                    }
+                    Ok(()) | Err(_) => Ok(()),
+                }
+            })
+        })
     }
 
     /// Opens a log that is there, to look at it: nothing is written to its file, whatever is in it, and nothing can be appended.
@@ -111,7 +125,7 @@ impl Log {
             let opened = opened_there(path, Instant::now() + patience)?;
             let found = Found::of(&opened.database, &keys.fresh_id).map_err(|what| what.at(path))?;
             let shared = (Arc::new(Handle::new(opened)), Arc::new(Archives::beside(path)));
-            let (_, head) = watch::channel(found.head());
+            let (_, head) = watch::channel(Head::of(&found.chain));
             Ok(Self::without_writer(shared, path.to_owned(), (head, found.id), keys))
         })
     }
@@ -128,21 +142,30 @@ impl Log {
         path: &Path,
         keys: LogKeys,
     ) -> Result<Self, OpenError> {
-        unharmed(path, || Self::started(opened()?, path, keys))
+        unharmed(path, || Self::started(opened()?, path, keys, |_| Ok(())))
     }
 
-    fn started(opened: Opened, path: &Path, keys: LogKeys) -> Result<Self, OpenError> {
+    fn started<E: From<OpenError>>(
+        opened: Opened,
+        path: &Path,
+        keys: LogKeys,
+        is_own: impl FnOnce(&Reader) -> Result<(), E>,
+    ) -> Result<Self, E> {
         let file = followed(path)?;
         // Of a file that is damaged, or no log, nothing is written: what brings an older one up waits until all of it is read.
-        let found = Found::of(&opened.database, &keys.fresh_id).map_err(|what| what.at(path))?;
-        opened.writes.let_go().map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        let Found { id, chain, tail, signed } =
+            Found::of(&opened.database, &keys.fresh_id).map_err(|what| what.at(path))?;
+        let writes = opened.writes.clone();
         let shared = (Arc::new(Handle::new(opened)), Arc::new(Archives::beside(path)));
-        let (publish, head) = watch::channel(found.head());
-        let notary = writer::Notary::new(keys.signing.clone(), found.id.clone(), found.signed);
-        let writer = writer::Writer::new(shared.clone(), file.clone(), (found.chain, found.tail), notary, publish);
-        let desk = Desk::open(writer).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        let mut log = Self::without_writer(shared, file, (head, found.id), keys);
-        log.desk = Some(desk);
+        let (publish, head) = watch::channel(Head::of(&chain));
+        let signing = keys.signing.clone();
+        let mut log = Self::without_writer(shared.clone(), file.clone(), (head, id.clone()), keys);
+        is_own(&log.reader())?;
+        let failed = |source| OpenError::Io { path: path.to_owned(), source };
+        writes.let_go().map_err(failed)?;
+        let notary = writer::Notary::new(signing, id, signed);
+        let writer = writer::Writer::new(shared, file, (chain, tail), notary, publish);
+        log.desk = Some(Desk::open(writer).map_err(failed)?);
         Ok(log)
     }
 
@@ -168,8 +191,8 @@ impl Log {
 }
 
 /// What the store cannot make sense of is a damaged file.
-fn unharmed(path: &Path, open: impl FnOnce() -> Result<Log, OpenError>) -> Result<Log, OpenError> {
-    guarded(open).unwrap_or_else(|what| Err(OpenError::Damaged { path: path.to_owned(), what }))
+fn unharmed<E: From<OpenError>>(path: &Path, open: impl FnOnce() -> Result<Log, E>) -> Result<Log, E> {
+    guarded(open).unwrap_or_else(|what| Err(OpenError::Damaged { path: path.to_owned(), what }.into()))
 }
 
 /// What a log goes on from.
@@ -188,10 +211,6 @@ impl Found {
         let chain = chain(database)?;
         let tail = Tail::load(database, &chain)?;
         Ok(Self { id, chain, tail, signed: signed(database)? })
-    }
-
-    fn head(&self) -> Head {
-        Head { size: self.chain.range.size(), head: self.chain.head }
     }
 }
 

@@ -124,7 +124,7 @@ fn assemble(
         assembly.checkpoint(checkpoint.size, &summary.checkpoint)?;
     }
     let chain = assembly.finish()?;
-    Ok(Head { size: chain.range.size(), head: chain.head })
+    Ok(Head::of(&chain))
 }
 
 /// What the backup itself says was erased: should it be there all the same, it is not brought back.

@@ -101,17 +101,21 @@ fn a_log_whose_file_was_taken_away_takes_nothing_more() {
 
 /// Closing a log under the wrong key signed its end by it, and from then on the log did not verify.
 #[test]
-fn a_key_that_is_not_its_own_signs_nothing() {
+fn a_log_that_is_not_ones_own_is_neither_signed_nor_written_to() {
     let home = Home::new();
     let log = home.log();
     log.append(one(draft(1, "a"), Expect::Any)).unwrap();
     let killed = std::fs::read(home.file()).unwrap();
     drop(log);
-    std::fs::write(home.file(), killed).unwrap();
+    std::fs::write(home.file(), &killed).unwrap();
     let other = LogKeys { signing: SigningKey::from_bytes(&[6; 32]), ..keys() };
-    let log = Log::open(&home.file(), other, Duration::from_millis(50)).unwrap();
-    log.leave_unsigned();
-    drop(log);
+    let refused = |reader: &Reader| {
+        assert_eq!(reader.event(1).unwrap().unwrap().seq, 1);
+        Err(OpenError::Busy { path: home.file() })
+    };
+    let opened = Log::open_own(&home.file(), other, Duration::from_millis(50), refused);
+    assert!(matches!(opened, Err(OpenError::Busy { .. })));
+    assert!(std::fs::read(home.file()).unwrap() == killed, "it was written to");
     let verified = home.log().reader().verify(|_, _| {}).unwrap();
     assert_eq!((verified.head.size, verified.signed, verified.checkpoints), (1, 0, 0));
 }

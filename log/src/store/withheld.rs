@@ -61,7 +61,7 @@ pub fn read_untouched(path: &Path) -> Result<Database, DatabaseError> {
 }
 
 /// Writes that wait. Dropped, they are never done.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Withheld(Arc<Shared>);
 
 impl Withheld {

@@ -217,11 +217,6 @@ impl Writer {
         Ok(None)
     }
 
-    /// Takes what is there as signed.
-    pub(super) fn leave_unsigned(&mut self) {
-        self.notary.signed = self.chain.range.size();
-    }
-
     /// The last thing that it does. Should this fail, the next start signs: nothing hangs on it.
     pub(super) fn finish(mut self) {
         drop(guarded(|| self.sign_off()));
@@ -307,7 +302,7 @@ impl Writer {
 
     /// Says where the log is, now that it is there on disk.
     fn tell(&self) {
-        let head = Head { size: self.chain.range.size(), head: self.chain.head };
+        let head = Head::of(&self.chain);
         self.seen.note(&head);
         self.publish.send_replace(head);
     }

@@ -206,7 +206,10 @@ fn a_lost_key_or_a_lost_log_is_no_new_beginning() {
     }
     let home = Home::new();
     std::fs::write(home.metnos().join("config/keys/instance.ed25519"), "11".repeat(32)).unwrap();
+    let log = home.metnos().join("data/log/events.redb");
+    let before = std::fs::read(&log).unwrap();
     plain(&home.ask("what time is it"), &[2]);
+    assert!(std::fs::read(&log).unwrap() == before, "the log of another key was written to");
 }
 
 #[test]

@@ -46,6 +46,23 @@ fn a_log_of_format_1_is_read_and_gone_on_with() {
     assert_eq!(home.run(["--json", "replay", "check"]).json()["ok"], true);
 }
 
+/// Bringing it up is for whoever it belongs to.
+#[test]
+fn an_earlier_log_of_another_key_stays_as_it_is() {
+    for format in ["format-1", "format-4", "format-7"] {
+        let home = home_of(format);
+        std::fs::write(home.metnos().join("config/keys/instance.ed25519"), "11".repeat(32)).unwrap();
+        let log = home.metnos().join("data/log/events.redb");
+        let before = std::fs::read(&log).unwrap();
+        for command in [["ask", "what time is it"], ["log", "verify"], ["log", "compact"]] {
+            let ran = home.run(command);
+            assert_eq!(ran.code, 2, "{} {}", ran.out, ran.err);
+            assert!(ran.err.contains("is the key") && ran.err.contains("hint:"), "{}", ran.err);
+            assert!(std::fs::read(&log).unwrap() == before, "{format}: {command:?} wrote to it");
+        }
+    }
+}
+
 /// What a recorded log must say of itself, and that it is gone on with.
 fn is_gone_on_with(format: &str, counts: [u64; 6], [head, root]: [&str; 2]) {
     let home = home_of(format);
