@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::chain;
+use crate::chain::{self, Committed};
 use crate::envelope::{Body, Header, Recorded};
 use crate::event::{DecodeError, upcast};
 use crate::id::Micros;
@@ -137,7 +137,28 @@ impl<'a> Frame<'a> {
     /// The leaf of this frame at its place, compared with the check that was stored beside it.
     pub fn verified(&self, seq: u64) -> Result<[u8; 32], FrameError> {
         let leaf = self.leaf(seq);
-        if leaf[..8] == self.check { Ok(leaf) } else { Err(FrameError::Check) }
+        self.compare(&leaf).map(|()| leaf)
+    }
+
+    /// A leaf against the check that was stored beside the frame.
+    pub(crate) fn compare(&self, leaf: &[u8; 32]) -> Result<(), FrameError> {
+        if leaf[..8] == self.check { Ok(()) } else { Err(FrameError::Check) }
+    }
+
+    /// The leaves of stored frames at their places, many at once; compared with nothing.
+    pub(crate) fn leaves(frames: &[(u64, &'a [u8], Self)]) -> Vec<[u8; 32]> {
+        let salted = |(_, bytes, frame): &(u64, &'a [u8], Self)| match frame.content {
+            Content::Live { .. } => bytes.get(PREFIX_BYTES + frame.header.len()..),
+            Content::Erased { .. } => None,
+        };
+        let texts: Vec<&[u8]> = frames.iter().filter_map(salted).collect();
+        let mut digests = chain::payload_digests(&texts).into_iter();
+        let mut committed = Committed::default();
+        for one in frames {
+            let digest = salted(one).and_then(|_| digests.next()).unwrap_or_else(|| one.2.payload_digest());
+            committed.push(one.0, one.2.header, &digest);
+        }
+        committed.leaves()
     }
 
     /// The header, read.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 
 use super::assemble::AssemblyError;
 use super::damage::Damage;
@@ -540,8 +541,13 @@ pub fn summary(folder: &Path) -> Result<Option<Summary>, BackupError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(refused(&path)(error)),
     };
-    let summary: Summary =
-        serde_json::from_slice(&text).map_err(|error| BackupError::Summary { path, what: error.to_string() })?;
+    let summary: Summary = serde_json::from_slice(&text).map_err(|error| {
+        let what = match error.classify() {
+            Category::Eof => "it is cut short".to_owned(),
+            _ => format!("line {}, column {} is not as a backup says it", error.line(), error.column()),
+        };
+        BackupError::Summary { path, what }
+    })?;
     if summary.format == FORMAT {
         Ok(Some(summary))
     } else {

@@ -155,14 +155,14 @@ impl Log {
         // Of a file that is damaged, or no log, nothing is written: what brings an older one up waits until all of it is read.
         let Found { id, chain, tail, signed } =
             Found::of(&opened.database, &keys.fresh_id).map_err(|what| what.at(path))?;
-        let writes = opened.writes.clone();
+        let waiting = opened.writes.clone();
         let shared = (Arc::new(Handle::new(opened)), Arc::new(Archives::beside(path)));
         let (publish, head) = watch::channel(Head::of(&chain));
         let signing = keys.signing.clone();
         let mut log = Self::without_writer(shared.clone(), file.clone(), (head, id.clone()), keys);
         is_own(&log.reader())?;
         let failed = |source| OpenError::Io { path: path.to_owned(), source };
-        writes.let_go().map_err(failed)?;
+        waiting.let_go().map_err(failed)?;
         let notary = writer::Notary::new(signing, id, signed);
         let writer = writer::Writer::new(shared, file, (chain, tail), notary, publish);
         log.desk = Some(Desk::open(writer).map_err(failed)?);

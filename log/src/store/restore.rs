@@ -2,6 +2,7 @@
 //! opens a new epoch, so that a fork is visible.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use super::assemble::{Assembly, AssemblyError};
@@ -102,7 +103,10 @@ fn assemble(
             progress(place.last.min(of), of);
         }
     }
-    let tail = fs::read(folder.join(TAIL)).map_err(refused(&folder.join(TAIL)))?;
+    let tail = fs::read(folder.join(TAIL)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => damaged(&format!("{TAIL} is not there")),
+        _ => refused(&folder.join(TAIL))(error),
+    })?;
     if !tail.is_empty() {
         let taken =
             without(assembly.chain.range.size() + 1, tail).and_then(|tail| rows(&mut assembly, &tail, of, TAIL));
@@ -163,7 +167,12 @@ fn rows(assembly: &mut Assembly<'_>, value: &[u8], until: u64, file: &str) -> Re
 /// Takes in every blob of a folder; how many there are.
 fn restore_blobs(folder: &Path, assembly: &mut Assembly<'_>) -> Result<u64, BackupError> {
     let mut count = 0;
-    for entry in fs::read_dir(folder).map_err(refused(folder))? {
+    let entries = match fs::read_dir(folder) {
+        // Whoever counts them says so.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries.map_err(refused(folder))?,
+    };
+    for entry in entries {
         let path = entry.map_err(refused(folder))?.path();
         let name = path.file_name().and_then(|name| blake3::Hash::from_hex(name.as_encoded_bytes()).ok());
         // A file of another name is what a backup that broke off left.

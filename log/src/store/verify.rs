@@ -22,7 +22,7 @@ use crate::envelope::Body;
 use crate::event::{Event, upcast};
 use crate::kept::BlobHash;
 use crate::note::{Checkpoint, NoteError};
-use crate::segment::{Frames, Sealing, Segment, SegmentError, SegmentHeader, Unpacker};
+use crate::segment::{Sealing, Segment, SegmentError, SegmentHeader, Unpacker};
 
 /// What a whole log amounts to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -198,7 +198,8 @@ impl Reader {
         let mut checked = Checked { first: unpacked.from, ..Checked::default() };
         let mut indexes = Indexes::default();
         let mut named = Vec::new();
-        let taken = check_events(&unpacked, &mut checked, &mut indexes, &mut named);
+        let mut sealing = Sealing::default();
+        let taken = check_events(&unpacked, &mut checked, (&mut indexes, &mut sealing), &mut named);
         // The events before a damaged one have rows too, and theirs would be the first damage. Those that are not sealed have
         // none.
         if unpacked.header.is_some() {
@@ -206,7 +207,7 @@ impl Reader {
         }
         taken?;
         if let Some(header) = unpacked.header {
-            check_header(&header, &unpacked.frames)
+            check_header(&header, sealing)
                 .map_err(|error| Damage::Segment { first: header.first, what: error.to_string() })?;
             checked.header = Some(header);
             checked.is_archived = unpacked.is_archived;
@@ -374,8 +375,15 @@ impl Course {
                 return Err(Damage::Segment { first, what });
             }
         }
-        for leaf in leaves {
-            self.chain.push(leaf);
+        let mut leaves = leaves.as_slice();
+        while !leaves.is_empty() {
+            // As far as the next checkpoint.
+            let size = self.chain.range.size();
+            let to_note = self.notes.keys().find(|next| **next > size).map(|next| next - size);
+            let at_once = to_note.and_then(|many| usize::try_from(many).ok()).unwrap_or(leaves.len()).min(leaves.len());
+            let (now, then) = leaves.split_at(at_once);
+            self.chain.extend(now);
+            leaves = then;
             self.check_note()?;
         }
         let ends_here = |header: &SegmentHeader| header.last == self.chain.range.size();
@@ -407,17 +415,25 @@ impl Course {
     }
 }
 
-/// The events of a run against their leaf checks; notes the rows and the blobs that they must have.
+/// The events of a run against their leaf checks; notes the rows and the blobs that they must have, and what a segment says of
+/// them.
 fn check_events(
     run: &Unpacked,
     checked: &mut Checked,
-    indexes: &mut Indexes,
+    (indexes, sealing): (&mut Indexes, &mut Sealing),
     named: &mut Vec<(u64, BlobHash)>,
 ) -> Result<(), Damage> {
-    for (seq, bytes) in (run.first..).zip(run.frames.iter()).filter(|(seq, _)| *seq >= run.from) {
+    let damaged = |seq, error: FrameError| Damage::Event { seq, table: run.table(), what: error.to_string() };
+    for (seq, bytes) in (run.first..run.from).zip(run.frames.iter()) {
+        sealing.take(bytes).map_err(|error| damaged(seq, error))?;
+    }
+    let asked = || (run.first..).zip(run.frames.iter()).filter(|(seq, _)| *seq >= run.from);
+    let parsed = asked().map_while(|(seq, bytes)| Some((seq, bytes, Frame::parse(bytes).ok()?)));
+    let frames: Vec<(u64, &[u8], Frame<'_>)> = parsed.collect();
+    for ((seq, _, frame), leaf) in frames.iter().zip(Frame::leaves(&frames)) {
+        let seq = *seq;
         let mut check = || -> Result<(), FrameError> {
-            let frame = Frame::parse(bytes)?;
-            let leaf = frame.verified(seq)?;
+            frame.compare(&leaf)?;
             let header = frame.header()?;
             match frame.payload() {
                 None => {
@@ -441,20 +457,21 @@ fn check_events(
                 }
             }
             indexes.expect(seq, &header);
+            sealing.take_in(header.1, header.4);
             checked.leaves.push(leaf);
             Ok(())
         };
-        check().map_err(|error| Damage::Event { seq, table: run.table(), what: error.to_string() })?;
+        check().map_err(|error| damaged(seq, error))?;
     }
-    Ok(())
+    // The first that could not be taken apart.
+    match asked().nth(frames.len()) {
+        Some((seq, bytes)) => Frame::parse(bytes).map(|_| ()).map_err(|error| damaged(seq, error)),
+        None => Ok(()),
+    }
 }
 
-/// What a segment says in clear against its frames.
-fn check_header(header: &SegmentHeader, frames: &Frames) -> Result<(), SegmentError> {
-    let mut sealing = Sealing::default();
-    for (seq, frame) in (header.first..).zip(frames.iter()) {
-        sealing.take(frame).map_err(|source| SegmentError::Frame { seq, source })?;
-    }
+/// What a segment says in clear against what was seen of its frames.
+fn check_header(header: &SegmentHeader, sealing: Sealing) -> Result<(), SegmentError> {
     let found = sealing.header((header.first, header.last), [header.head_before, header.head_after]);
     if found.kinds != header.kinds {
         return Err(SegmentError::Header("list of kinds"));

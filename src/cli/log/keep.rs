@@ -1,7 +1,7 @@
 //! `metnos log checkpoint|anchor|backup|restore|compact`: what keeps the record beyond its file.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use metnos_log::event::instance::{CheckpointAnchored, EpochOpened};
@@ -50,10 +50,11 @@ impl From<BackupError> for Failure {
                     ("next.summary_again", json!({ "file": path, "folder": folder })).into(),
                 )
             }
-            BackupError::Io { path, source } => {
-                let usual =
-                    if source.kind() == io::ErrorKind::NotFound { "next.other_backup" } else { "next.writable_folder" };
-                return Self::failed(("error.backup_failed", reason), remedy(&error, Some(path), by(usual)));
+            BackupError::Io { path, .. } => {
+                return Self::failed(
+                    ("error.backup_failed", reason),
+                    remedy(&error, Some(path), by("next.writable_folder")),
+                );
             }
             BackupError::Read(_) | BackupError::Open(_) | BackupError::Unwritten(_) | BackupError::Unsigned(_) => {
                 return Self::failed(("error.backup_failed", reason), remedy(&error, None, by("next.verify_log")));
