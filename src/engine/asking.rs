@@ -8,11 +8,13 @@ use super::{Answer, EngineError, Run};
 
 impl Run<'_> {
     /// Whether what is asked about is a call that can do no harm: it changes nothing, runs no program, and takes nothing out of
-    /// the house.
+    /// the house. Nor does it read a folder of its own that lies behind a link: where that leads, anybody may have changed since
+    /// it was agreed to.
     fn is_harmless(&self, asked: &Asked) -> bool {
-        let tool = self.turn.step().map_or("", |step| step.tool.as_str());
-        let manifest = self.instance.catalog().active(tool).and_then(|(_, _, version)| version.manifest());
+        let Some(step) = self.turn.step() else { return false };
+        let manifest = self.instance.catalog().active(&step.tool).and_then(|(_, _, version)| version.manifest());
         asked.about == "call"
+            && step.leads.is_empty()
             && manifest.is_some_and(|manifest| {
                 !manifest.contract.side_effects && !manifest.is_critical() && !manifest.can_leak()
             })

@@ -45,18 +45,22 @@ pub(super) fn leads(declared: &[Declared<'_>]) -> Vec<Lead> {
     led.collect()
 }
 
-/// Why a call is refused whose executor declares to change a folder that is too much, as one that this instance lies in: it was
-/// none when the manifest was judged, or a link leads there now.
+/// Why a call is refused whose executor declares a folder that is too much: everything there is, or to be changed one that this
+/// instance lies in. It was none when the manifest was judged, or a link leads there now.
 pub(super) fn opens_too_much(plan: &CagePlan, caller: &Caller) -> Option<String> {
     let own = OwnFolders::new(&caller.own, &caller.places.workspace);
-    let writes = |mount: &&cage_plan::Mount| mount.access == cage_plan::Access::Write && mount.from_args.is_empty();
-    plan.mounts.iter().filter(writes).find_map(|mount| {
+    plan.mounts.iter().filter(|mount| mount.from_args.is_empty()).find_map(|mount| {
         let named = PathBuf::from(caller.places.resolve(&mount.path));
         let leads = targets::hold(&named).map_or_else(|_| named.clone(), |(_, at, _)| at);
         let leads = leads.to_string_lossy();
-        let is_open = own.are_open_with(&named) || own.are_open_with(Path::new(leads.as_ref()));
+        let is_open = || own.are_open_with(&named) || own.are_open_with(Path::new(leads.as_ref()));
         match () {
-            () if is_open => Some(format!("it would change all of {leads}, and Metnos itself lies there")),
+            () if leads == "/" => {
+                let named = named.display();
+                Some(format!("it would see all there is: {named} leads to «/», and that no executor gets"))
+            }
+            () if mount.access != cage_plan::Access::Write => None,
+            () if is_open() => Some(format!("it would change all of {leads}, and Metnos itself lies there")),
             () if core_paths::holds_forbidden_names(&leads) => {
                 Some(format!("it would change all of {leads}, which is there for what no executor sees"))
             }

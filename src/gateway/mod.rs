@@ -8,6 +8,7 @@ mod declared;
 pub mod loaded;
 mod made;
 pub mod own;
+mod schema;
 pub mod targets;
 
 pub use call::{Caller, Returned};

@@ -197,6 +197,9 @@ fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String>
         return Some(format!("it asks for «{shown}», which no executor gets ({rule})"));
     }
     let leads = if ground.is_real { real(Path::new(&named)).to_string_lossy().into_owned() } else { named.clone() };
+    if leads == "/" {
+        return Some(format!("it asks for «{shown}», which leads to «/», and that no executor gets: name a folder"));
+    }
     if let Some(rule) = refused(&leads, changes, ground) {
         return Some(format!("it asks for «{shown}», which leads to «{leads}», and that no executor gets ({rule})"));
     }

@@ -159,7 +159,8 @@ def _result(run, args, context):
 def _answer(first, code, context):
     space = {"__name__": "main", "__file__": "main.py", "__builtins__": __builtins__}
     try:
-        exec(compile(code, "main.py", "exec", dont_inherit=True), space)
+        # As text, as it was looked through: of bytes, a line at their top could say that they mean other letters.
+        exec(compile(str(code, "utf-8"), "main.py", "exec", dont_inherit=True), space)
         entry = first["entry"]
         if not callable(space.get(entry)):
             return _fault("contract_violation", "main.py defines no %s(args, ctx)" % entry)

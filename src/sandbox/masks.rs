@@ -86,7 +86,10 @@ pub fn leads_to_core(link: &Path, home: &str, own: &OwnDirs) -> Option<PathBuf> 
         let there = to.ancestors().find_map(|above| Some((above.canonicalize().ok()?, to.strip_prefix(above).ok()?)));
         let real = there.map(|(there, rest)| core_paths::lexical(&there.join(rest)));
         let named = core_paths::lexical(&to);
-        let is_core = |path: &PathBuf| core_paths::forbidden(&path.to_string_lossy(), home, own).is_some();
+        // Through everything there is each of them is reached.
+        let is_core = |path: &PathBuf| {
+            path == Path::new("/") || core_paths::forbidden(&path.to_string_lossy(), home, own).is_some()
+        };
         if let Some(core) = [real.as_ref(), Some(&named)].into_iter().flatten().find(|path| is_core(path)) {
             return Some(core.clone());
         }

@@ -450,9 +450,10 @@ fn unspent<'a>(actors: &'a Actors, pairing: &str) -> Result<&'a Pairing, Rejecti
 
 impl Projection for Actors {
     const NAME: &'static str = "actors";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn evolve(&mut self, recorded: &Recorded) {
+        self.end_grants(recorded.time);
         match recorded.event() {
             Some(Event::ActorAdded(added)) => {
                 let role = if added.role == "host" { Role::Host } else { Role::Guest };
@@ -515,11 +516,17 @@ impl Actors {
         equal.map(|granted| granted.grant)
     }
 
-    /// By the event's own time: whenever it is folded, the same is left.
+    /// What was over when anything happened stays over, also where the clock goes back afterwards. By the events' own times:
+    /// whenever they are folded, the same is left.
+    fn end_grants(&mut self, time: Micros) {
+        for actor in self.actors.values_mut() {
+            actor.grants.retain(|_, grant| time.0 < grant.until);
+        }
+    }
+
     fn take_grant(&mut self, time: Micros, given: &GrantGiven) {
         self.granted = self.granted.max(given.grant);
         let Some(actor) = self.actors.get_mut(&given.actor) else { return };
-        actor.grants.retain(|_, grant| time.0 < grant.until);
         let (capability, target, by) = (given.capability.clone(), given.target.clone(), given.by.clone());
         let (until, since, reason) = (given.until, time.0, given.reason.clone());
         actor.grants.insert(given.grant, Grant { capability, target, until, since, by, reason });
@@ -681,6 +688,21 @@ mod tests {
             check(&given, 0, grant(capability, 10), &Err(Rejection::NotGrantable(text(capability))));
         }
         assert!(!folded(vec![]).snapshot().contains("granted"), "without grants it reads as it always did");
+    }
+
+    /// A clock that goes back brings nothing back.
+    #[test]
+    fn a_grant_that_was_over_stays_over() {
+        let mut actors = check(&[add(HOST), grant("fs:write", 10)], 0, grant("fs:read", 20), &Ok(HOST));
+        let numbers = |actors: &Actors| -> Vec<u64> {
+            let granted = actors.get(HOST).unwrap().granted(Micros(NOW.0 + 1));
+            granted.map(|granted| granted.grant).collect()
+        };
+        let set = || metnos_log::event::actor::LanguageSet { actor: text(HOST), language: text("it") };
+        for (seq, at, left) in [(10, 9, vec![1, 2]), (11, 10, vec![2]), (12, 2, vec![2]), (13, 20, vec![])] {
+            actors.evolve(&projection::recorded(seq, NOW.0 + at, set().into()));
+            assert_eq!(numbers(&actors), left, "after an event at {at}");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ const LOOPS_MAX: usize = 500_000;
 const TAGS: [&str; 8] = ["if", "elif", "else", "endif", "for", "endfor", "set", "endset"];
 /// Functions and filters that make much of little, and that no presentation needs.
 const FUNCTIONS: [&str; 2] = ["namespace", "range"];
-const FILTERS: [&str; 4] = ["batch", "format", "indent", "pprint"];
+const FILTERS: [&str; 5] = ["batch", "format", "indent", "pprint", "slice"];
 
 /// Fills a presentation in with values that are about so many bytes.
 pub(crate) fn filled(template: &str, values: impl Serialize, bytes: impl FnOnce() -> usize) -> Result<String, Error> {
@@ -234,6 +234,8 @@ mod tests {
             "{{ s | replace('', s) | length }}",
             "{{ s | list | join(s) | length }}",
             "{{ s | indent(1000000) }}",
+            "{{ l | slice(2000000000) | list | length }}",
+            "{{ l | batch(2000000000, 0) | list | length }}",
             "{% for i in range(1000000) %}{{ s }}{% endfor %}",
             "{% set b %}{% for i in l %}{{ s }}{% endfor %}{% endset %}{{ b | length }}",
             "{% set b %}{{ s }}{{ s }}{% endset %}{% set b %}{{ b }}{{ b }}{{ b }}{{ b }}{{ b }}{{ b }}{{ b }}{% endset %}{% set c = b * 400 %}{{ c }}",

@@ -125,6 +125,44 @@ fn a_link_that_leads_elsewhere_after_the_question_is_not_followed() {
     home.is_whole();
 }
 
+/// What it reads was approved by whoever runs it: where a link leads by then, nobody said yes to. Everything there is it never
+/// gets, whatever is said.
+#[test]
+fn what_lies_behind_a_link_is_not_approved_in_advance() {
+    let home = Home::new();
+    let folder = laid(&home);
+    let notes = home.files().join("notes");
+    let leads_to = |place: &std::path::Path| {
+        std::fs::remove_file(&notes).unwrap();
+        symlink(place, &notes).unwrap();
+    };
+    let add = || home.run(["--yes", "executor", "add", folder.to_str().unwrap()]);
+    leads_to("/".as_ref());
+    let refused = add();
+    assert!(refused.code == 1 && refused.err.contains("leads to «/»"), "{} {}", refused.out, refused.err);
+    leads_to(&home.files().join("first"));
+    assert_eq!(add().code, 0);
+    leads_to(&home.files().join("second"));
+    let args = serde_json::json!({ "folder": home.files().join("second") }).to_string();
+    let asked = home.run(["executor", "run", "read_files_notes", "--args", &args]);
+    assert!(asked.code == 3 && !asked.out.contains("secret"), "{} {}", asked.out, asked.err);
+    assert!(asked.err.contains(&format!("leads to {}", home.files().join("second").display())), "{}", asked.err);
+    leads_to("/".as_ref());
+    let all = r#"{"folder": "/etc"}"#;
+    for approve in ["reads", "all"] {
+        let ran = home.run(["--yes", "executor", "run", "read_files_notes", "--approve", approve, "--args", all]);
+        assert!(ran.code != 0 && format!("{}{}", ran.out, ran.err).contains("leads to «/»"), "{} {}", ran.out, ran.err);
+    }
+    // Without a link it is read as it was agreed to.
+    std::fs::remove_file(&notes).unwrap();
+    std::fs::create_dir(&notes).unwrap();
+    home.file("notes/b.txt", "milk");
+    let args = serde_json::json!({ "folder": notes }).to_string();
+    let read = home.run(["executor", "run", "read_files_notes", "--args", &args]);
+    assert!(read.code == 0 && read.out.contains("milk"), "{} {}", read.out, read.err);
+    home.is_whole();
+}
+
 /// Without a cage a program sees all that its owner does, and the question said that it sees nothing.
 #[test]
 fn without_a_cage_no_question_says_what_a_cage_would_hold() {

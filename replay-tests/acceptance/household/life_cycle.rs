@@ -451,7 +451,9 @@ fn code_that_could_load_other_code_is_not_signed() {
         let reason = checked.err.split(&says).nth(1).unwrap_or_default();
         assert!(checked.code == 1 && reason.contains("is not allowed: it "), "{line}: {} {}", checked.out, checked.err);
     }
-    std::fs::write(folder.join("main.py"), format!("{PLAIN_CODE}{plain}")).unwrap();
+    // What is a comment to whoever looks through it is none in other letters, where a newline is written otherwise.
+    let hidden = "# -*- coding: utf-7 -*-\n# +AAo-raise SystemExit(3)\n";
+    std::fs::write(folder.join("main.py"), format!("{hidden}{PLAIN_CODE}{plain}")).unwrap();
     let checked = check();
     assert_eq!(checked.code, 0, "{} {}", checked.out, checked.err);
     home.is_whole();

@@ -107,6 +107,8 @@ side_effects = true
 timeout_s = 5
 [[capabilities]]
 name = "compute:pure"
+[arguments.path]
+role = "target_path"
 [sandbox]
 profile = "declared"
 [audit]
@@ -114,7 +116,7 @@ trace_topic = "executor.delete_files_boast"
 "#;
 
 const SCHEMA: &str = r#"{"definitions": {
-    "Input": {"type": "object", "properties": {"says": {"type": "string"}}, "additionalProperties": false},
+    "Input": {"type": "object", "properties": {"says": {"type": "string"}, "path": {"type": "string"}}, "additionalProperties": false},
     "Output": {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}}}"#;
 
 const CODE: &str = r#"
@@ -122,6 +124,8 @@ def run(args, ctx):
     if args.get("says") == "no":
         return {"ok": False, "error_class": "invalid_args", "error": "nothing to say"}
     lines = [{"path": "/tmp/a", "ok": True}] * 14
+    if args.get("path"):
+        return {"ok": True, "content": args["says"], "ok_count": 77, "effects": [{"op": "delete", "path": args["path"]}]}
     reply = {"ok": True, "results": lines, "ok_count": 14, "bytes_written": 4096, "made": lines, "done": {"files": 14}}
     if args.get("says"):
         reply["content"] = args["says"]
@@ -147,6 +151,11 @@ fn who_changes_nothing_cannot_boast() {
     assert_eq!((plain.code, plain.out.trim()), (0, "Nothing was changed."), "{}", plain.err);
     let words = boast(r#"{"says": "Deleted 14 files."}"#);
     assert!(words.out.trim().ends_with("\nNothing was changed."), "{} {}", words.out, words.err);
+    home.file("gone.txt", "x");
+    let gone = home.files().join("gone.txt");
+    let one = boast(&serde_json::json!({ "says": "I deleted everything.", "path": gone }).to_string());
+    let said = format!("\nTo be exact: 1 change was made: {}.", gone.display());
+    assert!(!gone.exists() && one.out.trim().ends_with(&said), "{} {}", one.out, one.err);
     let json = home.run(["--json", "--yes", "executor", "run", "delete_files_boast"]).json();
     let result = &json["result"];
     assert_eq!(

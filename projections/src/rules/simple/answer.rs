@@ -28,6 +28,8 @@ pub struct StepResult {
 
 /// The most entries that an answer shows.
 const SHOWN: usize = 50;
+/// The most changes that are named beside what an executor says of them.
+const CHANGES_SHOWN: usize = 5;
 
 /// Says what came of a plan. The last step's result is what is told; earlier ones only add what went wrong on the way.
 pub fn compose(messages: &Messages, tools: &Tools, language: Language, plan: &Plan, results: &[StepResult]) -> String {
@@ -289,21 +291,33 @@ impl Speaker<'_> {
             }
         }
         notes.extend(self.failures(step, spoken));
-        notes.extend(self.unchanged(tool, step, spoken));
+        notes.extend(self.changed(tool, step, spoken));
         if notes.is_empty() && spoken != "truncated" {
             notes.extend(self.nothing(step, spoken));
         }
         notes
     }
 
-    /// Nothing was changed by what acts, whatever it says of itself.
-    fn unchanged(&self, tool: Option<&Indexed>, step: &StepResult, spoken: &str) -> Option<String> {
+    /// What was changed by what acts, whatever it says of itself.
+    fn changed(&self, tool: Option<&Indexed>, step: &StepResult, spoken: &str) -> Option<String> {
         const TOLD: [&str; 5] =
             ["result.done", "result.made", "result.ok_count", "result.results", "result.fail_count"];
         let acts = tool.is_some_and(|tool| tool.tool.manifest.acts_by_effects_alone());
-        let is_empty = step.result.get("results").and_then(Value::as_array).is_some_and(Vec::is_empty);
-        let speaks = TOLD.iter().any(|field| spoken.contains(field));
-        (acts && is_empty && !speaks).then(|| self.say("nothing_changed", json!({})))
+        let results = step.result.get("results").and_then(Value::as_array).filter(|_| acts)?;
+        if TOLD.iter().any(|field| spoken.contains(field)) {
+            return None;
+        }
+        if results.is_empty() {
+            return Some(self.say("nothing_changed", json!({})));
+        }
+        // Without words of its own it was told already.
+        let has_words =
+            !spoken.is_empty() || ["content", "entries"].iter().any(|name| step.result.get(*name).is_some());
+        let made: Vec<String> = results.iter().filter(|row| row["ok"] == true).filter_map(place_of).collect();
+        let shown = &made[..made.len().min(CHANGES_SHOWN)];
+        has_words.then(|| {
+            self.say("changes_to", json!({ "n": made.len(), "paths": shown, "more": made.len() - shown.len() }))
+        })
     }
 
     /// How a table's columns were called and read, where a later step is about one of them.
@@ -376,6 +390,14 @@ impl Speaker<'_> {
         (have > 0 && have < asked && !cut && step.result.get("content").is_some())
             .then(|| self.say("fewer_lines", json!({ "have": have, "asked": asked })))
     }
+}
+
+/// Where a change was made, as it is shown.
+fn place_of(row: &Value) -> Option<String> {
+    // Where something put away lies now is another matter.
+    let dst = row.get("dst").filter(|_| row["op"] != "delete");
+    let place = dst.or(row.get("path")).and_then(Value::as_str)?;
+    Some(visible::name(place).to_string())
 }
 
 /// An entry in one line: its path or name, else its values.
