@@ -403,14 +403,13 @@ fn contains(expected: &Value, found: &Value, at: &str) -> Result<(), String> {
     }
 }
 
-/// Runs the birth tests of an active executor again when the interpreter is another one than they passed on. Gives the
+/// Runs the birth tests of an active executor again when the interpreter is none that they passed on before. Gives the
 /// reason for quarantine when they no longer pass.
 pub fn stale(instance: &Instance, name: &str) -> Result<Option<String>, InstanceError> {
     let catalog = instance.catalog();
     let Some((_, _, version)) = catalog.active(name) else { return Ok(None) };
     let Ok(sandbox) = instance.sandbox() else { return Ok(None) };
-    let known = version.birth.as_ref().map(|birth| birth.interpreter.clone());
-    if known.as_deref() == Some(sandbox.interpreter().version.as_str()) {
+    if version.passed_on.contains(&sandbox.interpreter().version) {
         return Ok(None);
     }
     let folder = instance.dirs.workspace.join("executors").join(name);

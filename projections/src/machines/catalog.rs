@@ -2,7 +2,7 @@
 //!
 //! What the log says is what holds. Files below the workspace are exports; comparing them is the loader's work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metnos_log::event::executor::{
     BirthTestsRun, ExecutorInstalled, ExecutorSigned, LifeCycle, LifeCycleChanged, VersionPromoted,
@@ -56,6 +56,8 @@ pub struct Version {
     pub installed: Option<ExecutorInstalled>,
     /// Its last birth tests.
     pub birth: Option<BirthTestsRun>,
+    /// The interpreters on which they passed the last time.
+    pub passed_on: BTreeSet<String>,
 }
 
 impl Version {
@@ -179,7 +181,13 @@ impl Catalog {
                 self.version(&installed.name, &installed.version).installed = Some(installed.clone());
             }
             Event::BirthTestsRun(birth) => {
-                self.version(&birth.name, &birth.version).birth = Some(birth.clone());
+                let version = self.version(&birth.name, &birth.version);
+                if birth.cases.iter().all(|case| case.passed) {
+                    version.passed_on.insert(birth.interpreter.clone());
+                } else {
+                    version.passed_on.remove(&birth.interpreter);
+                }
+                version.birth = Some(birth.clone());
             }
             Event::VersionPromoted(promoted) => {
                 self.entry(&promoted.name).current = Some(promoted.version.clone());
@@ -197,7 +205,7 @@ impl Catalog {
 
 impl Projection for Catalog {
     const NAME: &'static str = "catalog";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn evolve(&mut self, recorded: &Recorded) {
         if let Some(event) = recorded.event() {
@@ -650,6 +658,24 @@ mod tests {
         check(&given(&[]), install(2, true), &Ok(&events));
         let catalog = given(&[install(2, true)]);
         assert!(catalog.active("get_now").is_some());
+    }
+
+    /// Whoever goes back to an interpreter has not to have everything tested again.
+    #[test]
+    fn what_passed_on_an_interpreter_is_known_beside_the_last() {
+        let Command::Install { birth, .. } = install(2, true) else { panic!() };
+        let on = |interpreter: &str, passed: bool| {
+            let cases = vec![CaseVerdict { name: "case".to_owned(), passed, reason: None }];
+            Command::RecordBirth(BirthTestsRun { interpreter: interpreter.to_owned(), cases, ..birth.clone() })
+        };
+        for (then, known) in [
+            (on("3.13.1", true), vec!["3.11.2", "3.13.1"]),
+            (on("3.13.1", false), vec!["3.11.2"]),
+            (on("3.11.2", false), vec!["3.13.1"]),
+        ] {
+            let catalog = given(&[install(2, true), on("3.13.1", true), then]);
+            assert_eq!(catalog.active("get_now").unwrap().2.passed_on.iter().collect::<Vec<_>>(), known);
+        }
     }
 
     #[test]
