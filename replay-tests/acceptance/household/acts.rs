@@ -185,6 +185,11 @@ fn a_preview_changes_nothing_and_any_turn_can_be_named() {
     assert!(again.code == 1 && again.err.contains("already"), "{} {}", again.out, again.err);
     let none = home.run(["undo", "NONE", "--approve", "all"]);
     assert!(none.code == 1 && none.err.contains("NONE"), "{} {}", none.out, none.err);
+    // The question says what would be taken back.
+    assert_eq!(home.ask_approved("create the folder ~/files/other").code, 0);
+    let asked = home.run(["undo"]);
+    let says = "This takes back what was asked for: create the folder ~/files/other\n";
+    assert!(asked.code == 3 && asked.err.contains(says), "{} {}", asked.out, asked.err);
     home.is_whole();
 }
 

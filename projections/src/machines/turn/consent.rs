@@ -69,9 +69,17 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Man
             "names": asking.said(step),
             "count": targets(&open),
             "from": asking.made_of(step, &open),
+            "takes_back": taken_back(step),
             "undo": asking.undo(&open),
         }),
     )
+}
+
+/// The request whose changes a step takes back.
+fn taken_back(step: &Step) -> Option<String> {
+    let request = step.result.as_ref()?.pointer("/metadata/text")?.as_str()?;
+    let is_undo = step.ops.iter().any(|op| op.reverses.is_some());
+    (is_undo && !request.is_empty()).then(|| as_end_of_line(request))
 }
 
 /// Who named what a step is about: the person each thing, or the folder that it lies in; `None` where neither is so, or there
