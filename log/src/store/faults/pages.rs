@@ -120,11 +120,15 @@ fn flipped(rest: &Rest, (place, bit): Flip) -> Seen {
     if verified.is_err() {
         return Seen::Reported;
     }
-    // What closing wrote down of the file's pages is good until the next commit: only then does a kill have them all read.
-    let draft = Draft { id: EventId([200; 16]), ..draft(200, "later") };
-    log.append(Append { events: vec![draft], expect: Expect::Any }).expect("a log that verifies takes events");
-    let again = open_beside(&rest.folder, disk.bytes()).expect("a log that verifies opens after a kill");
-    assert_eq!(said_by(&again).unwrap().before(), *good, "a log that verifies says something else after a kill");
+    // All pages of a killed one were read as it was opened. What closing wrote down of them is good until the next commit: only
+    // then does a kill have them all read.
+    if *closed {
+        let draft = Draft { id: EventId([200; 16]), ..draft(200, "later") };
+        log.append(Append { events: vec![draft], expect: Expect::Any }).expect("a log that verifies takes events");
+        let again = open_beside(&rest.folder, disk.bytes()).expect("a log that verifies opens after a kill");
+        let said = said_by(&again).unwrap().before();
+        assert_eq!(said, *good, "a log that verifies says something else after a kill");
+    }
     Seen::Unneeded
 }
 
