@@ -85,6 +85,8 @@ pub enum NotAnswered {
     Lapsed(i64),
     /// Its turn ended before it was answered.
     Dropped,
+    /// It waits still, where nobody takes an answer.
+    Untaken,
     /// It takes another kind of answer: whether that is a yes or no.
     OtherKind {
         /// Whether it wants a yes or no.
@@ -223,7 +225,8 @@ fn became_in(instance: &Instance, id: TurnId, channel: &str, name: &str) -> Resu
             _ => {}
         }
     }
-    Ok(this.map(|_| told.unwrap_or(NotAnswered::Lapsed(until))))
+    let open = if now().0 < until { NotAnswered::Untaken } else { NotAnswered::Lapsed(until) };
+    Ok(this.map(|_| told.unwrap_or(open)))
 }
 
 /// Hands an answer to whoever of this process waits for it, where the turn then goes on; whether somebody does.

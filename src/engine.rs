@@ -44,6 +44,7 @@ use crate::gateway::{Caller, Loaded, call, failed, passed};
 use crate::instance::{Instance, InstanceError, now, people, random};
 use crate::loader::check;
 use crate::sandbox::{CallFailure, CancelFlag, Progress, SandboxError, Stage};
+use crate::seats::Seat;
 
 /// The most changes that an event lists itself, and the most outcomes that get an event each.
 const LISTED_MAX: usize = 16;
@@ -229,8 +230,20 @@ pub fn reply(
     instance: &Instance,
     person: &dyn Person,
     cancel: CancelFlag,
+    turn: (TurnId, Turn),
+    reply: (&Reply, Option<EventId>),
+) -> Result<Turn, EngineError> {
+    reply_from(instance, person, cancel, turn, reply, None)
+}
+
+/// The same for whoever waited for the answer; they leave their seat once it is on disk.
+pub fn reply_from(
+    instance: &Instance,
+    person: &dyn Person,
+    cancel: CancelFlag,
     (id, turn): (TurnId, Turn),
     (reply, cause): (&Reply, Option<EventId>),
+    seat: Option<Seat<'_>>,
 ) -> Result<Turn, EngineError> {
     let dialog = turn.dialog().unwrap_or_default();
     let command = match reply {
@@ -250,6 +263,10 @@ pub fn reply(
     let mut run =
         Run { instance, person, cancel, id, cause, turn, prepared: None, pending: Vec::new(), is_again: false };
     run.take(command, Vec::new())?;
+    if let Some(seat) = seat {
+        run.settle()?;
+        drop(seat);
+    }
     run.until_closed()
 }
 

@@ -1,8 +1,8 @@
 //! Where questions are waited for within this process: an answer that is given elsewhere reaches whoever waits, and the turn
 //! goes on there.
 //!
-//! A seat is taken for one question of one turn, so an answer to it is to nothing else. Of what nobody waits for here, the
-//! log alone knows.
+//! A seat is taken for one question of one turn, so an answer to it is to nothing else. Whoever sits leaves once what was
+//! answered stands in the log: of what nobody waits for here, the log alone knows.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -34,7 +34,7 @@ pub enum Said {
 pub enum Handed {
     /// Whoever waits goes on with it.
     Taken,
-    /// Another answer came first, or nobody waits any more.
+    /// Another answer came first, or nobody waits any more: the log says what became of the question.
     Late,
     /// Nobody of this process waits for it.
     Nobody,
@@ -76,26 +76,31 @@ impl Seats {
         Ok(Seat { seats: self, question, wakes })
     }
 
-    /// Hands an answer to whoever waits for it; when this returns, they have taken it or never will.
+    /// Hands an answer to whoever waits for it; when this returns, they have taken it or never will. Where another answer came
+    /// first, that one stands in the log by then.
     pub fn hand(&self, turn: TurnId, question: &str, said: Said) -> Handed {
         let question = (turn, question.to_owned());
         let mut waiters = self.waiters();
         let Some(waiter) = waiters.get_mut(&question) else { return Handed::Nobody };
-        if waiter.said.is_some() || waiter.is_taken.load(Ordering::SeqCst) {
-            return Handed::Late;
-        }
-        waiter.said = Some(said);
-        waiter.wakes.cancel();
         let is_taken = Arc::clone(&waiter.is_taken);
+        let is_first = waiter.said.is_none() && !is_taken.load(Ordering::SeqCst);
+        if is_first {
+            waiter.said = Some(said);
+            waiter.wakes.cancel();
+        }
+        let is_this = |waiter: &Waiter| Arc::ptr_eq(&waiter.is_taken, &is_taken);
         let is_open = |waiters: &mut BTreeMap<Question, Waiter>| {
-            waiters.contains_key(&question) && !is_taken.load(Ordering::SeqCst)
+            waiters.get(&question).is_some_and(is_this) && !(is_first && is_taken.load(Ordering::SeqCst))
         };
         let over = self.changed.wait_timeout_while(waiters, PATIENCE, is_open);
         let (mut waiters, _) = over.unwrap_or_else(PoisonError::into_inner);
+        if !is_first {
+            return Handed::Late;
+        }
         if is_taken.load(Ordering::SeqCst) {
             return Handed::Taken;
         }
-        if let Some(waiter) = waiters.get_mut(&question) {
+        if let Some(waiter) = waiters.get_mut(&question).filter(|waiter| is_this(waiter)) {
             waiter.said = None;
         }
         Handed::Late
@@ -145,13 +150,37 @@ mod tests {
             while !seat.wakes().is_raised() {
                 std::thread::yield_now();
             }
-            assert_eq!(seats.hand(TURN, "a", Said::Consent(true)), Handed::Late, "another one was first");
             assert_eq!(seat.take(), Some(Said::Consent(false)));
             assert_eq!(handed.join().unwrap(), Handed::Taken);
         });
-        assert_eq!((seats.hand(TURN, "a", Said::Consent(true)), seat.take()), (Handed::Late, None));
+        assert_eq!(seat.take(), None);
         drop(seat);
         assert_eq!(seats.hand(TURN, "a", Said::Consent(true)), Handed::Nobody);
+    }
+
+    /// Whoever came second was told so while the first answer was not in the log yet, and found none there.
+    #[test]
+    fn whoever_is_late_hears_it_once_the_seat_is_left() {
+        let seats = Seats::default();
+        let seat = seats.sit(TURN, "a").unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| seats.hand(TURN, "a", Said::Consent(true)));
+            while !seat.wakes().is_raised() {
+                std::thread::yield_now();
+            }
+            let late = || {
+                let (seats, tell) = (&seats, tell.clone());
+                scope.spawn(move || tell.send(seats.hand(TURN, "a", Said::Consent(false))).unwrap());
+            };
+            late();
+            assert_eq!((seat.take(), first.join().unwrap()), (Some(Said::Consent(true)), Handed::Taken));
+            late();
+            let early = told.recv_timeout(Duration::from_millis(100));
+            assert!(early.is_err(), "{early:?} before the first answer is recorded");
+            drop(seat);
+            assert!([told.recv(), told.recv()].iter().all(|handed| *handed == Ok(Handed::Late)));
+        });
     }
 
     #[test]

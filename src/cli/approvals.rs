@@ -163,7 +163,7 @@ fn refused<T>(context: &Context, instance: &Instance, name: &str, what: Result<T
 }
 
 /// Why a question is not answered, with what to do next.
-fn failure(context: &Context, instance: &Instance, name: &str, why: &NotAnswered) -> Failure {
+pub(super) fn failure(context: &Context, instance: &Instance, name: &str, why: &NotAnswered) -> Failure {
     let moment = |micros: i64| output::moment(micros, &instance.settings.zone);
     let (why, values) = match why {
         NotAnswered::NoSuch => ("no_such", json!({})),
@@ -174,6 +174,7 @@ fn failure(context: &Context, instance: &Instance, name: &str, why: &NotAnswered
         }
         NotAnswered::Lapsed(when) => ("lapsed", json!({ "when": moment(*when) })),
         NotAnswered::Dropped => ("dropped", json!({})),
+        NotAnswered::Untaken => ("untaken", json!({})),
         NotAnswered::OtherKind { consent } => {
             let said = context.text(instance, "approvals.other_kind", &json!({ "name": name, "consent": consent }));
             let next = if *consent { "next.grant_or_deny" } else { "next.answer_words" };

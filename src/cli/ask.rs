@@ -16,6 +16,7 @@ use crate::cause::plain;
 use crate::config::Flags;
 use crate::engine::{self, Person, Reply, Request};
 use crate::instance::{Instance, now};
+use crate::seats::Seat;
 
 pub(super) use crate::untold::CONSOLE;
 
@@ -83,21 +84,29 @@ fn asked(context: &Context, instance: &Instance, turn: Turn) -> Result<Turn, Fai
     let question = turn.message.clone().unwrap_or_default();
     let prompt = instance.rules.messages.say(turn.language, "chat.answer_prompt", json!({}));
     let (Some(id), Some(dialog)) = (turn.id, turn.dialog()) else { return Ok(turn) };
-    let heard = {
-        let seat = instance.seats.sit(id, &dialog).map_err(|error| Failure::internal(error.to_string()))?;
-        terminal::ask_line_or(&question, &prompt, &seat)
-    };
+    let seat = instance.seats.sit(id, &dialog).map_err(|error| Failure::internal(error.to_string()))?;
+    let heard = terminal::ask_line_or(&question, &prompt, &seat);
     let reply = match heard {
         Some(answer) if !answer.trim().is_empty() || turn.may_be_left_out() => {
             Reply::Answered { answer: answer.trim().to_owned(), channel: CONSOLE.to_owned() }
         }
         _ => Reply::Withdrawn("person"),
     };
-    reply_to(context, instance, turn, &reply)
+    reply_from(context, instance, turn, (&reply, Some(seat)))
 }
 
 /// Tells the turn that waits what became of its question.
 pub(super) fn reply_to(context: &Context, instance: &Instance, turn: Turn, reply: &Reply) -> Result<Turn, Failure> {
+    reply_from(context, instance, turn, (reply, None))
+}
+
+/// The same from where the answer was waited for.
+fn reply_from(
+    context: &Context,
+    instance: &Instance,
+    turn: Turn,
+    (reply, seat): (&Reply, Option<Seat<'_>>),
+) -> Result<Turn, Failure> {
     let Some(id) = turn.id else { return Ok(turn) };
     // Another command may have withdrawn the question while the person thought.
     let turn = engine::folded(instance, id)?;
@@ -107,7 +116,7 @@ pub(super) fn reply_to(context: &Context, instance: &Instance, turn: Turn, reply
     let cancel = context.begin_turn(instance)?;
     let turn = {
         let person = terminal::Terminal::new(&instance.rules.messages, context.global.quiet || context.global.json);
-        engine::reply(instance, &person, cancel, (id, turn), (reply, None))?
+        engine::reply_from(instance, &person, cancel, (id, turn), (reply, None), seat)?
     };
     instance.catch_up()?;
     follow(context, instance);

@@ -11,6 +11,7 @@ use metnos_projections::machines::turn::answers::yes_or_no;
 use serde_json::json;
 
 use super::{Context, Failure, ask, output, schedule, terminal};
+use crate::approvals;
 use crate::engine::Answer;
 use crate::instance::Instance;
 use crate::scheduler::questions::{self, NotAnswered, Pending};
@@ -133,6 +134,11 @@ pub(super) fn given(context: &Context, instance: &Instance, tag: &str, answer: A
     let id = match given? {
         Ok(id) => id,
         Err(why) => {
+            // Another answer may have come first.
+            let became = approvals::find(instance, tag)?.err();
+            if let Some(became @ approvals::NotAnswered::Answered(..)) = became {
+                return Err(super::approvals::failure(context, instance, tag, &became));
+            }
             let key = match why {
                 NotAnswered::NoSuch => "schedule.no_question",
                 NotAnswered::Busy => "schedule.running",

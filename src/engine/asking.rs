@@ -52,7 +52,6 @@ impl Run<'_> {
         } else {
             self.person.consent_to(asked, self.language(), &seat)
         };
-        drop(seat);
         let command = match answer {
             Answer::Yes(_) if !approved && self.instance.allows_less(&self.turn) => {
                 Command::Expire { step, digest, why: RIGHTS_CHANGED.to_owned() }
@@ -68,6 +67,11 @@ impl Run<'_> {
             Answer::Later => return Ok(false),
         };
         self.take(command, Vec::new())?;
+        if !approved {
+            // Whoever comes too late with another answer finds this one in the log.
+            self.settle()?;
+        }
+        drop(seat);
         Ok(true)
     }
 }

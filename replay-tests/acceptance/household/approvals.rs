@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::bot_api::{BotApi, TOKEN};
-use super::daemon::Daemon;
+use super::daemon::{Daemon, Running};
 use super::home::{Home, Ran};
 use super::pty::Pty;
 use super::telegram::{GUEST, HOST, Talk, home_at};
@@ -231,6 +231,46 @@ fn a_question_of_one_terminal_is_answered_at_another() {
     chat.sees("> ");
     chat.types("\u{4}");
     chat.ends();
+    daemon.stop();
+    home.is_whole();
+}
+
+/// All but one were told that the time for an answer was over, at a moment that was still to come: they looked for the answer
+/// that had come first before it was in the log.
+#[test]
+fn of_answers_that_come_at_once_one_counts_and_the_others_hear_which() {
+    let home = Home::new();
+    let daemon = Daemon::serve(&home);
+    for round in 0..3 {
+        let mut ask = Pty::run(&home, 100, &["ask", &format!("write \"three\" to {round}.txt")]);
+        ask.sees("[y/N]");
+        let name = only(&home);
+        let answer = |nth: usize| Running::new(&home, &["approvals", ["grant", "deny"][nth % 2], &name]);
+        let answers: Vec<Running> = (0..8).map(answer).collect();
+        let ran: Vec<Ran> = answers.into_iter().map(Running::ends).collect();
+        let (first, late): (Vec<_>, Vec<_>) = ran.iter().enumerate().partition(|(_, ran)| ran.code == 0);
+        let [(first, _)] = first[..] else { panic!("{} answers counted", first.len()) };
+        let says = format!("was answered already: {}, by metnos approvals", ["yes", "no"][first % 2]);
+        for (_, ran) in late {
+            refused(ran, &says);
+        }
+        let (_, shown) = ask.ends();
+        assert_eq!(home.files().join(format!("{round}.txt")).exists(), first % 2 == 0, "{shown}");
+    }
+    // Words of several places, too.
+    home.file("a.txt", "first\n");
+    home.file("b.txt", "second\n");
+    let mut ask = Pty::run(&home, 100, &["ask", "read the file"]);
+    ask.sees("Which file");
+    let name = only(&home);
+    let answer = |nth: usize| Running::new(&home, &["answer", &name, ["a.txt", "b.txt"][nth % 2]]);
+    let answers: Vec<Running> = (0..6).map(answer).collect();
+    let ran: Vec<Ran> = answers.into_iter().map(Running::ends).collect();
+    assert_eq!(ran.iter().filter(|ran| ran.code == 0).count(), 1);
+    for late in ran.iter().filter(|ran| ran.code != 0) {
+        refused(late, "was answered already, at a terminal");
+    }
+    assert_eq!(ask.ends().0, Some(0));
     daemon.stop();
     home.is_whole();
 }
