@@ -10,12 +10,15 @@ use serde_json::json;
 
 use super::moment::Moment;
 use super::output::{by, remedy};
-use super::{Context, Failure, actor, audit_correct, console, output, progress};
+use super::{Context, Failure, actor, audit_correct, console, named, output, progress};
 use crate::cause::plain;
 use crate::export::audit;
 use crate::export::audit_file::{FileError, Fresh};
 use crate::export::audit_lines::{self, Format};
 use crate::instance::Instance;
+
+/// How long the file of a public key may be.
+const KEY_BYTES_MAX: u64 = 4096;
 
 /// Export audit lines, check an export, correct a line.
 #[derive(Subcommand, Debug)]
@@ -219,7 +222,10 @@ fn check(context: &Context, file: &Path, key: &str) -> Result<u8, Failure> {
         let values = json!({ "file": file, "reason": plain(&error) });
         Failure::refused(("error.file_unreadable", values), by("next.proof_file"))
     };
-    let in_file = || std::fs::read_to_string(key).ok().as_deref().and_then(verify::key);
+    let in_file = || {
+        let bytes = named::bytes(Path::new(key), KEY_BYTES_MAX).ok()?;
+        verify::key(std::str::from_utf8(&bytes).ok()?)
+    };
     let key = verify::key(key).or_else(in_file);
     let key = key.ok_or_else(|| Failure::refused(by("error.no_public_key"), by("next.public_key")))?;
     let opened = std::fs::File::open(file).map_err(|error| unreadable(file, &error))?;

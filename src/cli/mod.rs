@@ -32,6 +32,7 @@ mod mistyped;
 mod mnest;
 mod model;
 mod moment;
+mod named;
 mod output;
 mod pair;
 mod place;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::output::by;
-use super::{Context, Failure, output};
+use super::{Context, Failure, named, output};
 use crate::cause::plain;
 
 /// Where an attacked result holds the attacker's text.
@@ -130,7 +130,7 @@ pub(super) fn run(context: &Context, provenance: &Provenance) -> Result<u8, Fail
 }
 
 fn read(context: &Context, path: &Path) -> Result<Vec<Trace>, Failure> {
-    let bytes = std::fs::read(path).map_err(|error| {
+    let bytes = named::bytes(path, named::BYTES_MAX).map_err(|error| {
         Failure::refused(("error.file_unreadable", json!({ "file": path, "reason": plain(&error) })), by("next.there"))
     })?;
     let (mut traces, mut first) = (Vec::new(), None);

@@ -10,7 +10,7 @@ use metnos_projections::replay::{Checker, Difference, Report};
 use serde_json::{Value, json};
 
 use super::output::by;
-use super::{Context, Failure, output, progress};
+use super::{Context, Failure, named, output, progress};
 use crate::cause::plain;
 use crate::projector::Projected;
 use crate::views::state as views;
@@ -90,15 +90,19 @@ fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
 }
 
 fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| {
+    let unreadable = |error| {
         Failure::usage(("error.file_unreadable", json!({ "file": file, "reason": plain(&error) })), by("next.history"))
-    })?;
+    };
     let rules = metnos_projections::rules::Rules::embedded();
     let mut checker = Checker::new(&rules, strict);
     let mut rebuilt = Projected::default();
     let mut last = 0;
-    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        let recorded = crate::export::history::read_line(line)
+    for (number, line) in (1..).zip(named::lines(file, named::BYTES_MAX).map_err(unreadable)?) {
+        let line = line.map_err(unreadable)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let recorded = crate::export::history::read_line(&line)
             .map_err(|error| Failure::usage(format!("{}:{number}: {error}", file.display()), by("next.history")))?;
         refuse_gap(file, number, last, recorded.seq)?;
         last = recorded.seq;

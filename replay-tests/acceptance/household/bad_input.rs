@@ -45,6 +45,40 @@ fn files_that_are_not_what_was_asked_for() {
     home.is_whole();
 }
 
+/// A corpus, a catalog, traces and a history were read until the system killed the command. Here it may have four gigabytes.
+#[test]
+fn a_device_that_never_ends_is_not_read_to_its_end() {
+    let home = Home::new();
+    home.file("catalog.json", "[]");
+    let calls: [(&[&str], i32); 5] = [
+        (&["provenance", "--eval", "/dev/zero"], 1),
+        (&["prefilter", "--eval", "/dev/zero", "--catalog", "catalog.json"], 1),
+        (&["prefilter", "read it", "--catalog", "/dev/zero"], 1),
+        (&["replay", "check", "--history", "/dev/zero"], 2),
+        (&["audit", "verify", "catalog.json", "--key", "/dev/zero"], 1),
+    ];
+    for (call, code) in calls {
+        let own = home.command();
+        let variables = own.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        let mut bounded = std::process::Command::new("sh");
+        bounded.args(["-c", "ulimit -v 4194304; exec \"$0\" \"$@\""]).arg(own.get_program()).args(call);
+        let ran = Ran::from(bounded.env_clear().envs(variables).current_dir(home.files()).output().unwrap());
+        plain(&ran, &[code]);
+        assert!(ran.err.contains("longer than") || call[0] == "audit", "{call:?}: {}", ran.err);
+    }
+    // What ends is read, a pipe too.
+    let line = r#"{"query":"a","first_tool":"x","functions":[{"name":"x"}]}"#;
+    let piped = home.files().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &piped, rustix::fs::Mode::RWXU).unwrap();
+    let writer = std::thread::spawn({
+        let piped = piped.clone();
+        move || std::fs::write(piped, line).unwrap()
+    });
+    let ran = home.run(["--json", "prefilter", "--eval", piped.to_str().unwrap()]);
+    writer.join().unwrap();
+    assert_eq!(ran.json()["n"], 1, "{}", ran.err);
+}
+
 #[test]
 fn two_gigabytes_are_read_from_their_end() {
     let home = Home::new();

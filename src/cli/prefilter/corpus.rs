@@ -5,7 +5,7 @@ use std::path::Path;
 use metnos_projections::rules::prefilter::{Index, Offered};
 use serde_json::{Value, json};
 
-use super::super::Failure;
+use super::super::{Failure, named};
 use crate::cause::plain;
 use crate::cli::output::by;
 
@@ -134,7 +134,7 @@ impl Row {
 }
 
 fn text(path: &Path) -> Result<String, Failure> {
-    let bytes = std::fs::read(path).map_err(|error| {
+    let bytes = named::bytes(path, named::BYTES_MAX).map_err(|error| {
         Failure::refused(("error.file_unreadable", json!({ "file": path, "reason": plain(&error) })), by("next.there"))
     })?;
     String::from_utf8(bytes)
