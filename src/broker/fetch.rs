@@ -11,7 +11,7 @@ use reqwest::{Client, Method, Response};
 
 use super::address::{Kind, kind};
 use super::frames::Request;
-use super::target::{Refusal, Target, judge, matching};
+use super::target::{Refusal, Target, judge, judge_named, matching};
 use super::{Canned, Connection, Grants, Record};
 use crate::cause;
 
@@ -195,10 +195,7 @@ impl Fetcher {
             return Err(Refusal::new("policy_violation", message));
         }
         let grants = matching(&hop.target, &self.grants.hosts);
-        if grants.is_empty() {
-            // Refused before any name is looked up: a look-up is a message to someone too.
-            judge(&hop.target, &grants, &[], hop.from_public)?;
-        }
+        judge_named(&hop.target, &grants, hop.from_public)?;
         let addresses = resolve(&hop.target).await?;
         judge(&hop.target, &grants, &addresses, hop.from_public)?;
         self.judged.0.lock().unwrap_or_else(PoisonError::into_inner).insert(hop.target.host.clone(), addresses.clone());

@@ -177,6 +177,25 @@ fn names_port(grant: &HostGrant, target: &Target) -> bool {
     }
 }
 
+/// Why a request is refused for what its address alone says, before any name is looked up: a look-up is a message to someone
+/// too. Of a name that is granted nothing more is known by then.
+pub(super) fn judge_named(target: &Target, grants: &[&HostGrant], from_public: bool) -> Result<(), Refusal> {
+    match target.literal() {
+        Some(address) => judge(target, grants, &[SocketAddr::new(address, target.port)], from_public),
+        None if grants.is_empty() => judge(target, grants, &[], from_public),
+        None => Ok(()),
+    }
+}
+
+/// Why a first request to an address would be refused; nothing is looked up or dialled.
+///
+/// # Errors
+/// It would.
+pub fn foreseen(address: &str, hosts: &[HostGrant]) -> Result<(), Refusal> {
+    let target = Target::parse(address)?;
+    judge_named(&target, &matching(&target, hosts), false)
+}
+
 /// Judges all addresses that a target resolved to. One that is not allowed refuses the target.
 ///
 /// `from_public` says that a public host redirected here: then nothing but a public address will do.

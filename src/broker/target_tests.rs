@@ -169,6 +169,22 @@ fn what_the_person_typed_may_be_local_and_nothing_beside_it() {
 }
 
 #[test]
+fn what_an_address_alone_says_is_foreseen() {
+    let typed = |url: &str| foreseen(url, &grant_for(url, true).into_iter().collect::<Vec<_>>());
+    for fine in ["http://127.0.0.1:8080/", "http://good.example/", "http://localhost/", "http://192.168.1.9/"] {
+        assert_eq!(typed(fine), Ok(()), "{fine}");
+    }
+    for refused in ["http://user:pw@127.0.0.1/", "http://0.0.0.0/", "http://[::]/"] {
+        assert_eq!(typed(refused).unwrap_err().class, "policy_violation", "{refused}");
+    }
+    // What nobody typed reaches no machine that holds credentials, and no name that was not granted.
+    for url in ["http://169.254.169.254/", "http://127.0.0.1/"] {
+        assert!(foreseen(url, &[grant_for(url, false).unwrap()]).is_err(), "{url}");
+    }
+    assert!(foreseen("http://other.example/", &granted(&["good.example"])).is_err());
+}
+
+#[test]
 fn a_public_host_cannot_redirect_inside_even_where_both_were_typed() {
     let hosts = vec![grant_for("http://127.0.0.1/", true).unwrap(), grant_for("http://good.example/", true).unwrap()];
     assert_eq!(verdict("http://127.0.0.1/", &hosts, &[], false), Ok(()));

@@ -1,15 +1,19 @@
 //! `metnos policy`: what may be done unasked, what is asked, what is denied, and what would be decided of one call.
 
 use clap::Subcommand;
-use metnos_projections::machines::turn;
+use metnos_log::event::turn::Target;
+use metnos_projections::machines::turn::{self, Turn};
 use metnos_projections::rules::cage_plan::Autonomy;
+use metnos_projections::rules::grants::{Kind, kind};
 use metnos_projections::rules::policy::{self, Class, Decision, REGISTRY, Registered, Use};
 use serde_json::{Value, json};
 
 use super::output::by;
 use super::{Context, Failure, grants, output};
+use crate::broker::target::{self, Refusal};
 use crate::conversation;
 use crate::engine::Request;
+use crate::gateway::call::allows;
 use crate::instance::Instance;
 
 /// The levels, the narrowest first.
@@ -185,11 +189,18 @@ fn check(context: &Context, executor: &str, args: &str) -> Result<u8, Failure> {
         }
         (None, None) => (Decision::Allow, None),
     };
+    // Whatever is decided, and whoever says yes, the broker does not go everywhere.
+    let unreachable = unreachable(&instance, &turn).filter(|_| decision != Decision::Deny);
+    let error_class = turn.final_class.clone().or_else(|| unreachable.as_ref().map(|refusal| refusal.class.to_owned()));
+    let (decision, reason) = match unreachable {
+        Some(refusal) => (Decision::Deny, Some(refusal.message)),
+        None => (decision, reason),
+    };
     let changes = changes.map(Decision::name);
     let by_grants = turn.step().map(|step| turn::grants(&step.reasons)).unwrap_or_default();
     if context.global.json {
         output::result_json(&json!({
-            "decision": decision.name(), "error_class": turn.final_class, "reason": reason, "grants": by_grants,
+            "decision": decision.name(), "error_class": error_class, "reason": reason, "grants": by_grants,
             "changes": changes,
         }));
     } else {
@@ -197,6 +208,22 @@ fn check(context: &Context, executor: &str, args: &str) -> Result<u8, Failure> {
         output::result(&context.text(&instance, "policy.checked", &values));
     }
     Ok(u8::from(decision == Decision::Deny))
+}
+
+/// Why the broker would refuse an address that the call names; nothing is looked up.
+fn unreachable(instance: &Instance, turn: &Turn) -> Option<Refusal> {
+    let step = turn.step()?;
+    let catalog = instance.catalog();
+    let (_, _, version) = catalog.active(&step.tool)?;
+    let is_brokered = version.manifest()?.capabilities.iter().any(|used| kind(&used.name) == Kind::Host);
+    let is_guest = instance.perimeter().is_some();
+    let refusal = |address: &Target| {
+        let grant = target::grant_for(&address.canonical, !is_guest && turn.is_granted(step, address)).ok();
+        let is_theirs = !is_guest || !target::is_of_this_network(&address.canonical);
+        let grant = grant.filter(|grant| is_theirs && allows(&instance.settings.network_allow, &grant.pattern));
+        target::foreseen(&address.canonical, grant.as_slice()).err()
+    };
+    step.targets.iter().filter(|target| is_brokered && target.role == "url").find_map(refusal)
 }
 
 /// What becomes of the changes that an executor asks the core for, whatever they will be; nothing where it declares none.

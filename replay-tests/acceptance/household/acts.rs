@@ -306,6 +306,23 @@ fn what_would_be_decided_is_what_is_decided() {
     assert_eq!(check("read_files", &serde_json::json!({ "paths": [path] })), "allow");
     assert_eq!(check("read_files", &serde_json::json!({ "paths": ["/etc/shadow"] })), "deny");
     assert_eq!(check("create_processes", &serde_json::json!({ "argv": ["date"] })), "ask");
+    // The broker's own word on an address, as the call has it; nothing is dialled for it.
+    let page = |url: &str| serde_json::json!({ "urls": [url] });
+    assert_eq!(check("get_urls", &page("http://127.0.0.1:9/")), "allow");
+    for (url, says) in [
+        ("http://user:pw@127.0.0.1:9/", "an address with a user's name in it is refused"),
+        ("http://0.0.0.0:9/", "0.0.0.0 is refused: it leads to no machine"),
+    ] {
+        let args = page(url).to_string();
+        let checked = home.run(["--json", "policy", "check", "get_urls", "--args", &args]);
+        let (told, called) = (checked.json(), home.run(["executor", "run", "get_urls", "--args", &args]));
+        assert_eq!((checked.code, &told["error_class"]), (1, &"policy_violation".into()), "{told}");
+        assert!(told["reason"].as_str().unwrap().contains(says), "{told}");
+        assert!(called.code == 1 && called.err.contains(says), "{} {}", called.out, called.err);
+    }
+    assert_eq!(home.run(["config", "set", "network.allow", "example.org"]).code, 0);
+    assert_eq!(check("get_urls", &page("http://127.0.0.1:9/")), "deny");
+    assert_eq!(check("get_urls", &page("http://example.org/")), "allow");
     // What it wants changed is known later, and what becomes of it by now.
     let (deletes, makes) =
         (serde_json::json!({ "paths": [path] }), serde_json::json!({ "paths": [home.files().join("new")] }));
