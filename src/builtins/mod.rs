@@ -191,6 +191,16 @@ impl Builtin {
         toml::from_str(self.manifest).expect("a builtin's manifest is parsed by a test")
     }
 
+    /// What its planned changes count as: of files, of what the log itself keeps.
+    pub fn changes_as(&self) -> &'static [&'static str] {
+        match self.name {
+            "undo_last_turn" => &["fs:write", "metnos:write"],
+            "cancel_recurring" | "modify_recurring" | "run_now_recurring" | "schedule_recurring"
+            | "toggle_recurring" => &["metnos:write"],
+            _ => &[],
+        }
+    }
+
     /// Its schema.
     pub fn schema(&self) -> Value {
         serde_json::from_str(self.schema).expect("a builtin's schema is parsed by a test")

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use metnos_log::event::turn::Target;
+use metnos_projections::machines::catalog::Version;
 use metnos_projections::machines::turn::{self, Turn};
 use metnos_projections::rules::cage_plan::Autonomy;
 use metnos_projections::rules::grants::{Kind, kind};
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use super::output::by;
 use super::{Context, Failure, grants, output};
 use crate::broker::target::{self, Refusal};
+use crate::builtins;
 use crate::conversation;
 use crate::engine::Request;
 use crate::gateway::call::allows;
@@ -139,15 +141,18 @@ fn explain(context: &Context, capability: &str) -> Result<u8, Failure> {
         Failure::refused(("error.no_capability", json!({ "name": capability })), by("next.capabilities"))
     })?;
     let catalog = instance.catalog();
-    let uses = |version: &metnos_projections::machines::catalog::Version| {
-        version.manifest().is_some_and(|manifest| manifest.capabilities.iter().any(|used| used.name == known.name))
+    let of = |uses: &dyn Fn(&str, &Version) -> bool| -> Vec<String> {
+        catalog.all_active().filter(|(name, _, version)| uses(name, version)).map(|(name, _, _)| name.into()).collect()
     };
-    let executors: Vec<&str> =
-        catalog.all_active().filter(|(_, _, version)| uses(version)).map(|(name, _, _)| name).collect();
+    let executors = of(&|_, version| {
+        version.manifest().is_some_and(|manifest| manifest.capabilities.iter().any(|used| used.name == known.name))
+    });
+    let by_changes = of(&|name, version| changes_as(name, version).contains(&known.name));
     let granted = grants::told(context, &instance, |capability, _| capability == known.name);
     if context.global.json {
         let mut line = as_json(known);
         line["executors"] = json!(executors);
+        line["by_changes"] = json!(by_changes);
         line["grants"] = json!(granted);
         output::result_json(&line);
         return Ok(0);
@@ -157,10 +162,22 @@ fn explain(context: &Context, capability: &str) -> Result<u8, Failure> {
     for level in LEVELS {
         lines.push(format!("{:<11} {}", name(level), decided(context, &instance, known.name, level)));
     }
-    lines.push(context.text(&instance, "policy.used_by", &json!({ "executors": executors })));
+    lines.push(context.text(&instance, "policy.used_by", &json!({ "executors": executors, "by_changes": by_changes })));
     lines.extend(granted.iter().map(|grant| context.text(&instance, "policy.granted", grant)));
     output::result(&lines.join("\n"));
     Ok(0)
+}
+
+/// The capabilities that what an executor wants changed counts as, though it does not change it itself (design 3-executors,
+/// «Policy»).
+fn changes_as(name: &str, version: &Version) -> &'static [&'static str] {
+    let Some(manifest) = version.manifest().filter(|manifest| manifest.contract.side_effects) else { return &[] };
+    match builtins::find(name).filter(|_| builtins::is_builtin(name, version)) {
+        Some(builtin) => builtin.changes_as(),
+        // What can do harm by itself does its work before anything is asked of the core.
+        None if manifest.is_critical() => &[],
+        None => &["fs:write"],
+    }
 }
 
 fn check(context: &Context, executor: &str, args: &str) -> Result<u8, Failure> {

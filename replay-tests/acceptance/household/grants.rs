@@ -36,6 +36,18 @@ fn a_grant_is_used_unasked_until_it_ends() {
     let explained = home.run(["policy", "explain", "fs:write"]).out;
     assert!(explained.contains("grant 1") && explained.contains("I sort it"), "{explained}");
     assert!(!home.run(["policy", "explain", "fs:read"]).out.contains("grant 1"));
+    // Those whose changes it lets through use it, though they write nothing themselves.
+    let used = |capability: &str| home.run(["--json", "policy", "explain", capability]).json()["by_changes"].clone();
+    let by_files = used("fs:write");
+    for name in ["delete_files", "move_files", "write_files", "undo_last_turn"] {
+        assert!(explained.contains(name) && by_files.as_array().unwrap().contains(&name.into()), "{explained}");
+    }
+    assert!(
+        !explained.contains("no executor that is active") && !explained.contains("create_processes"),
+        "{explained}"
+    );
+    assert!(used("metnos:write").as_array().unwrap().contains(&"schedule_recurring".into()));
+    assert_eq!(used("fs:read"), serde_json::json!([]));
     std::fs::write(&clock, "2030-05-01T12:00:00Z").unwrap();
     writes(&home, "inbox/two.txt", 3);
     assert!(grants(&home, &["list"]).out.contains("Nothing is granted"));
