@@ -296,6 +296,26 @@ fn builtins_are_listed_switched_and_look_at_the_host() {
     home.is_whole();
 }
 
+/// That it was the level that refused was said nowhere, nor how it is changed.
+#[test]
+fn a_refusal_by_the_level_names_it_and_what_changes_it() {
+    let home = Home::new();
+    let path = home.file("a.txt", "hi\n");
+    assert_eq!(home.run(["actor", "autonomy", "owner", "read_only"]).code, 0);
+    for (sentence, level) in [
+        ("delete the file a.txt", "The autonomy level is read_only"),
+        ("cancella il file a.txt", "Il livello di autonomia è read_only"),
+        ("run the command date", "The autonomy level is read_only"),
+    ] {
+        let ran = home.ask(sentence);
+        let says = ran.err.contains(level) && ran.err.contains("`metnos actor autonomy`");
+        assert!(ran.code == 1 && says && path.exists(), "{} {}", ran.code, ran.err);
+    }
+    assert_eq!(home.run(["actor", "autonomy", "owner", "supervised"]).code, 0);
+    assert_eq!(home.ask("delete the file a.txt").code, 3);
+    home.is_whole();
+}
+
 #[test]
 fn what_would_be_decided_is_what_is_decided() {
     let home = Home::new();

@@ -17,6 +17,7 @@ use super::state::Step;
 use super::writers::DOUBT;
 use super::{consent, doubts, forms};
 use crate::manifest::Manifest;
+use crate::rules::cage_plan::Autonomy;
 use crate::rules::commands::Command;
 use crate::rules::core_paths::{self, OwnDirs};
 use crate::rules::policy::{self, Decision, Use};
@@ -136,10 +137,19 @@ impl Decider<'_> {
         });
         match (judged, decision) {
             (false, _) => self.refuse("judge", "vaglio_judge", None),
-            (true, Decision::Deny) => self.refuse("policy", "policy_violation", None),
+            (true, Decision::Deny) => {
+                let reason = self.level_refuses();
+                self.refuse("policy", "policy_violation", reason);
+            }
             (true, Decision::Ask) => self.ask(about, manifest, &doubts),
             (true, Decision::Allow) => self.go_on_after_consent(about == "effects"),
         }
+    }
+
+    /// That it is the level that refuses, and what changes it; a capability that nobody knows is refused at every level.
+    fn level_refuses(&self) -> Option<String> {
+        let is_narrowest = self.autonomy() == Autonomy::ReadOnly;
+        is_narrowest.then(|| self.say("refusal.level", &json!({ "autonomy": Autonomy::ReadOnly })))
     }
 
     /// What policy decides of a use by these grants, which are noted where they made the question unnecessary. What can do
