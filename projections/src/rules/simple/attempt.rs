@@ -3,12 +3,15 @@
 //!
 //! Nothing is planned here; the builder does that.
 
+use serde_json::Value;
+
 use super::build::{Builder, Trouble};
 use super::items::{Item, What};
 use super::lexicon::Lexicons;
 use super::tools::{self, Tools};
 use super::usage;
 use super::{ACT_THRESHOLD_PERMILLE, IMPLIED_THRESHOLD_PERMILLE, READ_THRESHOLD_PERMILLE};
+use crate::plan::PlannedStep;
 use crate::rules::prefilter::Ranking;
 
 /// How likely a frame must be, in thousandths, before a plan by it stands where the grammar found none: reads, acts.
@@ -87,7 +90,7 @@ pub(super) fn by_usage<'a>(
     let overruled = known && first.frame != read && first.permille >= least && share * 3 < first.permille;
     // The same of a whole sentence of its own.
     let own = grammar.builder.is_own && grammar.builder.steps.len() == 1;
-    if sure && (own || !overruled) {
+    if sure && (own || !overruled || runs_listed(tools, &grammar.builder.steps)) {
         return grammar;
     }
     if first.frame != "none" {
@@ -100,6 +103,17 @@ pub(super) fn by_usage<'a>(
     }
     // What is never meant that way is not done, and not read either; the person is asked.
     if sure && overruled { grammar.doubted() } else { grammar }
+}
+
+/// Whether all that is planned is the run of a program that may be run: the words of its line are its own, and tell nothing of
+/// what else such words usually mean.
+fn runs_listed(tools: &Tools, steps: &[PlannedStep]) -> bool {
+    let [step] = steps else { return false };
+    let program = step.args.pointer("/argv/0").and_then(Value::as_str);
+    let manifest = tools.indexed(&step.tool).map(|tool| &tool.tool.manifest);
+    let runnable =
+        manifest.into_iter().flat_map(|manifest| &manifest.capabilities).filter(|used| used.name == "code:exec");
+    program.is_some_and(|program| runnable.flat_map(|used| &used.hint).any(|listed| listed == program))
 }
 
 /// One way to plan the sentence, and how sure it is.

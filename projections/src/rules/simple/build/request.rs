@@ -210,7 +210,9 @@ impl Builder<'_> {
     /// A time to come: «tomorrow», «at 5pm», «in ten minutes», «on friday», «every friday».
     pub(super) fn later(&self, tool: &Indexed, end: usize) -> Option<usize> {
         let quotes = |at: &usize| !matches!(self.items[*at].what, What::Quoted(_));
-        let rest: Vec<usize> = (0..end).chain(self.after_quote(end)).filter(quotes).collect();
+        let says_how = |at: &usize| self.says_how(*at);
+        let rest = (0..end).chain(self.after_quote(end)).filter(quotes).filter(|at| !says_how(at));
+        let rest: Vec<usize> = rest.collect();
         let mut tokens = Vec::new();
         for at in rest.iter().copied() {
             tokens.extend(self.tokens(at..at + 1));
@@ -247,6 +249,11 @@ impl Builder<'_> {
             return Some(tokens[i].1);
         }
         rest.into_iter().find(|&at| self.is_day_to_come(at))
+    }
+
+    /// Whether an item went into the plan as a setting: «delete it for ever», «cancella per sempre» say how, and not when.
+    pub(super) fn says_how(&self, at: usize) -> bool {
+        self.used[at] && self.items[at].senses().iter().any(|sense| matches!(sense, Sense::Setting(_)))
     }
 
     /// Whether a word that makes a request begins right there: «can you».

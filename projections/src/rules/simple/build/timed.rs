@@ -27,7 +27,7 @@ impl Builder<'_> {
         let held = self.held();
         let taken = |at: usize| match self.items[at].what {
             What::Window { .. } | What::Lines(_) => self.used[at],
-            _ => self.items[at].is_unknown() && held(at),
+            _ => self.says_how(at) || self.items[at].is_unknown() && held(at),
         };
         let found = self.time_to_come(|at| told(at) || taken(at));
         let first = if self.is_command_line() { None } else { self.later(tool, end) };
