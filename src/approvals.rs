@@ -8,7 +8,7 @@ use metnos_log::event::dialog::DialogAnswered;
 use metnos_log::{Event, EventId, TurnId};
 use metnos_projections::machines::actors::{HOST, SYSTEM};
 use metnos_projections::machines::turn::state::Asked;
-use metnos_projections::machines::turn::{Phase, Turn, stream};
+use metnos_projections::machines::turn::{DOUBT, Phase, Turn, stream};
 use metnos_projections::messages::Language;
 
 use crate::channel::{outbox, telegram};
@@ -36,6 +36,8 @@ pub struct Waiting {
     pub turn: TurnId,
     /// What it wants.
     pub wants: Wants,
+    /// Whether it is about what may have happened already.
+    pub is_doubt: bool,
     /// What the person had asked for.
     pub request: String,
     /// The question.
@@ -123,6 +125,7 @@ fn asked(instance: &Instance, id: TurnId, turn: &Turn, channel: &str) -> Option<
         name,
         turn: id,
         wants,
+        is_doubt: turn.asked.as_ref().is_some_and(|asked| asked.about == DOUBT),
         request: turn.text().to_owned(),
         question,
         since: turn.waits_since.map_or(0, |since| since.0),

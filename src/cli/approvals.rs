@@ -3,8 +3,7 @@
 //! Where somebody waits for the answer the turn goes on there, and this says where that is; otherwise it goes on here.
 
 use clap::{Args, Subcommand};
-use metnos_projections::machines::turn::answers::yes_or_no;
-use metnos_projections::machines::turn::{Phase, Turn};
+use metnos_projections::machines::turn::{Phase, Turn, answers};
 use serde_json::{Value, json};
 
 use super::output::by;
@@ -133,7 +132,7 @@ pub(super) fn answer(context: &Context, words: &Words) -> Result<u8, Failure> {
     let instance = &context.ready(&context.flags())?;
     let waiting = found(context, instance, &words.name)?;
     let text = words.text.join(" ");
-    if let (Wants::Consent(_), Some(is_yes)) = (&waiting.wants, yes_or_no(&text)) {
+    if let (Wants::Consent(_), Some(is_yes)) = (&waiting.wants, answers::consent(&text, waiting.is_doubt)) {
         return consent(context, instance, &words.name, is_yes);
     }
     let handed = approvals::hand(instance, &waiting, Said::Words(text.clone()))?;

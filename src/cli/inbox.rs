@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
-use metnos_projections::machines::turn::answers::yes_or_no;
+use metnos_projections::machines::turn::answers::{consent, yes_or_no};
 use serde_json::json;
 
 use super::{Context, Failure, ask, output, schedule, terminal};
@@ -92,7 +92,7 @@ pub(super) fn run(context: &Context, inbox: &Inbox) -> Result<u8, Failure> {
             let prompt = context.text(&instance, "consent.prompt", &json!({}));
             let line = terminal::ask_line(&context.text(&instance, "schedule.your_answer", &json!({})), &prompt);
             let Some(line) = line.filter(|line| !line.trim().is_empty()) else { continue };
-            let said = match yes_or_no(&line) {
+            let said = match consent(&line, pending.is_doubt) {
                 Some(true) => Answer::Yes("terminal"),
                 Some(false) => Answer::No("terminal"),
                 None => {

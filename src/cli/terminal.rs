@@ -3,7 +3,7 @@
 //! Nothing is asked where nobody can answer; Ctrl-C instead of an answer stops the turn.
 
 use metnos_projections::machines::turn::DOUBT;
-use metnos_projections::machines::turn::answers::yes_or_no;
+use metnos_projections::machines::turn::answers::consent;
 use metnos_projections::machines::turn::state::Asked;
 use metnos_projections::messages::{Language, Messages};
 use metnos_projections::visible;
@@ -128,7 +128,7 @@ impl Terminal<'_> {
                 Heard::Elsewhere(said) => return Answer::elsewhere(&said).unwrap_or(Answer::Nobody),
                 Heard::Line(line) => line,
             };
-            match yes_or_no(&line) {
+            match consent(&line, about == DOUBT) {
                 Some(true) => return Answer::Yes("terminal"),
                 Some(false) => return Answer::No("terminal"),
                 None if about != DOUBT && line.trim().is_empty() => return Answer::No("terminal"),

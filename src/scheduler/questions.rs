@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use metnos_log::{EventId, TurnId};
 use metnos_projections::machines::actors::{HOST, SYSTEM};
 use metnos_projections::machines::schedules::{Fire, Schedule};
-use metnos_projections::machines::turn::Phase;
 use metnos_projections::machines::turn::state::Asked;
+use metnos_projections::machines::turn::{DOUBT, Phase};
 use metnos_projections::messages::Language;
 use serde_json::json;
 
@@ -36,6 +36,8 @@ pub struct Pending {
     pub line: String,
     /// The question alone.
     pub question: String,
+    /// Whether it is about what may have happened already.
+    pub is_doubt: bool,
     /// Until when it waits, µs.
     pub until: i64,
     fire: Fire,
@@ -201,6 +203,7 @@ fn told_of(
         text: messages.say(language, "schedule.waits", &values),
         line: messages.say(language, "schedule.waits_in_short", &values),
         question: asked.text.clone(),
+        is_doubt: asked.about == DOUBT,
         until: asked.until,
         fire: fire.clone(),
     })

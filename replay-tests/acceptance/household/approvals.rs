@@ -309,7 +309,9 @@ fn a_yes_is_a_yes_wherever_it_is_read() {
     let file = home.files().join("inbox/a.txt");
     let added = home.run(["--yes", "schedule", "add", "delete the txt files in ~/inbox", "--when", "manual"]);
     assert_eq!(added.code, 0, "{}", added.err);
-    for (word, is_yes) in [("sì", true), ("SI", true), ("y", true), ("Ok", true), ("No", false), ("n", false)] {
+    let polite = [("sì, grazie", true), ("no thanks", false)];
+    let plain = [("sì", true), ("SI", true), ("y", true), ("Ok", true), ("No", false), ("n", false)];
+    for (word, is_yes) in plain.into_iter().chain(polite) {
         for by in ["inbox", "answer"] {
             home.file("inbox/a.txt", format!("{word} {by}\n"));
             assert_eq!(home.run(["schedule", "run-now", "1"]).code, 3);
@@ -326,7 +328,8 @@ fn a_yes_is_a_yes_wherever_it_is_read() {
     assert!(ran.code == 2 && ran.err.contains("yes, no") && file.exists(), "{} {}", ran.code, ran.err);
     refused(&home.run(["answer", &name, "forse"]), "wants a yes or a no: yes, y or ok, no or n.");
     let sentence = format!("delete the file {}", file.display());
-    for (word, is_asked_again) in [("forse\n", true), ("n\n", false), ("\n", false), ("ok\n", false)] {
+    let lines = ["forse\n", "n\n", "\n", "no, grazie\n", "annulla\n", "yes please\n"];
+    for (word, is_asked_again) in lines.map(|word| (word, word == "forse\n")) {
         let mut terminal = Pty::run(&home, 200, &["ask", &sentence]);
         terminal.sees("[y/N]");
         terminal.types(word);
@@ -335,7 +338,7 @@ fn a_yes_is_a_yes_wherever_it_is_read() {
             terminal.types("no\n");
         }
         terminal.ends();
-        assert_eq!(file.exists(), word != "ok\n", "{word}");
+        assert_eq!(file.exists(), word != "yes please\n", "{word}");
     }
     home.is_whole();
 }

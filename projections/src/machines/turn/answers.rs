@@ -103,15 +103,44 @@ pub fn misses(options: &[Choice], answer: &str) -> bool {
     choose(options, answer).is_none() && (is_number || begun > 1)
 }
 
-/// Yes or no, in either language; nothing else counts.
+/// Yes or no, in either language, with or without thanks; nothing else counts.
 pub fn yes_or_no(answer: &str) -> Option<bool> {
-    match fold(answer).trim_end_matches(['.', '!', ',']) {
+    let said = fold(answer);
+    let said = said.trim_end_matches(ENDS);
+    plain(said).or_else(|| plain(without_courtesy(said)?))
+}
+
+/// The same to a question for consent, where whoever takes the request back has said no. Of what may have happened already
+/// (`is_doubt`) that says nothing.
+pub fn consent(answer: &str, is_doubt: bool) -> Option<bool> {
+    let said = fold(answer);
+    let said = said.trim_end_matches(ENDS);
+    let takes_back = |said| !is_doubt && matches!(said, "annulla" | "cancel");
+    let is_taken_back = takes_back(said) || without_courtesy(said).is_some_and(takes_back);
+    yes_or_no(answer).or(is_taken_back.then_some(false))
+}
+
+/// What an answer ends in, or its word before the thanks.
+const ENDS: [char; 3] = ['.', '!', ','];
+
+/// A word of yes or no alone.
+fn plain(said: &str) -> Option<bool> {
+    match said {
         "y" | "yes" | "yep" | "yeah" | "ok" | "okay" | "sure" | "s" | "si" | "certo" | "va bene" | "d'accordo" => {
             Some(true)
         }
         "n" | "no" | "nope" | "nah" => Some(false),
         _ => None,
     }
+}
+
+/// The rest of an answer that ends in one word of courtesy.
+fn without_courtesy(said: &str) -> Option<&str> {
+    const COURTESIES: [&str; 8] =
+        ["please", "thanks", "thank you", "thanks a lot", "grazie", "per favore", "per piacere", "grazie mille"];
+    let rest = |courtesy| said.strip_suffix(courtesy)?.strip_suffix(char::is_whitespace);
+    let rest = COURTESIES.iter().find_map(rest)?;
+    Some(rest.trim_end().trim_end_matches(ENDS))
 }
 
 /// Whether a person does not want to answer, and the request is to be left: a no, or words of that.
@@ -415,6 +444,32 @@ mod tests {
         let found = said.map(yes_or_no);
         let expected = [Some(true); 4].into_iter().chain([Some(false); 2]).chain([None; 4]);
         assert_eq!(found.to_vec(), expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_yes_or_no_may_be_polite_and_nothing_more() {
+        let yes = ["sì, grazie", "Si grazie!", "sì per favore", "yes please", "Yes, thank you.", "ok, thanks"];
+        let no = ["no, grazie", "No grazie", "no thanks", "no, thank you"];
+        assert_eq!((yes.map(yes_or_no), no.map(yes_or_no)), ([Some(true); 6], [Some(false); 4]));
+        let of_consent = |is_doubt| move |answer| consent(answer, is_doubt);
+        let taken_back = ["annulla", "Annulla, grazie", "cancel!"];
+        assert_eq!(taken_back.map(of_consent(false)), [Some(false); 3]);
+        assert_eq!((taken_back.map(of_consent(true)), taken_back.map(yes_or_no)), ([None; 3], [None; 3]));
+        assert_eq!((no.map(of_consent(true)), yes.map(of_consent(false))), ([Some(false); 4], [Some(true); 6]));
+        let vaguer = [
+            "grazie",
+            "please",
+            "grazie, sì",
+            "sì grazie ma dopo",
+            "yes please not",
+            "yes thanks please",
+            "certo che no, grazie",
+            "nograzie",
+            "sì, no, grazie",
+            "forse, grazie",
+            "annulla tutto",
+        ];
+        assert_eq!(vaguer.map(of_consent(false)), [None; 11]);
     }
 
     #[test]
