@@ -409,7 +409,7 @@ pub fn stale(instance: &Instance, name: &str) -> Result<Option<String>, Instance
     let catalog = instance.catalog();
     let Some((_, _, version)) = catalog.active(name) else { return Ok(None) };
     let Ok(sandbox) = instance.sandbox() else { return Ok(None) };
-    if version.passed_on.contains(&sandbox.interpreter().version) {
+    if version.was_tested_on(&sandbox.interpreter().version) {
         return Ok(None);
     }
     let folder = instance.dirs.workspace.join("executors").join(name);

@@ -56,11 +56,18 @@ pub struct Version {
     pub installed: Option<ExecutorInstalled>,
     /// Its last birth tests.
     pub birth: Option<BirthTestsRun>,
-    /// The interpreters on which they passed the last time.
-    pub passed_on: BTreeSet<String>,
+    /// The other interpreters on which they passed before.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub passed_before: BTreeSet<String>,
 }
 
 impl Version {
+    /// Whether its birth tests need not be run again on an interpreter.
+    pub fn was_tested_on(&self, interpreter: &str) -> bool {
+        self.birth.as_ref().is_some_and(|birth| birth.interpreter == interpreter)
+            || self.passed_before.contains(interpreter)
+    }
+
     /// The manifest as a typed value; `None` when it was never installed.
     pub fn manifest(&self) -> Option<Manifest> {
         self.installed.as_ref()?.manifest.parse()
@@ -182,12 +189,10 @@ impl Catalog {
             }
             Event::BirthTestsRun(birth) => {
                 let version = self.version(&birth.name, &birth.version);
-                if birth.cases.iter().all(|case| case.passed) {
-                    version.passed_on.insert(birth.interpreter.clone());
-                } else {
-                    version.passed_on.remove(&birth.interpreter);
-                }
-                version.birth = Some(birth.clone());
+                let before = version.birth.replace(birth.clone());
+                let passed = before.filter(|before| before.cases.iter().all(|case| case.passed));
+                version.passed_before.extend(passed.map(|before| before.interpreter));
+                version.passed_before.remove(&birth.interpreter);
             }
             Event::VersionPromoted(promoted) => {
                 self.entry(&promoted.name).current = Some(promoted.version.clone());
@@ -669,13 +674,17 @@ mod tests {
             Command::RecordBirth(BirthTestsRun { interpreter: interpreter.to_owned(), cases, ..birth.clone() })
         };
         for (then, known) in [
-            (on("3.13.1", true), vec!["3.11.2", "3.13.1"]),
-            (on("3.13.1", false), vec!["3.11.2"]),
-            (on("3.11.2", false), vec!["3.13.1"]),
+            (on("3.13.1", true), [true, true, false]),
+            (on("3.11.2", true), [true, true, false]),
+            (on("3.14.0", true), [true, true, true]),
         ] {
             let catalog = given(&[install(2, true), on("3.13.1", true), then]);
-            assert_eq!(catalog.active("get_now").unwrap().2.passed_on.iter().collect::<Vec<_>>(), known);
+            let (_, _, version) = catalog.active("get_now").unwrap();
+            assert_eq!(["3.11.2", "3.13.1", "3.14.0"].map(|interpreter| version.was_tested_on(interpreter)), known);
         }
+        // One that failed is not among them once another was tried.
+        let catalog = given(&[install(2, true), on("3.13.1", false), on("3.11.2", true)]);
+        assert!(!catalog.active("get_now").unwrap().2.was_tested_on("3.13.1"));
     }
 
     #[test]
