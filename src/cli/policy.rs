@@ -15,7 +15,7 @@ use crate::broker::target::{self, Refusal};
 use crate::builtins;
 use crate::conversation;
 use crate::engine::Request;
-use crate::gateway::call::allows;
+use crate::gateway::call::address_grant;
 use crate::instance::Instance;
 
 /// The levels, the narrowest first.
@@ -232,12 +232,13 @@ fn unreachable(instance: &Instance, turn: &Turn) -> Option<Refusal> {
     let step = turn.step()?;
     let catalog = instance.catalog();
     let (_, _, version) = catalog.active(&step.tool)?;
-    let is_brokered = version.manifest()?.capabilities.iter().any(|used| kind(&used.name) == Kind::Host);
+    let manifest = version.manifest()?;
+    let is_brokered = manifest.capabilities.iter().any(|used| kind(&used.name) == Kind::Host);
     let is_guest = instance.perimeter().is_some();
     let refusal = |address: &Target| {
-        let grant = target::grant_for(&address.canonical, !is_guest && turn.is_granted(step, address)).ok();
-        let is_theirs = !is_guest || !target::is_of_this_network(&address.canonical);
-        let grant = grant.filter(|grant| is_theirs && allows(&instance.settings.network_allow, &grant.pattern));
+        let typed = !is_guest && turn.is_granted(step, address);
+        let around = (is_guest, instance.settings.network_allow.as_slice());
+        let grant = address_grant(&address.canonical, typed, around, &manifest);
         target::foreseen(&address.canonical, grant.as_slice()).err()
     };
     step.targets.iter().filter(|target| is_brokered && target.role == "url").find_map(refusal)

@@ -500,11 +500,9 @@ fn network(
     let is_guest = around.caller.within.is_some();
     let grant = |Looked { target, .. }: &Looked| {
         let address = Some(&target.canonical).filter(|_| target.role == "url")?;
-        let grant = broker::target::grant_for(address, (around.typed)(target)).ok()?;
-        if is_guest && broker::target::is_of_this_network(address) {
-            return None;
-        }
-        (hosts.contains(&grant.pattern) && allowed(&grant.pattern)).then(|| declared_ports(manifest, grant)).flatten()
+        let allow = &around.caller.network_allow;
+        address_grant(address, (around.typed)(target), (is_guest, allow), manifest)
+            .filter(|grant| hosts.contains(&grant.pattern))
     };
     // A host of this house that a manifest names is meant: whoever added it was shown it. It is no guest's all the same.
     let own = |pattern: &&str| {
@@ -523,6 +521,18 @@ fn network(
         timeout: Duration::from_millis(plan.limits.wall_ms),
         canned: around.canned.clone(),
     })
+}
+
+/// The grant of an address that a call names, typed by the person or not; none where it may not be reached.
+pub fn address_grant(
+    address: &str,
+    typed: bool,
+    (is_guest, network_allow): (bool, &[String]),
+    manifest: &Manifest,
+) -> Option<broker::HostGrant> {
+    let grant = broker::target::grant_for(address, typed).ok()?;
+    let is_theirs = !is_guest || !broker::target::is_of_this_network(address);
+    (is_theirs && allows(network_allow, &grant.pattern)).then(|| declared_ports(manifest, grant)).flatten()
 }
 
 /// A grant at the ports that the manifest names for its host; none where the address names another one.

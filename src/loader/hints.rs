@@ -197,9 +197,6 @@ fn fault(capability: &Capability, hint: &str, ground: &Ground) -> Option<String>
         return Some(format!("it asks for «{shown}», which no executor gets ({rule})"));
     }
     let leads = if ground.is_real { real(Path::new(&named)).to_string_lossy().into_owned() } else { named.clone() };
-    if leads == "/" {
-        return Some(format!("it asks for «{shown}», which leads to «/», and that no executor gets: name a folder"));
-    }
     if let Some(rule) = refused(&leads, changes, ground) {
         return Some(format!("it asks for «{shown}», which leads to «{leads}», and that no executor gets ({rule})"));
     }
@@ -239,7 +236,8 @@ fn no_host(capability: &Capability, hint: &str) -> Option<String> {
 /// The core rule against a path.
 fn refused(path: &str, changes: bool, ground: &Ground) -> Option<&'static str> {
     let rule = core_paths::forbidden(path, &ground.places.home, &ground.own);
-    rule.or_else(|| changes.then(|| core_paths::protected_from_change(path)).flatten())
+    // Everything there is nobody sees either.
+    rule.or_else(|| (changes || path == "/").then(|| core_paths::protected_from_change(path)).flatten())
 }
 
 /// Why a path of a manifest names no folder that could be granted.

@@ -9,97 +9,114 @@ use serde_json::Value;
 const PARTS_MAX: u64 = 20_000;
 /// How often one reference may lead to the next.
 const DEPTH_MAX: usize = 64;
+/// The most references of a schema, so that it is looked through in a moment.
+const REFERENCES_MAX: usize = 1000;
 /// What names a part by another way than where it is, so that nobody sees where it leads before it is followed.
 const NAMES: [&str; 5] = ["$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"];
 
 /// Why a schema is refused: its references lead elsewhere, multiply, or go round in more than one way.
 pub(super) fn refuse_growth(schema: &Value) -> Result<(), String> {
-    let mut references = References { schema, leads: BTreeMap::new() };
-    references.look("#", &mut Vec::new())?;
-    for (from, (_, to)) in &references.leads {
+    let mut references = References { schema, seen: BTreeMap::new(), count: 0 };
+    let whole = references.look("#", 0)?;
+    if whole.parts > PARTS_MAX {
+        return Err(format!("its references multiply to more than {PARTS_MAX} parts"));
+    }
+    for (from, part) in &references.seen {
         // Twice into the same circle is twice as many parts each time round; once is what a tree needs.
-        if to.iter().filter(|to| references.reaches(to, from)).count() > 1 {
+        if part.to.iter().filter(|to| references.reaches(to, from)).count() > 1 {
             return Err(format!(
                 "«{from}» refers to itself in more than one way, so that what it holds would multiply"
             ));
         }
-    }
-    let parts = references.parts("#", &mut BTreeMap::new());
-    if parts > PARTS_MAX {
-        return Err(format!("its references multiply to more than {PARTS_MAX} parts"));
     }
     Ok(())
 }
 
 struct References<'s> {
     schema: &'s Value,
-    /// Of each part that is referred to: how many parts it has itself, and where its references lead.
-    leads: BTreeMap<&'s str, (u64, Vec<&'s str>)>,
+    /// Each part that is referred to.
+    seen: BTreeMap<&'s str, Part<'s>>,
+    count: usize,
+}
+
+/// A part that is referred to.
+#[derive(Clone, Default)]
+struct Part<'s> {
+    /// Where its references lead.
+    to: Vec<&'s str>,
+    /// How many parts it has with all that is led to; what goes round is counted once.
+    parts: u64,
+    /// How often one reference leads to the next from here.
+    depth: usize,
 }
 
 impl<'s> References<'s> {
-    /// Takes in a part and all that it leads to.
-    fn look(&mut self, at: &'s str, open: &mut Vec<&'s str>) -> Result<(), String> {
-        if self.leads.contains_key(at) {
-            return Ok(());
+    /// Takes in a part, so many references away from the whole, and all that it leads to.
+    fn look(&mut self, at: &'s str, away: usize) -> Result<Part<'s>, String> {
+        if let Some(known) = self.seen.get(at) {
+            return Ok(known.clone());
         }
-        if open.len() >= DEPTH_MAX {
-            return Err(format!("its references lead on from one to the next more than {DEPTH_MAX} times"));
+        let too_deep = || format!("its references lead on from one to the next more than {DEPTH_MAX} times");
+        if away > DEPTH_MAX {
+            return Err(too_deep());
         }
+        let mut part = self.alone(at)?;
+        self.count += part.to.len();
+        if self.count > REFERENCES_MAX {
+            return Err(format!("it has more than {REFERENCES_MAX} references"));
+        }
+        // Whoever leads back to it while it is looked at finds it here.
+        self.seen.insert(at, Part::default());
+        for to in part.to.clone() {
+            let next = self.look(to, away + 1)?;
+            part.parts = part.parts.saturating_add(next.parts);
+            part.depth = part.depth.max(next.depth + 1);
+        }
+        // By whatever way it was come to first.
+        if part.depth > DEPTH_MAX {
+            return Err(too_deep());
+        }
+        self.seen.insert(at, part.clone());
+        Ok(part)
+    }
+
+    /// A part without what its references lead to.
+    fn alone(&self, at: &'s str) -> Result<Part<'s>, String> {
         let pointer =
             at.strip_prefix('#').ok_or_else(|| format!("it refers to «{at}», and a schema is all in its own file"))?;
-        let part = self.schema.pointer(pointer).ok_or_else(|| format!("it refers to «{at}», which is not there"))?;
-        let (mut parts, mut to, mut left) = (0, Vec::new(), vec![part]);
+        let own = self.schema.pointer(pointer).ok_or_else(|| format!("it refers to «{at}», which is not there"))?;
+        let (mut part, mut left) = (Part::default(), vec![own]);
         while let Some(value) = left.pop() {
-            parts += 1;
+            part.parts += 1;
             match value {
                 Value::Object(fields) => {
                     if let Some(name) = NAMES.iter().find(|name| fields.contains_key(**name)) {
                         return Err(format!("it says «{name}»: refer to «#/definitions/…»"));
                     }
-                    to.extend(fields.get("$ref").and_then(Value::as_str));
+                    part.to.extend(fields.get("$ref").and_then(Value::as_str));
                     // The whole holds its definitions, and is held against those that it refers to.
-                    left.extend(
-                        fields.iter().filter(|(name, _)| at != "#" || *name != "definitions").map(|(_, value)| value),
-                    );
+                    let is_held = |name: &str| at != "#" || name != "definitions";
+                    left.extend(fields.iter().filter(|(name, _)| is_held(name)).map(|(_, value)| value));
                 }
                 Value::Array(values) => left.extend(values),
                 _ => {}
             }
         }
-        self.leads.insert(at, (parts, to.clone()));
-        open.push(at);
-        for at in to {
-            self.look(at, open)?;
-        }
-        open.pop();
-        Ok(())
+        Ok(part)
     }
 
     /// Whether one part leads to another.
     fn reaches(&self, from: &'s str, to: &str) -> bool {
-        let (mut seen, mut left) = (BTreeSet::new(), vec![from]);
+        let (mut met, mut left) = (BTreeSet::new(), vec![from]);
         while let Some(at) = left.pop() {
             if at == to {
                 return true;
             }
-            if seen.insert(at) {
-                left.extend(self.leads.get(at).into_iter().flat_map(|(_, to)| to));
+            if met.insert(at) {
+                left.extend(self.seen.get(at).into_iter().flat_map(|part| &part.to));
             }
         }
         false
-    }
-
-    /// How many parts there are with all that is led to; what goes round is counted once.
-    fn parts(&self, at: &'s str, known: &mut BTreeMap<&'s str, u64>) -> u64 {
-        if let Some(parts) = known.get(at) {
-            return *parts;
-        }
-        let Some((own, to)) = self.leads.get(at) else { return 0 };
-        known.insert(at, 0);
-        let parts = to.iter().fold(*own, |parts, to| parts.saturating_add(self.parts(to, known)));
-        known.insert(at, parts);
-        parts
     }
 }
 
@@ -123,12 +140,27 @@ mod tests {
         definitions.into()
     }
 
+    /// A chain of which every fiftieth part is named beside the first, the last of them first.
+    fn from_the_end(length: usize) -> Value {
+        let mut definitions = chain(length, 1);
+        let named = (1..length).rev().step_by(50).map(|number| json!({ "$ref": format!("#/definitions/d{number}") }));
+        definitions["first"] =
+            json!({ "anyOf": named.chain([json!({ "$ref": "#/definitions/d1" })]).collect::<Vec<_>>() });
+        definitions
+    }
+
     #[test]
     fn references_that_multiply_are_refused() {
         for (definitions, says) in [
             (chain(30, 2), "more than 20000 parts"),
             (chain(14, 2), "more than 20000 parts"),
             (chain(200, 1), "more than 64 times"),
+            // Also where its parts are named from the end on.
+            (from_the_end(200), "more than 64 times"),
+            (
+                json!({ "first": { "allOf": vec![json!({ "$ref": "#/definitions/b" }); 2000] }, "b": {} }),
+                "more than 1000",
+            ),
             (
                 json!({ "first": { "anyOf": [{ "$ref": "#/definitions/first" }, { "$ref": "#/definitions/first" }] } }),
                 "more than one way",
