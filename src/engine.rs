@@ -34,6 +34,7 @@ pub use again::{Absent, go_on, resume};
 pub use person::{Answer, ELSEWHERE, Person};
 
 use crate::ageing;
+use crate::broker::HostGrant;
 use crate::builtins::{self, Builtin};
 use crate::cause::plain;
 use crate::effects::plan;
@@ -436,11 +437,11 @@ impl Run<'_> {
         returned: call::Returned,
         duration_us: u64,
     ) -> (InvocationFinished, Vec<(BlobHash, Vec<u8>)>) {
-        let call::Returned { ok, class, mut result, mut checks, acts_by_effects_alone, outcome } = returned;
+        let call::Returned { ok, class, mut result, mut checks, acts_by_effects_alone, hosts, outcome } = returned;
         if ok && acts_by_effects_alone && result.get("effects").is_none_or(Value::is_null) {
             result["effects"] = json!([]);
         }
-        let planned = if ok { self.planned(&result, outcome.stage.as_ref()) } else { Planned::default() };
+        let planned = if ok { self.planned(&result, outcome.stage.as_ref(), &hosts) } else { Planned::default() };
         leave_effects_out(&mut result);
         checks.push(passed("record"));
         let diagnostics = diagnostics(&outcome.stdout.text(), &outcome.stderr.text(), &outcome.log);
@@ -463,11 +464,13 @@ impl Run<'_> {
     }
 
     /// What the result wants changed, held against what the arguments named and what the disk says.
-    fn planned(&self, result: &Value, stage: Option<&Stage>) -> Planned {
+    fn planned(&self, result: &Value, stage: Option<&Stage>, hosts: &[HostGrant]) -> Planned {
         let (instance, step) = (self.instance, self.turn.step());
         let args = step.map_or(&Value::Null, |step| &step.args);
         let named = plan::Named::new(step.map_or(&[], |step| step.targets.as_slice()), args);
         let home = instance.dirs.user_home.to_string_lossy().into_owned();
+        let active = step.and_then(|step| self.instance.catalog().active(&step.tool)?.2.manifest());
+        let is_idempotent = active.is_some_and(|manifest| manifest.contract.idempotent);
         let staged = |name: &str, most: u64| match stage {
             Some(stage) => stage.read(name, most),
             None => Err(std::io::Error::other("the stage is gone")),
@@ -479,6 +482,7 @@ impl Run<'_> {
             trash: &instance.trash(),
             home: &home,
             own: &instance.dirs.own(),
+            web: (hosts, is_idempotent),
         };
         plan::plan(result, &named, around)
     }
@@ -531,8 +535,8 @@ impl Run<'_> {
 
 /// Few changes stand in the event itself, many in a kept text beside it.
 fn listed(ops: Vec<PlannedOp>) -> (Vec<PlannedOp>, Kept) {
-    // A person's own words stand in the changes of tasks and in texts: those are kept where they can be erased.
-    if ops.len() <= LISTED_MAX && ops.iter().all(|op| op.own.is_none() && op.text.is_none()) {
+    // A person's own words stand in the changes of tasks, in addresses and in texts: those are kept where they can be erased.
+    if ops.len() <= LISTED_MAX && ops.iter().all(|op| op.is_of_files() && op.text.is_none()) {
         return (ops, Kept::default());
     }
     (Vec::new(), Kept::json(&serde_json::to_value(&ops).expect("planned changes are plain data")))

@@ -179,6 +179,7 @@ mod tests {
             tool: tool.to_owned(),
             args: json!({}).into(),
             result: json!({"ok": true, "metadata": {"columns": columns}}).into(),
+            is_counted: false,
         };
         let read = [step("read_files_csv", &json!(["when", "what", "amount"]))];
         let shown = |tool: &str, columns: &Value, earlier: &[StepResult]| {

@@ -86,6 +86,8 @@ mod races;
 mod readme;
 #[path = "household/replayed.rs"]
 mod replayed;
+#[path = "household/requests.rs"]
+mod requests;
 #[path = "household/resolvers.rs"]
 mod resolvers;
 #[path = "household/salvaged.rs"]

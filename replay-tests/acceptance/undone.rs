@@ -140,6 +140,7 @@ impl World {
             trash: &self.trash,
             home: "/nobody",
             own: &own,
+            web: (&[], false),
         })
     }
 

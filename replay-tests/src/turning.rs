@@ -4,6 +4,7 @@ use metnos_log::canonical::Json;
 use metnos_log::event::model::{ModelAnswered, ModelFailed};
 use metnos_log::event::turn::{
     BeforeImage, Check, EffectCommitted, EffectsCommitted, InvocationFinished, PlannedOp, Target, TurnOpened,
+    WebRequest,
 };
 use metnos_log::{Event, Kept, Micros, TurnId};
 use metnos_projections::machines::turn::command::Prepared;
@@ -213,9 +214,16 @@ impl<'h> Turning<'h> {
 
     /// One planned change is made, found made or fails.
     #[must_use]
-    pub fn change(mut self, index: u32, outcome: &str) -> Self {
+    pub fn change(self, index: u32, outcome: &str) -> Self {
+        let failure = (outcome == "failed").then_some(("target_changed", "changed_since"));
+        self.change_ends(index, outcome, failure)
+    }
+
+    /// One planned change ends with an outcome, and where it failed by a class and for a reason.
+    #[must_use]
+    pub fn change_ends(mut self, index: u32, outcome: &str, failure: Option<(&str, &str)>) -> Self {
         let step = self.turn.step().expect("a step is up").number;
-        let failure = (outcome == "failed").then(|| ("target_changed".to_owned(), "changed_since".to_owned()));
+        let failure = failure.map(|(class, reason)| (class.to_owned(), reason.to_owned()));
         self.take(Command::Effect(EffectCommitted { step, index, outcome: outcome.to_owned(), failure }));
         self
     }
@@ -320,6 +328,22 @@ impl<'h> Turning<'h> {
 
 /// What every file holds that a made history writes.
 pub const WRITTEN: &[u8] = b"hello";
+
+/// Something that is sent to a server.
+pub fn request(method: &str, address: &str) -> PlannedOp {
+    let content = metnos_log::BlobHash(*blake3::hash(WRITTEN).as_bytes());
+    let content_type = Some("text/plain; charset=utf-8".to_owned());
+    let request = WebRequest { method: method.to_owned(), content_type, ..WebRequest::default() };
+    PlannedOp {
+        op: "http".to_owned(),
+        path: address.to_owned(),
+        content: Some(content),
+        bytes: 5,
+        text: Some("hello".to_owned()),
+        request: Some(Box::new(request)),
+        ..PlannedOp::default()
+    }
+}
 
 /// A new file of five bytes.
 pub fn write(name: &str) -> PlannedOp {

@@ -109,6 +109,19 @@ impl Fetcher {
         }
     }
 
+    /// Carries a request out within its time, and follows no redirect: what was asked about is what is sent, once. Returns the
+    /// answer's status.
+    pub(super) async fn once(&mut self, request: Request) -> Result<u16, Refusal> {
+        let patience = self.grants.timeout;
+        let sent = async {
+            let hop = self.first(request)?;
+            self.step(&hop).await.map(|(_, response)| response.status().as_u16())
+        };
+        tokio::time::timeout(patience, sent).await.unwrap_or_else(|_| {
+            Err(Refusal::unanswered("timeout", format!("no answer within {} ms", patience.as_millis())))
+        })
+    }
+
     async fn follow(&mut self, request: Request) -> Result<Answer, Refusal> {
         let mut hop = self.first(request)?;
         for _ in 0..HOPS {
@@ -287,5 +300,10 @@ async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, Refusal> {
 
 fn failed(error: &reqwest::Error) -> Refusal {
     let message = cause::innermost(error).unwrap_or_else(|| error.to_string());
-    Refusal::new(if error.is_timeout() { "timeout" } else { "network" }, message)
+    let class = if error.is_timeout() { "timeout" } else { "network" };
+    if error.is_connect() || error.is_builder() {
+        Refusal::new(class, message)
+    } else {
+        Refusal::unanswered(class, message)
+    }
 }

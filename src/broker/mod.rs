@@ -95,6 +95,41 @@ impl Grants {
     }
 }
 
+/// Sends one request that changes something at its address, once, and returns the status of the answer; what else the server
+/// says is not read by anybody. `host` is all that may be reached.
+///
+/// # Errors
+/// It was refused or not answered; whether it may have arrived is said.
+pub fn send(
+    host: HostGrant,
+    method: &str,
+    address: &str,
+    content: (Option<&str>, Vec<u8>),
+) -> Result<u16, target::Refusal> {
+    let (content_type, body) = content;
+    let headers = content_type.map(|content_type| ("content-type".to_owned(), content_type.to_owned()));
+    let request = frames::Request {
+        method: method.to_owned(),
+        url: address.to_owned(),
+        headers: headers.into_iter().collect(),
+        body,
+    };
+    let grants = Grants { hosts: vec![host], read_only: false, ..Grants::nothing() };
+    let failed = |error: &io::Error| target::Refusal::new("internal_error", crate::cause::plain(error));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| failed(&error))?;
+    let mut fetcher = fetch::Fetcher::new(grants, Record::default());
+    // Whoever sends it may be on a thread of another event loop.
+    let sender = std::thread::Builder::new().name("sender".to_owned()).spawn(move || {
+        let answer = runtime.block_on(fetcher.once(request));
+        // A look-up of a name that hangs must not hold it up.
+        runtime.shutdown_background();
+        answer
+    });
+    let answer = sender.map_err(|error| failed(&error))?.join();
+    let ended = |_| target::Refusal::unanswered("internal_error", "it ended abnormally");
+    answer.map_err(ended)?
+}
+
 /// A broker at work for one call, on a thread of its own.
 #[derive(Debug)]
 pub struct Broker {

@@ -16,11 +16,17 @@ pub struct Refusal {
     pub class: &'static str,
     /// What is wrong.
     pub message: String,
+    /// Whether the request may have come to its server all the same.
+    pub may_have_arrived: bool,
 }
 
 impl Refusal {
     pub(super) fn new(class: &'static str, message: impl Into<String>) -> Self {
-        Self { class, message: message.into() }
+        Self { class, message: message.into(), may_have_arrived: false }
+    }
+
+    pub(super) fn unanswered(class: &'static str, message: impl Into<String>) -> Self {
+        Self { may_have_arrived: true, ..Self::new(class, message) }
     }
 }
 
@@ -62,6 +68,11 @@ impl Target {
         url.set_fragment(None);
         let port = url.port_or_known_default().ok_or_else(|| bad("names no port"))?;
         Ok(Self { url, host: bare, port })
+    }
+
+    /// The grant for this host at this port.
+    pub fn only(&self, typed: bool) -> HostGrant {
+        HostGrant { pattern: self.host.clone(), ports: Ports::Exact(self.port), typed }
     }
 
     /// The IP address, when the host is one.
@@ -192,8 +203,21 @@ pub(super) fn judge_named(target: &Target, grants: &[&HostGrant], from_public: b
 /// # Errors
 /// It would.
 pub fn foreseen(address: &str, hosts: &[HostGrant]) -> Result<(), Refusal> {
+    reachable(address, hosts).map(drop)
+}
+
+/// An address as a first request would dial it, and the grant for it and nothing else; nothing is looked up or dialled.
+///
+/// # Errors
+/// It would be refused.
+pub fn reachable(address: &str, hosts: &[HostGrant]) -> Result<(Target, HostGrant), Refusal> {
     let target = Target::parse(address)?;
-    judge_named(&target, &matching(&target, hosts), false)
+    let grants = matching(&target, hosts);
+    judge_named(&target, &grants, false)?;
+    // What many hosts were granted by means none of this house.
+    let typed = grants.iter().any(|grant| grant.typed && !grant.pattern.starts_with("*."));
+    let only = target.only(typed);
+    Ok((target, only))
 }
 
 /// Judges all addresses that a target resolved to. One that is not allowed refuses the target.

@@ -114,6 +114,7 @@ fn planned(call: &Call<'_>, id: TurnId, turn: &Turn, skipped: usize) -> Result<R
         trash: &instance.trash(),
         home: &home,
         own: &instance.dirs.own(),
+        web: (&[], false),
     };
     let (of_own, of_disk): (Vec<_>, Vec<_>) = reverse(&id.to_string(), &turn.steps)
         .into_iter()

@@ -1,6 +1,7 @@
 //! What is on the disk: kinds, sizes, modes, times, hashes. It only looks, and follows no link at the end of a path.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
@@ -147,6 +148,29 @@ pub fn is_normal(path: &Path) -> bool {
         && bytes[0] == b'/'
         && !bytes.contains(&0)
         && bytes[1..].split(|byte| *byte == b'/').all(|part| !matches!(part, b"" | b"." | b".."))
+}
+
+/// The hash of a whole file once new bytes are written to it or added, and the file itself where that is small enough to be
+/// at hand. `before` is what it holds, `real` where that lies if it is not at hand.
+pub(super) fn whole(
+    op: &str,
+    content: &[u8],
+    before: Option<&[u8]>,
+    real: Option<&Path>,
+) -> io::Result<(BlobHash, Option<Vec<u8>>)> {
+    let Some(real) = real.filter(|_| op == "append" && before.is_none()) else {
+        let kept = before.filter(|_| op == "append").unwrap_or_default();
+        let whole = [kept, content].concat();
+        return Ok((plain_blob_hash(&whole), Some(whole)));
+    };
+    let mut hasher = blake3::Hasher::new();
+    match File::open(real).and_then(|file| hasher.update_reader(file).map(drop)) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    hasher.update(content);
+    Ok((BlobHash(*hasher.finalize().as_bytes()), None))
 }
 
 /// What a folder holds, at any depth; `None` when it is too much to look at. Links are counted, not followed. A second name

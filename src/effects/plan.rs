@@ -14,8 +14,10 @@ use serde_json::Value;
 
 use super::disk::{self, HELD_MAX, exact, named};
 use super::overlay::{Overlay, Seen};
+use super::requests;
 use super::trash::{self, Trash};
 use super::undo::some_of;
+use crate::broker::HostGrant;
 use crate::cause::plain;
 use crate::gateway::targets::said;
 use crate::sandbox::masks::Core;
@@ -34,6 +36,8 @@ const SHOWN_MAX: usize = 3;
 const SHOWN_CHARS: usize = 300;
 /// The changes that an executor may ask for.
 const CHANGES: [&str; 6] = ["mkdir", "write", "append", "move", "delete", "set_mode"];
+/// The change that is made on a server.
+const REQUEST: &str = "http";
 /// The most numbers that are tried for a name that is taken.
 const NUMBERS_MAX: u32 = 10_000;
 
@@ -64,6 +68,8 @@ pub struct Around<'a> {
     pub home: &'a str,
     /// The instance's own folders.
     pub own: &'a OwnDirs,
+    /// The hosts that requests may go to, and whether the executor says that one may be sent twice.
+    pub web: (&'a [HostGrant], bool),
 }
 
 /// What the arguments named: only that may be changed.
@@ -136,12 +142,15 @@ pub fn plan(result: &Value, targets: &Named, around: Around<'_>) -> Planned {
             break;
         }
         let text = |key: &str| effect.get(key).and_then(Value::as_str);
-        let path =
-            targets.meant(text("path").or(text("src")).unwrap_or_default(), text("path_b64").or(text("src_b64")));
+        let named = text("path").or(text("src")).or(text("url").filter(|_| text("op") == Some(REQUEST)));
+        let path = targets.meant(named.unwrap_or_default(), text("path_b64").or(text("src_b64")));
         let op = op_at(text("op").unwrap_or_default(), &path);
         if let Err((class, reason)) = planner.effect(effect, &path, targets) {
             // Of a move it may be the other end that is refused: then that is the one to name.
             let op = planner.blamed.take().map_or(op, |blamed| op_at(text("op").unwrap_or_default(), &blamed));
+            // Where nothing is sent is no place of this machine either.
+            let request = (op.op == REQUEST).then(Box::default);
+            let op = PlannedOp { request, ..op };
             planner.planned.ops.push(PlannedOp { trouble: Some((class.to_owned(), reason)), ..op });
         }
     }
@@ -196,6 +205,8 @@ pub(super) struct Planner<'a> {
     /// What files hold that this plan writes, by hash: a later change may build on it.
     fresh: HashMap<[u8; 32], Vec<u8>>,
     image_bytes: u64,
+    /// How many requests to servers there are.
+    requests: usize,
     /// The changes whose texts are shown.
     shown: Vec<usize>,
     /// The path that the last refusal is about, where it is not the one that the effect begins with.
@@ -208,7 +219,7 @@ impl<'a> Planner<'a> {
         let (planned, overlay, places) = (Planned::default(), Overlay::default(), trash::Places::default());
         let core = Core::new(Path::new(around.home), around.own);
         let (fresh, shown) = (HashMap::new(), Vec::new());
-        Self { around, planned, overlay, places, fresh, image_bytes: 0, shown, blamed: None, core }
+        Self { around, planned, overlay, places, fresh, image_bytes: 0, requests: 0, shown, blamed: None, core }
     }
 
     /// A file that nobody touches is not read, kept or changed under another name either.
@@ -224,7 +235,7 @@ impl<'a> Planner<'a> {
         match name {
             _ if CHANGES.contains(&name) => {}
             "send" => return Err(("contract_violation", "no_sending".to_owned())),
-            "http" => return Err(("contract_violation", "no_posting".to_owned())),
+            REQUEST => return self.request(effect),
             _ => return Err(("contract_violation", format!("unknown_change: {name}"))),
         }
         if !disk::is_normal(path) {
@@ -273,7 +284,8 @@ impl<'a> Planner<'a> {
         if before.image.kind == "file" && before.bytes.is_none() && real.is_none() {
             return Err(("too_large", "changed".to_owned()));
         }
-        let (hash, whole) = whole(&op, &content, before.bytes.as_deref(), real.as_deref())?;
+        let whole = disk::whole(&op.op, &content, before.bytes.as_deref(), real.as_deref());
+        let (hash, whole) = whole.map_err(|error| system(&error))?;
         op.after = Some(hash);
         op.before = self.keep(before);
         if op.op == "write" {
@@ -291,6 +303,27 @@ impl<'a> Planner<'a> {
         let made = BeforeImage { kind, hash: op.after, bytes, modified_ns, inode, image: None, ..op.before.clone() };
         self.fresh.extend(whole.map(|whole| (hash.0, whole)));
         self.overlay.made(path, made);
+        self.planned.ops.push(op);
+        Ok(())
+    }
+
+    /// What is sent to a server.
+    fn request(&mut self, effect: &Value) -> Result<(), Trouble> {
+        let (hosts, is_idempotent) = self.around.web;
+        let (mut op, body) = requests::planned(effect, hosts, is_idempotent)?;
+        self.requests += 1;
+        if self.requests > requests::REQUESTS_MAX {
+            return Err(("policy_violation", format!("too_many_requests: {}", requests::REQUESTS_MAX)));
+        }
+        if self.shown.len() < SHOWN_MAX {
+            self.shown.push(self.planned.ops.len());
+            op.text = Some(beginning(&body));
+        }
+        if !body.is_empty() {
+            let name = (self.around.name_of)(&body);
+            op.content = Some(name);
+            self.planned.blobs.push((name, body));
+        }
         self.planned.ops.push(op);
         Ok(())
     }
@@ -541,29 +574,6 @@ impl<'a> Planner<'a> {
         self.planned.ops.push(PlannedOp { mode: Some(mode), before, ..op_at("set_mode", path) });
         Ok(())
     }
-}
-
-/// The hash of the whole file once the change is made, and the file itself where that is small enough to be at hand.
-fn whole(
-    op: &PlannedOp,
-    content: &[u8],
-    before: Option<&[u8]>,
-    real: Option<&Path>,
-) -> Result<(BlobHash, Option<Vec<u8>>), Trouble> {
-    if op.op == "write" || before.is_some() || real.is_none() {
-        let kept = before.filter(|_| op.op == "append").unwrap_or_default();
-        let whole = [kept, content].concat();
-        return Ok((plain_blob_hash(&whole), Some(whole)));
-    }
-    let mut hasher = blake3::Hasher::new();
-    let file = std::fs::File::open(real.unwrap_or(Path::new("")));
-    match file.and_then(|file| hasher.update_reader(file).map(drop)) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(system(&error)),
-    }
-    hasher.update(content);
-    Ok((BlobHash(*hasher.finalize().as_bytes()), None))
 }
 
 #[cfg(test)]

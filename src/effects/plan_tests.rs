@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::broker::target::grant_for_pattern;
 
 fn target(pointer: &str, canonical: &str, b64: Option<&str>) -> Target {
     Target {
@@ -27,6 +28,7 @@ fn planned(effects: &Value, targets: &Named) -> Planned {
         trash: &Trash::new(scratch.path(), None),
         home: "/nobody",
         own: &OwnDirs::default(),
+        web: (&[], false),
     };
     plan(&json!({ "ok": true, "effects": effects }), targets, around)
 }
@@ -63,7 +65,12 @@ fn what_is_no_change_is_said_to_be_none() {
     for (effects, class, reason) in [
         (json!("x"), "contract_violation", "no_list"),
         (json!([{ "op": "send", "to": "x" }]), "contract_violation", "no_sending"),
-        (json!([{ "op": "http", "url": "https://x.test" }]), "contract_violation", "no_posting"),
+        (json!([{ "op": "http", "url": "https://x.test" }]), "contract_violation", "no_method: "),
+        (
+            json!([{ "op": "http", "method": "POST", "url": "https://x.test" }]),
+            "policy_violation",
+            "address_refused: x.test:443 was not granted",
+        ),
         (json!([{ "op": "sing", "path": "/nobody/a" }]), "contract_violation", "unknown_change: sing"),
         (json!([7]), "contract_violation", "unknown_change: "),
         (json!([{ "op": "delete", "path": "a" }]), "contract_violation", "not_normal"),
@@ -74,6 +81,29 @@ fn what_is_no_change_is_said_to_be_none() {
         assert_eq!(troubles, [Some((class.to_owned(), reason.to_owned()))]);
     }
     assert!(planned(&Value::Null, &targets).ops.is_empty());
+}
+
+#[test]
+fn so_many_requests_are_planned_and_no_more() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (keys, _) = Keys::open(scratch.path()).unwrap();
+    let hosts = [grant_for_pattern("x.test").unwrap()];
+    let around = Around {
+        staged: &|_, _| Err(io::Error::from_raw_os_error(40)),
+        name_of: &|bytes| plain_blob_hash(bytes),
+        keys: &keys,
+        trash: &Trash::new(scratch.path(), None),
+        home: "/nobody",
+        own: &OwnDirs::default(),
+        web: (&hosts, false),
+    };
+    let posts = |count: usize| vec![json!({ "op": "http", "method": "POST", "url": "https://x.test/" }); count];
+    let troubles = |count: usize| {
+        let planned = plan(&json!({ "ok": true, "effects": posts(count) }), &Named::default(), around);
+        planned.ops.into_iter().filter_map(|op| op.trouble).collect::<Vec<_>>()
+    };
+    assert_eq!(troubles(64), []);
+    assert_eq!(troubles(65), [("policy_violation".to_owned(), "too_many_requests: 64".to_owned())]);
 }
 
 #[test]
@@ -89,6 +119,7 @@ fn of_several_texts_for_one_file_the_last_is_shown() {
         trash: &trash,
         home: "/nobody",
         own: &own,
+        web: (&[], false),
     };
     let path = |name: &str| root.join(name).to_string_lossy().into_owned();
     let targets = Named::new(&[target("/a", &path("a"), None), target("/b", &path("b"), None)], &json!({}));

@@ -7,7 +7,7 @@ use metnos_projections::machines::turn::command::Command;
 
 use super::{EngineError, LISTED_MAX, Run};
 use crate::effects::commit::{self, Hands};
-use crate::effects::disk;
+use crate::effects::{disk, requests};
 use crate::faults;
 use crate::sandbox::masks::Core;
 use crate::scheduler::changes;
@@ -31,7 +31,9 @@ impl Run<'_> {
         let (home, own) = (self.instance.dirs.user_home.clone(), self.instance.dirs.own());
         // As things are named now: a name may have come since the plan.
         let core = Core::new(&home, &own);
-        for run in open.chunks(RUN_LENGTH) {
+        for run in runs(ops, open) {
+            // What is sent is sent once: until then nothing of what was done before it is unrecorded.
+            self.settle()?;
             let mut outcomes = Vec::with_capacity(run.len());
             let mut is_stopped = false;
             for &index in run {
@@ -44,6 +46,11 @@ impl Run<'_> {
                     Ok(_) if op.own.is_some() => {
                         let of = (self.id, self.turn.opened_at);
                         changes::commit(self.instance, of, op, &commit::key(&trace_id, index))?
+                    }
+                    Ok(body) if op.request.is_some() => {
+                        // An earlier process may have come as far as the first that has no outcome, and no further.
+                        let may_be_sent = self.is_again && open.first() == Some(&index);
+                        requests::commit(op, body, may_be_sent)
                     }
                     Ok(_) if core.is_second_name_at(&disk::target_path(op)) => {
                         commit::Outcome::Failed("policy_violation".to_owned(), "second_name".to_owned())
@@ -129,6 +136,13 @@ impl Run<'_> {
         }
         self.take(Command::Effects(committed), Vec::new())
     }
+}
+
+/// The changes that are made before their outcomes are recorded together: of requests each alone.
+fn runs<'o>(ops: &[PlannedOp], open: &'o [u32]) -> impl Iterator<Item = &'o [u32]> {
+    let is_request = |index: u32| ops.get(index as usize).is_some_and(|op| op.request.is_some());
+    let alike = open.chunk_by(move |before, index| !is_request(*before) && !is_request(*index));
+    alike.flat_map(|run| run.chunks(RUN_LENGTH))
 }
 
 /// Whether the change before this one only made room for it: a file that is replaced goes into the trash first.

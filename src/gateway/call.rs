@@ -24,7 +24,7 @@ use super::loaded::{LoadError, Loaded};
 use super::made::Before;
 use super::targets::{self, Base, Looked};
 use super::{failed, passed};
-use crate::broker;
+use crate::broker::{self, HostGrant};
 use crate::cause::plain;
 use crate::effects::disk::exact;
 use crate::manifest::{ERROR_CLASSES, OWN_CLASSES};
@@ -91,6 +91,8 @@ pub struct Returned {
     pub checks: Vec<Check>,
     /// Whether its effects are all that it can have changed.
     pub acts_by_effects_alone: bool,
+    /// The hosts that it could reach, and that its requests may go to.
+    pub hosts: Vec<HostGrant>,
     /// The rest of what is known.
     pub outcome: Outcome,
 }
@@ -154,8 +156,8 @@ impl PreparedCall {
     /// Steps 5 to 7: open_cage, run, validate_output. Blocks until the cage is gone, and what the executor changed by itself is
     /// on the disk.
     pub fn run(self, sandbox: &Sandbox, around: &Around<'_>) -> Result<Returned, CallFailure> {
-        let (loaded, outcome) = self.call(sandbox, around, RUN)?;
-        Ok(judged(&loaded, outcome))
+        let (loaded, outcome, hosts) = self.call(sandbox, around, RUN)?;
+        Ok(judged(&loaded, outcome, hosts))
     }
 
     /// Asks the executor's own check what became of a call like this; it can look at what the call could change, and change
@@ -163,7 +165,7 @@ impl PreparedCall {
     pub fn check(mut self, sandbox: &Sandbox, around: &Around<'_>) -> Option<String> {
         let check = self.loaded.as_ref()?.manifest.contract.check.clone()?;
         self.plan.iter_mut().for_each(CagePlan::look_only);
-        let (_, outcome) = self.call(sandbox, around, &check).ok()?;
+        let (_, outcome, _) = self.call(sandbox, around, &check).ok()?;
         let reply = outcome.reply.ok().filter(|reply| reply["ok"] == json!(true))?;
         reply.get("outcome").and_then(Value::as_str).map(str::to_owned)
     }
@@ -174,7 +176,12 @@ impl PreparedCall {
         lacks(&loaded.manifest, sandbox, sandbox.capabilities().level == Level::None)
     }
 
-    fn call(self, sandbox: &Sandbox, around: &Around<'_>, entry: &str) -> Result<(Loaded, Outcome), CallFailure> {
+    fn call(
+        self,
+        sandbox: &Sandbox,
+        around: &Around<'_>,
+        entry: &str,
+    ) -> Result<(Loaded, Outcome, Vec<HostGrant>), CallFailure> {
         let refused = |message: &str| CallFailure { class: "internal_error", message: message.to_owned() };
         let loaded = self.loaded.ok_or_else(|| refused("the executor was not verified"))?;
         let plan = self.plan.ok_or_else(|| refused("the call has no plan"))?;
@@ -199,6 +206,7 @@ impl PreparedCall {
             return Err(CallFailure { class: "target_changed", message });
         }
         let net = network(&plan, &loaded, &self.looked, around);
+        let hosts = net.as_ref().map(|net| net.hosts.clone()).unwrap_or_default();
         let grants = grants((self.looked, declared), &plan, around.caller);
         let changeable = changeable(&grants);
         let (places, own) = (&around.caller.places, &around.caller.own);
@@ -237,7 +245,7 @@ impl PreparedCall {
         if let Some(message) = before.as_ref().and_then(Before::violation) {
             outcome.reply = Err(CallFailure { class: "policy_violation", message });
         }
-        Ok((loaded, outcome))
+        Ok((loaded, outcome, hosts))
     }
 }
 
@@ -296,7 +304,7 @@ pub struct Around<'a> {
     pub canned: Option<BTreeMap<String, broker::Canned>>,
 }
 
-fn judged(loaded: &Loaded, mut outcome: Outcome) -> Returned {
+fn judged(loaded: &Loaded, mut outcome: Outcome, hosts: Vec<HostGrant>) -> Returned {
     let failure = |class: &str, message: &str| json!({ "ok": false, "error_class": class, "error": message });
     let (result, checks) = match std::mem::replace(&mut outcome.reply, Ok(Value::Null)) {
         Err(refused) if refused.class == "cage_refused" => (
@@ -320,7 +328,7 @@ fn judged(loaded: &Loaded, mut outcome: Outcome) -> Returned {
     let class =
         (!ok).then(|| result.get("error_class").and_then(Value::as_str).unwrap_or("contract_violation").to_owned());
     let acts_by_effects_alone = loaded.manifest.acts_by_effects_alone();
-    Returned { ok, class, result, checks, acts_by_effects_alone, outcome }
+    Returned { ok, class, result, checks, acts_by_effects_alone, hosts, outcome }
 }
 
 /// Why what an executor returned is none of the results that it may have.
@@ -443,6 +451,7 @@ fn is_excepted(plan: &CagePlan, target: &Target, by_itself: bool, caller: &Calle
     let mounts = plan.mounts.iter().filter(|mount| mount.path == path);
     let globs: Vec<String> = mounts.flat_map(|mount| &mount.except).map(|glob| caller.places.resolve(glob)).collect();
     masks::is_excepted(Path::new(&target.canonical), &globs)
+        || masks::is_excepted_elsewhere(&exact(&target.canonical, target.canonical_b64.as_deref()), &globs)
 }
 
 /// The host of an address, as the broker will compare it.

@@ -29,17 +29,51 @@ pub fn below(folder: &Path, home: &str, own: &OwnDirs) -> Vec<PathBuf> {
 }
 
 /// What the exceptions of a capability take out of a granted folder: the topmost paths below it that one of these globs
-/// names. Globs are absolute, with the symbols resolved; `**` stands for any number of segments, and `x/**` for `x` too.
+/// names, and the second names of the files that they name. Globs are absolute, with the symbols resolved; `**` stands for any
+/// number of segments, and `x/**` for `x` too.
 pub fn excepted(folder: &Path, globs: &[String]) -> Vec<PathBuf> {
     if globs.is_empty() {
         return Vec::new();
     }
     let globs = split(globs);
-    find(folder, |path, _| {
-        let path = path.to_string_lossy();
-        let segments: Vec<&str> = path.split('/').collect();
-        globs.iter().any(|glob| names(glob, &segments))
+    let linked = OnceCell::new();
+    find(folder, |path, entry| {
+        any_names(&globs, path) || entry.metadata().is_ok_and(|found| is_linked(&found, &globs, &linked))
     })
+}
+
+/// Whether what lies at a path is a file that one of these globs names under another name; a link is not followed.
+pub fn is_excepted_elsewhere(path: &Path, globs: &[String]) -> bool {
+    let globs = split(globs);
+    !globs.is_empty() && fs::symlink_metadata(path).is_ok_and(|found| is_linked(&found, &globs, &OnceCell::new()))
+}
+
+/// Whether a file is one of those that globs name and that have several names; these are looked up once, if at all.
+fn is_linked(found: &fs::Metadata, globs: &[Vec<&str>], linked: &OnceCell<BTreeSet<(u64, u64)>>) -> bool {
+    found.is_file()
+        && found.nlink() > 1
+        && linked.get_or_init(|| linked_files(globs)).contains(&(found.dev(), found.ino()))
+}
+
+/// The files with several names that globs name, or that lie in a folder that they name.
+fn linked_files(globs: &[Vec<&str>]) -> BTreeSet<(u64, u64)> {
+    let fixed = |glob: &Vec<&str>| {
+        let plain = glob.iter().take_while(|segment| !segment.contains(['*', '?']));
+        plain.copied().collect::<Vec<_>>().join("/")
+    };
+    let mut files = BTreeSet::new();
+    let mut open: Vec<(PathBuf, bool)> = globs.iter().map(|glob| (PathBuf::from(fixed(glob)), false)).collect();
+    while let Some((path, is_inside)) = open.pop() {
+        let is_inside = is_inside || any_names(globs, &path);
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => open.extend(entries(&path).map(|entry| (entry, is_inside))),
+            Ok(found) if is_inside && found.is_file() && found.nlink() > 1 => {
+                files.insert((found.dev(), found.ino()));
+            }
+            _ => {}
+        }
+    }
+    files
 }
 
 /// The closed paths below a folder, by their names alone: core forbidden ones and excepted ones, the topmost of each branch; the
@@ -52,11 +86,8 @@ pub fn closed(
     left: &mut usize,
 ) -> Option<Vec<PathBuf>> {
     let globs = split(except);
-    let is_closed = |path: &Path| {
-        let path = path.to_string_lossy();
-        let segments: Vec<&str> = path.split('/').collect();
-        core_paths::forbidden(&path, home, own).is_some() || globs.iter().any(|glob| names(glob, &segments))
-    };
+    let is_closed =
+        |path: &Path| core_paths::forbidden(&path.to_string_lossy(), home, own).is_some() || any_names(&globs, path);
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
@@ -179,6 +210,12 @@ fn split(globs: &[String]) -> Vec<Vec<&str>> {
     globs.iter().map(|glob| glob.strip_suffix("/**").unwrap_or(glob).split('/').collect()).collect()
 }
 
+fn any_names(globs: &[Vec<&str>], path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    let segments: Vec<&str> = path.split('/').collect();
+    globs.iter().any(|glob| names(glob, &segments))
+}
+
 fn names(glob: &[&str], path: &[&str]) -> bool {
     match (glob, path) {
         ([], []) => true,
@@ -284,6 +321,33 @@ mod tests {
         assert_eq!(excepted(&root, &[]), Vec::<PathBuf>::new());
         let named = |path: &str| is_excepted(&root.join(path), &[format!("{}/private/**", root.display())]);
         assert!(named("private") && named("private/deep/absent") && !named("work/private") && !named("privately"));
+    }
+
+    /// What was excepted was read under its other name.
+    #[test]
+    fn finds_second_names_of_excepted_files() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        for folder in ["notes/private/deep", "notes/work"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for file in ["notes/private/deep/a", "notes/private/b", "notes/work/plain", "notes/diary.md"] {
+            fs::write(root.join(file), "x").unwrap();
+        }
+        for (of, name) in [
+            ("notes/private/deep/a", "notes/work/mine"),
+            ("notes/work/plain", "notes/work/other"),
+            ("notes/diary.md", "notes/work/d"),
+        ] {
+            fs::hard_link(root.join(of), root.join(name)).unwrap();
+        }
+        let globs = ["notes/private/**", "**/diary.md"].map(|glob| format!("{}/{glob}", root.display()));
+        let mut found = excepted(&root.join("notes/work"), &globs);
+        found.sort();
+        assert_eq!(found, ["notes/work/d", "notes/work/mine"].map(|name| root.join(name)));
+        assert!(is_excepted_elsewhere(&root.join("notes/work/mine"), &globs));
+        assert!(!is_excepted_elsewhere(&root.join("notes/work/plain"), &globs));
+        assert!(!is_excepted_elsewhere(&root.join("notes/work/mine"), &[]));
     }
 
     #[test]

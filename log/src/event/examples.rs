@@ -1,5 +1,6 @@
 //! One example of every kind, with every optional field filled: what the pinned bytes are made of. Tests only.
 
+mod changes;
 mod channels;
 mod models;
 mod schedules;
@@ -27,8 +28,8 @@ use super::mnestome::{AgerRun, DesiredSignature, MnestRetagged, MnestsSeeded, Pa
 use super::turn::{
     ArgumentsResolved, BeforeImage, CandidatesRanked, Check, ConsentAnswered, ConsentAsked, ConsentDenied,
     ConsentExpired, EffectCommitted, EffectsCommitted, EffectsPlanned, Holds, InvocationFinished, InvocationInDoubt,
-    InvocationSettled, InvocationStarted, Lead, OwnChange, PlanProposed, PlannedOp, Reversed, StepProposed,
-    StepRefused, Target, TurnCancelled, TurnClosed, TurnOpened, TurnResumed, TurnSuspended, VerdictGiven,
+    InvocationSettled, InvocationStarted, Lead, PlanProposed, PlannedOp, Reversed, StepProposed, StepRefused, Target,
+    TurnCancelled, TurnClosed, TurnOpened, TurnResumed, TurnSuspended, VerdictGiven,
 };
 use crate::canonical::Json;
 use crate::id::TurnId;
@@ -528,7 +529,7 @@ pub(super) fn grown() -> Vec<Event> {
         .into(),
     );
     events.extend(schedules::grown());
-    events.extend(grown_changes());
+    events.extend(changes::grown());
     events.extend(grown_rights());
     events
 }
@@ -551,26 +552,6 @@ fn grown_rights() -> Vec<Event> {
     let resolved = resolved.flatten();
     let admitted = KeyAdmitted { role: text("signer"), name: Some(text("workshop")), ..admitted() };
     resolved.chain([admitted.into()]).collect()
-}
-
-/// What a call wants changed of what the log itself keeps.
-fn grown_changes() -> Vec<Event> {
-    let own = OwnChange {
-        id: text("3"),
-        change: text("pause"),
-        before: Some(Json(json!({ "state": "active" }))),
-        after: Some(Json(json!({ "state": "paused" }))),
-    };
-    let own = PlannedOp { op: text("task"), own: Some(Box::new(own)), ..PlannedOp::default() };
-    let shown = PlannedOp { op: text("write"), text: Some(text("buy milk")), ..PlannedOp::default() };
-    let finished = calls().into_iter().filter_map(|event| match event {
-        Event::InvocationFinished(finished) => Some([&own, &shown].map(|op| {
-            let effects = vec![op.clone()];
-            InvocationFinished { effects, ..finished.clone() }.into()
-        })),
-        _ => None,
-    });
-    finished.flatten().collect()
 }
 
 fn grown_dialogs() -> Vec<Event> {

@@ -327,14 +327,14 @@ impl InvocationFinished {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlannedOp {
     /// `write`, `append`, `mkdir`, `move`, `delete`, `set_mode`; in an undo also `restore` (out of the trash) and `link`;
-    /// of what the log itself keeps, `task`.
+    /// of what the log itself keeps, `task`; of a server, `http`.
     pub op: String,
-    /// The canonical target; of a move what is moved, of a restore where it lies in the trash.
+    /// The canonical target; of a move what is moved, of a restore where it lies in the trash, of a request its address.
     pub path: String,
     /// The target's bytes in base64, when they are no UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_b64: Option<String>,
-    /// The new bytes, for `write` the whole, for `append` the added ones.
+    /// The new bytes, for `write` the whole, for `append` the added ones; of a request its body.
     pub content: Option<BlobHash>,
     /// How many new bytes.
     pub bytes: u64,
@@ -377,6 +377,30 @@ pub struct PlannedOp {
     /// The beginning of the new bytes, for the question; empty where they are no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// What is sent to a server, where the change is made there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<WebRequest>>,
+}
+
+impl PlannedOp {
+    /// Whether it changes files: neither what the log itself keeps nor anything on a server.
+    pub fn is_of_files(&self) -> bool {
+        self.own.is_none() && self.request.is_none()
+    }
+}
+
+/// A request to a server that changes something there. Its address is the change's path, its body the new bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WebRequest {
+    /// `POST`, `PUT`, `PATCH` or `DELETE`.
+    pub method: String,
+    /// What the body is; none where there is no body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Whether the host may be one of this house: the person typed the address, or added an executor that names it.
+    pub is_meant: bool,
+    /// Whether it may be sent twice without doing more than once.
+    pub is_idempotent: bool,
 }
 
 /// A change of something that the log itself keeps, from what it is to what it is to be. What these are is known to whoever

@@ -181,6 +181,11 @@ impl Leave<'_> {
         }
     }
 
+    /// The grants that cover every one of these addresses.
+    pub fn addresses<'a>(&self, capability: &str, addresses: impl IntoIterator<Item = &'a str>) -> Vec<u64> {
+        self.each(capability, addresses, covers_host)
+    }
+
     /// The grants that cover every one of these hosts and patterns of hosts, which an executor names itself.
     pub fn hosts(&self, capability: &str, hosts: &[&str]) -> Vec<u64> {
         self.each(capability, hosts.iter().copied(), covers_hosts)

@@ -48,9 +48,10 @@ pub fn outside<'t>(folders: &[String], targets: &'t [Target]) -> Option<&'t Targ
 }
 
 /// The first place outside that a change would touch. The trash is neither inside nor outside: what is deleted goes there
-/// and what is restored comes from there, by the core's own hand. What the log itself keeps lies nowhere.
+/// and what is restored comes from there, by the core's own hand. What the log itself keeps lies nowhere, and where a
+/// request goes was decided when its host was.
 pub fn touched_outside<'o>(folders: &[String], ops: &'o [PlannedOp]) -> Option<&'o str> {
-    ops.iter().filter(|op| op.own.is_none()).find_map(|op| {
+    ops.iter().filter(|op| op.is_of_files()).find_map(|op| {
         let (path, dst) = (Some(op.path.as_str()), op.dst.as_deref());
         let places = match op.op.as_str() {
             "restore" => [dst.or(path), None],

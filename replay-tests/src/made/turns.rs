@@ -8,7 +8,7 @@ use metnos_projections::machines::catalog::Command;
 use serde_json::json;
 
 use crate::builder::History;
-use crate::turning::Turning;
+use crate::turning::{Turning, request};
 
 type Scenario = (&'static str, &'static str, fn() -> History);
 
@@ -39,6 +39,7 @@ pub(super) const ALL: &[Scenario] = &[
         crash_before_call,
     ),
     ("change-failed", "Of two planned changes the second fails, since the file changed meanwhile.", change_failed),
+    ("sent-requests", "Of two requests to a server the second is not taken.", sent_requests),
     ("many-changes", "Forty changes, committed in one event.", many_changes),
     ("cancelled-by-person", "Ctrl-C while a call runs.", cancelled_by_person),
     ("deadline", "A turn that took too long is stopped, before and after it planned changes.", deadline),
@@ -181,6 +182,15 @@ fn change_failed() -> History {
     basic().turn(WRITE, |turn| {
         let turn = turn.finds("absent").wants_files(&["b.txt", "c.txt"]).consents();
         turn.change(0, "done").change(1, "failed").ends("answer", "target_changed")
+    })
+}
+
+fn sent_requests() -> History {
+    basic().turn(WRITE, |turn| {
+        let wanted = ["POST", "DELETE"].map(|method| request(method, "https://hub.example/lights"));
+        let turn = turn.finds("absent").returns(&json!({ "ok": true }), wanted.into()).consents();
+        let refused = ("operation_failed", "answered: 422");
+        turn.change(0, "done").change_ends(1, "failed", Some(refused)).ends("answer", "operation_failed")
     })
 }
 

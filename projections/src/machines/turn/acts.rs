@@ -11,6 +11,7 @@ use super::decide::Decider;
 use super::forms;
 use super::state::{Phase, Step};
 use crate::machines::schedules::task;
+use crate::rules::cage_plan::Autonomy;
 use crate::rules::grants::Leave;
 use crate::rules::policy::{Decision, Use};
 
@@ -48,21 +49,33 @@ impl Decider<'_> {
         }
         let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
         let granted = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
-        // What the log itself keeps, and files: each is asked about as what it is.
-        let (of_own, of_disk) =
-            (step.ops.iter().any(|op| op.own.is_some()), step.ops.iter().any(|op| op.own.is_none()));
+        // What the log itself keeps, files, servers: each is asked about as what it is.
+        let has = |kind: fn(&PlannedOp) -> bool| step.ops.iter().any(kind);
+        let concerned = [
+            ("metnos:write", has(|op| op.own.is_some())),
+            ("fs:write", has(PlannedOp::is_of_files)),
+            ("network:http", has(|op| op.request.is_some())),
+        ];
+        let concerned = concerned.into_iter().filter(|(_, concerns)| *concerns);
         let mut signs = self.signs(&step, &manifest);
         signs.harmless = false;
         let leave = Leave { grants: &step.grants, time: self.context.time };
-        let concerned = [("metnos:write", of_own), ("fs:write", of_disk)].into_iter().filter(|(_, concerns)| *concerns);
         let mut used = Vec::new();
         let decisions = concerned.map(|(capability, _)| {
             let unrepeatable_act = !manifest.contract.idempotent;
             let own = capability == "metnos:write" && self.is_a_guests();
+            let sends = capability == "network:http";
+            // Who only looks sends nothing, whatever was typed or granted.
+            if sends && self.autonomy() == Autonomy::ReadOnly {
+                return Decision::Deny;
+            }
             let grants = match capability {
                 "fs:write" => leave.paths(capability, paths.iter().map(String::as_str)),
+                "network:http" => leave.addresses(capability, addresses(&step.ops)),
                 _ => leave.whole(capability),
             };
+            // That an address was typed asks for a look at it and no more.
+            let granted = granted && !sends;
             let asked = Use { capability, granted, leave: false, unrepeatable_act, own };
             self.allowed(asked, &grants, signs, &mut used)
         });
@@ -162,5 +175,10 @@ fn affected(ops: &[PlannedOp]) -> Vec<String> {
         let dst = op.dst.clone().filter(|_| !into_trash && op.op != "link");
         [path, dst, op.holds.as_ref().and_then(|holds| holds.forbidden.clone())]
     };
-    ops.iter().filter(|op| op.own.is_none()).flat_map(of).flatten().collect()
+    ops.iter().filter(|op| op.is_of_files()).flat_map(of).flatten().collect()
+}
+
+/// Where requests go.
+fn addresses(ops: &[PlannedOp]) -> impl Iterator<Item = &str> {
+    ops.iter().filter(|op| op.request.is_some()).map(|op| op.path.as_str())
 }

@@ -1,5 +1,7 @@
 //! What a person is asked, in words, and what exactly an answer binds.
 
+mod requests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -53,10 +55,14 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Man
         return messages.say(language, "schedule.consent", told);
     }
     let (listed, rest) = open.split_at(open.len().min(LISTED_MAX));
-    let mut lines: Vec<String> = listed.iter().map(|op| asking.line(op, open.len())).collect();
+    // Where none can be taken back the end of the question says so.
+    let is_mixed = open.iter().any(|op| undo::reach(op) != Reach::Never);
+    let mut lines: Vec<String> = listed.iter().map(|op| asking.line(op, is_mixed)).collect();
     lines.extend(asking.in_short(rest));
     lines.extend(asking.impossible(&step.ops));
     lines.extend(asking.contents(turn, step, manifest, &open));
+    lines.extend(asking.bodies(&open));
+    lines.extend(asking.own_servers(step, &open));
     lines.extend(asking.leads(step));
     lines.extend(asking.sources(turn, step));
     messages.say(
@@ -330,15 +336,16 @@ impl Asking<'_> {
         lines
     }
 
-    /// One change of so many, as it will be made.
-    fn line(&self, op: &PlannedOp, count: usize) -> String {
+    /// One change as it will be made; among others that can be taken back it says that it cannot.
+    fn line(&self, op: &PlannedOp, is_mixed: bool) -> String {
         if let Some(told) = task::told(self.messages, self.language, op) {
             return self.say("schedule.change", &told);
         }
         let values = json!({
             "op": op.op, "path": as_end_of_line(&op.path), "bytes": op.bytes, "before": op.before.kind,
             "link": op.before.leads_to().map(|target| as_part(&target)), "before_bytes": op.before.bytes, "dst": op.dst.as_deref().map(as_end_of_line), "to": op.to, "holds": op.holds,
-            "never": count > 1 && undo::reach(op) == Reach::Never, "mode": op.mode.map(|mode| format!("{mode:o}")),
+            "never": is_mixed && undo::reach(op) == Reach::Never, "mode": op.mode.map(|mode| format!("{mode:o}")),
+            "method": op.request.as_ref().map(|request| &request.method),
         });
         self.say("consent.change", &values)
     }
@@ -346,7 +353,9 @@ impl Asking<'_> {
     /// «delete 14 files, 2.1 MB, all in ~/old», one part a kind of change.
     fn summary(&self, ops: &[&PlannedOp]) -> String {
         let mut parts = Vec::new();
-        for kind in ["write", "append", "mkdir", "move", "trash", "delete", "restore", "link", "set_mode", "task"] {
+        for kind in
+            ["write", "append", "mkdir", "move", "trash", "delete", "restore", "link", "set_mode", "task", "http"]
+        {
             let of_kind: Vec<&PlannedOp> = ops.iter().copied().filter(|op| kind_of(op) == kind).collect();
             if of_kind.is_empty() {
                 continue;
@@ -361,6 +370,7 @@ impl Asking<'_> {
             let values = json!({
                 "kind": kind, "count": targets(&of_kind), "times": of_kind.len(), "files": targets(&files),
                 "folders": targets(&folders), "links": targets(&links), "bytes": bytes, "place": place,
+                "servers": requests::servers(&of_kind),
             });
             parts.push(self.say("consent.would", &values));
         }
@@ -376,7 +386,8 @@ impl Asking<'_> {
             (rewrites || kind_of(op) == "delete") && op.before.kind != "absent"
         };
         let fresh = !ops.iter().any(|op| overwrites(op));
-        let values = json!({ "never": never, "count": ops.len(), "trash": trash, "fresh": fresh });
+        let sent = requests::requests(ops).count();
+        let values = json!({ "never": never, "count": ops.len(), "trash": trash, "fresh": fresh, "sent": sent });
         self.say("consent.undo", &values)
     }
 
@@ -487,6 +498,7 @@ fn short_name(op: &PlannedOp, place: &str) -> String {
     match op.op.as_str() {
         "restore" => quoted(dst),
         "move" => format!("{} → {}", quoted(&op.path), quoted(dst)),
+        "http" => requests::in_short(op),
         "set_mode" => format!("{} ({:o})", quoted(&op.path), op.mode.unwrap_or_default()),
         _ if op.before.kind == "folder" => quoted(&op.path) + "/",
         _ => quoted(&op.path),
@@ -525,7 +537,7 @@ fn common_folder(ops: &[&PlannedOp]) -> Option<String> {
         let path = if op.op == "restore" { op.dst.as_deref()? } else { op.path.as_str() };
         path.rsplit_once('/').map(|(folder, _)| folder.to_owned())
     };
-    let mut common = parent(ops.first().filter(|op| op.own.is_none())?)?;
+    let mut common = parent(ops.first().filter(|op| op.is_of_files())?)?;
     for op in ops {
         let folder = parent(op)?;
         while !core_paths::is_within(&folder, &common) {

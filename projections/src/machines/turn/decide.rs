@@ -481,7 +481,8 @@ impl Decider<'_> {
             .map(|step| {
                 let mut result = step.result.clone().unwrap_or_default();
                 self.word(&mut result);
-                StepResult { tool: step.tool.clone(), args: Arc::clone(&step.args), result }
+                let (tool, args) = (step.tool.clone(), Arc::clone(&step.args));
+                StepResult { tool, args, result, is_counted: !step.ops.is_empty() }
             })
             .collect();
         let Context { rules, tools, .. } = self.context;

@@ -18,6 +18,7 @@ struct Done {
     folders: u64,
     created: u64,
     replaced: u64,
+    sent: u64,
     bytes: u64,
 }
 
@@ -53,6 +54,7 @@ pub(super) fn complete(step: &mut Step) {
             bytes_written += if matches!(op.op.as_str(), "write" | "append") { op.bytes } else { 0 };
             match (op.op.as_str(), op.before.kind.as_str()) {
                 ("mkdir", _) => done.created += 1,
+                ("http", _) => done.sent += 1,
                 ("delete", _) if !is_main => done.replaced += 1,
                 (_, "folder") => done.folders += 1,
                 _ => done.files += 1,
@@ -73,6 +75,7 @@ pub(super) fn complete(step: &mut Step) {
     result.remove("effects");
     let done = json!({
         "files": done.files, "folders": done.folders, "created": done.created, "replaced": done.replaced, "bytes": done.bytes,
+        "sent": done.sent,
     });
     let fields: [(&str, Value); 8] = [
         ("results", results.into()),

@@ -2,7 +2,7 @@
 
 use metnos_log::Event;
 use metnos_log::event::actor::Granted;
-use metnos_log::event::turn::PlannedOp;
+use metnos_log::event::turn::{PlannedOp, WebRequest};
 use serde_json::json;
 
 use super::command::Prepared;
@@ -134,6 +134,13 @@ fn read_only_denies_a_write_and_full_still_asks_for_one() {
 /// What a write at a level leads to once the call is back, with a grant that ends then, and the reasons of the last verdict.
 #[track_caller]
 fn granted(autonomy: &str, capability: &str, pattern: &str, until: i64) -> (&'static str, Vec<String>) {
+    wanted(write_op(), autonomy, (capability, pattern, until))
+}
+
+/// The same of any other change that the call wants.
+#[track_caller]
+fn wanted(op: PlannedOp, autonomy: &str, grant: (&str, &str, i64)) -> (&'static str, Vec<String>) {
+    let (capability, pattern, until) = grant;
     let (world, mut turn) = (World::new(), Turn::default());
     world.take(&mut turn, open("write \"hello\" to b.txt", autonomy));
     let Command::Prepared(facts) = prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]) else {
@@ -143,9 +150,29 @@ fn granted(autonomy: &str, capability: &str, pattern: &str, until: i64) -> (&'st
     let grants = vec![Granted { grant: 3, capability, target: pattern, until: NOW.0 + until }];
     world.take(&mut turn, Command::Prepared(Prepared { grants, ..facts }));
     let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
-    let command = returned(&turn, &result, vec![write_op()]);
+    let command = returned(&turn, &result, vec![op]);
     let label = world.take(&mut turn, command)[2];
     (label, turn.step().unwrap().reasons.clone())
+}
+
+/// A server is no file: nothing that is said of paths lets something be sent, and who only looks sends nothing.
+#[test]
+fn what_is_sent_is_asked_about_unless_its_server_is_granted() {
+    let request = WebRequest { method: "POST".to_owned(), ..WebRequest::default() };
+    let op = |path: &str| PlannedOp {
+        op: "http".to_owned(),
+        path: path.to_owned(),
+        request: Some(Box::new(request.clone())),
+        ..PlannedOp::default()
+    };
+    let sent =
+        |autonomy, capability, pattern| wanted(op("https://hub.example/a"), autonomy, (capability, pattern, 1)).0;
+    assert_eq!(sent("supervised", "network:http", "hub.example"), "effects_planned");
+    assert_eq!(sent("supervised", "network:http", "*.hub.example"), "consent_asked", "those below it are others");
+    assert_eq!(sent("full", "fs:write", "/"), "consent_asked");
+    assert_eq!(sent("read_only", "network:http", "hub.example"), "step_refused");
+    let elsewhere = op("https://hub.example:8443/a");
+    assert_eq!(wanted(elsewhere, "supervised", ("network:http", "hub.example", 1)).0, "consent_asked", "another port");
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct StepResult {
     pub args: Arc<Value>,
     /// Its result, whole.
     pub result: Arc<Value>,
+    /// Whether changes were made for it by the core: then the core has counted them.
+    pub is_counted: bool,
 }
 
 /// The most entries that an answer shows.
@@ -165,8 +167,12 @@ impl Speaker<'_> {
             return String::new();
         }
         let counted = |name: &str| step.result.get(name).and_then(Value::as_u64).unwrap_or_default();
-        let is_told_by_core = tool.is_none_or(|tool| tool.tool.manifest.acts_by_effects_alone());
+        let is_told_by_core = step.is_counted || tool.is_none_or(|tool| tool.tool.manifest.acts_by_effects_alone());
+        let sent = step.result.pointer("/done/sent").and_then(Value::as_u64).filter(|sent| *sent > 0);
         match step.result.get("bytes_written").and_then(Value::as_u64) {
+            Some(0) if step.is_counted && sent == Some(counted("ok_count")) => {
+                self.say("requests_sent", json!({ "n": sent }))
+            }
             Some(0) if is_told_by_core => self.say("changes_made", json!({ "n": counted("ok_count") })),
             Some(bytes) if is_told_by_core => self.say("bytes_written", json!({ "n": bytes })),
             // Nobody counted with it.
@@ -339,7 +345,7 @@ impl Speaker<'_> {
     }
 
     fn failures(&self, step: &StepResult, spoken: &str) -> Vec<String> {
-        let errors = step.result.get("errors").and_then(Value::as_array);
+        let errors = step.result.get("errors").or(step.result.get("failed")).and_then(Value::as_array);
         let failed = step.result.get("fail_count").and_then(Value::as_u64);
         let failed = failed.or(errors.and_then(|e| u64::try_from(e.len()).ok())).unwrap_or(0);
         if failed == 0 || ["errors", "fail_count"].iter().any(|name| spoken.contains(name)) {

@@ -15,7 +15,7 @@ fn tell(answer: AnswerSpec) -> Plan {
 
 fn said(language: Language, answer: AnswerSpec, tool: &str, args: Value, result: Value) -> String {
     let world = world();
-    let step = StepResult { tool: tool.to_owned(), args: args.into(), result: result.into() };
+    let step = StepResult { tool: tool.to_owned(), args: args.into(), result: result.into(), is_counted: false };
     compose(&world.messages, &world.tools, language, &tell(answer), &[step])
 }
 

@@ -1,0 +1,179 @@
+//! Requests that change something on a server: planned as they will be sent, and sent once.
+//!
+//! Where they may go was decided when the executor was given its hosts; here no other is reached, and no redirect is followed.
+
+use metnos_log::event::turn::{PlannedOp, WebRequest};
+use serde_json::Value;
+
+use super::commit::Outcome;
+use super::plan::Trouble;
+use crate::broker::{self, HostGrant, target};
+
+/// The methods that change something; what only looks is asked while an executor runs.
+const METHODS: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
+/// The most requests of one step.
+pub const REQUESTS_MAX: usize = 64;
+/// The most bytes of one body.
+pub const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// A request as it will be sent, and its body. `body` is a text or any other JSON; `content_type` says what it is.
+pub(super) fn planned(
+    effect: &Value,
+    hosts: &[HostGrant],
+    is_idempotent: bool,
+) -> Result<(PlannedOp, Vec<u8>), Trouble> {
+    let text = |key: &str| effect.get(key).and_then(Value::as_str);
+    let method = text("method").unwrap_or_default().to_ascii_uppercase();
+    if !METHODS.contains(&method.as_str()) {
+        return Err(("contract_violation", format!("no_method: {method}")));
+    }
+    let address = text("url").unwrap_or_default();
+    let refused = |refusal: target::Refusal| {
+        let class = if refusal.class == "invalid_args" { "contract_violation" } else { refusal.class };
+        (class, format!("address_refused: {}", refusal.message))
+    };
+    let (target, host) = target::reachable(address, hosts).map_err(refused)?;
+    let (body, usual) = match effect.get("body") {
+        None | Some(Value::Null) => (Vec::new(), None),
+        Some(Value::String(text)) => (text.clone().into_bytes(), Some("text/plain; charset=utf-8")),
+        Some(value) => (value.to_string().into_bytes(), Some("application/json")),
+    };
+    if body.len() > BODY_BYTES_MAX {
+        return Err(("too_large", format!("body_too_long: {}", BODY_BYTES_MAX >> 20)));
+    }
+    let content_type = text("content_type").or(usual).map(str::to_owned).filter(|_| !body.is_empty());
+    let request = WebRequest { method, content_type, is_meant: host.typed, is_idempotent };
+    let op = PlannedOp {
+        op: "http".to_owned(),
+        path: target.url.to_string(),
+        bytes: body.len() as u64,
+        request: Some(Box::new(request)),
+        ..PlannedOp::default()
+    };
+    Ok((op, body))
+}
+
+/// Sends a planned request. `may_be_sent` says that an earlier process had got as far as this one and did not say what came of
+/// it: then only what may be sent twice is sent again.
+pub fn commit(op: &PlannedOp, body: Vec<u8>, may_be_sent: bool) -> Outcome {
+    let failed = |class: &str, reason: String| Outcome::Failed(class.to_owned(), reason);
+    let Some(request) = &op.request else {
+        return failed("contract_violation", format!("unknown_change: {}", op.op));
+    };
+    if may_be_sent && !request.is_idempotent {
+        return failed("operation_failed", "maybe_sent".to_owned());
+    }
+    let target = match target::Target::parse(&op.path) {
+        Ok(target) => target,
+        Err(refusal) => return failed(refusal.class, format!("address_refused: {}", refusal.message)),
+    };
+    let content = (request.content_type.as_deref(), body);
+    match broker::send(target.only(request.is_meant), &request.method, &op.path, content) {
+        // What is to be looked at afterwards lies elsewhere: the request itself was taken.
+        Ok(200..=299 | 303) => Outcome::Done,
+        Ok(status) => failed(class_of(status), format!("answered: {status}")),
+        Err(refusal) if refusal.may_have_arrived => failed(refusal.class, format!("unanswered: {}", refusal.message)),
+        Err(refusal) => failed(refusal.class, format!("not_sent: {}", refusal.message)),
+    }
+}
+
+/// The error class of a server's answer.
+fn class_of(status: u16) -> &'static str {
+    match status {
+        401 | 407 => "unauthorized",
+        403 => "forbidden",
+        404 | 410 => "not_found",
+        408 => "timeout",
+        413 => "too_large",
+        429 => "rate_limited",
+        503 => "resource_unavailable",
+        _ => "operation_failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn hosts(patterns: &[(&str, bool)]) -> Vec<HostGrant> {
+        let grant = |(pattern, typed): &(&str, bool)| {
+            let grant = target::grant_for_pattern(pattern).unwrap();
+            HostGrant { typed: *typed, ..grant }
+        };
+        patterns.iter().map(grant).collect()
+    }
+
+    #[track_caller]
+    fn refused(effect: &Value, class: &str, reason: &str) {
+        let found = planned(effect, &hosts(&[("example.org", false), ("*.example.com", true)]), false).unwrap_err();
+        assert_eq!(found.0, class, "{effect}");
+        assert!(found.1.starts_with(reason), "{effect}: {}", found.1);
+    }
+
+    #[test]
+    fn what_would_be_sent_is_planned_as_it_is_dialled() {
+        let effect =
+            json!({ "op": "http", "method": "post", "url": "HTTPS://Example.ORG./a b?q#part", "body": { "on": true } });
+        let (op, body) = planned(&effect, &hosts(&[("example.org", false)]), true).unwrap();
+        assert_eq!((op.path.as_str(), body.as_slice()), ("https://example.org/a%20b?q", br#"{"on":true}"#.as_slice()));
+        let expected = WebRequest {
+            method: "POST".to_owned(),
+            content_type: Some("application/json".to_owned()),
+            is_meant: false,
+            is_idempotent: true,
+        };
+        assert_eq!((op.request.as_deref(), op.bytes), (Some(&expected), 11));
+        let bare =
+            json!({ "op": "http", "method": "DELETE", "url": "https://example.org/a", "content_type": "text/csv" });
+        let (op, body) = planned(&bare, &hosts(&[("example.org", false)]), false).unwrap();
+        assert_eq!((op.request.unwrap().content_type, body), (None, Vec::new()));
+    }
+
+    #[test]
+    fn no_request_goes_where_the_executor_may_not_reach() {
+        let to = |url: &str| json!({ "op": "http", "method": "PUT", "url": url, "body": "x" });
+        refused(&to("https://other.example/"), "policy_violation", "address_refused");
+        refused(&to("https://example.org:8443/"), "policy_violation", "address_refused");
+        refused(&to("https://me:secret@example.org/"), "policy_violation", "address_refused");
+        refused(&to("file:///etc/passwd"), "contract_violation", "address_refused");
+        refused(&to(""), "contract_violation", "address_refused");
+        refused(&json!({ "op": "http", "url": "https://example.org/" }), "contract_violation", "no_method");
+        let get = json!({ "op": "http", "method": "GET", "url": "https://example.org/" });
+        refused(&get, "contract_violation", "no_method: GET");
+        let long = "x".repeat(BODY_BYTES_MAX + 1);
+        let long = json!({ "op": "http", "method": "POST", "url": "https://example.org/", "body": long });
+        refused(&long, "too_large", "body_too_long: 1");
+        let effect = to("http://127.0.0.1:8123/");
+        assert!(planned(&effect, &hosts(&[("127.0.0.1:8123", false)]), false).is_err());
+        let (op, _) = planned(&effect, &hosts(&[("127.0.0.1:8123", true)]), false).unwrap();
+        assert!(op.request.unwrap().is_meant);
+    }
+
+    /// A house's own server is reached where its name was meant, and not because all names of a domain were.
+    #[test]
+    fn a_pattern_of_hosts_means_none_of_this_house() {
+        let effect = json!({ "op": "http", "method": "POST", "url": "https://a.example.com/", "body": "x" });
+        let (op, _) = planned(&effect, &hosts(&[("*.example.com", true)]), false).unwrap();
+        assert!(!op.request.unwrap().is_meant);
+    }
+
+    #[test]
+    fn what_may_have_been_sent_is_not_sent_again() {
+        let request = WebRequest { method: "POST".to_owned(), ..WebRequest::default() };
+        let op = |request: WebRequest| PlannedOp {
+            path: "http://127.0.0.1:1/".to_owned(),
+            request: Some(Box::new(request)),
+            ..PlannedOp::default()
+        };
+        let maybe = Outcome::Failed("operation_failed".to_owned(), "maybe_sent".to_owned());
+        assert_eq!(commit(&op(request.clone()), Vec::new(), true), maybe);
+        // Nobody listens there: it is tried, and did not arrive.
+        let tried = commit(&op(WebRequest { is_meant: true, is_idempotent: true, ..request }), Vec::new(), true);
+        assert!(
+            matches!(&tried, Outcome::Failed(class, why) if class == "network" && why.starts_with("not_sent")),
+            "{tried:?}"
+        );
+    }
+}
