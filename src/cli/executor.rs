@@ -415,13 +415,17 @@ fn sign(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
     let folder = meant(&instance, dir);
     let candidate = loader::candidate(Source::read(&folder).map_err(loader::InstallError::from)?)?;
-    loader::names_its_files(&candidate)?;
+    let is_signed = matches!(loader::signer::of(&instance.catalog(), &candidate), Ok(Some(_)));
+    // What is signed already was taken as what it is.
+    if !is_signed {
+        loader::by_others(&candidate)?;
+    }
     let values = json!({
         "name": candidate.loaded.name, "version": candidate.loaded.version, "key": instance.keys.key_id(),
         "can_do": can_do(context, &instance, &candidate.loaded.manifest),
     });
     // Nobody need agree to what is done already.
-    if !matches!(loader::signer::of(&instance.catalog(), &candidate), Ok(Some(_))) {
+    if !is_signed {
         terminal::agreed(context, &instance, ("consent.sign_executor", &values), "error.not_signed")?;
     }
     let signed = loader::sign_folder(&instance, &folder, candidate).map_err(|error| {

@@ -82,8 +82,14 @@ pub fn candidate(source: Source) -> Result<Candidate, InstallError> {
     Ok(Candidate { source, loaded, schema })
 }
 
+/// Refuses what only executors that the binary carries may ask for, and hashes that are not those of the files.
+pub fn by_others(candidate: &Candidate) -> Result<(), InstallError> {
+    hints::of_others(&candidate.source, &candidate.loaded.manifest)?;
+    names_its_files(candidate)
+}
+
 /// Refuses hashes in a manifest that are not those of what lies beside it. Of a folder that is signed the signature decides.
-pub fn names_its_files(candidate: &Candidate) -> Result<(), InstallError> {
+fn names_its_files(candidate: &Candidate) -> Result<(), InstallError> {
     let Candidate { source, loaded, .. } = candidate;
     if source.signed.is_some() {
         return Ok(());
@@ -114,8 +120,7 @@ pub fn candidate_here(instance: &Instance, source: Source) -> Result<Candidate, 
 /// are not those of its files.
 pub fn candidate_of_others(instance: &Instance, source: Source) -> Result<Candidate, InstallError> {
     let candidate = candidate_here(instance, source)?;
-    hints::of_others(&candidate.source, &candidate.loaded.manifest)?;
-    names_its_files(&candidate)?;
+    by_others(&candidate)?;
     Ok(candidate)
 }
 

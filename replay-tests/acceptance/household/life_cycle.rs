@@ -241,14 +241,15 @@ fn the_name_of_a_builtin_is_not_taken() {
     home.is_whole();
 }
 
-/// A folder from outside was taken as one that came with Metnos, and its owner was asked to let it administer the machine.
+/// A folder from outside was taken as one that came with Metnos, and its owner was asked to let it administer the machine, or
+/// to sign that it did.
 #[test]
 fn what_only_comes_with_metnos_is_not_added() {
     let home = Home::new();
     let folder = copied(&home, "mine");
     let plain = std::fs::read_to_string(folder.join("manifest.toml")).unwrap().replace("get_now", "get_now_too");
     let refused = |says: &str, line: &str| {
-        for act in ["check", "add"] {
+        for act in ["check", "add", "sign"] {
             let ran = executor(&home, &[act, folder.to_str().unwrap()]);
             let is_said = [says, line, "manifest.toml:", "hint: "].iter().all(|part| ran.err.contains(part));
             assert!(ran.code == 1 && is_said, "{act}: {} {}", ran.out, ran.err);
