@@ -188,7 +188,9 @@ pub(super) fn hint(context: &Context, turn: &Turn) {
     if exit_code(turn) == 3 && turn.final_class.as_deref() == Some("consent_expired") {
         let asked = turn.asked.as_ref().map(|asked| asked.text.clone());
         context.say(&asked.unwrap_or_default());
-        let undoes = turn.step().is_some_and(|step| step.tool == "undo_last_turn");
+        // Of an undo by its own command a yes names just that; a sentence may ask for anything.
+        let is_command = turn.opened.as_ref().is_some_and(|opened| opened.given.is_some());
+        let undoes = is_command && turn.step().is_some_and(|step| step.tool == "undo_last_turn");
         let given = if undoes { "--yes" } else { "--approve all" };
         let hint = Messages::embedded().say(turn.language, "next.give", json!({ "flag": given }));
         context.say(&format!("hint: {hint}"));
