@@ -5,6 +5,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, lchown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -159,6 +160,9 @@ impl Lane {
             fs::write(name, &self.secret).unwrap();
             fs::set_permissions(name, fs::Permissions::from_mode(0o644)).unwrap();
         }
+        for (name, second) in [("private/diary.txt", "files/old/journal"), (".ssh/id_ed25519", "files/old/spare")] {
+            fs::hard_link(self.root.join(name), self.root.join(second)).unwrap();
+        }
         for sized in [self.root.join("private/sized"), self.outside.join("sized")] {
             File::create(sized).unwrap().set_len(self.size).unwrap();
         }
@@ -266,6 +270,9 @@ impl Lane {
     }
 
     fn observe(&mut self, attempt: &Attempt, mut command: Command) -> Evidence {
+        // The kernel counts the keys of a user, whoever makes them: another lane's would pass for this one's.
+        static KEYS: Mutex<()> = Mutex::new(());
+        let _alone = matches!(attempt.sign, Sign::Keys).then(|| KEYS.lock().unwrap_or_else(PoisonError::into_inner));
         let touched = |sign: &Sign| match sign {
             Sign::Touched("outside") => snapshot(&self.outside),
             Sign::Touched(name) => snapshot(&self.root.join(name)),
