@@ -193,7 +193,7 @@ struct Run<'a> {
     turn: Turn,
     prepared: Option<PreparedCall>,
     pending: Vec<Pending>,
-    /// Whether an earlier process began it, and may have made changes that it did not record.
+    /// Whether an earlier process was making the changes that are up, and may have made some that it did not record.
     is_again: bool,
 }
 

@@ -13,6 +13,8 @@ use crate::broker::{self, HostGrant, target};
 const METHODS: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 /// The most requests of one step.
 pub const REQUESTS_MAX: usize = 64;
+/// The most letters of a content type, and of what is named because it is none.
+const NAMED_CHARS: usize = 100;
 /// The most bytes of one body.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 
@@ -25,7 +27,12 @@ pub(super) fn planned(
     let text = |key: &str| effect.get(key).and_then(Value::as_str);
     let method = text("method").unwrap_or_default().to_ascii_uppercase();
     if !METHODS.contains(&method.as_str()) {
+        let method: String = method.chars().take(NAMED_CHARS).collect();
         return Err(("contract_violation", format!("no_method: {method}")));
+    }
+    if let Some(kind) = text("content_type").filter(|kind| !is_content_type(kind)) {
+        let kind: String = kind.chars().take(NAMED_CHARS).collect();
+        return Err(("contract_violation", format!("no_content_type: {kind}")));
     }
     let address = text("url").unwrap_or_default();
     let refused = |refusal: target::Refusal| {
@@ -51,6 +58,19 @@ pub(super) fn planned(
         ..PlannedOp::default()
     };
     Ok((op, body))
+}
+
+/// Whether a text is a content type, with parameters or without, and cannot be read as anything else beside other words.
+fn is_content_type(text: &str) -> bool {
+    let is_token = |part: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
+        !part.is_empty() && part.bytes().all(is_plain)
+    };
+    let is_pair =
+        |text: &str, mark| text.split_once(mark).is_some_and(|(name, value)| is_token(name) && is_token(value));
+    let mut parts = text.split(';');
+    let names_kind = parts.next().is_some_and(|kind| is_pair(kind, '/'));
+    text.len() <= NAMED_CHARS && names_kind && parts.all(|part| is_pair(part.trim_start_matches(' '), '='))
 }
 
 /// Sends a planned request. `may_be_sent` says that an earlier process had got as far as this one and did not say what came of
@@ -142,6 +162,13 @@ mod tests {
         refused(&json!({ "op": "http", "url": "https://example.org/" }), "contract_violation", "no_method");
         let get = json!({ "op": "http", "method": "GET", "url": "https://example.org/" });
         refused(&get, "contract_violation", "no_method: GET");
+        let kind = |kind: &str| json!({ "op": "http", "method": "POST", "url": "https://example.org/", "body": "x", "content_type": kind });
+        for odd in ["json", "a/b) and nothing else (", "a/b\r\nx: y", "a/b; c", "a/", ""] {
+            refused(&kind(odd), "contract_violation", "no_content_type");
+        }
+        for good in ["application/x-www-form-urlencoded", "text/plain;charset=utf-8", "application/ld+json; q=0.9"] {
+            assert!(planned(&kind(good), &hosts(&[("example.org", false)]), false).is_ok(), "{good}");
+        }
         let long = "x".repeat(BODY_BYTES_MAX + 1);
         let long = json!({ "op": "http", "method": "POST", "url": "https://example.org/", "body": long });
         refused(&long, "too_large", "body_too_long: 1");

@@ -32,6 +32,17 @@ impl Person for Absent {
     fn progress(&self, _progress: &Progress) {}
 }
 
+/// A turn that another process began. Changes that it may have made are those that it was making.
+fn begun_elsewhere<'a>(
+    instance: &'a Instance,
+    person: &'a dyn Person,
+    cancel: CancelFlag,
+    (id, turn): (TurnId, Turn),
+) -> Run<'a> {
+    let is_again = turn.phase == Phase::Committing;
+    Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new(), is_again }
+}
+
 /// Carries on a turn that a crash interrupted, from where its events leave it.
 pub fn resume(
     instance: &Instance,
@@ -39,8 +50,7 @@ pub fn resume(
     cancel: CancelFlag,
     (id, turn): (TurnId, Turn),
 ) -> Result<Turn, EngineError> {
-    let mut run =
-        Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new(), is_again: true };
+    let mut run = begun_elsewhere(instance, person, cancel, (id, turn));
     if is_doubtful(instance, &run.turn) {
         run.doubted()?;
     }
@@ -62,8 +72,7 @@ pub fn go_on(
     cancel: CancelFlag,
     (id, turn): (TurnId, Turn),
 ) -> Result<Turn, EngineError> {
-    let mut run =
-        Run { instance, person, cancel, id, cause: None, turn, prepared: None, pending: Vec::new(), is_again: true };
+    let mut run = begun_elsewhere(instance, person, cancel, (id, turn));
     if is_doubtful(instance, &run.turn) && !is_repeatable(instance, &run.turn) {
         run.doubted()?;
     } else if run.turn.phase == Phase::Calling && !is_repeatable(instance, &run.turn) {

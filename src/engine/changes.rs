@@ -27,7 +27,9 @@ impl Run<'_> {
         }
         let trace_id = self.turn.step().map(|step| step.trace_id.clone()).unwrap_or_default();
         faults::reach("intent_to_effect");
-        let mut hands = Hands::again(self.is_again);
+        // Of what a later step wants changed no other process knew.
+        let is_again = std::mem::take(&mut self.is_again);
+        let mut hands = Hands::again(is_again);
         let (home, own) = (self.instance.dirs.user_home.clone(), self.instance.dirs.own());
         // As things are named now: a name may have come since the plan.
         let core = Core::new(&home, &own);
@@ -49,7 +51,7 @@ impl Run<'_> {
                     }
                     Ok(body) if op.request.is_some() => {
                         // An earlier process may have come as far as the first that has no outcome, and no further.
-                        let may_be_sent = self.is_again && open.first() == Some(&index);
+                        let may_be_sent = is_again && open.first() == Some(&index);
                         requests::commit(op, body, may_be_sent)
                     }
                     Ok(_) if core.is_second_name_at(&disk::target_path(op)) => {

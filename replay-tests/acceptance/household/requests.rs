@@ -88,12 +88,17 @@ fn serve(stream: TcpStream, noted: &Mutex<Vec<String>>) -> bool {
 }
 
 const SCHEMA: &str = r#"{"definitions": {
-    "Input": {"type": "object", "properties": {"requests": {"type": "array"}, "address": {"type": "string"}}, "required": ["requests"], "additionalProperties": false},
+    "Input": {"type": "object", "properties": {"requests": {"type": "array"}, "address": {"type": "string"}}, "additionalProperties": false},
     "Output": {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}}}"#;
 
+/// Sends what it is given, else switches the lights on, at an address if it is given one.
 const CODE: &str = r#"
+ON = [{"method": "POST", "url": "http://HUB/lights", "body": "on"}]
+
 def run(args, ctx):
-    wanted = [dict(request, op="http") for request in args["requests"]]
+    wanted = [dict(request, op="http") for request in args.get("requests", ON)]
+    if "address" in args:
+        wanted = [dict(ON[0], op="http", url=args["address"])]
     if not wanted:
         return {"ok": False, "error": "there is nothing to send", "error_class": "invalid_args"}
     return {"ok": True, "effects": wanted}
@@ -133,14 +138,18 @@ hint = ["{hint}"]
 [arguments.requests]
 role = "option"
 [arguments.address]
-role = "option"
+role = "url"
+[[sentences.en]]
+text = "switch on the lights at {{address}}"
+[[sentences.it]]
+text = "accendi le luci su {{address}}"
 [sandbox]
 profile = "declared"
 [audit]
 trace_topic = "executor.change_events_lights"
 "#
     );
-    home.lay("lights", [&manifest, SCHEMA, CODE, BIRTH])
+    home.lay("made", [&manifest, SCHEMA, &CODE.replace("HUB", hint), BIRTH])
 }
 
 fn with_lights(hub: &Hub, idempotent: bool) -> Home {
@@ -272,6 +281,29 @@ fn what_may_have_been_sent_before_a_kill_is_not_sent_again() {
         "{}",
         next.err
     );
+    home.is_whole();
+}
+
+/// Another process than the one that asked goes on: it had not begun to send.
+#[test]
+fn what_waits_for_a_yes_is_sent_by_whoever_hears_it() {
+    let hub = Hub::start();
+    let home = with_lights(&hub, false);
+    let sentence = format!("switch on the lights at {}", hub.url("/lights"));
+    let added = home.run(["--yes", "schedule", "add", &sentence, "--when", "manual"]);
+    assert_eq!(added.code, 0, "{} {}", added.out, added.err);
+    let asked = home.run(["schedule", "run-now", "1"]);
+    assert_eq!(asked.code, 3, "{} {}", asked.out, asked.err);
+    // The call, and then what it wants sent.
+    for sent in [0, 1] {
+        assert_eq!(hub.sent(), Vec::<String>::new());
+        let waiting = home.run(["--json", "approvals", "list"]).out;
+        let question: Value = serde_json::from_str(waiting.lines().next().unwrap()).unwrap();
+        let name = question["name"].as_str().unwrap_or_else(|| panic!("{waiting}"));
+        let answered = home.run(["inbox", "yes", name]);
+        assert!(answered.code == 0 || sent == 0, "{} {}", answered.out, answered.err);
+    }
+    assert_eq!(hub.sent(), ["POST /lights [text/plain; charset=utf-8] on"]);
     home.is_whole();
 }
 

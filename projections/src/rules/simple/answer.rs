@@ -308,13 +308,17 @@ impl Speaker<'_> {
     fn changed(&self, tool: Option<&Indexed>, step: &StepResult, spoken: &str) -> Option<String> {
         const TOLD: [&str; 5] =
             ["result.done", "result.made", "result.ok_count", "result.results", "result.fail_count"];
-        let acts = tool.is_some_and(|tool| tool.tool.manifest.acts_by_effects_alone());
+        let acts = step.is_counted || tool.is_some_and(|tool| tool.tool.manifest.acts_by_effects_alone());
         let results = step.result.get("results").and_then(Value::as_array).filter(|_| acts)?;
         if TOLD.iter().any(|field| spoken.contains(field)) {
             return None;
         }
         if results.is_empty() {
             return Some(self.say("nothing_changed", json!({})));
+        }
+        // What the log itself keeps is changed by none but the core's own, and they say what they did.
+        if step.is_counted && results.iter().all(|row| row.get("own").is_some()) {
+            return None;
         }
         // Without words of its own it was told already.
         let has_words =
