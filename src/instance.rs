@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use metnos_log::event::instance::{CageDowngradeAccepted, ConfigurationChanged, InstanceCreated, KeyAdmitted};
+use metnos_log::event::instance::{
+    CageDowngradeAccepted, ConfigurationChanged, EpochOpened, InstanceCreated, KeyAdmitted,
+};
 use metnos_log::store::{LogKeys, Pending, ReadError, last_seen};
 use metnos_log::{Append, BlobHash, Draft, Event, EventId, Expect, Log, Micros, Reader, TurnId};
 use metnos_projections::machines::actors::HOST;
@@ -35,7 +37,7 @@ use crate::projector::{self, Projected, Watch};
 use crate::sandbox;
 use crate::scheduler::Scheduler;
 use crate::seats::Seats;
-use crate::signing::Keys;
+use crate::signing::{Keys, hex};
 use crate::untold::Untold;
 use crate::views::Views;
 use caging::Caging;
@@ -48,6 +50,8 @@ pub use errors::InstanceError;
 
 /// What is recorded of the models.
 const RUNTIME: &str = "runtime";
+/// Why an epoch is opened where the log lost its end.
+const END_LOST: &str = "end_lost";
 
 /// What every thread of an open instance shares, whatever command it carries out.
 pub struct Core {
@@ -92,6 +96,7 @@ pub struct Instance {
     pub is_new: bool,
     /// Who asks; every event of theirs names them.
     pub actor: String,
+    found: u64,
     beyond: Option<u64>,
     /// The process that the person started: this one, or that of the command which this one carries out.
     pub asker: u32,
@@ -131,6 +136,7 @@ impl Instance {
         if instance.is_new {
             instance.create()?;
         }
+        instance.record_lost_end()?;
         instance.record_host()?;
         instance.record_settings()?;
         Ok(instance)
@@ -201,6 +207,7 @@ impl Instance {
             settings,
             is_new,
             actor: HOST.to_owned(),
+            found: size,
             beyond: seen.filter(|seen| *seen > size),
             asker: std::process::id(),
             variables: variables.clone(),
@@ -217,8 +224,8 @@ impl Instance {
         let sandbox = if same { Arc::clone(&self.sandbox) } else { Arc::default() };
         let (core, folds) = (Arc::clone(&self.core), Arc::clone(&self.folds));
         let actor = self.actor.clone();
-        let (beyond, variables) = (self.beyond, variables.clone());
-        Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, actor, beyond, asker, variables })
+        let (found, beyond, variables) = (self.found, self.beyond, variables.clone());
+        Ok(Self { core, folds, sandbox, dirs, settings, is_new: false, actor, found, beyond, asker, variables })
     }
 
     fn load_projections(&mut self, watch: Watch<'_>) -> Result<(), InstanceError> {
@@ -268,6 +275,31 @@ impl Instance {
         let by = "first run".to_owned();
         let admitted = KeyAdmitted { key_id: self.keys.key_id(), public_key, role: OWN_KEY.to_owned(), by, name: None };
         self.record("instance", vec![created.into(), admitted.into()])
+    }
+
+    /// Says on the record that the log goes on from an end before which other files of the home had seen it: what is appended now
+    /// takes the numbers of what was lost, and no file would tell it apart.
+    fn record_lost_end(&self) -> Result<(), InstanceError> {
+        let Some(known) = self.beyond else { return Ok(()) };
+        let head = self.log.head();
+        let lost = match head.size + 1 {
+            first if first <= known => format!("events {first} to {known}"),
+            _ => format!("a history of {known} events that other files of the home knew"),
+        };
+        let epoch = EpochOpened {
+            reason: END_LOST.to_owned(),
+            size: head.size,
+            head_before: hex(&head.head),
+            lost: vec![lost],
+            again: None,
+            lost_blobs: Vec::new(),
+        };
+        self.record("instance", vec![epoch.into()])?;
+        // What was made of the other history would have it said again.
+        if let Err(error) = self.save_projections(0) {
+            tracing::warn!(%error, "the projections' checkpoints are not written");
+        }
+        Ok(())
     }
 
     /// Tells the usual pairs of executors to a log that does not have them.
@@ -345,6 +377,11 @@ impl Instance {
     /// its end.
     pub fn beyond(&self) -> Option<u64> {
         self.beyond
+    }
+
+    /// How many events the log had when it was opened.
+    pub fn found(&self) -> u64 {
+        self.found
     }
 
     /// The executors as they stand now. What changes later does not change what was given.

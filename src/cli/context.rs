@@ -78,8 +78,9 @@ impl Context {
     /// Tells of a log that is not what files that were made of it knew.
     pub(super) fn tell_shorter(&self, instance: &Instance) {
         let Some(known) = instance.beyond() else { return };
-        let values = serde_json::json!({ "known": known, "events": instance.log.head().size });
-        self.say(&self.text(instance, "notice.log_shorter", &values));
+        let values = serde_json::json!({ "known": known, "events": instance.found() });
+        // What is lost is said to those who want to hear nothing, too.
+        output::aside(&self.text(instance, "notice.log_shorter", &values));
     }
 
     /// Opens, waiting for another command to finish: a moment in silence, then aloud.

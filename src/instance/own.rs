@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use metnos_log::store::ReadError;
 use metnos_log::{Event, Reader};
 
 use super::InstanceError;
@@ -34,13 +33,9 @@ pub(super) fn refuse_lost_parts(dirs: &Dirs) -> Result<(), InstanceError> {
     if executors { Err(InstanceError::LogLost { path: path.display().to_string() }) } else { Ok(()) }
 }
 
-/// The first event names the key that the log was begun with; a log that cannot be read says so elsewhere.
+/// The first event names the key that the log was begun with.
 pub(super) fn refuse_foreign_key(dirs: &Dirs, keys: &Keys, log: &Reader) -> Result<(), InstanceError> {
-    let first = match log.event(1) {
-        Ok(first) => first,
-        Err(ReadError::Archive { .. }) => return refuse_foreign_checkpoint(dirs, keys, log),
-        Err(_) => None,
-    };
+    let Ok(first) = log.event(1) else { return refuse_foreign_checkpoint(dirs, keys, log) };
     let Some(Event::InstanceCreated(created)) = first.as_ref().and_then(metnos_log::Recorded::event) else {
         return Ok(());
     };
@@ -55,9 +50,10 @@ pub(super) fn refuse_foreign_key(dirs: &Dirs, keys: &Keys, log: &Reader) -> Resu
     })
 }
 
-/// Where the first event lies in an archive file that is away, the newest signed checkpoint says whose the log is.
+/// Where the first event cannot be read, or lies in an archive file that is away, the newest signed checkpoint says whose the log
+/// is. A log in which that cannot be read either says so elsewhere.
 fn refuse_foreign_checkpoint(dirs: &Dirs, keys: &Keys, log: &Reader) -> Result<(), InstanceError> {
-    if log.is_signed()? {
+    if !matches!(log.is_signed(), Ok(Some(false))) {
         return Ok(());
     }
     let found = format!("config/keys/instance.ed25519 is the key {}", keys.key_id());

@@ -114,7 +114,7 @@ impl Erased {
 /// The log goes on from a copy: what came after that copy, elsewhere, is not in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EpochOpened {
-    /// `restored`, `salvaged`.
+    /// `restored`, `salvaged`; `end_lost`, where the log was found to end before what other files of the home have seen.
     pub reason: String,
     /// The last event that the copy holds.
     pub size: u64,

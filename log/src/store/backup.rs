@@ -115,7 +115,15 @@ pub enum BackupError {
         /// The folder.
         path: PathBuf,
     },
-    /// It is no backup, or a newer one.
+    /// A newer program wrote it.
+    #[error("{path} is a backup of layout {found}; this program reads {FORMAT}")]
+    Newer {
+        /// The folder.
+        path: PathBuf,
+        /// Its layout.
+        found: u64,
+    },
+    /// It is no backup.
     #[error("{path} is no backup: {what}")]
     NoBackup {
         /// The folder.
@@ -296,6 +304,7 @@ impl Backup<'_> {
         self.sync_names()?;
         self.replace(SUMMARY, &text)?;
         self.remove_other_blobs(&names)?;
+        self.remove_unfinished()?;
         self.sync_names()?;
         progress(of, of);
         Ok(BackedUp { summary, bytes_written: self.bytes })
@@ -448,6 +457,18 @@ impl Backup<'_> {
         Ok(())
     }
 
+    /// Takes away what a backup that broke off had begun beside its files.
+    fn remove_unfinished(&self) -> Result<(), BackupError> {
+        for name in [SEALED, TAIL, SUMMARY] {
+            let path = self.folder.join(format!("{name}.new"));
+            match files::remove(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(refused(&path)(error)),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     fn sync_names(&self) -> Result<(), BackupError> {
         for folder in [self.folder.join(BLOB_FOLDER), self.folder.to_owned()] {
             files::sync_folder(&folder).map_err(refused(&folder))?;
@@ -536,7 +557,7 @@ fn tail_segment(first: u64, before: [u8; 32], frames: &Frames) -> Result<(Vec<u8
 /// What a backup says of itself; `None` where there is none.
 pub fn summary(folder: &Path) -> Result<Option<Summary>, BackupError> {
     let path = folder.join(SUMMARY);
-    let text = match fs::read(&path) {
+    let text = match files::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(refused(&path)(error)),
@@ -551,7 +572,6 @@ pub fn summary(folder: &Path) -> Result<Option<Summary>, BackupError> {
     if summary.format == FORMAT {
         Ok(Some(summary))
     } else {
-        let what = format!("it has layout {}; this program reads {FORMAT}", summary.format);
-        Err(BackupError::NoBackup { path: folder.to_owned(), what })
+        Err(BackupError::Newer { path: folder.to_owned(), found: summary.format.into() })
     }
 }

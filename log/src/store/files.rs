@@ -4,7 +4,7 @@
 //! Nothing here is durable by itself: bytes are after [`Plain::sync`], names after [`sync_folder`].
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,22 @@ pub(super) fn hold(folder: &Path) -> io::Result<Option<File>> {
         Err(fs::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(Some(held)),
         Err(fs::TryLockError::Error(error)) => Err(error),
     }
+}
+
+/// Opens a file to read it. A folder is none; nor is a pipe or a device, which might be waited for in vain.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"))
+    }
+}
+
+/// All bytes of a file; see [`open`].
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A plain file that is written.

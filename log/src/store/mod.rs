@@ -58,6 +58,7 @@ mod tests;
 mod unsealed;
 mod verify;
 mod withheld;
+mod words;
 mod writer;
 
 use std::collections::BTreeSet;

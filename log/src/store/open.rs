@@ -20,6 +20,7 @@ use super::tables::{
 };
 use super::tail::Tail;
 use super::withheld::Opened;
+use super::words::{self, NO_FIT};
 use super::{Head, Log, Reader, create, files, index, rewrite, unsealed, writer};
 use crate::chain::Chain;
 use crate::codec::Frame;
@@ -246,7 +247,7 @@ impl Fault {
 
 impl<E: std::error::Error> From<E> for Fault {
     fn from(error: E) -> Self {
-        Self::Damaged(error.to_string())
+        Self::Damaged(words::plain(&error))
     }
 }
 
@@ -285,7 +286,7 @@ pub(super) fn refused(path: &Path, error: DatabaseError) -> OpenError {
             let what = match source.to_string() {
                 _ if source.kind() == io::ErrorKind::UnexpectedEof => CUT_SHORT.to_owned(),
                 said if said.contains("magic number") => NO_LOG.to_owned(),
-                said => said,
+                said => words::plain(&said),
             };
             OpenError::Damaged { path, what }
         }
@@ -294,14 +295,13 @@ pub(super) fn refused(path: &Path, error: DatabaseError) -> OpenError {
             let what = if said.starts_with("File truncated") { CUT_SHORT } else { NO_FIT };
             OpenError::Damaged { path, what: what.to_owned() }
         }
-        other => OpenError::Damaged { path, what: other.to_string() },
+        other => OpenError::Damaged { path, what: words::plain(&other) },
     }
 }
 
 /// What is said of a file that redb refuses: its own words name parts that only its authors know.
 const CUT_SHORT: &str = "it is shorter than it must be: its end is gone";
 const NO_LOG: &str = "it does not begin as a log does";
-const NO_FIT: &str = "its parts do not fit together";
 
 /// Creates the tables of a new log, checks those of an old one; returns the log's name.
 pub(super) fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String, Fault> {

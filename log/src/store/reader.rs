@@ -15,6 +15,7 @@ use super::open;
 use super::runs::{self, Run, Unpacked};
 use super::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 use super::unsealed;
+use super::words;
 use crate::chain::{self, Chain};
 use crate::codec::{Frame, FrameError};
 use crate::envelope::{Header, Recorded};
@@ -28,7 +29,7 @@ use crate::segment::{Segment, SegmentError, Unpacker};
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The store failed.
-    #[error("the log cannot be read: {0}")]
+    #[error("the log cannot be read: {}", words::plain(.0))]
     Store(#[source] Box<redb::Error>),
     /// The store stopped at a damaged page.
     #[error("the log cannot be read: {0}")]
@@ -149,13 +150,13 @@ impl Reader {
         Ok(self.chain_now()?.range.size())
     }
 
-    /// Whether the newest checkpoint is signed by the key that this log was opened with.
-    pub fn is_signed(&self) -> Result<bool, ReadError> {
+    /// Whether the newest checkpoint is signed by the key that this log was opened with; `None` where there is none.
+    pub fn is_signed(&self) -> Result<Option<bool>, ReadError> {
         unharmed(|| {
             let checkpoints = self.database().begin_read()?.open_table(CHECKPOINTS)?;
-            let Some((_, note)) = checkpoints.last()? else { return Ok(false) };
+            let Some((_, note)) = checkpoints.last()? else { return Ok(None) };
             let note = std::str::from_utf8(note.value()).unwrap_or_default();
-            Ok(Checkpoint::verified(note, &self.verifying).is_ok())
+            Ok(Some(Checkpoint::verified(note, &self.verifying).is_ok()))
         })
     }
 

@@ -103,7 +103,7 @@ fn assemble(
             progress(place.last.min(of), of);
         }
     }
-    let tail = fs::read(folder.join(TAIL)).map_err(|error| match error.kind() {
+    let tail = files::read(&folder.join(TAIL)).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => damaged(&format!("{TAIL} is not there")),
         _ => refused(&folder.join(TAIL))(error),
     })?;
@@ -177,7 +177,7 @@ fn restore_blobs(folder: &Path, assembly: &mut Assembly<'_>) -> Result<u64, Back
         let name = path.file_name().and_then(|name| blake3::Hash::from_hex(name.as_encoded_bytes()).ok());
         // A file of another name is what a backup that broke off left.
         let Some(name) = name else { continue };
-        let packed = fs::read(&path).map_err(refused(&path))?;
+        let packed = files::read(&path).map_err(refused(&path))?;
         assembly.blob(&BlobHash(*name.as_bytes()), &packed)?;
         count += 1;
     }

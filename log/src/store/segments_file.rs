@@ -70,7 +70,7 @@ pub(super) fn digest_of(value: &[u8]) -> Option<[u8; 32]> {
 
 /// Opens a file of segments, or none.
 pub(super) fn open(path: &Path) -> io::Result<Option<File>> {
-    match File::open(path) {
+    match super::files::open(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -15,7 +15,7 @@ use super::open::{self, Fault};
 use super::reader::Reader;
 use super::runs::{Run, Unpacked};
 use super::tables::{BLOBS, CHECKPOINTS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
-use super::{Head, blobs, unsealed};
+use super::{Head, blobs, unsealed, words};
 use crate::chain::Chain;
 use crate::codec::{Frame, FrameError};
 use crate::envelope::Body;
@@ -152,7 +152,7 @@ impl Reader {
 
     /// The archive files, which end where the log's own rows begin.
     fn archived(&self) -> Result<Vec<Span>, Damage> {
-        let transaction = self.database().begin_read().map_err(|error| Damage::File(error.to_string()))?;
+        let transaction = self.database().begin_read().map_err(|error| Damage::File(words::plain(&error)))?;
         let listed = archives::listed(&transaction)?;
         let first = || -> Result<Option<u64>, Fault> {
             Ok(transaction.open_table(SEGMENTS)?.first()?.map(|(first, _)| first.value()))
@@ -194,7 +194,7 @@ impl Reader {
     /// One run, with the index rows and blobs that belong to its events.
     fn check_run(&self, run: Run, by: &mut Unpacker) -> Result<Checked, Damage> {
         let unpacked = run.unpack_by(by)?;
-        let transaction = self.database().begin_read().map_err(|error| Damage::File(error.to_string()))?;
+        let transaction = self.database().begin_read().map_err(|error| Damage::File(words::plain(&error)))?;
         let mut checked = Checked { first: unpacked.from, ..Checked::default() };
         let mut indexes = Indexes::default();
         let mut named = Vec::new();
@@ -235,7 +235,7 @@ impl Reader {
             let size = open::chain_in(&transaction)?.range.size();
             Ok(Counted { rows: [tail, placed, streams], segments: table.len()?, sealed, size })
         };
-        let transaction = self.database().begin_read().map_err(|error| Damage::File(error.to_string()))?;
+        let transaction = self.database().begin_read().map_err(|error| Damage::File(words::plain(&error)))?;
         let is_whole = open::chain_in(&transaction)?.range.size() == total;
         found.verify(&transaction, sealed, is_whole)?;
         let Counted { rows: [tail, placed, streams], segments: stored, sealed, size } = count()?;
@@ -340,7 +340,7 @@ impl Reader {
     }
 
     fn verify_blobs(&self) -> Result<u64, Damage> {
-        let fault = |error: &dyn std::error::Error| Damage::File(error.to_string());
+        let fault = |error: &dyn std::error::Error| Damage::File(words::plain(&error));
         let transaction = self.database().begin_read().map_err(|error| fault(&error))?;
         let table = transaction.open_table(BLOBS).map_err(|error| fault(&error))?;
         let mut count = 0;

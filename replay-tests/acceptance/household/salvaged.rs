@@ -181,9 +181,14 @@ fn an_end_that_only_other_files_have_seen_is_told() {
     let verified = home.run(["log", "verify"]);
     assert!(verified.code == 1 && verified.err.contains("data/log/events.head has seen"), "{}", verified.err);
     std::fs::rename(&away, &backups).unwrap();
-    // Who goes on is told once, and then it is another course.
-    let asked = home.ask("what time is it in Rome");
+    // Who goes on is told once, and then it is another course: on record, where nothing else tells it any more.
+    let asked = home.run(["--quiet", "ask", "what time is it in Rome"]);
     assert!(asked.code == 0 && asked.err.contains(&format!("The log ends at event {before}")), "{}", asked.err);
+    let again = home.ask("what time is it in Rome");
+    assert!(again.code == 0 && !again.err.contains("The log ends"), "{}", again.err);
+    let lost = format!("events {} to {after}", before + 1);
+    let epochs = home.run(["--json", "log", "grep", "--kind", "epoch_opened", &lost]).out;
+    assert_eq!(epochs.lines().count(), 1, "{epochs}");
     home.is_whole();
     plain(&home.run(["log", "backup"]), 1, "a backup there would lose them");
 }
@@ -208,4 +213,56 @@ fn the_log_of_another_key_is_not_taken_over() {
     let salvaged = other.run(["log", "salvage", "--to", to.to_str().unwrap()]);
     assert_ne!(salvaged.code, 0, "{}", salvaged.out);
     assert!(!to.exists());
+    // Where its first event no longer says whose it is: it was gone on with, and signed.
+    let mut damaged = before.clone();
+    for at in memchr::memmem::find_iter(&before, &[0x28, 0xb5, 0x2f, 0xfd]) {
+        damaged[at + 9] ^= 1;
+    }
+    std::fs::write(log_of(&other), &damaged).unwrap();
+    for words in [["ask", "what time is it in Tokyo"].as_slice(), &["log", "status"], &["log", "checkpoint"]] {
+        let ran = other.run(words);
+        assert!(ran.code == 2 && ran.err.contains("config/keys"), "{words:?} {} {}", ran.out, ran.err);
+        assert!(std::fs::read(log_of(&other)).unwrap() == damaged, "{words:?} wrote to it");
+    }
+    let salvaged = other.run(["log", "salvage", "--to", to.to_str().unwrap()]);
+    assert!(salvaged.code == 1 && salvaged.err.contains("another instance"), "{} {}", salvaged.out, salvaged.err);
+    assert!(!to.exists());
+}
+
+/// Nobody writes into a pipe that lies there, and whoever read it waited for ever.
+#[test]
+fn what_is_no_file_in_a_backup_is_said_to_be_none() {
+    let home = told();
+    assert_eq!(home.run(["log", "backup"]).code, 0);
+    let sound = home.metnos().join("data/backups/own");
+    let place = home.files().join("new");
+    super::home::copy_tree(&home.metnos().join("config/keys"), &place.join("config/keys"));
+    for name in ["backup.json", "tail.seg", "events.seg"] {
+        for kind in ["pipe", "folder"] {
+            let folder = home.files().join(format!("{kind}-{name}"));
+            super::home::copy_tree(&sound, &folder);
+            let path = folder.join(name);
+            std::fs::remove_file(&path).ok();
+            if kind == "pipe" {
+                rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+            } else {
+                std::fs::create_dir(&path).unwrap();
+            }
+            let restored = home.run(["--home", place.to_str().unwrap(), "log", "restore", folder.to_str().unwrap()]);
+            plain(&restored, 1, "it is no plain file");
+            assert!(restored.err.contains("name the folder that metnos log backup wrote"), "{}", restored.err);
+            plain(&home.run(["log", "backup", folder.to_str().unwrap()]), 1, "it is no plain file");
+        }
+    }
+    let file = sound.join("backup.json");
+    plain(
+        &home.run(["--home", place.to_str().unwrap(), "log", "restore", file.to_str().unwrap()]),
+        1,
+        "not a directory",
+    );
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replacen("\"format\":1", "\"format\":9", 1)).unwrap();
+    let newer = home.run(["--home", place.to_str().unwrap(), "log", "restore", sound.to_str().unwrap()]);
+    plain(&newer, 1, "layout 9");
+    assert!(newer.err.contains("run the newer metnos"), "{}", newer.err);
 }

@@ -7,8 +7,9 @@ use metnos_log::TurnId;
 use metnos_projections::visible;
 use serde_json::{Value, json};
 
-use super::super::output::{Failure, by};
+use super::super::output::{Failure, by, remedy};
 use super::super::{Context, actor, mistyped, output, progress, terminal};
+use crate::cause::plain;
 use crate::engine;
 use crate::erasure::search::Sought;
 use crate::erasure::{self, BrokenOff, ErasureError, Report, Selected, Selector};
@@ -52,9 +53,9 @@ impl From<ErasureError> for Failure {
             ErasureError::Backup(error) => error.into(),
             ErasureError::Snapshot(error) => error.into(),
             ErasureError::Export(error) => Self::failed(error.to_string(), by("next.erase_again")),
-            ErasureError::Io { path, source } => Self::failed(
-                ("error.file_unusable", json!({ "file": path, "reason": source.to_string() })),
-                by("next.erase_again"),
+            ErasureError::Io { ref path, ref source } => Self::failed(
+                ("error.file_unusable", json!({ "file": path, "reason": plain(source) })),
+                remedy(&error, Some(path), by("next.erase_again")),
             ),
             ErasureError::Open { turn } => {
                 Self::refused(("error.turn_open", json!({ "turn": turn })), ("next.end_turn", json!({ "turn": turn })))

@@ -1,7 +1,7 @@
 //! `metnos log checkpoint|anchor|backup|restore|compact`: what keeps the record beyond its file.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use metnos_log::event::instance::{CheckpointAnchored, EpochOpened};
@@ -39,6 +39,11 @@ impl From<BackupError> for Failure {
             BackupError::Busy { path } => {
                 return Self::failed(("error.backup_busy", json!({ "folder": path })), by("next.backup_busy"));
             }
+            BackupError::Newer { .. } => (("error.no_backup", reason), by("next.newer")),
+            // A folder, or something to be waited for, where a file of a backup must be; a file where the folder must be.
+            BackupError::Io { source, .. } if is_of_another_kind(source) => {
+                (("error.no_backup", reason), by("next.backup_folder"))
+            }
             BackupError::NoBackup { .. } => (("error.no_backup", reason), by("next.backup_folder")),
             BackupError::Note(_) => (("error.backup_key", reason), by("next.restore_keys")),
             BackupError::Damaged { .. } => (("error.backup_damaged", reason), by("next.other_backup")),
@@ -62,6 +67,12 @@ impl From<BackupError> for Failure {
         };
         Self::refused(message, hint)
     }
+}
+
+/// Whether the system, or whoever asks it, says that something is no file or no folder where it must be one.
+fn is_of_another_kind(error: &io::Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, InvalidInput, IsADirectory, NotADirectory};
+    matches!(error.kind(), AlreadyExists | InvalidInput | IsADirectory | NotADirectory)
 }
 
 impl From<RewriteError> for Failure {

@@ -18,7 +18,7 @@ use crate::cause::plain;
 use crate::config::Dirs;
 use crate::config::credentials::Credentials;
 use crate::instance::{self, now, random};
-use crate::signing::{Keys, hex};
+use crate::signing::{Keys, hex, key_id};
 use crate::witnesses::{self, Witness};
 
 /// Copy what is sound in a damaged log into a new home, and say what is lost.
@@ -39,7 +39,12 @@ impl From<SalvageError> for Failure {
             SalvageError::Nothing { path } => {
                 Self::refused(("error.no_log_there", json!({ "file": path })), by("next.nothing_to_salvage"))
             }
-            SalvageError::OtherKey { .. } => Self::refused(("error.not_salvaged", reason), by("next.restore_keys")),
+            SalvageError::OtherKey { recorded, .. } => {
+                // By the name that a key has everywhere else.
+                let reason = output::causes(&error).replace(recorded.as_str(), &key_id(recorded));
+                Self::refused(("error.not_salvaged", json!({ "reason": reason })), by("next.restore_keys"))
+            }
+            SalvageError::OthersNotes { .. } => Self::refused(("error.not_salvaged", reason), by("next.restore_keys")),
             SalvageError::Occupied { path } => {
                 Self::refused(("error.log_occupied", json!({ "file": path })), by("next.new_home"))
             }

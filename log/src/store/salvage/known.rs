@@ -39,6 +39,8 @@ pub(super) struct Known<'b> {
     pub(super) unplaced: u64,
     /// The key that the log was begun with.
     pub(super) public_key: Option<String>,
+    /// Whether all signed notes are by another key than that of who salvages.
+    pub(super) is_others: bool,
     id: Option<String>,
     wanted: BTreeSet<BlobHash>,
     blobs_gone: BTreeSet<BlobHash>,
@@ -68,6 +70,7 @@ impl<'b> Known<'b> {
             self.take_segment(value, &mut sealed);
         }
         self.notes = pieces.notes.iter().map(|(note, text)| (note.clone(), (*text).to_owned())).collect();
+        self.is_others = self.notes.is_empty() && pieces.has_others_notes;
         self.heads.extend(self.notes.iter().map(|(note, _)| note.head));
         let loose = pieces.loose.iter().flat_map(crate::segment::Frames::iter);
         let frames = pieces.frames.iter().copied().chain(loose);

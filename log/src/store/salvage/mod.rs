@@ -96,6 +96,12 @@ pub enum SalvageError {
         /// That key, hexadecimal.
         recorded: String,
     },
+    /// The same, where it no longer says which key that is.
+    #[error("{path} is the log of another instance: another key signed its checkpoints")]
+    OthersNotes {
+        /// The file.
+        path: PathBuf,
+    },
     /// Where the new log is to be there is a file.
     #[error("{path} is there already")]
     Occupied {
@@ -150,6 +156,9 @@ pub fn salvage(from: &Path, to: &Path, keys: LogKeys, by: &By) -> Result<Salvage
     }
     if let Some(recorded) = known.public_key.take().filter(|recorded| *recorded != own_key) {
         return Err(SalvageError::OtherKey { path: from.to_owned(), recorded });
+    }
+    if known.is_others {
+        return Err(SalvageError::OthersNotes { path: from.to_owned() });
     }
     let fresh = rewrite::fresh(to);
     drop(fs::remove_file(&fresh));

@@ -7,7 +7,7 @@ use ed25519_dalek::VerifyingKey;
 use memchr::memmem;
 
 use crate::codec::Frame;
-use crate::note::Checkpoint;
+use crate::note::{Checkpoint, NoteError};
 use crate::segment::{Frames, Segment};
 use crate::store::blobs;
 
@@ -37,6 +37,8 @@ pub(super) struct Pieces<'b> {
     pub(super) blobs: Vec<([[u8; 32]; 2], &'b [u8])>,
     /// Notes that the key signed, and their texts.
     pub(super) notes: Vec<(Checkpoint, &'b str)>,
+    /// Whether there are notes that another key signed.
+    pub(super) has_others_notes: bool,
 }
 
 /// Looks through the bytes of a log's file.
@@ -75,7 +77,7 @@ pub(super) fn scan<'b>(bytes: &'b [u8], blob_key: &[u8; 32], key: &VerifyingKey)
             pieces.blobs.push((both, stored));
         }
     }
-    pieces.notes = notes(bytes, key);
+    (pieces.notes, pieces.has_others_notes) = notes(bytes, key);
     pieces
 }
 
@@ -159,16 +161,20 @@ fn value_length(bytes: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-fn notes<'b>(bytes: &'b [u8], key: &VerifyingKey) -> Vec<(Checkpoint, &'b str)> {
+fn notes<'b>(bytes: &'b [u8], key: &VerifyingKey) -> (Vec<(Checkpoint, &'b str)>, bool) {
     let mut seen = HashSet::new();
+    let mut has_others = false;
     let found = memmem::find_iter(bytes, b"metnos/").filter_map(|at| {
         let text = &bytes[at..(at + NOTE_BYTES_MAX).min(bytes.len())];
         let end = memmem::find(text, "\n\n\u{2014} ".as_bytes())?;
         let line = memchr::memchr(b'\n', &text[end + 2..])?;
         let note = std::str::from_utf8(&text[..=end + 2 + line]).ok()?;
-        Some((Checkpoint::verified(note, key).ok()?, note))
+        let verified = Checkpoint::verified(note, key);
+        has_others |= matches!(verified, Err(NoteError::OtherKey));
+        Some((verified.ok()?, note))
     });
-    found.filter(|(checkpoint, _)| seen.insert(checkpoint.size)).collect()
+    let own = found.filter(|(checkpoint, _)| seen.insert(checkpoint.size)).collect();
+    (own, has_others)
 }
 
 #[cfg(test)]
