@@ -22,7 +22,7 @@ use crate::envelope::{Header, Recorded};
 use crate::event::Event;
 use crate::id::EventId;
 use crate::kept::BlobHash;
-use crate::note::Checkpoint;
+use crate::note::{Checkpoint, NoteError};
 use crate::segment::{Segment, SegmentError, Unpacker};
 
 /// Why the log cannot be read.
@@ -150,13 +150,21 @@ impl Reader {
         Ok(self.chain_now()?.range.size())
     }
 
-    /// Whether the newest checkpoint is signed by the key that this log was opened with; `None` where there is none.
+    /// Whether the newest checkpoint is signed by the key that this log was opened with, one that is damaged left out; `None` where
+    /// there is none.
     pub fn is_signed(&self) -> Result<Option<bool>, ReadError> {
         unharmed(|| {
             let checkpoints = self.database().begin_read()?.open_table(CHECKPOINTS)?;
-            let Some((_, note)) = checkpoints.last()? else { return Ok(None) };
-            let note = std::str::from_utf8(note.value()).unwrap_or_default();
-            Ok(Some(Checkpoint::verified(note, &self.verifying).is_ok()))
+            for row in checkpoints.iter()?.rev() {
+                let (_, note) = row?;
+                let note = std::str::from_utf8(note.value()).unwrap_or_default();
+                match Checkpoint::verified(note, &self.verifying) {
+                    Ok(_) => return Ok(Some(true)),
+                    Err(NoteError::OtherKey) => return Ok(Some(false)),
+                    Err(NoteError::Malformed(_) | NoteError::Signature) => {}
+                }
+            }
+            Ok(None)
         })
     }
 
