@@ -437,11 +437,13 @@ impl Run<'_> {
         returned: call::Returned,
         duration_us: u64,
     ) -> (InvocationFinished, Vec<(BlobHash, Vec<u8>)>) {
-        let call::Returned { ok, class, mut result, mut checks, acts_by_effects_alone, hosts, outcome } = returned;
+        let call::Returned { ok, class, mut result, mut checks, acts_by_effects_alone, hosts, is_idempotent, outcome } =
+            returned;
         if ok && acts_by_effects_alone && result.get("effects").is_none_or(Value::is_null) {
             result["effects"] = json!([]);
         }
-        let planned = if ok { self.planned(&result, outcome.stage.as_ref(), &hosts) } else { Planned::default() };
+        let web = (hosts.as_slice(), is_idempotent);
+        let planned = if ok { self.planned(&result, outcome.stage.as_ref(), web) } else { Planned::default() };
         leave_effects_out(&mut result);
         checks.push(passed("record"));
         let diagnostics = diagnostics(&outcome.stdout.text(), &outcome.stderr.text(), &outcome.log);
@@ -464,13 +466,11 @@ impl Run<'_> {
     }
 
     /// What the result wants changed, held against what the arguments named and what the disk says.
-    fn planned(&self, result: &Value, stage: Option<&Stage>, hosts: &[HostGrant]) -> Planned {
+    fn planned(&self, result: &Value, stage: Option<&Stage>, web: (&[HostGrant], bool)) -> Planned {
         let (instance, step) = (self.instance, self.turn.step());
         let args = step.map_or(&Value::Null, |step| &step.args);
         let named = plan::Named::new(step.map_or(&[], |step| step.targets.as_slice()), args);
         let home = instance.dirs.user_home.to_string_lossy().into_owned();
-        let active = step.and_then(|step| self.instance.catalog().active(&step.tool)?.2.manifest());
-        let is_idempotent = active.is_some_and(|manifest| manifest.contract.idempotent);
         let staged = |name: &str, most: u64| match stage {
             Some(stage) => stage.read(name, most),
             None => Err(std::io::Error::other("the stage is gone")),
@@ -482,7 +482,7 @@ impl Run<'_> {
             trash: &instance.trash(),
             home: &home,
             own: &instance.dirs.own(),
-            web: (hosts, is_idempotent),
+            web,
         };
         plan::plan(result, &named, around)
     }

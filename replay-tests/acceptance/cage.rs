@@ -10,6 +10,7 @@ mod capped;
 mod escapes;
 mod layers;
 mod owners;
+mod spares;
 mod support;
 mod warm;
 mod works;

@@ -8,7 +8,7 @@ use base64::Engine;
 use metnos::sandbox::{Backend, Level, Sandbox, SandboxError, Settings};
 use serde_json::json;
 
-use crate::support::{Bench, class, grant, helper, is_warm, ok};
+use crate::support::{Bench, children, class, grant, helper, is_warm, ok};
 
 #[test]
 fn a_plain_call_answers() {
@@ -359,12 +359,6 @@ fn calls_leave_nothing_behind() {
     crate::support::alone("works::forty_calls");
 }
 
-/// The children of this process. Only where nothing runs beside it.
-fn children() -> String {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-    tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default()).collect()
-}
-
 #[test]
 fn a_deadline_while_the_cage_is_built_is_a_deadline() {
     for backend in crate::support::caged() {
@@ -375,69 +369,6 @@ fn a_deadline_while_the_cage_is_built_is_a_deadline() {
             assert_eq!(late.class, "timeout", "{backend:?}, {} ms: {}", bench.limits.wall_ms, late.message);
         }
     }
-}
-
-#[test]
-fn a_helper_builds_the_next_cage_as_long_as_all_goes_well() {
-    crate::support::alone("works::calls_of_one_helper");
-}
-
-#[test]
-#[ignore = "run alone by a_helper_builds_the_next_cage_as_long_as_all_goes_well, which kills it"]
-fn calls_of_one_helper() {
-    let mut bench = Bench::only(false);
-    let good = "def run(args, ctx):\n    return {'ok': True}\n";
-    ok(&bench.run(good, json!({})));
-    let helper = children();
-    assert_eq!(helper.split_whitespace().count(), 1);
-    ok(&bench.run_with(good, json!({}), vec![grant(&bench.path("runtime"), false)]));
-    assert_eq!(bench.run("import os\nos._exit(1)\n", json!({})).reply.unwrap_err().class, "crashed");
-    assert_eq!(children(), helper, "it builds the next one, whatever an executor does");
-    // It is interrupted whenever the thread ends that started it, which is no concern of the calls of others.
-    let pid = |children: &str| rustix::process::Pid::from_raw(children.trim().parse().unwrap()).unwrap();
-    let (interrupted, is_over) = (pid(&helper), std::sync::atomic::AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        let sender = scope.spawn(|| {
-            let mut sent = 0;
-            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                sent += i32::from(rustix::process::kill_process(interrupted, rustix::process::Signal::TERM).is_ok());
-                std::thread::sleep(std::time::Duration::from_micros(200));
-            }
-            sent
-        });
-        let failed = (0..150).filter_map(|_| bench.run(good, json!({})).reply.err()).collect::<Vec<_>>();
-        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
-        assert_eq!(failed, []);
-        assert!(sender.join().unwrap() > 150, "one a call at least");
-        assert_eq!(children(), helper, "it was this one that was interrupted");
-    });
-    // One that had to end its cage is not asked again.
-    bench.limits.wall_ms = 100;
-    let late = bench.run("import time\ntime.sleep(9)\n", json!({}));
-    assert_eq!(late.reply.unwrap_err().class, "timeout");
-    assert_eq!(children(), "");
-    bench.limits.wall_ms = crate::support::LIMITS.wall_ms;
-    ok(&bench.run(good, json!({})));
-    let second = children();
-    assert!(second != helper && !second.is_empty());
-    // One that died meanwhile costs the call nothing.
-    let died = rustix::process::pidfd_open(pid(&second), rustix::process::PidfdFlags::empty()).unwrap();
-    rustix::process::kill_process(pid(&second), rustix::process::Signal::KILL).unwrap();
-    let mut waiting = [rustix::event::PollFd::new(&died, rustix::event::PollFlags::IN)];
-    assert_eq!(rustix::event::poll(&mut waiting, None).unwrap(), 1);
-    ok(&bench.run(good, json!({})));
-    assert!(children() != second);
-    // Two at a time have one each, and one of them is kept.
-    let slow = "import time\ndef run(args, ctx):\n    time.sleep(0.3)\n    return {'ok': True}\n";
-    std::thread::scope(|scope| {
-        let calls: Vec<_> = (0..2).map(|_| scope.spawn(|| bench.run(slow, json!({})).reply.is_ok())).collect();
-        assert!(calls.into_iter().all(|call| call.join().unwrap()));
-    });
-    assert_eq!(children().split_whitespace().count(), 1);
-    // One that is stopped holds nobody up.
-    rustix::process::kill_process(pid(&children()), rustix::process::Signal::STOP).unwrap();
-    drop(bench);
-    assert_eq!(children(), "", "a sandbox that is closed leaves none");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::commit::Outcome;
 use super::plan::Trouble;
 use crate::broker::{self, HostGrant, target};
+use crate::gateway::call;
 
 /// The methods that change something; what only looks is asked while an executor runs.
 const METHODS: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
@@ -73,9 +74,9 @@ fn is_content_type(text: &str) -> bool {
     text.len() <= NAMED_CHARS && names_kind && parts.all(|part| is_pair(part.trim_start_matches(' '), '='))
 }
 
-/// Sends a planned request. `may_be_sent` says that an earlier process had got as far as this one and did not say what came of
+/// Sends a planned request. `network_allow` are the hosts that the instance lets be reached by now; `may_be_sent` says that an earlier process had got as far as this one and did not say what came of
 /// it: then only what may be sent twice is sent again.
-pub fn commit(op: &PlannedOp, body: Vec<u8>, may_be_sent: bool) -> Outcome {
+pub fn commit(op: &PlannedOp, body: Vec<u8>, (network_allow, may_be_sent): (&[String], bool)) -> Outcome {
     let failed = |class: &str, reason: String| Outcome::Failed(class.to_owned(), reason);
     let Some(request) = &op.request else {
         return failed("contract_violation", format!("unknown_change: {}", op.op));
@@ -87,6 +88,9 @@ pub fn commit(op: &PlannedOp, body: Vec<u8>, may_be_sent: bool) -> Outcome {
         Ok(target) => target,
         Err(refusal) => return failed(refusal.class, format!("address_refused: {}", refusal.message)),
     };
+    if !call::allows(network_allow, &target.host) {
+        return failed("policy_violation", format!("address_refused: {} is allowed no more", target.host));
+    }
     let content = (request.content_type.as_deref(), body);
     match broker::send(target.only(request.is_meant), &request.method, &op.path, content) {
         // What is to be looked at afterwards lies elsewhere: the request itself was taken.
@@ -194,10 +198,16 @@ mod tests {
             request: Some(Box::new(request)),
             ..PlannedOp::default()
         };
+        let all = ["*".to_owned()];
         let maybe = Outcome::Failed("operation_failed".to_owned(), "maybe_sent".to_owned());
-        assert_eq!(commit(&op(request.clone()), Vec::new(), true), maybe);
+        assert_eq!(commit(&op(request.clone()), Vec::new(), (&all, true)), maybe);
+        // What the instance lets be reached no more by the time of the yes is not.
+        let other = ["example.org".to_owned()];
+        let narrowed = commit(&op(WebRequest { is_meant: true, ..request.clone() }), Vec::new(), (&other, false));
+        assert!(matches!(&narrowed, Outcome::Failed(class, _) if class == "policy_violation"), "{narrowed:?}");
         // Nobody listens there: it is tried, and did not arrive.
-        let tried = commit(&op(WebRequest { is_meant: true, is_idempotent: true, ..request }), Vec::new(), true);
+        let tried =
+            commit(&op(WebRequest { is_meant: true, is_idempotent: true, ..request }), Vec::new(), (&all, true));
         assert!(
             matches!(&tried, Outcome::Failed(class, why) if class == "network" && why.starts_with("not_sent")),
             "{tried:?}"

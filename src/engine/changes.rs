@@ -52,7 +52,7 @@ impl Run<'_> {
                     Ok(body) if op.request.is_some() => {
                         // An earlier process may have come as far as the first that has no outcome, and no further.
                         let may_be_sent = is_again && open.first() == Some(&index);
-                        requests::commit(op, body, may_be_sent)
+                        requests::commit(op, body, (&self.instance.settings.network_allow, may_be_sent))
                     }
                     Ok(_) if core.is_second_name_at(&disk::target_path(op)) => {
                         commit::Outcome::Failed("policy_violation".to_owned(), "second_name".to_owned())

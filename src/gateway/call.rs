@@ -93,6 +93,8 @@ pub struct Returned {
     pub acts_by_effects_alone: bool,
     /// The hosts that it could reach, and that its requests may go to.
     pub hosts: Vec<HostGrant>,
+    /// Whether the executor says that what it wants sent may be sent twice.
+    pub is_idempotent: bool,
     /// The rest of what is known.
     pub outcome: Outcome,
 }
@@ -328,7 +330,8 @@ fn judged(loaded: &Loaded, mut outcome: Outcome, hosts: Vec<HostGrant>) -> Retur
     let class =
         (!ok).then(|| result.get("error_class").and_then(Value::as_str).unwrap_or("contract_violation").to_owned());
     let acts_by_effects_alone = loaded.manifest.acts_by_effects_alone();
-    Returned { ok, class, result, checks, acts_by_effects_alone, hosts, outcome }
+    let is_idempotent = loaded.manifest.contract.idempotent;
+    Returned { ok, class, result, checks, acts_by_effects_alone, hosts, is_idempotent, outcome }
 }
 
 /// Why what an executor returned is none of the results that it may have.

@@ -255,7 +255,7 @@ impl Session {
             } else if Instant::now() >= hard && self.cut != Some(Cut::Helper) {
                 self.kill_helper();
             }
-            if self.answered.is_some_and(|at| at.elapsed() >= GRACE) {
+            if self.end.is_none() && self.answered.is_some_and(|at| at.elapsed() >= GRACE) {
                 self.cut(Cut::Lingering);
             }
             for source in self.wait(call) {

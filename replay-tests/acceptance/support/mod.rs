@@ -166,6 +166,12 @@ pub(crate) fn alone(name: &str) {
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
+/// The children of this process. Only where nothing runs beside it.
+pub(crate) fn children() -> String {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default()).collect()
+}
+
 /// Whether this process is the one that tests warm calls.
 pub(crate) fn is_warm() -> bool {
     std::env::var_os("METNOS_TEST_WARM").is_some()
