@@ -109,7 +109,7 @@ fn given(context: &Context, instance: &Instance, theirs: &Instance, (number, bef
     let Some(mut values) = lines.into_iter().next() else { return };
     let capability = values["capability"].as_str().unwrap_or_default();
     let autonomy = serde_json::from_value(json!(theirs.autonomy())).unwrap_or(Autonomy::ReadOnly);
-    let used = Use { capability, granted: true, leave: true, unrepeatable_act: true, own: false };
+    let used = Use { capability, granted: true, leave: true, unrepeatable_act: true, ..Use::default() };
     values["denied"] = (policy::decide(autonomy, used) == Decision::Deny).into();
     values["autonomy"] = theirs.autonomy().into();
     values["before"] = json!(before.map(|(before, _)| output::moment(before, &instance.settings.zone)));

@@ -15,6 +15,7 @@ use crate::ageing::AgeingError;
 use crate::cause;
 use crate::config::ConfigError;
 use crate::config::credentials::CredentialError;
+use crate::config::dirs::DirsError;
 use crate::config::settings::Source;
 use crate::engine::EngineError;
 use crate::export::audit::ExportError;
@@ -180,6 +181,9 @@ impl From<InstanceError> for Failure {
             }
             InstanceError::NoFile { path } => {
                 return place::no_file(path).unwrap_or_else(|| Self::of(&error, Some(by("next.log_place"))));
+            }
+            InstanceError::Dirs(DirsError::Create { path, .. }) if !seen(path).is_dir() => {
+                return Self::of(&error, Some(("next.in_the_way", json!({ "path": seen(path) })).into()));
             }
             InstanceError::Dirs(_) => "next.choose_home",
             InstanceError::Config(error) => return Self::of(error, Some(error.next_step())),

@@ -67,9 +67,9 @@ struct Decided {
 }
 
 impl Decided {
-    fn of(capability: &str, autonomy: Autonomy) -> Self {
+    fn of((capability, sends): (&str, bool), autonomy: Autonomy) -> Self {
         let decide = |granted, unrepeatable_act| {
-            policy::decide(autonomy, Use { capability, granted, leave: false, unrepeatable_act, own: false })
+            policy::decide(autonomy, Use { capability, granted, unrepeatable_act, sends, ..Use::default() })
         };
         Self { named: decide(true, false), unnamed: decide(false, false), unrepeatable: decide(false, true) }
     }
@@ -101,16 +101,29 @@ fn class(class: Class) -> &'static str {
     }
 }
 
-fn decided(context: &Context, instance: &Instance, capability: &str, autonomy: Autonomy) -> String {
-    context.text(instance, &format!("policy.{}", Decided::of(capability, autonomy).key()), &json!({}))
+/// What is decided of a capability at each level; `sends`: of what is sent by it, which is more than a look.
+fn decided(context: &Context, instance: &Instance, asked: (&str, bool)) -> [String; 3] {
+    LEVELS.map(|level| context.text(instance, &format!("policy.{}", Decided::of(asked, level).key()), &json!({})))
+}
+
+/// Whether something can be sent by it.
+fn can_send(capability: &Registered) -> bool {
+    kind(capability.name) == Kind::Host
 }
 
 fn as_json(capability: Registered) -> Value {
-    let levels = LEVELS.map(|level| (name(level).to_owned(), Decided::of(capability.name, level).json()));
-    json!({
+    let levels = |sends| {
+        let levels = LEVELS.map(|level| (name(level).to_owned(), Decided::of((capability.name, sends), level).json()));
+        levels.into_iter().collect::<serde_json::Map<_, _>>()
+    };
+    let mut line = json!({
         "capability": capability.name, "class": class(capability.class), "critical": capability.critical,
-        "decided": levels.into_iter().collect::<serde_json::Map<_, _>>(),
-    })
+        "decided": levels(false),
+    });
+    if can_send(&capability) {
+        line["decided_sent"] = levels(true).into();
+    }
+    line
 }
 
 fn table(context: &Context) -> Result<u8, Failure> {
@@ -122,14 +135,18 @@ fn table(context: &Context) -> Result<u8, Failure> {
         }));
         return Ok(0);
     }
-    let row = |capability: &Registered| {
-        let name = format!("{}{}", capability.name, if capability.critical { " *" } else { "" });
-        let levels = LEVELS.map(|level| decided(context, &instance, capability.name, level));
-        [vec![name], levels.to_vec()].concat()
+    let row = |(capability, sends): (&Registered, bool)| {
+        let values = json!({ "name": capability.name, "sends": sends, "critical": capability.critical });
+        let name = context.text(&instance, "policy.row", &values);
+        [vec![name], decided(context, &instance, (capability.name, sends)).to_vec()].concat()
     };
+    let rows = REGISTRY.iter().flat_map(|capability| {
+        let sent = can_send(capability).then_some((capability, true));
+        [(capability, false)].into_iter().chain(sent)
+    });
     let heading = context.text(&instance, "policy.heading", &json!({}));
     let headings = [heading.as_str(), name(LEVELS[0]), name(LEVELS[1]), name(LEVELS[2])];
-    output::result(&output::table(&headings, &REGISTRY.iter().map(row).collect::<Vec<_>>()));
+    output::result(&output::table(&headings, &rows.map(row).collect::<Vec<_>>()));
     let values = json!({ "autonomy": instance.as_actor(&instance.actor).autonomy() });
     output::result(&context.text(&instance, "policy.footer", &values));
     Ok(0)
@@ -159,8 +176,14 @@ fn explain(context: &Context, capability: &str) -> Result<u8, Failure> {
     }
     let values = json!({ "name": known.name, "class": class(known.class), "critical": known.critical });
     let mut lines = vec![context.text(&instance, "policy.explained", &values)];
-    for level in LEVELS {
-        lines.push(format!("{:<11} {}", name(level), decided(context, &instance, known.name, level)));
+    let levels = |sends| {
+        let decided = LEVELS.into_iter().zip(decided(context, &instance, (known.name, sends)));
+        decided.map(|(level, decided)| format!("{:<11} {decided}", name(level)))
+    };
+    lines.extend(levels(false));
+    if can_send(&known) {
+        lines.push(context.text(&instance, "policy.sent", &json!({})));
+        lines.extend(levels(true));
     }
     lines.push(context.text(&instance, "policy.used_by", &json!({ "executors": executors, "by_changes": by_changes })));
     lines.extend(granted.iter().map(|grant| context.text(&instance, "policy.granted", grant)));
@@ -176,6 +199,7 @@ fn changes_as(name: &str, version: &Version) -> &'static [&'static str] {
         Some(builtin) => builtin.changes_as(),
         // What can do harm by itself does its work before anything is asked of the core.
         None if manifest.is_critical() => &[],
+        None if manifest.capabilities.iter().any(|used| used.name == "network:http") => &["fs:write", "network:http"],
         None => &["fs:write"],
     }
 }
@@ -249,7 +273,7 @@ fn changes(instance: &Instance, tool: &str) -> Option<Decision> {
     let catalog = instance.catalog();
     let contract = &catalog.active(tool)?.2.manifest()?.contract;
     let autonomy = LEVELS.into_iter().find(|level| name(*level) == instance.as_actor(&instance.actor).autonomy())?;
-    let decided = Decided::of("fs:write", autonomy);
+    let decided = Decided::of(("fs:write", false), autonomy);
     contract.side_effects.then_some(if contract.idempotent { decided.unnamed } else { decided.unrepeatable })
 }
 
@@ -259,7 +283,8 @@ mod tests {
 
     #[track_caller]
     fn reads(capability: &str, autonomy: Autonomy, key: &str) {
-        assert_eq!(Decided::of(capability, autonomy).key(), key, "{capability} at {}", name(autonomy));
+        let asked = (capability, false);
+        assert_eq!(Decided::of(asked, autonomy).key(), key, "{capability} at {}", name(autonomy));
     }
 
     #[test]

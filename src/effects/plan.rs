@@ -37,7 +37,7 @@ const SHOWN_CHARS: usize = 300;
 /// The changes that an executor may ask for.
 const CHANGES: [&str; 6] = ["mkdir", "write", "append", "move", "delete", "set_mode"];
 /// The change that is made on a server.
-const REQUEST: &str = "http";
+pub(super) const REQUEST: &str = "http";
 /// The most numbers that are tried for a name that is taken.
 const NUMBERS_MAX: u32 = 10_000;
 

@@ -6,7 +6,7 @@ use metnos_log::event::turn::{PlannedOp, WebRequest};
 use serde_json::Value;
 
 use super::commit::Outcome;
-use super::plan::Trouble;
+use super::plan::{REQUEST, Trouble};
 use crate::broker::{self, HostGrant, target};
 use crate::gateway::call;
 
@@ -52,7 +52,7 @@ pub(super) fn planned(
     let content_type = text("content_type").or(usual).map(str::to_owned).filter(|_| !body.is_empty());
     let request = WebRequest { method, content_type, is_meant: host.typed, is_idempotent };
     let op = PlannedOp {
-        op: "http".to_owned(),
+        op: REQUEST.to_owned(),
         path: target.url.to_string(),
         bytes: body.len() as u64,
         request: Some(Box::new(request)),

@@ -311,7 +311,7 @@ fn asks(instance: &Instance, tool: &str) -> bool {
     let mut uses = by_name.chain(acts.then_some("fs:write"));
     uses.any(|capability| {
         let own = instance.is_guest() && capability == "metnos:write";
-        policy::decide(autonomy, Use { capability, granted: true, leave: false, unrepeatable_act, own })
+        policy::decide(autonomy, Use { capability, granted: true, unrepeatable_act, own, ..Use::default() })
             != Decision::Allow
     })
 }

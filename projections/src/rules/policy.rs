@@ -94,7 +94,7 @@ impl Decision {
 }
 
 /// One use of a capability.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Use<'a> {
     /// The capability.
     pub capability: &'a str,
@@ -107,17 +107,20 @@ pub struct Use<'a> {
     /// It changes nothing but what the person keeps here for themselves: their reminders. Then it needs no leave to change
     /// anything, but it is asked.
     pub own: bool,
+    /// Something is sent to a server, which is more than to look there. It can do harm, whatever the capability.
+    pub sends: bool,
 }
 
 /// Decides one use at one level of autonomy. An unknown capability is denied.
 pub fn decide(autonomy: Autonomy, what: Use<'_>) -> Decision {
     let Some(capability) = registered(what.capability) else { return Decision::Deny };
+    let critical = capability.critical || what.sends;
     match (autonomy, capability.class) {
-        (Autonomy::ReadOnly, _) if capability.critical && !what.own => Decision::Deny,
+        (Autonomy::ReadOnly, _) if critical && !what.own => Decision::Deny,
         (_, Class::None) => Decision::Allow,
         (_, Class::Always) => Decision::Ask,
         (_, Class::PerTarget) => {
-            let granted = what.granted && !capability.critical;
+            let granted = what.granted && !critical;
             let trusted = autonomy == Autonomy::Full && !what.unrepeatable_act;
             if granted || trusted || what.leave { Decision::Allow } else { Decision::Ask }
         }
@@ -142,7 +145,7 @@ mod tests {
     #[track_caller]
     fn check(autonomy: Autonomy, capability: &str, granted: bool, expected: Decision) {
         let unrepeatable_act = registered(capability).is_some_and(|known| known.critical);
-        let what = Use { capability, granted, leave: false, unrepeatable_act, own: false };
+        let what = Use { capability, granted, unrepeatable_act, ..Use::default() };
         assert_eq!(decide(autonomy, what), expected, "{autonomy:?} {capability} granted={granted}");
     }
 
@@ -165,6 +168,24 @@ mod tests {
         check(Full, "code:exec", true, Ask);
     }
 
+    /// An act that cannot be repeated or can, of one's own or not, that sends or does not.
+    fn cases() -> impl Iterator<Item = (bool, bool, bool)> {
+        (0..8).map(|case| (case & 1 > 0, case & 2 > 0, case & 4 > 0))
+    }
+
+    #[test]
+    fn what_is_sent_is_asked_about_though_its_server_was_named() {
+        use Autonomy::{Full, ReadOnly, Supervised};
+        let sent = Use { capability: "network:http", granted: true, sends: true, ..Use::default() };
+        assert_eq!(
+            [ReadOnly, Supervised, Full].map(|autonomy| decide(autonomy, sent)),
+            [Decision::Deny, Decision::Ask, Decision::Allow]
+        );
+        assert_eq!(decide(Full, Use { unrepeatable_act: true, ..sent }), Decision::Ask);
+        assert_eq!(decide(Supervised, Use { leave: true, ..sent }), Decision::Allow);
+        assert_eq!(decide(ReadOnly, Use { leave: true, ..sent }), Decision::Deny);
+    }
+
     #[test]
     fn what_could_do_harm_needs_every_layer() {
         let may = |created_by, capabilities: &[&str], chosen| {
@@ -178,7 +199,8 @@ mod tests {
 
     #[test]
     fn what_is_ones_own_needs_no_leave_but_is_asked() {
-        let own = Use { capability: "metnos:write", granted: true, leave: false, unrepeatable_act: true, own: true };
+        let own =
+            Use { capability: "metnos:write", granted: true, unrepeatable_act: true, own: true, ..Use::default() };
         for autonomy in [Autonomy::ReadOnly, Autonomy::Supervised, Autonomy::Full] {
             assert_eq!(decide(autonomy, own), Decision::Ask, "{autonomy:?}");
         }
@@ -189,8 +211,8 @@ mod tests {
     fn a_grant_makes_a_question_about_a_target_unnecessary_and_nothing_else() {
         for autonomy in [Autonomy::ReadOnly, Autonomy::Supervised, Autonomy::Full] {
             for capability in REGISTRY.iter().map(|capability| capability.name).chain(["no:such"]) {
-                for (unrepeatable_act, own) in [(false, false), (false, true), (true, false), (true, true)] {
-                    let asked = Use { capability, granted: false, leave: false, unrepeatable_act, own };
+                for (unrepeatable_act, own, sends) in cases() {
+                    let asked = Use { capability, unrepeatable_act, own, sends, ..Use::default() };
                     let is_of_targets = registered(capability).is_some_and(|known| known.class == Class::PerTarget);
                     let without = decide(autonomy, asked);
                     let is_spared = is_of_targets && without == Decision::Ask;
@@ -199,7 +221,7 @@ mod tests {
                 }
             }
         }
-        let write = Use { capability: "fs:write", granted: false, leave: true, unrepeatable_act: true, own: false };
+        let write = Use { capability: "fs:write", leave: true, unrepeatable_act: true, ..Use::default() };
         assert_eq!(decide(Autonomy::ReadOnly, write), Decision::Deny);
         assert_eq!(decide(Autonomy::Supervised, write), Decision::Allow);
         assert_eq!(decide(Autonomy::Full, Use { capability: "code:exec", ..write }), Decision::Ask);
@@ -209,8 +231,9 @@ mod tests {
     fn more_autonomy_never_means_a_stricter_decision() {
         for capability in REGISTRY {
             for granted in [false, true] {
-                for (unrepeatable_act, own) in [(false, false), (false, true), (true, false), (true, true)] {
-                    let what = Use { capability: capability.name, granted, leave: granted, unrepeatable_act, own };
+                for (unrepeatable_act, own, sends) in cases() {
+                    let (capability, leave) = (capability.name, granted);
+                    let what = Use { capability, granted, leave, unrepeatable_act, own, sends };
                     let by = |autonomy| decide(autonomy, what);
                     assert!(by(Autonomy::ReadOnly) >= by(Autonomy::Supervised), "{capability:?}");
                     assert!(by(Autonomy::Supervised) >= by(Autonomy::Full), "{capability:?}");

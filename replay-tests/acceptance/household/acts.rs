@@ -1,12 +1,8 @@
 //! Acts through the binary: what each does is on the disk, is said, and is taken back; nothing is done twice.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 use super::home::{Home, Ran};
@@ -229,17 +225,8 @@ fn many_changes_that_were_cut_are_finished() {
         for name in &names {
             home.file(name, name.as_bytes());
         }
-        let mut command = home.command();
         let args = json!({ "paths": names, "dst_template": "out/" }).to_string();
-        command.args(["executor", "run", "--approve", "all", "move_files", "--args", &args]);
-        command.env("METNOS_PAUSE_AT", format!("{point}:30000")).stderr(Stdio::piped()).stdout(Stdio::null());
-        let mut child = command.process_group(0).spawn().unwrap();
-        let waiting = format!("waiting at {point}");
-        let said =
-            BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok).any(|line| line == waiting);
-        assert!(said, "the turn never came to {point}");
-        kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
-        child.wait().unwrap();
+        home.killed_at(point, ["executor", "run", "--approve", "all", "move_files", "--args", &args]);
         // Some of them by hand, as if the kill had come in the middle.
         if point == "intent_to_effect" {
             std::fs::create_dir(home.files().join("out")).unwrap();

@@ -162,6 +162,22 @@ fn a_home_that_cannot_be_written() {
     }
 }
 
+#[test]
+fn a_file_where_a_folder_belongs_is_named() {
+    let home = Home::empty(User::Current);
+    std::fs::create_dir(home.metnos().join("data")).unwrap();
+    let file = home.metnos().join("data/log");
+    std::fs::write(&file, "somebody's").unwrap();
+    let ran = home.ask("what time is it");
+    plain(&ran, &[2]);
+    assert!(
+        ran.err.contains(&format!("hint: {} is a file, and a folder belongs there", file.display())),
+        "{}",
+        ran.err
+    );
+    assert_eq!(std::fs::read(file).unwrap(), b"somebody's");
+}
+
 /// An empty word is a word: it is not that there is no turn yet.
 #[test]
 fn no_turn_is_named_by_an_empty_word() {

@@ -48,6 +48,10 @@ fn a_grant_is_used_unasked_until_it_ends() {
     );
     assert!(used("metnos:write").as_array().unwrap().contains(&"schedule_recurring".into()));
     assert_eq!(used("fs:read"), serde_json::json!([]));
+    // To look at a server is one thing, to have something changed there another.
+    let of_hosts = home.run(["--json", "policy", "explain", "network:http"]).json();
+    let decided = |what: &str| of_hosts[what]["read_only"]["named"].clone();
+    assert_eq!((decided("decided"), decided("decided_sent")), ("allow".into(), "deny".into()), "{of_hosts}");
     std::fs::write(&clock, "2030-05-01T12:00:00Z").unwrap();
     writes(&home, "inbox/two.txt", 3);
     assert!(grants(&home, &["list"]).out.contains("Nothing is granted"));

@@ -1,10 +1,13 @@
 //! A home of its own for each test, and the binary run in it.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 /// A folder with a home, the person's own folder, and the user whose they are.
 pub(crate) struct Home {
@@ -194,6 +197,25 @@ impl Home {
             command.uid(ORDINARY).gid(ORDINARY);
         }
         command
+    }
+
+    /// Runs a command until a turn of it waits at that point (`metnos::faults`), and kills it there with all that it started.
+    #[track_caller]
+    pub(crate) fn killed_at<S: AsRef<OsStr>>(&self, point: &str, words: impl IntoIterator<Item = S>) {
+        let mut command = self.command();
+        command.args(words).env("METNOS_PAUSE_AT", format!("{point}:60000"));
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().unwrap();
+        let waiting = format!("waiting at {point}");
+        let mut said = Vec::new();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let reached = lines.any(|line| {
+            said.push(line);
+            said.last().is_some_and(|last| *last == waiting)
+        });
+        assert!(reached, "it never came to {point}: {said:?}");
+        kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
+        child.wait().unwrap();
     }
 
     /// Runs the binary.

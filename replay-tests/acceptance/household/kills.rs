@@ -70,14 +70,7 @@ fn what_nobody_was_told_is_told_by_the_next_command() {
     let home = Home::new();
     let file = home.file("a.txt", "x");
     assert_eq!(home.ask_approved("delete the file a.txt").code, 0);
-    let mut command = home.command();
-    command.args(["undo", "--approve", "all"]).env("METNOS_PAUSE_AT", "outcome_to_answer:30000");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    assert!(lines.any(|line| line == "waiting at outcome_to_answer"));
-    kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
-    child.wait().unwrap();
+    home.killed_at("outcome_to_answer", ["undo", "--approve", "all"]);
     assert!(file.exists());
     let next = home.ask("what time is it");
     let says = "An earlier request («undo») was carried out, and you were not told: Undid «delete the file a.txt»";

@@ -363,13 +363,7 @@ fn a_turn_that_was_killed_while_its_model_answered_is_told_and_whole() {
     let home = Home::new();
     let model = Model::start(&packages, &home, &[words("an answer that nobody hears")]);
     bind(&home, &model.url);
-    let mut command = home.command();
-    command.env("METNOS_PAUSE_AT", "model_to_answer:60000").args(["ask", "what is the meaning of all this"]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    assert!(said.any(|line| line.contains("waiting at model_to_answer")));
-    child.kill().unwrap();
-    child.wait().unwrap();
+    home.killed_at("model_to_answer", ["ask", "what is the meaning of all this"]);
     let next = home.run(["ask", "--engine", "simple", "che ore sono"]);
     assert!(next.err.contains("what is the meaning of all this"), "the person is told what became of it: {}", next.err);
     // The request was on disk before it left, and nothing pretends that it was answered.

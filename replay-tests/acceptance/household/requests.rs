@@ -2,13 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 use super::home::Home;
@@ -254,17 +251,9 @@ fn nothing_is_sent_where_the_executor_may_not_reach() {
 
 /// Kills the whole group between what the server got and the record of it.
 fn killed_once_sent(home: &Home, hub: &Hub) {
-    let mut command = home.command();
     let wanted = args(&[("POST", &hub.url("/first"), json!("1")), ("POST", &hub.url("/second"), json!("2"))]);
-    command
-        .args(["--yes", "executor", "run", "change_events_lights", "--args", &wanted])
-        .env("METNOS_PAUSE_AT", "effect_to_outcome:30000");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    assert!(lines.any(|line| line == "waiting at effect_to_outcome"), "it never came to send");
-    kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
-    child.wait().unwrap();
+    let words = ["--yes", "executor", "run", "change_events_lights", "--args", &wanted];
+    home.killed_at("effect_to_outcome", words);
     assert_eq!(hub.sent(), ["POST /first [text/plain; charset=utf-8] 1"]);
 }
 

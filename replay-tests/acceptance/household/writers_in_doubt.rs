@@ -1,33 +1,12 @@
 //! What becomes of a call of an executor that changes files by itself when a kill cuts it off: its check says so, or the person.
 
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
-use std::process::Stdio;
-
-use rustix::process::{Pid, Signal, kill_process_group};
-
 use super::home::Home;
 use super::pty::Pty;
 use super::writers::{ARGS, CHECK, read, with_stamp};
 
-/// Kills the whole group where the call waits: before it begins, or when it is over and not on record yet.
+/// Kills a writer's call where it waits: before it begins, or when it is over and not on record yet.
 fn killed_at(home: &Home, point: &str) {
-    let mut command = home.command();
-    command
-        .args(["--yes", "executor", "run", "change_files_stamp", "--args", ARGS])
-        .env("METNOS_PAUSE_AT", format!("{point}:30000"));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().unwrap();
-    let waiting = format!("waiting at {point}");
-    let mut said = String::new();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let reached = lines.any(|line| {
-        said.push_str(&line);
-        line == waiting
-    });
-    assert!(reached, "the call never came to {point}: {said}");
-    kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
-    child.wait().unwrap();
+    home.killed_at(point, ["--yes", "executor", "run", "change_files_stamp", "--args", ARGS]);
 }
 
 fn events(home: &Home) -> Vec<serde_json::Value> {

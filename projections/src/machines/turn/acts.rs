@@ -11,7 +11,6 @@ use super::decide::Decider;
 use super::forms;
 use super::state::{Phase, Step};
 use crate::machines::schedules::task;
-use crate::rules::cage_plan::Autonomy;
 use crate::rules::grants::Leave;
 use crate::rules::policy::{Decision, Use};
 
@@ -65,18 +64,12 @@ impl Decider<'_> {
             let unrepeatable_act = !manifest.contract.idempotent;
             let own = capability == "metnos:write" && self.is_a_guests();
             let sends = capability == "network:http";
-            // Who only looks sends nothing, whatever was typed or granted.
-            if sends && self.autonomy() == Autonomy::ReadOnly {
-                return Decision::Deny;
-            }
             let grants = match capability {
                 "fs:write" => leave.paths(capability, paths.iter().map(String::as_str)),
                 "network:http" => leave.addresses(capability, addresses(&step.ops)),
                 _ => leave.whole(capability),
             };
-            // That an address was typed asks for a look at it and no more.
-            let granted = granted && !sends;
-            let asked = Use { capability, granted, leave: false, unrepeatable_act, own };
+            let asked = Use { capability, granted, unrepeatable_act, own, sends, ..Use::default() };
             self.allowed(asked, &grants, signs, &mut used)
         });
         let decision = decisions.max().unwrap_or(Decision::Ask);

@@ -457,14 +457,17 @@ impl Decider<'_> {
             };
             // What changes files by itself acts, whatever it says of itself.
             let acts = manifest.contract.side_effects || manifest.writes_by_itself().next().is_some();
-            // What acts over the network sends there: that an address was typed asks for a look at it and no more.
-            let sends = acts && grants::kind(&capability.name) == grants::Kind::Host;
-            let granted = granted && !sends;
+            // What acts over the network sends there: that an address was typed asks for a look at it and no more. For who
+            // only looks the cage lets it look and no more.
+            let acts_there = acts && grants::kind(&capability.name) == grants::Kind::Host;
+            let granted = granted && !acts_there;
+            let sends = acts_there && self.autonomy() > Autonomy::ReadOnly;
             let unrepeatable_act = acts
                 && !manifest.contract.idempotent
-                && (sends || policy::registered(&capability.name).is_some_and(|known| known.critical));
+                && (acts_there || policy::registered(&capability.name).is_some_and(|known| known.critical));
             let own = capability.name == "metnos:write" && self.is_about_own_reminders(&step.tool);
-            let asked = Use { capability: &capability.name, granted, leave: false, unrepeatable_act, own };
+            let name = &capability.name;
+            let asked = Use { capability: name, granted, unrepeatable_act, own, sends, ..Use::default() };
             decision = decision.max(self.allowed(asked, &grants, signs, &mut used));
         }
         self.rule_on("call", (&step, &manifest), decision, signs, &used);

@@ -156,7 +156,7 @@ impl Decider<'_> {
     /// harm is asked about in spite of them where somebody else named what it is done to.
     pub(super) fn allowed(&self, asked: Use<'_>, grants: &[u64], signs: Signs, used: &mut Vec<u64>) -> Decision {
         let decision = policy::decide(self.autonomy(), asked);
-        let is_critical = policy::registered(asked.capability).is_none_or(|known| known.critical);
+        let is_critical = asked.sends || policy::registered(asked.capability).is_none_or(|known| known.critical);
         let is_doubted = is_critical && signs.untrusted_target;
         let leave = !grants.is_empty() && !is_doubted;
         let by_grants = policy::decide(self.autonomy(), Use { leave, ..asked });
