@@ -437,13 +437,16 @@ impl Run<'_> {
         returned: call::Returned,
         duration_us: u64,
     ) -> (InvocationFinished, Vec<(BlobHash, Vec<u8>)>) {
-        let call::Returned { ok, class, mut result, mut checks, acts_by_effects_alone, hosts, is_idempotent, outcome } =
-            returned;
-        if ok && acts_by_effects_alone && result.get("effects").is_none_or(Value::is_null) {
+        let call::Returned { ok, class, mut result, mut checks, outcome, .. } = returned;
+        if ok && returned.acts_by_effects_alone && result.get("effects").is_none_or(Value::is_null) {
             result["effects"] = json!([]);
         }
-        let web = (hosts.as_slice(), is_idempotent);
-        let planned = if ok { self.planned(&result, outcome.stage.as_ref(), web) } else { Planned::default() };
+        let web = (returned.hosts.as_slice(), returned.is_idempotent);
+        let planned = if ok {
+            self.planned(&result, outcome.stage.as_ref(), (web, returned.may_message))
+        } else {
+            Planned::default()
+        };
         leave_effects_out(&mut result);
         checks.push(passed("record"));
         let diagnostics = diagnostics(&outcome.stdout.text(), &outcome.stderr.text(), &outcome.log);
@@ -466,11 +469,17 @@ impl Run<'_> {
     }
 
     /// What the result wants changed, held against what the arguments named and what the disk says.
-    fn planned(&self, result: &Value, stage: Option<&Stage>, web: (&[HostGrant], bool)) -> Planned {
+    fn planned(
+        &self,
+        result: &Value,
+        stage: Option<&Stage>,
+        (web, may_message): ((&[HostGrant], bool), bool),
+    ) -> Planned {
         let (instance, step) = (self.instance, self.turn.step());
         let args = step.map_or(&Value::Null, |step| &step.args);
         let named = plan::Named::new(step.map_or(&[], |step| step.targets.as_slice()), args);
         let home = instance.dirs.user_home.to_string_lossy().into_owned();
+        let actors = may_message.then(|| instance.actors());
         let staged = |name: &str, most: u64| match stage {
             Some(stage) => stage.read(name, most),
             None => Err(std::io::Error::other("the stage is gone")),
@@ -483,6 +492,7 @@ impl Run<'_> {
             home: &home,
             own: &instance.dirs.own(),
             web,
+            people: actors.as_deref(),
         };
         plan::plan(result, &named, around)
     }

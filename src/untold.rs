@@ -48,6 +48,11 @@ impl Untold {
         }
     }
 
+    /// What this process has ended by now was heard by nobody: it is left to whoever is heard.
+    pub fn leave(&self) {
+        self.own().clear();
+    }
+
     /// The turns that other processes left, which are gone: one at a time has the log.
     pub fn left(&self) -> Vec<TurnId> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
@@ -98,6 +103,11 @@ mod tests {
         assert_eq!(next.left(), [other]);
         next.forget(other);
         assert!(next.left().is_empty());
+        next.begin(other);
+        next.leave();
+        next.told();
+        assert_eq!(next.left(), [other], "nobody heard it");
+        next.forget(other);
         next.begin(one);
         drop(next);
         assert!(Untold::new(folder).left().is_empty(), "it ended by itself");

@@ -50,7 +50,7 @@ impl Manifest {
     /// Whether effects are all by which it can change anything: what it says that it did is then for the core to say.
     pub fn acts_by_effects_alone(&self) -> bool {
         let reaches_out = |capability: &Capability| {
-            matches!(capability.name.as_str(), "network:http" | "network:sites" | "channel:out" | "provider:access")
+            matches!(capability.name.as_str(), "network:http" | "network:sites" | "provider:access")
         };
         self.contract.side_effects && !self.is_critical() && !self.capabilities.iter().any(reaches_out)
     }

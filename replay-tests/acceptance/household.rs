@@ -62,6 +62,8 @@ mod keys;
 mod kills;
 #[path = "household/lacking.rs"]
 mod lacking;
+#[path = "household/letters.rs"]
+mod letters;
 #[path = "household/life_cycle.rs"]
 mod life_cycle;
 #[path = "household/models.rs"]

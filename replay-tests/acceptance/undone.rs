@@ -141,6 +141,7 @@ impl World {
             home: "/nobody",
             own: &own,
             web: (&[], false),
+            people: None,
         })
     }
 

@@ -3,8 +3,8 @@
 use metnos_log::canonical::Json;
 use metnos_log::event::model::{ModelAnswered, ModelFailed};
 use metnos_log::event::turn::{
-    BeforeImage, Check, EffectCommitted, EffectsCommitted, InvocationFinished, PlannedOp, Target, TurnOpened,
-    WebRequest,
+    BeforeImage, Check, EffectCommitted, EffectsCommitted, InvocationFinished, PersonalMessage, PlannedOp, Target,
+    TurnOpened, WebRequest,
 };
 use metnos_log::{Event, Kept, Micros, TurnId};
 use metnos_projections::machines::turn::command::Prepared;
@@ -341,6 +341,21 @@ pub fn request(method: &str, address: &str) -> PlannedOp {
         bytes: 5,
         text: Some("hello".to_owned()),
         request: Some(Box::new(request)),
+        ..PlannedOp::default()
+    }
+}
+
+/// A message of five bytes to a guest.
+pub fn message() -> PlannedOp {
+    let to =
+        PersonalMessage { to: "guest_1".to_owned(), name: Some("a guest".to_owned()), channel: "telegram".to_owned() };
+    PlannedOp {
+        op: "send".to_owned(),
+        path: "telegram:7".to_owned(),
+        content: Some(metnos_log::BlobHash(*blake3::hash(WRITTEN).as_bytes())),
+        bytes: 5,
+        text: Some("hello".to_owned()),
+        message: Some(Box::new(to)),
         ..PlannedOp::default()
     }
 }

@@ -168,6 +168,7 @@ fn made(turn: &Turn) -> Vec<Value> {
             _ => (op.path.clone(), op.dst.clone().filter(|_| !into_trash)),
         };
         let path = op.own.as_ref().map_or(path, |own| own.id.clone());
+        let path = op.message.as_ref().map_or(path, |to| to.name.clone().unwrap_or_else(|| to.to.clone()));
         json!({ "op": kind(op), "count": count, "path": path, "dst": dst.unwrap_or_default() })
     });
     told.collect()

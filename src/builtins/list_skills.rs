@@ -7,7 +7,7 @@ use metnos_projections::rules::simple::Facts;
 use metnos_projections::rules::simple::skills::{Skill, examples, skills};
 use serde_json::{Value, json};
 
-use super::{Answer, Call, later};
+use super::{Answer, Call, send_messages};
 
 pub(super) fn run(call: &Call<'_>) -> Answer {
     let instance = call.instance;
@@ -19,7 +19,8 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
     let mut all = if known { speaking } else { skills(tools, language, None) };
     // What only asks back is nothing that a person asks for.
     all.retain(|skill| !forms::is_dialog(&skill.name));
-    let is_later = |skill: &Skill| later::NAMES.contains(&skill.name.as_str()) && super::find(&skill.name).is_some();
+    let is_mute = send_messages::reaches_nobody(&instance.actors());
+    let is_later = |skill: &Skill| is_mute && skill.name == "send_messages";
     let (later, ready): (Vec<Skill>, Vec<Skill>) = all.into_iter().partition(is_later);
     let say = |key: &str| rules.messages.say(language, &format!("about.{key}"), json!({}));
     let names: BTreeSet<&str> = ready.iter().map(|skill| skill.name.as_str()).collect();

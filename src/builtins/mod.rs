@@ -9,10 +9,10 @@ mod dialogs;
 mod find_tasks_done;
 mod get_processes;
 mod get_tasks_reason;
-mod later;
 mod list_skills;
 mod past;
 mod recurring;
+mod send_messages;
 mod undo_last_turn;
 
 use metnos_log::event::executor::{ExecutorInstalled, LifeCycle, LifeCycleChanged, VersionPromoted};
@@ -21,6 +21,7 @@ use metnos_log::{Event, TurnId};
 use metnos_projections::machines::catalog::Version;
 use metnos_projections::manifest::Manifest;
 use metnos_projections::messages::Language;
+use metnos_projections::rules::policy;
 use serde_json::{Value, json};
 
 use crate::effects::plan::Planned;
@@ -111,7 +112,7 @@ pub const ALL: &[Builtin] = &[
         name: "send_messages",
         manifest: include_str!("send_messages/manifest.toml"),
         schema: include_str!("send_messages/schema.json"),
-        run: later::channel,
+        run: send_messages::run,
     },
     Builtin {
         name: "toggle_recurring",
@@ -197,6 +198,7 @@ impl Builtin {
             "undo_last_turn" => &["fs:write", "metnos:write"],
             "cancel_recurring" | "modify_recurring" | "run_now_recurring" | "schedule_recurring"
             | "toggle_recurring" => &["metnos:write"],
+            "send_messages" => &[policy::CHANNEL],
             _ => &[],
         }
     }

@@ -115,6 +115,7 @@ fn planned(call: &Call<'_>, id: TurnId, turn: &Turn, skipped: usize) -> Result<R
         home: &home,
         own: &instance.dirs.own(),
         web: (&[], false),
+        people: None,
     };
     let (of_own, of_disk): (Vec<_>, Vec<_>) = reverse(&id.to_string(), &turn.steps)
         .into_iter()

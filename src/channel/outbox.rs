@@ -14,7 +14,7 @@ use crate::instance::{Instance, InstanceError, now, random};
 pub struct Message {
     /// Where to.
     pub address: String,
-    /// What for: `answer`, `question`, `consent`, `notice`, `stranger`, `anchor`.
+    /// What for: `answer`, `question`, `consent`, `notice`, `stranger`, `anchor`, `message`.
     pub purpose: &'static str,
     /// The text, without markup.
     pub text: String,

@@ -289,7 +289,7 @@ pub(super) fn settle_interrupted(context: &Context, instance: &Instance) -> Resu
 
 /// Tells what a killed command had done and not said any more, once. What is still open is told where it is settled.
 fn tell_left(context: &Context, instance: &Instance) -> Result<(), Failure> {
-    let left = if context.global.quiet { Vec::new() } else { instance.untold.left() };
+    let left = if context.is_heard() { instance.untold.left() } else { Vec::new() };
     for id in left {
         let turn = engine::folded(instance, id)?;
         if let (Phase::Closed, Some(message)) = (turn.phase, &turn.message) {
@@ -406,7 +406,7 @@ mod tests {
         std::fs::create_dir(&user_home).unwrap();
         let variables = Variables { user_home: Some(user_home), ..Variables::default() };
         let global = Global { home: Some(home.clone()), json: false, quiet: true, yes: false, at: None, lang: None };
-        let context = Context { global, variables: variables.clone(), served: None };
+        let context = Context { global, variables: variables.clone(), served: None, is_daemon: false };
         let instance = Instance::open(Some(&home), &Flags::default(), &variables, std::time::Duration::ZERO).unwrap();
         crate::builtins::install_missing(&instance).unwrap();
         let ago = |seconds: i64| Micros(now().0 - seconds * 1_000_000);

@@ -31,6 +31,8 @@ pub(super) struct Context {
     pub(super) variables: Variables,
     /// The instance of the daemon that carries the command out; without one, the command opens it itself.
     pub(super) served: Option<Arc<serve::Served>>,
+    /// Whether it is the daemon that opens the instance: what it says then is for its journal, and no person reads it.
+    pub(super) is_daemon: bool,
 }
 
 /// After how many events a daemon writes checkpoints; it holds the projections anyway.
@@ -40,6 +42,11 @@ const CHECKPOINT_EVERY: u64 = 1000;
 type Open = fn(Option<&Path>, &Flags, &Variables, Duration) -> Result<Instance, InstanceError>;
 
 impl Context {
+    /// Whether what is said beside the answer reaches a person.
+    pub(super) fn is_heard(&self) -> bool {
+        !self.global.quiet && !self.is_daemon
+    }
+
     pub(super) fn flags(&self) -> Flags {
         Flags { language: self.global.lang, engine: None }
     }
@@ -140,6 +147,10 @@ impl Context {
         }
         self.tell_lacks(&instance);
         ask::settle_interrupted(self, &instance)?;
+        // What other commands of a daemon are at is theirs to tell.
+        if !self.is_heard() && self.served.is_none() {
+            instance.untold.leave();
+        }
         Ok(instance)
     }
 

@@ -11,7 +11,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         Scratch::make().map_err(|error| Failure::internal(("error.throwaway", json!({ "reason": plain(&error) }))))?;
     let home = scratch.0.join("home");
     let global = Global { home: Some(home), json: false, ..context.global.clone() };
-    let inner = Context { global, variables: context.variables.clone(), served: None };
+    let inner = Context { global, variables: context.variables.clone(), served: None, is_daemon: false };
     let instance = inner.ready(&inner.flags())?;
     let files = scratch.0.join("files");
     std::fs::create_dir(&files).map_err(|error| Failure::internal(error.to_string()))?;

@@ -258,7 +258,8 @@ pub fn main() -> ExitCode {
     };
     let variables = Variables::read();
     faults::arm(&variables);
-    let context = Context { global: cli.global, variables, served: None };
+    let is_daemon = matches!(cli.command, Command::Serve);
+    let context = Context { global: cli.global, variables, served: None, is_daemon };
     let carried = console::until_left(|| {
         let started = context.start(&cli.command);
         context.told(started.and_then(|()| context.somewhere(&cli.command)))

@@ -7,9 +7,11 @@
 pub mod commit;
 mod copy;
 pub mod disk;
+pub mod messages;
 mod overlay;
 pub mod plan;
 mod relocate;
 pub mod requests;
+mod sent;
 pub mod trash;
 pub mod undo;

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use metnos_log::BlobHash;
 use metnos_log::event::turn::{BeforeImage, Holds, PlannedOp, Target};
 use metnos_log::store::plain_blob_hash;
+use metnos_projections::machines::actors::Actors;
 use metnos_projections::rules::core_paths::{self, OwnDirs};
 use serde_json::Value;
 
 use super::disk::{self, HELD_MAX, exact, named};
 use super::overlay::{Overlay, Seen};
-use super::requests;
+use super::sent::Sent;
 use super::trash::{self, Trash};
 use super::undo::some_of;
 use crate::broker::HostGrant;
@@ -32,12 +33,14 @@ const IMAGES_BYTES_MAX: u64 = 256 << 20;
 /// The most changes of one step.
 const OPS_MAX: usize = 250_000;
 /// The most texts of one step whose beginnings are shown, and the most letters of each.
-const SHOWN_MAX: usize = 3;
+pub(super) const SHOWN_MAX: usize = 3;
 const SHOWN_CHARS: usize = 300;
 /// The changes that an executor may ask for.
 const CHANGES: [&str; 6] = ["mkdir", "write", "append", "move", "delete", "set_mode"];
 /// The change that is made on a server.
 pub(super) const REQUEST: &str = "http";
+/// A message to a person.
+pub(super) const SEND: &str = "send";
 /// The most numbers that are tried for a name that is taken.
 const NUMBERS_MAX: u32 = 10_000;
 
@@ -70,6 +73,8 @@ pub struct Around<'a> {
     pub own: &'a OwnDirs,
     /// The hosts that requests may go to, and whether the executor says that one may be sent twice.
     pub web: (&'a [HostGrant], bool),
+    /// The people, where the executor may have messages sent to them.
+    pub people: Option<&'a Actors>,
 }
 
 /// What the arguments named: only that may be changed.
@@ -142,15 +147,20 @@ pub fn plan(result: &Value, targets: &Named, around: Around<'_>) -> Planned {
             break;
         }
         let text = |key: &str| effect.get(key).and_then(Value::as_str);
-        let named = text("path").or(text("src")).or(text("url").filter(|_| text("op") == Some(REQUEST)));
+        let sent_to = match text("op") {
+            Some(REQUEST) => text("url"),
+            Some(SEND) => text("to"),
+            _ => None,
+        };
+        let named = text("path").or(text("src")).or(sent_to);
         let path = targets.meant(named.unwrap_or_default(), text("path_b64").or(text("src_b64")));
         let op = op_at(text("op").unwrap_or_default(), &path);
         if let Err((class, reason)) = planner.effect(effect, &path, targets) {
             // Of a move it may be the other end that is refused: then that is the one to name.
             let op = planner.blamed.take().map_or(op, |blamed| op_at(text("op").unwrap_or_default(), &blamed));
             // Where nothing is sent is no place of this machine either.
-            let request = (op.op == REQUEST).then(Box::default);
-            let op = PlannedOp { request, ..op };
+            let (request, message) = ((op.op == REQUEST).then(Box::default), (op.op == SEND).then(Box::default));
+            let op = PlannedOp { request, message, ..op };
             planner.planned.ops.push(PlannedOp { trouble: Some((class.to_owned(), reason)), ..op });
         }
     }
@@ -172,7 +182,7 @@ pub(super) fn op_at(op: &str, path: &Path) -> PlannedOp {
 }
 
 /// The first letters of a text, as they will be written; of anything else nothing.
-fn beginning(content: &[u8]) -> String {
+pub(super) fn beginning(content: &[u8]) -> String {
     let head = &content[..content.len().min(SHOWN_CHARS * 4)];
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
@@ -205,10 +215,9 @@ pub(super) struct Planner<'a> {
     /// What files hold that this plan writes, by hash: a later change may build on it.
     fresh: HashMap<[u8; 32], Vec<u8>>,
     image_bytes: u64,
-    /// How many requests to servers there are.
-    requests: usize,
+    pub(super) sent: Sent,
     /// The changes whose texts are shown.
-    shown: Vec<usize>,
+    pub(super) shown: Vec<usize>,
     /// The path that the last refusal is about, where it is not the one that the effect begins with.
     blamed: Option<PathBuf>,
     core: Core<'a>,
@@ -218,8 +227,8 @@ impl<'a> Planner<'a> {
     pub(super) fn new(around: Around<'a>) -> Self {
         let (planned, overlay, places) = (Planned::default(), Overlay::default(), trash::Places::default());
         let core = Core::new(Path::new(around.home), around.own);
-        let (fresh, shown) = (HashMap::new(), Vec::new());
-        Self { around, planned, overlay, places, fresh, image_bytes: 0, requests: 0, shown, blamed: None, core }
+        let (fresh, sent, shown) = (HashMap::new(), Sent::default(), Vec::new());
+        Self { around, planned, overlay, places, fresh, image_bytes: 0, sent, shown, blamed: None, core }
     }
 
     /// A file that nobody touches is not read, kept or changed under another name either.
@@ -234,7 +243,7 @@ impl<'a> Planner<'a> {
         let name = effect.get("op").and_then(Value::as_str).unwrap_or_default();
         match name {
             _ if CHANGES.contains(&name) => {}
-            "send" => return Err(("contract_violation", "no_sending".to_owned())),
+            SEND => return self.message(effect),
             REQUEST => return self.request(effect),
             _ => return Err(("contract_violation", format!("unknown_change: {name}"))),
         }
@@ -303,27 +312,6 @@ impl<'a> Planner<'a> {
         let made = BeforeImage { kind, hash: op.after, bytes, modified_ns, inode, image: None, ..op.before.clone() };
         self.fresh.extend(whole.map(|whole| (hash.0, whole)));
         self.overlay.made(path, made);
-        self.planned.ops.push(op);
-        Ok(())
-    }
-
-    /// What is sent to a server.
-    fn request(&mut self, effect: &Value) -> Result<(), Trouble> {
-        let (hosts, is_idempotent) = self.around.web;
-        let (mut op, body) = requests::planned(effect, hosts, is_idempotent)?;
-        self.requests += 1;
-        if self.requests > requests::REQUESTS_MAX {
-            return Err(("policy_violation", format!("too_many_requests: {}", requests::REQUESTS_MAX)));
-        }
-        if self.shown.len() < SHOWN_MAX {
-            self.shown.push(self.planned.ops.len());
-            op.text = Some(beginning(&body));
-        }
-        if !body.is_empty() {
-            let name = (self.around.name_of)(&body);
-            op.content = Some(name);
-            self.planned.blobs.push((name, body));
-        }
         self.planned.ops.push(op);
         Ok(())
     }

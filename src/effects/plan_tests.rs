@@ -34,6 +34,7 @@ fn planned_to(effects: &Value, targets: &Named, hosts: &[HostGrant]) -> Planned 
         home: "/nobody",
         own: &OwnDirs::default(),
         web: (hosts, false),
+        people: None,
     };
     plan(&json!({ "ok": true, "effects": effects }), targets, around)
 }
@@ -69,7 +70,7 @@ fn what_is_no_change_is_said_to_be_none() {
     let write = json!({ "op": "write", "path": "/nobody/a", "from": "way/out" });
     for (effects, class, reason) in [
         (json!("x"), "contract_violation", "no_list"),
-        (json!([{ "op": "send", "to": "x" }]), "contract_violation", "no_sending"),
+        (json!([{ "op": "send", "to": "x" }]), "policy_violation", "no_capability: channel:out"),
         (json!([{ "op": "http", "url": "https://x.test" }]), "contract_violation", "no_method: "),
         (
             json!([{ "op": "http", "method": "POST", "url": "https://x.test" }]),
@@ -114,6 +115,7 @@ fn of_several_texts_for_one_file_the_last_is_shown() {
         home: "/nobody",
         own: &own,
         web: (&[], false),
+        people: None,
     };
     let path = |name: &str| root.join(name).to_string_lossy().into_owned();
     let targets = Named::new(&[target("/a", &path("a"), None), target("/b", &path("b"), None)], &json!({}));

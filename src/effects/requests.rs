@@ -16,6 +16,8 @@ const METHODS: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 pub const REQUESTS_MAX: usize = 64;
 /// The most letters of a content type, and of what is named because it is none.
 const NAMED_CHARS: usize = 100;
+/// The most bytes of an address: it stands in the question.
+const ADDRESS_BYTES_MAX: usize = 2048;
 /// The most bytes of one body.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 
@@ -41,6 +43,9 @@ pub(super) fn planned(
         (class, format!("address_refused: {}", refusal.message))
     };
     let (target, host) = target::reachable(address, hosts).map_err(refused)?;
+    if target.url.as_str().len() > ADDRESS_BYTES_MAX {
+        return Err(("too_large", format!("address_too_long: {ADDRESS_BYTES_MAX}")));
+    }
     let (body, usual) = match effect.get("body") {
         None | Some(Value::Null) => (Vec::new(), None),
         Some(Value::String(text)) => (text.clone().into_bytes(), Some("text/plain; charset=utf-8")),
@@ -74,9 +79,15 @@ fn is_content_type(text: &str) -> bool {
     text.len() <= NAMED_CHARS && names_kind && parts.all(|part| is_pair(part.trim_start_matches(' '), '='))
 }
 
-/// Sends a planned request. `network_allow` are the hosts that the instance lets be reached by now; `may_be_sent` says that an earlier process had got as far as this one and did not say what came of
-/// it: then only what may be sent twice is sent again.
-pub fn commit(op: &PlannedOp, body: Vec<u8>, (network_allow, may_be_sent): (&[String], bool)) -> Outcome {
+/// What is kept sealed of a request: its address, and behind a line's end its body.
+pub(super) fn whole(address: &str, body: &[u8]) -> Vec<u8> {
+    [address.as_bytes(), b"\n", body].concat()
+}
+
+/// Sends a planned request, of which `whole` was kept. `network_allow` are the hosts that the instance lets be reached by now;
+/// `may_be_sent` says that an earlier process had got as far as this one and did not say what came of it: then only what may be
+/// sent twice is sent again.
+pub fn commit(op: &PlannedOp, whole: &[u8], (network_allow, may_be_sent): (&[String], bool)) -> Outcome {
     let failed = |class: &str, reason: String| Outcome::Failed(class.to_owned(), reason);
     let Some(request) = &op.request else {
         return failed("contract_violation", format!("unknown_change: {}", op.op));
@@ -84,20 +95,33 @@ pub fn commit(op: &PlannedOp, body: Vec<u8>, (network_allow, may_be_sent): (&[St
     if may_be_sent && !request.is_idempotent {
         return failed("operation_failed", "maybe_sent".to_owned());
     }
-    let target = match target::Target::parse(&op.path) {
+    let kept = whole.iter().position(|byte| *byte == b'\n').filter(|_| op.image.is_some());
+    let Some((address, body)) = kept.and_then(|end| Some((str::from_utf8(&whole[..end]).ok()?, &whole[end + 1..])))
+    else {
+        return failed("internal_error", "no_copy".to_owned());
+    };
+    let target = match target::Target::parse(address) {
         Ok(target) => target,
         Err(refusal) => return failed(refusal.class, format!("address_refused: {}", refusal.message)),
     };
     if !call::allows(network_allow, &target.host) {
         return failed("policy_violation", format!("address_refused: {} is allowed no more", target.host));
     }
-    let content = (request.content_type.as_deref(), body);
-    match broker::send(target.only(request.is_meant), &request.method, &op.path, content) {
+    let content = (request.content_type.as_deref(), body.to_vec());
+    match broker::send(target.only(request.is_meant), &request.method, address, content) {
         // What is to be looked at afterwards lies elsewhere: the request itself was taken.
         Ok(200..=299 | 303) => Outcome::Done,
+        // Neither a server's own fault nor a redirect says whether it was done before.
+        Ok(status @ (300..=399 | 408 | 500..)) => failed("operation_failed", format!("answered_only: {status}")),
         Ok(status) => failed(class_of(status), format!("answered: {status}")),
-        Err(refusal) if refusal.may_have_arrived => failed(refusal.class, format!("unanswered: {}", refusal.message)),
-        Err(refusal) => failed(refusal.class, format!("not_sent: {}", refusal.message)),
+        // No executor was too slow, and the server was reached: to try again could do it twice.
+        Err(refusal) if refusal.may_have_arrived => {
+            failed("operation_failed", format!("unanswered: {}", refusal.message))
+        }
+        Err(refusal) => {
+            let class = if refusal.class == "timeout" { "network" } else { refusal.class };
+            failed(class, format!("not_sent: {}", refusal.message))
+        }
     }
 }
 
@@ -107,16 +131,15 @@ fn class_of(status: u16) -> &'static str {
         401 | 407 => "unauthorized",
         403 => "forbidden",
         404 | 410 => "not_found",
-        408 => "timeout",
         413 => "too_large",
         429 => "rate_limited",
-        503 => "resource_unavailable",
         _ => "operation_failed",
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use metnos_log::BlobHash;
     use serde_json::json;
 
     use super::*;
@@ -194,23 +217,28 @@ mod tests {
     fn what_may_have_been_sent_is_not_sent_again() {
         let request = WebRequest { method: "POST".to_owned(), ..WebRequest::default() };
         let op = |request: WebRequest| PlannedOp {
-            path: "http://127.0.0.1:1/".to_owned(),
+            path: "http://127.0.0.1:1/?token=<hidden>".to_owned(),
+            image: Some(BlobHash([1; 32])),
             request: Some(Box::new(request)),
             ..PlannedOp::default()
         };
-        let all = ["*".to_owned()];
+        let (all, kept) = (["*".to_owned()], whole("http://127.0.0.1:1/?token=1", b""));
         let maybe = Outcome::Failed("operation_failed".to_owned(), "maybe_sent".to_owned());
-        assert_eq!(commit(&op(request.clone()), Vec::new(), (&all, true)), maybe);
+        assert_eq!(commit(&op(request.clone()), &kept, (&all, true)), maybe);
         // What the instance lets be reached no more by the time of the yes is not.
         let other = ["example.org".to_owned()];
-        let narrowed = commit(&op(WebRequest { is_meant: true, ..request.clone() }), Vec::new(), (&other, false));
+        let narrowed = commit(&op(WebRequest { is_meant: true, ..request.clone() }), &kept, (&other, false));
         assert!(matches!(&narrowed, Outcome::Failed(class, _) if class == "policy_violation"), "{narrowed:?}");
         // Nobody listens there: it is tried, and did not arrive.
         let tried =
-            commit(&op(WebRequest { is_meant: true, is_idempotent: true, ..request }), Vec::new(), (&all, true));
+            commit(&op(WebRequest { is_meant: true, is_idempotent: true, ..request.clone() }), &kept, (&all, true));
         assert!(
             matches!(&tried, Outcome::Failed(class, why) if class == "network" && why.starts_with("not_sent")),
             "{tried:?}"
         );
+        // What stands in the event is not what is dialled: without what was kept nothing is.
+        let lost = Outcome::Failed("internal_error".to_owned(), "no_copy".to_owned());
+        assert_eq!(commit(&PlannedOp { image: None, ..op(request.clone()) }, b"", (&all, false)), lost);
+        assert_eq!(commit(&op(request), b"", (&all, false)), lost);
     }
 }

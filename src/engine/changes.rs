@@ -7,7 +7,7 @@ use metnos_projections::machines::turn::command::Command;
 
 use super::{EngineError, LISTED_MAX, Run};
 use crate::effects::commit::{self, Hands};
-use crate::effects::{disk, requests};
+use crate::effects::{disk, messages, requests};
 use crate::faults;
 use crate::sandbox::masks::Core;
 use crate::scheduler::changes;
@@ -49,10 +49,13 @@ impl Run<'_> {
                         let of = (self.id, self.turn.opened_at);
                         changes::commit(self.instance, of, op, &commit::key(&trace_id, index))?
                     }
-                    Ok(body) if op.request.is_some() => {
+                    Ok(whole) if op.request.is_some() => {
                         // An earlier process may have come as far as the first that has no outcome, and no further.
                         let may_be_sent = is_again && open.first() == Some(&index);
-                        requests::commit(op, body, (&self.instance.settings.network_allow, may_be_sent))
+                        requests::commit(op, &whole, (&self.instance.settings.network_allow, may_be_sent))
+                    }
+                    Ok(body) if op.message.is_some() => {
+                        messages::commit(self.instance, self.id, op, &body, &commit::key(&trace_id, index))?
                     }
                     Ok(_) if core.is_second_name_at(&disk::target_path(op)) => {
                         commit::Outcome::Failed("policy_violation".to_owned(), "second_name".to_owned())

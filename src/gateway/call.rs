@@ -95,6 +95,8 @@ pub struct Returned {
     pub hosts: Vec<HostGrant>,
     /// Whether the executor says that what it wants sent may be sent twice.
     pub is_idempotent: bool,
+    /// Whether it may have messages sent to people.
+    pub may_message: bool,
     /// The rest of what is known.
     pub outcome: Outcome,
 }
@@ -331,7 +333,8 @@ fn judged(loaded: &Loaded, mut outcome: Outcome, hosts: Vec<HostGrant>) -> Retur
         (!ok).then(|| result.get("error_class").and_then(Value::as_str).unwrap_or("contract_violation").to_owned());
     let acts_by_effects_alone = loaded.manifest.acts_by_effects_alone();
     let is_idempotent = loaded.manifest.contract.idempotent;
-    Returned { ok, class, result, checks, acts_by_effects_alone, hosts, is_idempotent, outcome }
+    let may_message = loaded.manifest.capabilities.iter().any(|used| used.name == policy::CHANNEL);
+    Returned { ok, class, result, checks, acts_by_effects_alone, hosts, is_idempotent, may_message, outcome }
 }
 
 /// Why what an executor returned is none of the results that it may have.

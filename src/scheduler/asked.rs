@@ -20,7 +20,7 @@ const TIMEOUT_S: u32 = 900;
 /// After so many failures in a row it is paused.
 const FAILURES_MAX: u32 = 3;
 /// Channels that results can go to besides the console.
-pub(super) const CHANNELS: &[&str] = &["telegram"];
+pub(crate) const CHANNELS: &[&str] = &["telegram"];
 
 /// What is asked for; what is not said has a usual value.
 #[derive(Clone, Debug, Default)]

@@ -91,7 +91,7 @@ pub struct MessageQueued {
     pub channel: String,
     /// Where to.
     pub address: String,
-    /// What for: `answer`, `question`, `consent`, `notice`, `stranger`, `anchor`.
+    /// What for: `answer`, `question`, `consent`, `notice`, `stranger`, `anchor`; `message`, from one person to another.
     pub purpose: String,
     /// The text, without markup.
     pub text: Kept,

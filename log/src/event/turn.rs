@@ -57,8 +57,7 @@ pub struct TurnOpened {
     /// The model that may propose steps, where one is bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposer: Option<Proposer>,
-    /// What was said in the same place shortly before, oldest first: a request and the answer to it. Only where a model may
-    /// be asked.
+    /// What was said in the same place shortly before, oldest first: requests and answers. Only where a model may be asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<(String, String)>,
     /// The folders below which alone a guest's turn reaches anything, without links; none for the host, who is not held so.
@@ -326,15 +325,15 @@ impl InvocationFinished {
 /// One change to the world, with what is needed to make it, to recognise it and to take it back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlannedOp {
-    /// `write`, `append`, `mkdir`, `move`, `delete`, `set_mode`; in an undo also `restore` (out of the trash) and `link`;
-    /// of what the log itself keeps, `task`; of a server, `http`.
+    /// `write`, `append`, `mkdir`, `move`, `delete`, `set_mode`; in an undo also `restore` (out of the trash), `link`; of what the
+    /// log itself keeps `task`, of a server `http`, of a message `send`.
     pub op: String,
-    /// The canonical target; of a move what is moved, of a restore where it lies in the trash, of a request its address.
+    /// The canonical target; of a move what is moved, of a restore its place in the trash, of what is sent the address.
     pub path: String,
     /// The target's bytes in base64, when they are no UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_b64: Option<String>,
-    /// The new bytes, for `write` the whole, for `append` the added ones; of a request its body.
+    /// The new bytes, for `write` the whole, for `append` the added ones; of a message its text.
     pub content: Option<BlobHash>,
     /// How many new bytes.
     pub bytes: u64,
@@ -359,7 +358,7 @@ pub struct PlannedOp {
     /// The permission bits to set: of `set_mode`, and of what an undo writes or makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
-    /// The encrypted bytes that an undo writes back, instead of `content`.
+    /// The encrypted bytes that an undo writes back, instead of `content`; of a request its address, and its body behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<BlobHash>,
     /// The time of modification that an undo sets, in ns since 1970.
@@ -380,16 +379,24 @@ pub struct PlannedOp {
     /// What is sent to a server, where the change is made there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<WebRequest>>,
+    /// Whom a message is for, where one is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Box<PersonalMessage>>,
 }
 
 impl PlannedOp {
-    /// Whether it changes files: neither what the log itself keeps nor anything on a server.
+    /// Whether it changes files: not what the log itself keeps, and it is not sent.
     pub fn is_of_files(&self) -> bool {
-        self.own.is_none() && self.request.is_none()
+        self.own.is_none() && !self.is_sent()
+    }
+
+    /// Whether something leaves, which is not taken back.
+    pub fn is_sent(&self) -> bool {
+        self.request.is_some() || self.message.is_some()
     }
 }
 
-/// A request to a server that changes something there. Its address is the change's path, its body the new bytes.
+/// A request to a server that changes something there. Its address is the change's path; whole it is the change's image.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WebRequest {
     /// `POST`, `PUT`, `PATCH` or `DELETE`.
@@ -401,6 +408,18 @@ pub struct WebRequest {
     pub is_meant: bool,
     /// Whether it may be sent twice without doing more than once.
     pub is_idempotent: bool,
+}
+
+/// A message to a person at the change's path, `channel:address`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PersonalMessage {
+    /// The person's id.
+    pub to: String,
+    /// What they were called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// By which channel.
+    pub channel: String,
 }
 
 /// A change of something that the log itself keeps, from what it is to what it is to be. What these are is known to whoever

@@ -300,6 +300,15 @@ impl Actors {
         ids.into_iter().any(|id| id.eq_ignore_ascii_case(text)) || self.actors.values().any(called)
     }
 
+    /// The person whose id a text is, or who is called so.
+    pub fn find(&self, text: &str) -> Option<(&str, &Actor)> {
+        let is_meant = |id: &str, actor: &Actor| {
+            let name = actor.name.as_deref().unwrap_or(id);
+            id.eq_ignore_ascii_case(text) || name.to_lowercase() == text.to_lowercase()
+        };
+        self.actors.iter().find(|(id, actor)| is_meant(id, actor)).map(|(id, actor)| (id.as_str(), actor))
+    }
+
     /// Whether the host has an address on a channel.
     pub fn is_connected(&self, channel: &str) -> bool {
         self.actors.get(HOST).is_some_and(|host| host.addresses.iter().any(|(on, _)| on == channel))

@@ -57,6 +57,9 @@ pub const REGISTRY: &[Registered] = &[
     capability("drive:permissions", Class::Always, true),
 ];
 
+/// What messages to people need. No cage reaches a channel: what the core is asked to send is judged as it will be sent.
+pub const CHANNEL: &str = "channel:out";
+
 /// Programs that `parse:local` may name: they turn a file that was granted into text and do nothing else. None of them runs
 /// what it is given.
 pub const PARSERS: &[&str] = &["pdftotext"];

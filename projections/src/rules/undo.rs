@@ -86,7 +86,7 @@ fn reversed(op: &PlannedOp) -> Result<PlannedOp, &'static str> {
             Ok(removed(at_path, BeforeImage { kind: "other".to_owned(), link, ..BeforeImage::default() }))
         }
         (task::TASK, _) => task::reversed(op).ok_or("task_ran"),
-        ("http", _) => Err("was_sent"),
+        ("http" | "send", _) => Err("was_sent"),
         ("set_mode", _) => Ok(PlannedOp {
             op: "set_mode".to_owned(),
             mode: Some(op.before.mode),

@@ -325,7 +325,7 @@ fn a_yes_that_comes_after_the_rights_are_gone_agrees_to_nothing() {
         let from = talk.api.count();
         talk.api.presses(GUEST, &asked, &asked.keys[0].1);
         let said = talk.answers(from, GUEST).text;
-        assert!(said.contains("quello che puoi fare è cambiato dopo che te l'ho chiesto"), "{said}");
+        assert!(said.contains("Quello che puoi fare è cambiato dopo che te l'ho chiesto"), "{said}");
         assert!(Path::new(&file).exists(), "{taken:?}");
         house.runs(given);
     }

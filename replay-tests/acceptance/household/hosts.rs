@@ -121,7 +121,7 @@ fn what_is_allowed_no_more_when_the_answer_comes_is_not_reached() {
         terminal.ends()
     };
     let (code, said) = answered("\"example.org\"");
-    assert!(code != Some(0) && said.contains("what you may do was changed after I asked"), "{said}");
+    assert!(code != Some(0) && said.contains("What you may do was changed after I asked"), "{said}");
     std::fs::remove_file(home.metnos().join("config/metnos.toml")).unwrap();
     let (code, said) = answered("\"127.0.0.1\"");
     assert_eq!(code, Some(0), "{said}");

@@ -8,7 +8,7 @@ use metnos_projections::machines::catalog::Command;
 use serde_json::json;
 
 use crate::builder::History;
-use crate::turning::{Turning, request};
+use crate::turning::{Turning, message, request};
 
 type Scenario = (&'static str, &'static str, fn() -> History);
 
@@ -40,6 +40,7 @@ pub(super) const ALL: &[Scenario] = &[
     ),
     ("change-failed", "Of two planned changes the second fails, since the file changed meanwhile.", change_failed),
     ("sent-requests", "Of two requests to a server the second is not taken.", sent_requests),
+    ("sent-message", "A message to a guest, of which the record is all that is left to send it by.", sent_message),
     ("many-changes", "Forty changes, committed in one event.", many_changes),
     ("cancelled-by-person", "Ctrl-C while a call runs.", cancelled_by_person),
     ("deadline", "A turn that took too long is stopped, before and after it planned changes.", deadline),
@@ -191,6 +192,13 @@ fn sent_requests() -> History {
         let turn = turn.finds("absent").returns(&json!({ "ok": true }), wanted.into()).consents();
         let refused = ("operation_failed", "answered: 422");
         turn.change(0, "done").change_ends(1, "failed", Some(refused)).ends("answer", "operation_failed")
+    })
+}
+
+fn sent_message() -> History {
+    basic().turn(WRITE, |turn| {
+        let turn = turn.finds("absent").returns(&json!({ "ok": true }), vec![message()]).consents();
+        turn.change_ends(0, "found_done", None).ends("answer", "")
     })
 }
 

@@ -216,7 +216,8 @@ fn dispatched(daemon: &Daemon, request: &Request) -> u8 {
         }
     };
     let variables = Variables::given(&request.variables);
-    let context = Context { global: cli.global, variables, served: Some(Arc::new(daemon.served.clone())) };
+    let context =
+        Context { global: cli.global, variables, served: Some(Arc::new(daemon.served.clone())), is_daemon: false };
     let outcome = match (cli.command, request.exchange.clone()) {
         (Command::Chat(chat), Some(exchange)) => chat::exchanged(&context, &chat, exchange).map(|after| {
             console::current().hand_back(&json!(after));

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::Event;
-use super::super::turn::{InvocationFinished, OwnChange, PlannedOp, WebRequest};
+use super::super::turn::{InvocationFinished, OwnChange, PersonalMessage, PlannedOp, WebRequest};
 use super::{calls, text};
 use crate::canonical::Json;
 
@@ -25,8 +25,11 @@ pub(super) fn grown() -> Vec<Event> {
     };
     let path = text("https://example.org/lights");
     let sent = PlannedOp { op: text("http"), path, request: Some(Box::new(request)), ..PlannedOp::default() };
+    let message = PersonalMessage { to: text("guest_1"), name: Some(text("a guest")), channel: text("telegram") };
+    let (path, message) = (text("telegram:7"), Some(Box::new(message)));
+    let told = PlannedOp { op: text("send"), path, message, ..PlannedOp::default() };
     let finished = calls().into_iter().filter_map(|event| match event {
-        Event::InvocationFinished(finished) => Some([&own, &shown, &sent].map(|op| {
+        Event::InvocationFinished(finished) => Some([&own, &shown, &sent, &told].map(|op| {
             let effects = vec![op.clone()];
             InvocationFinished { effects, ..finished.clone() }.into()
         })),

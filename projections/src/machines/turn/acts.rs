@@ -12,7 +12,8 @@ use super::forms;
 use super::state::{Phase, Step};
 use crate::machines::schedules::task;
 use crate::rules::grants::Leave;
-use crate::rules::policy::{Decision, Use};
+use crate::rules::policy::{self, Decision, Use};
+use crate::rules::undo::{self, Reach};
 
 /// The most lines of a result that get words.
 const WORDED_MAX: usize = 1000;
@@ -54,6 +55,7 @@ impl Decider<'_> {
             ("metnos:write", has(|op| op.own.is_some())),
             ("fs:write", has(PlannedOp::is_of_files)),
             ("network:http", has(|op| op.request.is_some())),
+            (policy::CHANNEL, has(|op| op.message.is_some())),
         ];
         let concerned = concerned.into_iter().filter(|(_, concerns)| *concerns);
         let mut signs = self.signs(&step, &manifest);
@@ -63,7 +65,7 @@ impl Decider<'_> {
         let decisions = concerned.map(|(capability, _)| {
             let unrepeatable_act = !manifest.contract.idempotent;
             let own = capability == "metnos:write" && self.is_a_guests();
-            let sends = capability == "network:http";
+            let sends = matches!(capability, "network:http" | policy::CHANNEL);
             let grants = match capability {
                 "fs:write" => leave.paths(capability, paths.iter().map(String::as_str)),
                 "network:http" => leave.addresses(capability, addresses(&step.ops)),
@@ -82,8 +84,15 @@ impl Decider<'_> {
         let made = |step: &Step| step.committed.values().filter(|failed| failed.is_none()).count();
         let done: usize = self.turn.steps.iter().map(made).sum();
         let planned = self.turn.step().map_or(0, |step| step.ops.len());
+        let goes_back = |step: &Step| {
+            let made = step.committed.iter().filter(|(_, failed)| failed.is_none());
+            made.filter_map(|(index, _)| step.ops.get(*index as usize))
+                .filter(|op| undo::reach(op) != Reach::Never)
+                .count()
+        };
+        let back: usize = self.turn.steps.iter().map(goes_back).sum();
         let key = if done > 0 { "turn.cancelled_partly" } else { "turn.cancelled" };
-        let message = self.say(key, &json!({ "done": done, "planned": planned }));
+        let message = self.say(key, &json!({ "done": done, "planned": planned, "back": back }));
         self.close("error", Some("cancelled"), message);
     }
 

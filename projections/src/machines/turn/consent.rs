@@ -1,5 +1,6 @@
 //! What a person is asked, in words, and what exactly an answer binds.
 
+mod messages;
 mod requests;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,7 +72,7 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Man
         json!({
             "summary": asking.summary(&open),
             "changes": lines.join("\n"),
-            "named": named(turn, step),
+            "named": named(turn, step).filter(|_| !requests::are_chosen(step, &open)),
             "names": asking.said(step),
             "count": targets(&open),
             "from": asking.made_of(step, &open),
@@ -162,6 +163,11 @@ fn shown(manifest: &Manifest) -> Vec<&str> {
     whole.flat_map(|capability| &capability.hint).map(String::as_str).filter(|hint| *hint != cage_plan::ARGS).collect()
 }
 
+/// Whether whoever asks lets things be looked at alone.
+fn is_looking(turn: &Turn) -> bool {
+    turn.opened.as_ref().is_some_and(|opened| opened.autonomy == "read_only")
+}
+
 /// Whether an executor can be given something to read by an argument.
 fn reads_named(manifest: &Manifest) -> bool {
     manifest.capabilities.iter().any(|capability| capability.name == "fs:read" && !capability.from_args.is_empty())
@@ -230,7 +236,8 @@ impl Asking<'_> {
             "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
             "is_blind": is_blind(step, manifest), "may_name": reads_named(manifest), "folders": folders,
             "shown": shown(manifest), "hosts": own_hosts, "uncaged": step.uncaged,
-            "sends": is_net && manifest.contract.side_effects, "leaks": manifest.can_leak(),
+            // Who only looks has nothing sent, by the cage itself.
+            "sends": is_net && manifest.contract.side_effects && !is_looking(turn), "leaks": manifest.can_leak(),
         });
         self.say("consent.call", &values)
     }
@@ -258,6 +265,7 @@ impl Asking<'_> {
             };
             let values = json!({
                 "text": indented(text), "rest": rest, "origin": origin, "path": self.short(&op.path),
+                "is_message": op.message.is_some(),
                 "step": from.map(|step| step.number), "tool": from.map(|step| &step.tool),
             });
             self.say("consent.contents", &values)
@@ -265,11 +273,13 @@ impl Asking<'_> {
         let written: Vec<&PlannedOp> = ops
             .iter()
             .copied()
-            .filter(|op| matches!(op.op.as_str(), "write" | "append") && op.image.is_none())
+            .filter(|op| matches!(op.op.as_str(), "write" | "append" | "send") && op.image.is_none())
             .collect();
         let shown = written.iter().filter_map(|op| Some((op, op.text.as_deref()?)));
         let mut lines: Vec<String> =
             shown.filter(|(_, text)| !text.is_empty()).map(|(op, text)| said(op, text)).collect();
+        // What several people are told is shown once.
+        lines.dedup();
         let unseen = unseen(step);
         if unseen > 0 {
             lines.push(self.say("consent.contents_more", &json!({ "count": unseen })));
@@ -346,6 +356,8 @@ impl Asking<'_> {
             "link": op.before.leads_to().map(|target| as_part(&target)), "before_bytes": op.before.bytes, "dst": op.dst.as_deref().map(as_end_of_line), "to": op.to, "holds": op.holds,
             "never": is_mixed && undo::reach(op) == Reach::Never, "mode": op.mode.map(|mode| format!("{mode:o}")),
             "method": op.request.as_ref().map(|request| &request.method),
+            "person": op.message.as_ref().map(|message| self.person(message)),
+            "channel": op.message.as_ref().map(|message| &message.channel),
         });
         self.say("consent.change", &values)
     }
@@ -353,9 +365,10 @@ impl Asking<'_> {
     /// «delete 14 files, 2.1 MB, all in ~/old», one part a kind of change.
     fn summary(&self, ops: &[&PlannedOp]) -> String {
         let mut parts = Vec::new();
-        for kind in
-            ["write", "append", "mkdir", "move", "trash", "delete", "restore", "link", "set_mode", "task", "http"]
-        {
+        for kind in [
+            "write", "append", "mkdir", "move", "trash", "delete", "restore", "link", "set_mode", "task", "http",
+            "send",
+        ] {
             let of_kind: Vec<&PlannedOp> = ops.iter().copied().filter(|op| kind_of(op) == kind).collect();
             if of_kind.is_empty() {
                 continue;
@@ -370,7 +383,7 @@ impl Asking<'_> {
             let values = json!({
                 "kind": kind, "count": targets(&of_kind), "times": of_kind.len(), "files": targets(&files),
                 "folders": targets(&folders), "links": targets(&links), "bytes": bytes, "place": place,
-                "servers": requests::servers(&of_kind),
+                "servers": requests::servers(&of_kind), "people": self.people(&of_kind),
             });
             parts.push(self.say("consent.would", &values));
         }
@@ -386,7 +399,7 @@ impl Asking<'_> {
             (rewrites || kind_of(op) == "delete") && op.before.kind != "absent"
         };
         let fresh = !ops.iter().any(|op| overwrites(op));
-        let sent = requests::requests(ops).count();
+        let sent = ops.iter().filter(|op| op.is_sent()).count();
         let values = json!({ "never": never, "count": ops.len(), "trash": trash, "fresh": fresh, "sent": sent });
         self.say("consent.undo", &values)
     }
@@ -461,10 +474,11 @@ fn targets(ops: &[&PlannedOp]) -> usize {
 }
 
 /// What a change in short is told by: two of one thing are told once.
-type Spot<'o> = (&'o str, Option<&'o str>, Option<&'o str>, Option<u32>);
+type Spot<'o> = (&'o str, Option<&'o str>, Option<&'o str>, Option<u32>, Option<&'o str>);
 
 fn spot(op: &PlannedOp) -> Spot<'_> {
-    (&op.path, op.path_b64.as_deref(), op.dst.as_deref(), op.mode)
+    let method = op.request.as_ref().map(|request| request.method.as_str());
+    (&op.path, op.path_b64.as_deref(), op.dst.as_deref(), op.mode, method)
 }
 
 fn spots(ops: &[&PlannedOp]) -> usize {
@@ -499,6 +513,7 @@ fn short_name(op: &PlannedOp, place: &str) -> String {
         "restore" => quoted(dst),
         "move" => format!("{} → {}", quoted(&op.path), quoted(dst)),
         "http" => requests::in_short(op),
+        "send" => messages::in_short(op),
         "set_mode" => format!("{} ({:o})", quoted(&op.path), op.mode.unwrap_or_default()),
         _ if op.before.kind == "folder" => quoted(&op.path) + "/",
         _ => quoted(&op.path),

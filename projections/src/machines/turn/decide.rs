@@ -429,7 +429,7 @@ impl Decider<'_> {
         let home = self.turn.opened.as_ref().map_or("", |opened| opened.home.as_str());
         let mut used = Vec::new();
         let mut decision = Decision::Allow;
-        for capability in &manifest.capabilities {
+        for capability in manifest.capabilities.iter().filter(|capability| capability.name != policy::CHANNEL) {
             let concerned = |target: &&Target| {
                 let argument = target.pointer.split('/').nth(1).unwrap_or_default();
                 capability.from_args.iter().any(|name| name == argument)

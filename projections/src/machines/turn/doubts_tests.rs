@@ -1,6 +1,6 @@
 //! What a person is asked about although policy would let it pass, by given, when, then.
 
-use metnos_log::event::turn::TurnOpened;
+use metnos_log::event::turn::{PersonalMessage, PlannedOp, TurnOpened};
 use serde_json::{Value, json};
 
 use super::tests::{World, delete_op, returned, target};
@@ -154,6 +154,23 @@ fn told_of(request: &str, read: &Value, body: &str) -> String {
     let command = calls(&turn, &[("send_messages", json!({ "to": ["Anna"], "body": body }))]);
     world.take(&mut turn, command);
     world.take(&mut turn, ready(2, vec![target("/to/0", "recipient", "Anna", "recipient")]));
+    planned_text(&world, turn, body)
+}
+
+/// What is asked about the message that was planned.
+fn planned_text(world: &World, mut turn: Turn, body: &str) -> String {
+    let message =
+        PersonalMessage { to: "guest_1".to_owned(), name: Some("Anna".to_owned()), channel: "telegram".to_owned() };
+    let op = PlannedOp {
+        op: "send".to_owned(),
+        path: "telegram:7".to_owned(),
+        bytes: body.len() as u64,
+        text: Some(body.to_owned()),
+        message: Some(Box::new(message)),
+        ..PlannedOp::default()
+    };
+    let command = returned(&turn, &json!({ "ok": true }), vec![op]);
+    world.take(&mut turn, command);
     asked_text(&turn)
 }
 
@@ -210,6 +227,6 @@ fn what_was_read_beside_the_request_is_not_passed_on_untold() {
     world.take(&mut turn, command);
     let number = turn.step().unwrap().number;
     world.take(&mut turn, ready(number, vec![target("/to/0", "recipient", "Anna", "recipient")]));
-    let text = asked_text(&turn);
+    let text = planned_text(&world, turn, "it is 4929-3813-3266");
     assert!(text.contains("something that was read without your asking for it"), "{text}");
 }

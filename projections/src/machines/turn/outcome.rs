@@ -19,6 +19,7 @@ struct Done {
     created: u64,
     replaced: u64,
     sent: u64,
+    messages: u64,
     bytes: u64,
 }
 
@@ -41,6 +42,9 @@ pub(super) fn complete(step: &mut Step) {
         if let Some(own) = &op.own {
             fields.insert("own".to_owned(), serde_json::to_value(own).expect("a change is plain data"));
         }
+        if let Some(message) = &op.message {
+            fields.insert("message".to_owned(), serde_json::to_value(message).expect("a message is plain data"));
+        }
         if let Some(to) = &op.to {
             fields.insert("to".to_owned(), to.clone().into());
         }
@@ -55,6 +59,7 @@ pub(super) fn complete(step: &mut Step) {
             match (op.op.as_str(), op.before.kind.as_str()) {
                 ("mkdir", _) => done.created += 1,
                 ("http", _) => done.sent += 1,
+                ("send", _) => done.messages += 1,
                 ("delete", _) if !is_main => done.replaced += 1,
                 (_, "folder") => done.folders += 1,
                 _ => done.files += 1,
@@ -75,7 +80,7 @@ pub(super) fn complete(step: &mut Step) {
     result.remove("effects");
     let done = json!({
         "files": done.files, "folders": done.folders, "created": done.created, "replaced": done.replaced, "bytes": done.bytes,
-        "sent": done.sent,
+        "sent": done.sent, "messages": done.messages,
     });
     let fields: [(&str, Value); 8] = [
         ("results", results.into()),

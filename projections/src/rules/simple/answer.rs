@@ -168,10 +168,14 @@ impl Speaker<'_> {
         }
         let counted = |name: &str| step.result.get(name).and_then(Value::as_u64).unwrap_or_default();
         let is_told_by_core = step.is_counted || tool.is_none_or(|tool| tool.tool.manifest.acts_by_effects_alone());
-        let sent = step.result.pointer("/done/sent").and_then(Value::as_u64).filter(|sent| *sent > 0);
+        let done = |what: &str| step.result.pointer(what).and_then(Value::as_u64).filter(|count| *count > 0);
+        let (sent, messages) = (done("/done/sent"), done("/done/messages"));
         match step.result.get("bytes_written").and_then(Value::as_u64) {
             Some(0) if step.is_counted && sent == Some(counted("ok_count")) => {
                 self.say("requests_sent", json!({ "n": sent }))
+            }
+            Some(0) if step.is_counted && messages == Some(counted("ok_count")) => {
+                self.say("messages_sent", json!({ "n": messages }))
             }
             Some(0) if is_told_by_core => self.say("changes_made", json!({ "n": counted("ok_count") })),
             Some(bytes) if is_told_by_core => self.say("bytes_written", json!({ "n": bytes })),

@@ -32,16 +32,32 @@ fn server(address: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
+/// The requests whose address no argument of the call names: the executor itself chose it, if not the server.
+fn chosen<'o>(step: &Step, ops: &[&'o PlannedOp]) -> impl Iterator<Item = &'o PlannedOp> {
+    let named: BTreeSet<&str> = step.targets.iter().map(|target| target.canonical.as_str()).collect();
+    let found: Vec<_> = requests(ops).filter(|op| !named.contains(op.path.as_str())).collect();
+    found.into_iter()
+}
+
+/// Whether nothing but requests is planned, and an address of theirs is the executor's own choice.
+pub(super) fn are_chosen(step: &Step, ops: &[&PlannedOp]) -> bool {
+    ops.iter().all(|op| op.request.is_some()) && chosen(step, ops).next().is_some()
+}
+
 impl Asking<'_> {
-    /// The servers that no argument of the call names: the executor itself does.
-    pub(super) fn own_servers(&self, step: &Step, ops: &[&PlannedOp]) -> Option<String> {
+    /// The servers that no argument of the call names, and those that one names with another address: the executor itself chose
+    /// what is asked of them.
+    pub(super) fn own_servers(&self, step: &Step, ops: &[&PlannedOp]) -> Vec<String> {
         let named: BTreeSet<&str> = step.targets.iter().map(|target| server(&target.canonical)).collect();
-        let mut own = servers(ops);
-        own.retain(|server| !named.contains(server.as_str()));
-        let rest = own.len().saturating_sub(SOURCES_MAX);
-        own.truncate(SOURCES_MAX);
-        let values = json!({ "servers": own, "rest": rest, "tool": step.tool });
-        (!own.is_empty()).then(|| self.say("consent.own_servers", &values))
+        let chosen: BTreeSet<&str> = chosen(step, ops).map(|op| server(&op.path)).collect();
+        let (known, own): (Vec<&str>, Vec<&str>) = chosen.into_iter().partition(|server| named.contains(server));
+        let said = |key: &str, mut servers: Vec<&str>| {
+            let rest = servers.len().saturating_sub(SOURCES_MAX);
+            servers.truncate(SOURCES_MAX);
+            let values = json!({ "servers": servers, "rest": rest, "tool": step.tool });
+            (!servers.is_empty()).then(|| self.say(key, &values))
+        };
+        said("consent.own_servers", own).into_iter().chain(said("consent.own_addresses", known)).collect()
     }
 
     /// What requests hold, as far as it is shown, and how many others hold something.

@@ -1,0 +1,80 @@
+//! Messages from one person to another: asked about as they will be read, brought once, refused where they lead nowhere.
+
+use serde_json::json;
+
+use super::daemon::Daemon;
+use super::telegram::{GUEST, HOST, Talk};
+
+fn args(to: &[&str], body: &str) -> String {
+    json!({ "to": to, "body": body }).to_string()
+}
+
+#[test]
+fn a_message_is_asked_about_and_brought_to_whom_it_is_for() {
+    let talk = Talk::begin();
+    talk.says("che ore sono", "Ora:");
+    talk.knows("Anna", GUEST);
+    let from = talk.api.count();
+    let unasked = talk.home.run(["ask", "tell Anna that dinner is at 8"]);
+    assert_eq!(unasked.code, 3, "{} {}", unasked.out, unasked.err);
+    for part in ["I would send 1 message to Anna:", "to Anna, by telegram", "dinner is at 8", "cannot be taken back"] {
+        assert!(unasked.err.contains(part), "{part}: {}", unasked.err);
+    }
+    assert!(!talk.api.state().sent[from..].iter().any(|sent| sent.chat == GUEST), "nothing leaves before the yes");
+    let sent = talk.home.run(["ask", "--approve", "all", "tell Anna that dinner is at 8"]);
+    assert_eq!((sent.code, sent.out.trim()), (0, "Anna: on its way."), "{}", sent.err);
+    let said = talk.api.said(from, GUEST, "dinner is at 8").text;
+    assert!(said.starts_with("Dal proprietario:") || said.starts_with("From the owner:"), "{said}");
+    let undone = talk.home.run(["--lang", "en", "undo", "--approve", "all"]);
+    assert!(undone.code == 1 && undone.err.contains("cannot be taken back"), "{} {}", undone.out, undone.err);
+    // Among several the one who has no address is named, and the others get theirs.
+    assert_eq!(talk.home.run(["actor", "add", "Silent"]).code, 0);
+    let words = ["--lang", "en", "--yes", "--json", "executor", "run", "send_messages", "--args"];
+    let ran = talk.home.run(words.into_iter().chain([args(&["owner", "Silent"], "the door is open").as_str()]));
+    let result = &ran.json()["result"];
+    assert_eq!((&result["ok_count"], &result["fail_count"]), (&json!(1), &json!(1)), "{}", ran.out);
+    talk.api.said(from, HOST, "the door is open");
+    for (to, says) in [("Silent", "no address of “Silent”"), ("Nobody", "nobody called “Nobody”")] {
+        let ran = talk.home.run(words.into_iter().chain([args(&[to], "x").as_str()]));
+        assert!(ran.code == 1 && ran.out.contains(says), "{} {}", ran.out, ran.err);
+    }
+    let home = talk.ends();
+    assert_eq!(home.run(["config", "set", "autonomy", "read_only"]).code, 0);
+    let ran = home.run(words.into_iter().chain([args(&["Anna"], "x").as_str()])).json();
+    assert_eq!(ran["error_class"], "policy_violation", "{ran}");
+    let done = home.run(["--lang", "en", "ask", "what did you do today"]).out;
+    assert!(done.contains("sent a message to Anna"), "{done}");
+    home.is_whole();
+    // What was said goes with what asked for it.
+    let erased = home.run(["--lang", "en", "--yes", "log", "erase", "--text", "dinner is at 8"]);
+    assert_eq!(erased.code, 0, "{} {}", erased.out, erased.err);
+    let log = std::fs::read(home.metnos().join("data/log/events.redb")).unwrap();
+    assert!(!log.windows(14).any(|bytes| bytes == b"dinner is at 8"));
+    home.is_whole();
+}
+
+/// It is given to the channel with the record of that, and so neither lost nor said twice, wherever a kill comes.
+#[test]
+fn a_kill_loses_no_message_and_doubles_none() {
+    let mut talk = Talk::begin();
+    talk.says("che ore sono", "Ora:");
+    talk.knows("Anna", GUEST);
+    talk.daemon.take().unwrap().stop();
+    for (point, text) in [("intent_to_effect", "first of all"), ("effect_to_outcome", "second of all")] {
+        let words = ["--yes", "executor", "run", "send_messages", "--args"];
+        talk.home.killed_at(point, words.into_iter().chain([args(&["Anna"], text).as_str()]));
+        let next = talk.home.ask("what time is it");
+        assert!(next.code == 0 && next.err.contains("finished"), "{point}: {} {}", next.out, next.err);
+    }
+    talk.daemon = Some(Daemon::serve(&talk.home));
+    for text in ["first of all", "second of all"] {
+        talk.api.said(0, GUEST, text);
+    }
+    talk.says("che ore sono", "Ora:");
+    let state = talk.api.state();
+    for text in ["first of all", "second of all"] {
+        assert_eq!(state.sent.iter().filter(|sent| sent.text.contains(text)).count(), 1, "{text}");
+    }
+    drop(state);
+    talk.ends();
+}

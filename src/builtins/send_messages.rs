@@ -1,0 +1,42 @@
+//! `send_messages`: plans a message to each person who is named. The turn that calls it asks, and gives them to the channel.
+
+use std::io;
+
+use metnos_projections::machines::actors::Actors;
+use serde_json::{Value, json};
+
+use super::{Answer, Call};
+use crate::effects::plan::{self, Around, Named};
+
+/// Words by which whoever asks means themselves.
+const MYSELF: [&str; 6] = ["me", "myself", "io", "me stesso", "me stessa", "mi"];
+
+/// Whether nobody could be sent a message: then nobody is told that Metnos sends any.
+pub(super) fn reaches_nobody(actors: &Actors) -> bool {
+    actors.actors.values().all(|actor| actor.addresses.is_empty())
+}
+
+pub(super) fn run(call: &Call<'_>) -> Answer {
+    let instance = call.instance;
+    let wanted = |to: &str| {
+        let to = if MYSELF.contains(&to.trim().to_lowercase().as_str()) { instance.actor.as_str() } else { to };
+        json!({ "op": "send", "to": to, "body": call.args["body"], "via": call.args["via"] })
+    };
+    let people = call.args.get("to").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let effects: Vec<Value> = people.map(wanted).collect();
+    let (home, actors) = (instance.dirs.user_home.to_string_lossy().into_owned(), instance.actors());
+    let around = Around {
+        staged: &|_, _| Err(io::ErrorKind::NotFound.into()),
+        name_of: &|bytes| instance.log.keyed_blob_hash(bytes),
+        keys: &instance.keys,
+        trash: &instance.trash(),
+        home: &home,
+        own: &instance.dirs.own(),
+        web: (&[], false),
+        people: Some(&actors),
+    };
+    let planned = plan::plan(&json!({ "effects": effects }), &Named::default(), around);
+    // Whether a daemon carries them now, or once one runs.
+    let result = json!({ "ok": true, "metadata": { "serves": instance.scheduler.serves() } });
+    Answer { result, planned }
+}

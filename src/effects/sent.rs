@@ -1,0 +1,59 @@
+//! What leaves: requests to servers and messages to people, among the other changes of a plan.
+
+use metnos_log::event::turn::PlannedOp;
+use metnos_projections::rules::policy;
+use serde_json::Value;
+
+use super::plan::{Planner, SHOWN_MAX, Trouble, beginning};
+use super::{messages, requests};
+
+/// How much is to leave.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    requests: usize,
+    messages: usize,
+}
+
+impl Planner<'_> {
+    /// What is sent to a server.
+    pub(super) fn request(&mut self, effect: &Value) -> Result<(), Trouble> {
+        let (hosts, is_idempotent) = self.around.web;
+        let (mut op, body) = requests::planned(effect, hosts, is_idempotent)?;
+        self.sent.requests += 1;
+        if self.sent.requests > requests::REQUESTS_MAX {
+            return Err(("policy_violation", format!("too_many_requests: {}", requests::REQUESTS_MAX)));
+        }
+        // Both as they are: what stands in events is without the secrets that are known as such, and may be all that a later
+        // process has.
+        let sealed = self.around.keys.seal(&requests::whole(&op.path, &body));
+        let name = (self.around.name_of)(&sealed);
+        op.image = Some(name);
+        self.planned.blobs.push((name, sealed));
+        self.show(op, &body);
+        Ok(())
+    }
+
+    /// What is said to a person.
+    pub(super) fn message(&mut self, effect: &Value) -> Result<(), Trouble> {
+        let undeclared = ("policy_violation", format!("no_capability: {}", policy::CHANNEL));
+        let (mut op, body) = messages::planned(effect, self.around.people.ok_or(undeclared)?)?;
+        self.sent.messages += 1;
+        if self.sent.messages > messages::MESSAGES_MAX {
+            return Err(("policy_violation", format!("too_many_messages: {}", messages::MESSAGES_MAX)));
+        }
+        let name = (self.around.name_of)(&body);
+        op.content = Some(name);
+        self.show(op, &body);
+        self.planned.blobs.push((name, body));
+        Ok(())
+    }
+
+    /// Takes one up, with the beginning of what it holds.
+    fn show(&mut self, mut op: PlannedOp, body: &[u8]) {
+        if !body.is_empty() && self.shown.len() < SHOWN_MAX {
+            self.shown.push(self.planned.ops.len());
+            op.text = Some(beginning(body));
+        }
+        self.planned.ops.push(op);
+    }
+}
