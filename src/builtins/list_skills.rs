@@ -22,6 +22,8 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
     let is_mute = send_messages::reaches_nobody(&instance.actors());
     let is_later = |skill: &Skill| is_mute && skill.name == "send_messages";
     let (later, ready): (Vec<Skill>, Vec<Skill>) = all.into_iter().partition(is_later);
+    // Where all that speaks of it would do nothing, the rest is what there is to ask about.
+    let rest = if ready.is_empty() { skills(tools, language, None) } else { Vec::new() };
     let say = |key: &str| rules.messages.say(language, &format!("about.{key}"), json!({}));
     let names: BTreeSet<&str> = ready.iter().map(|skill| skill.name.as_str()).collect();
     let home = instance.dirs.user_home.to_string_lossy();
@@ -35,7 +37,12 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
         existing: &[],
     };
     let examples = examples(&rules.lexicons, tools, &rules.messages, &facts, &say("examples"), &names);
-    let mut groups: Vec<String> = ready.iter().map(|skill| say(&format!("group_{}", skill.group))).collect();
+    let told = if ready.is_empty() { &rest } else { &ready };
+    let mut groups: Vec<String> = told
+        .iter()
+        .filter(|skill| !forms::is_dialog(&skill.name) && !is_later(skill))
+        .map(|skill| say(&format!("group_{}", skill.group)))
+        .collect();
     groups.dedup();
     let line = |skill: &Skill| json!({ "name": skill.name, "group": say(&format!("group_{}", skill.group)), "said": skill.said });
     Answer::of(json!({

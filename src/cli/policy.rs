@@ -68,6 +68,8 @@ struct Decided {
 
 impl Decided {
     fn of((capability, sends): (&str, bool), autonomy: Autonomy) -> Self {
+        // By a channel nothing is looked at.
+        let sends = sends || capability == policy::CHANNEL;
         let decide = |granted, unrepeatable_act| {
             policy::decide(autonomy, Use { capability, granted, unrepeatable_act, sends, ..Use::default() })
         };
@@ -106,7 +108,7 @@ fn decided(context: &Context, instance: &Instance, asked: (&str, bool)) -> [Stri
     LEVELS.map(|level| context.text(instance, &format!("policy.{}", Decided::of(asked, level).key()), &json!({})))
 }
 
-/// Whether something can be sent by it.
+/// Whether something can be sent by it, and something looked at, too.
 fn can_send(capability: &Registered) -> bool {
     kind(capability.name) == Kind::Host
 }
@@ -136,7 +138,8 @@ fn table(context: &Context) -> Result<u8, Failure> {
         return Ok(0);
     }
     let row = |(capability, sends): (&Registered, bool)| {
-        let values = json!({ "name": capability.name, "sends": sends, "critical": capability.critical });
+        let critical = capability.critical || sends || capability.name == policy::CHANNEL;
+        let values = json!({ "name": capability.name, "sends": sends, "critical": critical });
         let name = context.text(&instance, "policy.row", &values);
         [vec![name], decided(context, &instance, (capability.name, sends)).to_vec()].concat()
     };

@@ -52,6 +52,10 @@ fn a_grant_is_used_unasked_until_it_ends() {
     let of_hosts = home.run(["--json", "policy", "explain", "network:http"]).json();
     let decided = |what: &str| of_hosts[what]["read_only"]["named"].clone();
     assert_eq!((decided("decided"), decided("decided_sent")), ("allow".into(), "deny".into()), "{of_hosts}");
+    // By a channel nothing is looked at.
+    let of_channels = home.run(["--json", "policy", "explain", "channel:out"]).json();
+    assert_eq!(of_channels["decided"]["supervised"]["named"], "ask", "{of_channels}");
+    assert_eq!(of_channels["by_changes"], serde_json::json!(["send_messages"]));
     std::fs::write(&clock, "2030-05-01T12:00:00Z").unwrap();
     writes(&home, "inbox/two.txt", 3);
     assert!(grants(&home, &["list"]).out.contains("Nothing is granted"));

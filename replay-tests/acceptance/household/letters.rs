@@ -3,10 +3,29 @@
 use serde_json::json;
 
 use super::daemon::Daemon;
+use super::home::Home;
 use super::telegram::{GUEST, HOST, Talk};
 
 fn args(to: &[&str], body: &str) -> String {
     json!({ "to": to, "body": body }).to_string()
+}
+
+#[test]
+fn without_anybody_s_address_it_says_what_makes_one() {
+    let home = Home::new();
+    let nobody = home.ask("tell Anna that dinner is at 8");
+    assert!(
+        nobody.code == 1 && nobody.err.starts_with("I know nobody called “Anna”:"),
+        "{} {}",
+        nobody.out,
+        nobody.err
+    );
+    assert_eq!(home.run(["actor", "add", "Anna"]).code, 0);
+    let silent = home.ask("tell Anna that dinner is at 8");
+    assert!(silent.err.starts_with("I have no address of “Anna”: `metnos pair new`"), "{} {}", silent.out, silent.err);
+    let about = home.ask("what can you do with messages").out;
+    assert!(about.contains("things about: files") && about.contains("would do nothing: send_messages"), "{about}");
+    home.is_whole();
 }
 
 #[test]

@@ -38,7 +38,9 @@ impl Decider<'_> {
         }
         if let Some((op, (class, key))) = prevented(&step.ops) {
             let reason = self.trouble(key, &op.path);
-            return self.refuse_about("gateway", class, &reason, &op.path);
+            // Of a person the reason says all: they are no place.
+            let target = if op.message.is_some() { "" } else { &op.path };
+            return self.refuse_about("gateway", class, &reason, target);
         }
         let paths = affected(&step.ops);
         if self.is_beyond_judgement("effects", &step, paths.iter().map(String::as_str)) {
