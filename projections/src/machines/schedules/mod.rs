@@ -358,7 +358,7 @@ impl Schedules {
 
 impl Projection for Schedules {
     const NAME: &'static str = "schedules";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn evolve(&mut self, recorded: &Recorded) {
         let time = recorded.time.0;
@@ -369,7 +369,7 @@ impl Projection for Schedules {
             Some(Event::ScheduleCreated(created)) => self.create(recorded, &created.schedule, &created.contract),
             Some(Event::ScheduleModified(modified)) => self.touch(&modified.schedule, |schedule| {
                 (schedule.contract, schedule.said_at) = (modified.contract.clone(), recorded.seq);
-                (schedule.next, schedule.aimed_at) = (modified.contract.next, time);
+                (schedule.next, schedule.aimed_at) = (modified.contract.next, time.max(schedule.aimed_at));
                 schedule.failures = 0;
             }),
             Some(Event::SchedulePaused(paused)) => self.touch(&paused.schedule, |schedule| {
@@ -377,7 +377,8 @@ impl Projection for Schedules {
             }),
             Some(Event::ScheduleResumed(resumed)) => self.touch(&resumed.schedule, |schedule| {
                 (schedule.state, schedule.next, schedule.failures) = (State::Active, resumed.next, 0);
-                schedule.aimed_at = time;
+                // What a clock that was ahead claimed before is not known yet: it is still to be aimed anew.
+                schedule.aimed_at = time.max(schedule.aimed_at);
             }),
             Some(Event::ScheduleCancelled(cancelled)) => self.touch(&cancelled.schedule, |schedule| {
                 (schedule.state, schedule.next) = (State::Cancelled, None);
