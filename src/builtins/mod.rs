@@ -15,16 +15,19 @@ mod recurring;
 mod send_messages;
 mod undo_last_turn;
 
+use std::io;
+
 use metnos_log::event::executor::{ExecutorInstalled, LifeCycle, LifeCycleChanged, VersionPromoted};
 use metnos_log::event::turn::TurnOpened;
 use metnos_log::{Event, TurnId};
+use metnos_projections::machines::actors::Actors;
 use metnos_projections::machines::catalog::Version;
 use metnos_projections::manifest::Manifest;
 use metnos_projections::messages::Language;
 use metnos_projections::rules::policy;
 use serde_json::{Value, json};
 
-use crate::effects::plan::Planned;
+use crate::effects::plan::{Around, Planned};
 use crate::instance::{Instance, InstanceError};
 
 /// One builtin.
@@ -50,6 +53,20 @@ pub struct Call<'a> {
     pub args: &'a Value,
     /// What a person answered to the questions that it put.
     pub answers: &'a [Value],
+}
+
+/// What changes are planned around that stage nothing and reach no server: those of builtins.
+fn planned_around<T>(instance: &Instance, people: Option<&Actors>, plan: impl FnOnce(Around<'_>) -> T) -> T {
+    plan(Around {
+        staged: &|_, _| Err(io::ErrorKind::NotFound.into()),
+        name_of: &|bytes| instance.log.keyed_blob_hash(bytes),
+        keys: &instance.keys,
+        trash: &instance.trash(),
+        home: &instance.dirs.user_home.to_string_lossy(),
+        own: &instance.dirs.own(),
+        web: (&[], false),
+        people,
+    })
 }
 
 /// What a builtin answers.

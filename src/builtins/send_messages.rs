@@ -1,11 +1,9 @@
 //! `send_messages`: plans a message to each person who is named. The turn that calls it asks, and gives them to the channel.
 
-use std::io;
-
 use metnos_projections::machines::actors::Actors;
 use serde_json::{Value, json};
 
-use super::{Answer, Call};
+use super::{Answer, Call, planned_around};
 use crate::effects::plan::{self, Around, Named};
 
 /// Words by which whoever asks means themselves.
@@ -24,18 +22,9 @@ pub(super) fn run(call: &Call<'_>) -> Answer {
     };
     let people = call.args.get("to").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let effects: Vec<Value> = people.map(wanted).collect();
-    let (home, actors) = (instance.dirs.user_home.to_string_lossy().into_owned(), instance.actors());
-    let around = Around {
-        staged: &|_, _| Err(io::ErrorKind::NotFound.into()),
-        name_of: &|bytes| instance.log.keyed_blob_hash(bytes),
-        keys: &instance.keys,
-        trash: &instance.trash(),
-        home: &home,
-        own: &instance.dirs.own(),
-        web: (&[], false),
-        people: Some(&actors),
-    };
-    let planned = plan::plan(&json!({ "effects": effects }), &Named::default(), around);
+    let wanted = json!({ "effects": effects });
+    let plan = |around: Around<'_>| plan::plan(&wanted, &Named::default(), around);
+    let planned = planned_around(instance, Some(&instance.actors()), plan);
     // Whether a daemon carries them now, or once one runs.
     let result = json!({ "ok": true, "metadata": { "serves": instance.scheduler.serves() } });
     Answer { result, planned }

@@ -13,8 +13,8 @@ use metnos_projections::rules::undo::reverse;
 use metnos_projections::views::turns::Summary;
 use serde_json::{Value, json};
 
-use super::{Answer, Call};
-use crate::effects::plan::{Around, Planned};
+use super::{Answer, Call, planned_around};
+use crate::effects::plan::Planned;
 use crate::effects::undo::{Refused, settle};
 use crate::instance::Instance;
 use crate::scheduler::changes;
@@ -106,21 +106,10 @@ fn folded(instance: &Instance, id: TurnId) -> Result<Turn, ReadError> {
 
 fn planned(call: &Call<'_>, id: TurnId, turn: &Turn, skipped: usize) -> Result<Result<Answer, Refusal>, ReadError> {
     let instance = call.instance;
-    let home = instance.dirs.user_home.to_string_lossy().into_owned();
-    let around = Around {
-        staged: &|_, _| Err(std::io::ErrorKind::NotFound.into()),
-        name_of: &|bytes| instance.log.keyed_blob_hash(bytes),
-        keys: &instance.keys,
-        trash: &instance.trash(),
-        home: &home,
-        own: &instance.dirs.own(),
-        web: (&[], false),
-        people: None,
-    };
     let (of_own, of_disk): (Vec<_>, Vec<_>) = reverse(&id.to_string(), &turn.steps)
         .into_iter()
         .partition(|found| found.as_ref().is_ok_and(|op| op.own.is_some()));
-    let (mut planned, mut refused) = settle(of_disk, around);
+    let (mut planned, mut refused) = planned_around(instance, None, |around| settle(of_disk, around));
     for op in of_own.into_iter().flatten() {
         match changes::take_back(instance, &op) {
             Ok(op) => planned.ops.push(op),

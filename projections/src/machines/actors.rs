@@ -295,16 +295,14 @@ impl Actors {
 
     /// Whether a text is somebody's id, or what somebody is called.
     pub fn is_named(&self, text: &str) -> bool {
-        let called = |actor: &Actor| actor.name.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(text));
-        let ids = self.actors.keys().map(String::as_str).chain([HOST, SYSTEM]);
-        ids.into_iter().any(|id| id.eq_ignore_ascii_case(text)) || self.actors.values().any(called)
+        self.find(text).is_some() || [HOST, SYSTEM].iter().any(|id| id.eq_ignore_ascii_case(text))
     }
 
-    /// The person whose id a text is, or who is called so.
+    /// The person whose id a text is, or who is called so: nobody is called what somebody else is.
     pub fn find(&self, text: &str) -> Option<(&str, &Actor)> {
         let is_meant = |id: &str, actor: &Actor| {
-            let name = actor.name.as_deref().unwrap_or(id);
-            id.eq_ignore_ascii_case(text) || name.to_lowercase() == text.to_lowercase()
+            let called = [Some(id), actor.name.as_deref()];
+            called.into_iter().flatten().any(|name| name.eq_ignore_ascii_case(text))
         };
         self.actors.iter().find(|(id, actor)| is_meant(id, actor)).map(|(id, actor)| (id.as_str(), actor))
     }
