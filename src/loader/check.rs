@@ -73,7 +73,11 @@ impl Stamp {
 /// The longest step of a file system's clock.
 const CLOCK_STEP_MICROS: i64 = 50_000;
 
-/// The files of one executor and the folders that they lie in, and their stamps once all of them were what the log holds.
+/// The files of one executor and their version's folder, and their stamps once all of them were what the log holds.
+///
+/// A folder that a link took the place of may hold the very same files. The version's own folder has a stamp for that; what
+/// takes the place of a folder in it changes it; and what takes the place of the executor's folder changes that of all
+/// executors, so that [`Seen`] looks at the executors' folders only where that one changed.
 #[derive(Debug)]
 struct Watched {
     name: String,
@@ -81,18 +85,26 @@ struct Watched {
     /// Below the folder of all executors: the way to that is gone once a pass, not once a file.
     files: Vec<CString>,
     stamps: Vec<Stamp>,
+    /// Its folder, which holds that of the version.
+    folder: CString,
+    folder_stamp: Option<Stamp>,
 }
 
 impl Watched {
     fn of(name: &str, number: &str, version: &Version) -> Self {
         let artefacts = version.installed.iter().flat_map(|installed| &installed.artefacts);
         let files = artefacts.map(|artefact| format!("{name}/{number}/{}", artefact.file));
-        // A folder that a link took the place of may hold the very same files.
-        let files = files.chain([format!("{name}/CURRENT"), name.to_owned()]);
-        let files = files.chain([format!("{name}/{number}"), format!("{name}/{number}/{}", export::TESTS)]);
+        let files = files.chain([format!("{name}/CURRENT"), format!("{name}/{number}")]);
         // No name of the vocabulary holds a zero; of one that did, no file is ever there.
-        let files = files.map(|file| CString::new(file).unwrap_or_default()).collect();
-        Self { name: name.to_owned(), version: number.to_owned(), files, stamps: Vec::new() }
+        let path = |file: String| CString::new(file).unwrap_or_default();
+        Self {
+            name: name.to_owned(),
+            version: number.to_owned(),
+            files: files.map(path).collect(),
+            stamps: Vec::new(),
+            folder: path(name.to_owned()),
+            folder_stamp: None,
+        }
     }
 
     fn now(&self, executors: BorrowedFd<'_>) -> Option<Vec<Stamp>> {
@@ -133,6 +145,8 @@ pub struct Seen {
     /// The catalog that the list was made from.
     generation: Option<u64>,
     executors: Vec<Watched>,
+    /// The folder of all executors when their folders were last looked at.
+    folder: Option<Stamp>,
 }
 
 impl Seen {
@@ -163,7 +177,12 @@ pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     // Where it cannot be opened nothing in it has a stamp, and each executor is looked at by itself.
     let executors = rustix::fs::open(instance.dirs.workspace.join("executors"), flags, Mode::empty()).ok();
-    let stamps = executors.map_or_else(Vec::new, |executors| stamps(executors.as_fd(), &seen.executors));
+    let stamp = |path: &CStr| executors.as_ref().and_then(|executors| Stamp::of(executors.as_fd(), path));
+    // Taken before anything is looked at or read: what changes from here on has another stamp.
+    let now = crate::instance::now();
+    let folder = stamp(c".");
+    let is_same_folder = folder.is_some() && folder == seen.folder;
+    let stamps = executors.as_ref().map_or_else(Vec::new, |executors| stamps(executors.as_fd(), &seen.executors));
     let stamps = stamps.into_iter().chain(std::iter::repeat(None));
     let mut notices = Vec::new();
     for (watched, stamps) in seen.executors.iter_mut().zip(stamps) {
@@ -174,21 +193,25 @@ pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
             }
             continue;
         }
+        let own = if is_same_folder { watched.folder_stamp } else { None }.or_else(|| stamp(&watched.folder));
         if let Some(stamps) = &stamps
             && *stamps == watched.stamps
+            && own.is_some()
+            && own == watched.folder_stamp
         {
             continue;
         }
         watched.stamps.clear();
+        watched.folder_stamp = None;
         match one(instance, &watched.name)? {
             None => {
-                // Taken before the files were read: what changed in between has another stamp.
-                let now = crate::instance::now();
                 watched.stamps = stamps.filter(|all| all.iter().all(|stamp| stamp.is_settled(now))).unwrap_or_default();
+                watched.folder_stamp = own.filter(|stamp| stamp.is_settled(now));
             }
             Some(notice) => notices.push(notice),
         }
     }
+    seen.folder = folder.filter(|stamp| stamp.is_settled(now));
     Ok(notices)
 }
 
