@@ -3,10 +3,7 @@
 //! What is untold is shown once, by this command or by the next one that talks to its person. A question is shown until it
 //! is answered, or lapses.
 
-use std::ffi::OsStr;
-
-use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use metnos_projections::machines::turn::answers::{consent, yes_or_no};
 use serde_json::json;
 
@@ -24,50 +21,21 @@ const SHOWN_MAX: usize = 20;
 #[derive(Args, Debug)]
 pub(super) struct Inbox {
     /// An answer to a question; without one they are shown, and asked where somebody sits before this.
-    #[arg(value_parser = Words, requires = "question")]
-    answer: Option<Said>,
+    #[arg(value_name = "YES|NO", requires = "question")]
+    answer: Option<String>,
     /// The question's name, as it is shown.
     question: Option<String>,
 }
 
-/// An answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Said {
-    /// It may.
-    Yes,
-    /// It may not.
-    No,
-}
-
-/// Reads an answer by the same words as anywhere else; what is none is refused with the two that are shown.
-#[derive(Clone, Debug)]
-struct Words;
-
-impl TypedValueParser for Words {
-    type Value = Said;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<Said, clap::Error> {
-        match value.to_str().and_then(yes_or_no) {
-            Some(true) => Ok(Said::Yes),
-            Some(false) => Ok(Said::No),
-            None => EnumValueParser::<Said>::new().parse_ref(command, argument, value),
-        }
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Said::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
-    }
-}
-
 pub(super) fn run(context: &Context, inbox: &Inbox) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
-    if let (Some(said), Some(tag)) = (inbox.answer, &inbox.question) {
-        let answer = if said == Said::Yes { Answer::Yes("inbox") } else { Answer::No("inbox") };
+    if let (Some(said), Some(tag)) = (&inbox.answer, &inbox.question) {
+        let Some(is_yes) = yes_or_no(said) else {
+            let other = approvals::NotAnswered::OtherKind { consent: true };
+            let why = approvals::find(&instance, tag)?.err().unwrap_or(other);
+            return Err(super::approvals::failure(context, &instance, tag, &why));
+        };
+        let answer = if is_yes { Answer::Yes("inbox") } else { Answer::No("inbox") };
         return answered(context, &instance, tag, answer);
     }
     let pending = questions::pending(&instance)?;

@@ -5,7 +5,7 @@
 
 use metnos_log::{Event, Recorded};
 use metnos_projections::machines::actors::{Actors, HOST, SYSTEM};
-use metnos_projections::machines::schedules::{Command, Schedules, State, Untold};
+use metnos_projections::machines::schedules::{Command, DECLINED, Schedules, State, Untold};
 use metnos_projections::messages::Language;
 use serde_json::json;
 
@@ -96,7 +96,10 @@ fn said(instance: &Instance, untold: &Untold) -> Result<Option<(Recorded, String
     let mut last = String::new();
     let (key, message) = match recorded.event() {
         Some(Event::SlotSettled(settled)) => {
-            let key = if settled.outcome == "done" { "schedule.result" } else { "schedule.failed" };
+            let key = match settled.outcome.as_str() {
+                "done" | DECLINED => "schedule.result",
+                _ => "schedule.failed",
+            };
             (key, settled.message.get().unwrap_or_default().to_owned())
         }
         Some(Event::SlotMissed(missed)) => {

@@ -208,6 +208,9 @@ fn outcome(instance: &Instance, schedule: &Schedule, fire: &Fire, turn: &Turn, s
     if turn.final_kind.as_deref() == Some("answer") {
         return Outcome::Done { message };
     }
+    if class == "consent_denied" {
+        return Outcome::Declined { message };
+    }
     if class == "consent_expired" {
         let language = Language::parse(&schedule.contract.language).unwrap_or_default();
         let until = turn.asked.as_ref().map(|asked| told::moment(instance, language, schedule, asked.until));

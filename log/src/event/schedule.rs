@@ -148,7 +148,7 @@ pub struct SlotSettled {
     pub fire: String,
     /// Which attempt, from 1.
     pub attempt: u32,
-    /// `done`, `failed`, `in_doubt`.
+    /// `done`, `failed`, `declined`, `in_doubt`.
     pub outcome: String,
     /// The class of a failure.
     pub class: Option<String>,

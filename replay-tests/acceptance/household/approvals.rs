@@ -302,6 +302,24 @@ fn a_folder_that_holds_more_than_was_asked_about_is_left_alone() {
     home.is_whole();
 }
 
+/// What somebody does not want today is no failure of the task: it goes on, however often it was a no.
+#[test]
+fn a_no_is_no_failure_of_a_task() {
+    let home = Home::new();
+    let added = home.run(["--yes", "schedule", "add", "delete the txt files in ~/inbox", "--when", "daily@08:00"]);
+    assert_eq!(added.code, 0, "{}", added.err);
+    for time in 0..4 {
+        home.file("inbox/a.txt", format!("{time}\n"));
+        assert_eq!(home.run(["schedule", "run-now", "1"]).code, 3);
+        let ran = home.run(["inbox", "no", &only(&home)]);
+        assert!(ran.code == 0 && ran.out.contains("as you decided"), "{} {}", ran.out, ran.err);
+        assert!(!ran.out.contains("paused") && !ran.out.contains("did not work"), "{}", ran.out);
+    }
+    let shown = home.run(["schedule", "show", "1"]).out;
+    assert!(shown.contains("active") && shown.contains("you said no"), "{shown}");
+    home.is_whole();
+}
+
 /// A yes was one word for `inbox`, another at a terminal, and none at all for `answer`.
 #[test]
 fn a_yes_is_a_yes_wherever_it_is_read() {
@@ -325,7 +343,9 @@ fn a_yes_is_a_yes_wherever_it_is_read() {
     assert_eq!(home.run(["schedule", "run-now", "1"]).code, 3);
     let name = only(&home);
     let ran = home.run(["inbox", "forse", &name]);
-    assert!(ran.code == 2 && ran.err.contains("yes, no") && file.exists(), "{} {}", ran.code, ran.err);
+    assert!(file.exists());
+    refused(&ran, "wants a yes or a no: yes, y or ok, no or n.");
+    refused(&home.run(["inbox", "forse", "f-nobody"]), "f-nobody");
     refused(&home.run(["answer", &name, "forse"]), "wants a yes or a no: yes, y or ok, no or n.");
     let sentence = format!("delete the file {}", file.display());
     let lines = ["forse\n", "n\n", "\n", "no, grazie\n", "annulla\n", "yes please\n"];

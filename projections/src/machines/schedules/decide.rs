@@ -6,7 +6,9 @@ use metnos_log::event::schedule::{
 };
 use metnos_log::{Event, Kept, Micros};
 
-use super::{Fire, JOB, ON_TIME_US, RETRY_US, SCHEDULES_MAX, SYSTEM, Schedule, Schedules, State, fire_of, run_of};
+use super::{
+    DECLINED, Fire, JOB, ON_TIME_US, RETRY_US, SCHEDULES_MAX, SYSTEM, Schedule, Schedules, State, fire_of, run_of,
+};
 use crate::rules::cadence::{Cadence, CadenceError, Zone};
 
 /// The most missed slots that are counted; more are said to be more.
@@ -101,6 +103,11 @@ pub enum Outcome {
         message: String,
         /// Whether nothing was changed, so that trying again does no harm.
         is_repeatable: bool,
+    },
+    /// Its person was asked and did not want it this time: nothing failed.
+    Declined {
+        /// What the person is told.
+        message: String,
     },
     /// Nobody can say whether it was done.
     InDoubt {
@@ -384,9 +391,10 @@ fn settle(
             let again = (may_retry && is_repeatable).then_some(now + RETRY_US);
             ("failed", Some(class), message, again)
         }
+        Outcome::Declined { message } => (DECLINED, Some("consent_denied".to_owned()), message, None),
         Outcome::InDoubt { message } => ("in_doubt", None, message, None),
     };
-    let is_good = name == "done";
+    let is_good = matches!(name, "done" | DECLINED);
     let is_told = !message.is_empty() && again.is_none() && (is_good || name == "in_doubt" || policy != "skip");
     let mut events: Vec<Event> = vec![
         SlotSettled {

@@ -33,6 +33,8 @@ pub const ON_TIME_US: i64 = 60_000_000;
 pub const SET_BACK_US: i64 = ON_TIME_US;
 /// The kind of a contract of the program's own.
 pub const JOB: &str = "job";
+/// The outcome of a fire whose person said no to it.
+pub const DECLINED: &str = "declined";
 /// How long after a failure it is tried once more, in µs.
 pub const RETRY_US: i64 = 60_000_000;
 
@@ -321,7 +323,12 @@ impl Schedules {
                 return;
             }
             schedule.fire = None;
-            schedule.failures = if settled.outcome == "done" { 0 } else { schedule.failures + 1 };
+            schedule.failures = match settled.outcome.as_str() {
+                "done" => 0,
+                // It says nothing of whether it would have worked.
+                DECLINED => schedule.failures,
+                _ => schedule.failures + 1,
+            };
             schedule.last = Some(Last { slot: settled.slot, outcome: settled.outcome.clone() });
         });
         if settled.is_told {
