@@ -332,6 +332,11 @@ fn settle_each(context: &Context, instance: &Instance, open: Vec<TurnId>) -> Res
         // What the turn of a channel asks next, it asks there.
         let person: &dyn Person = if is_ours { &terminal } else { &engine::Absent };
         let cancel = context.begin_turn(instance)?;
+        // A server may take its time to answer.
+        if changing && turn.step().is_some_and(|step| step.ops.iter().any(|op| op.request.is_some())) {
+            let text = output::short(turn.text(), 60);
+            context.say(&context.text(instance, "notice.finishing", &json!({ "text": text })));
+        }
         let ended = engine::resume(instance, person, cancel, (id, turn))?;
         instance.catch_up()?;
         if ended.phase != Phase::Closed {

@@ -339,8 +339,8 @@ fn uses(capability: &Capability, places: &Places) -> Value {
 /// What an executor does that reaches beyond files and cannot be taken back, for the question.
 fn acts(manifest: &Manifest) -> Vec<Value> {
     let is_act = |capability: &&Capability| match capability.name.as_str() {
-        "fs:write" => false, // Said by itself.
-        "channel:out" => true,
+        // Said by themselves: messages are planned, like what is changed.
+        "fs:write" | policy::CHANNEL => false,
         "network:http" | "network:sites" => manifest.contract.side_effects,
         name => policy::registered(name).is_none_or(|known| known.critical),
     };
@@ -354,14 +354,20 @@ fn acts(manifest: &Manifest) -> Vec<Value> {
 
 /// What an executor may use and do, as the questions about it say it.
 fn can_do(context: &Context, instance: &Instance, manifest: &Manifest) -> String {
+    let says = manifest.capabilities.iter().any(|capability| capability.name == policy::CHANNEL);
     let changes = match () {
         () if manifest.writes_by_itself().next().is_some() => "itself",
-        () if manifest.contract.side_effects => "planned",
+        () if manifest.contract.side_effects || says => "planned",
         () => "nothing",
     };
     let places = instance.dirs.places();
     let uses: Vec<Value> = manifest.capabilities.iter().map(|capability| uses(capability, &places)).collect();
-    let values = json!({ "uses": uses, "changes": changes, "acts": acts(manifest), "leaks": manifest.can_leak() });
+    // What may not happen twice is asked about at any level.
+    let is_unasked = instance.autonomy() == "full" && manifest.contract.idempotent;
+    let values = json!({
+        "uses": uses, "changes": changes, "acts": acts(manifest), "leaks": manifest.can_leak(), "messages": says,
+        "unasked": is_unasked,
+    });
     context.text(instance, "consent.executor_can_do", &values)
 }
 

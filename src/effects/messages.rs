@@ -61,12 +61,13 @@ fn own_address<'a>(actor: &'a Actor, channel: Option<&str>) -> Option<(&'a str, 
 }
 
 /// Gives a planned message to its channel, or finds that it has it. An address that is not theirs any more gets nothing.
+/// `not_sent` is what becomes of one that its channel has not, where another process left it too long ago.
 pub fn commit(
     instance: &Instance,
     turn: TurnId,
     op: &PlannedOp,
     body: &[u8],
-    key: &str,
+    (key, not_sent): (&str, Option<&Outcome>),
 ) -> Result<Outcome, InstanceError> {
     let failed = |class: &str, reason: String| Ok(Outcome::Failed(class.to_owned(), reason));
     let Some(message) = &op.message else {
@@ -89,6 +90,9 @@ pub fn commit(
     };
     if instance.log.reader().seq_of(said.id())?.is_some() {
         return Ok(Outcome::FoundDone);
+    }
+    if let Some(outcome) = not_sent {
+        return Ok(outcome.clone());
     }
     outbox::record(instance, vec![said.draft(instance, &message.channel)])?;
     Ok(Outcome::Done)

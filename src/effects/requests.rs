@@ -86,14 +86,21 @@ pub(super) fn whole(address: &str, body: &[u8]) -> Vec<u8> {
 
 /// Sends a planned request, of which `whole` was kept. `network_allow` are the hosts that the instance lets be reached by now;
 /// `may_be_sent` says that an earlier process had got as far as this one and did not say what came of it: then only what may be
-/// sent twice is sent again.
-pub fn commit(op: &PlannedOp, whole: &[u8], (network_allow, may_be_sent): (&[String], bool)) -> Outcome {
+/// sent twice is sent again. `not_sent` is what becomes of one that another process left behind and that is wanted no more.
+pub fn commit(
+    op: &PlannedOp,
+    whole: &[u8],
+    (network_allow, may_be_sent, not_sent): (&[String], bool, Option<&Outcome>),
+) -> Outcome {
     let failed = |class: &str, reason: String| Outcome::Failed(class.to_owned(), reason);
     let Some(request) = &op.request else {
         return failed("contract_violation", format!("unknown_change: {}", op.op));
     };
-    if may_be_sent && !request.is_idempotent {
+    if may_be_sent && (!request.is_idempotent || not_sent.is_some()) {
         return failed("operation_failed", "maybe_sent".to_owned());
+    }
+    if let Some(outcome) = not_sent {
+        return outcome.clone();
     }
     let kept = whole.iter().position(|byte| *byte == b'\n').filter(|_| op.image.is_some());
     let Some((address, body)) = kept.and_then(|end| Some((str::from_utf8(&whole[..end]).ok()?, &whole[end + 1..])))
@@ -224,21 +231,24 @@ mod tests {
         };
         let (all, kept) = (["*".to_owned()], whole("http://127.0.0.1:1/?token=1", b""));
         let maybe = Outcome::Failed("operation_failed".to_owned(), "maybe_sent".to_owned());
-        assert_eq!(commit(&op(request.clone()), &kept, (&all, true)), maybe);
+        assert_eq!(commit(&op(request.clone()), &kept, (&all, true, None)), maybe);
         // What the instance lets be reached no more by the time of the yes is not.
         let other = ["example.org".to_owned()];
-        let narrowed = commit(&op(WebRequest { is_meant: true, ..request.clone() }), &kept, (&other, false));
+        let narrowed = commit(&op(WebRequest { is_meant: true, ..request.clone() }), &kept, (&other, false, None));
         assert!(matches!(&narrowed, Outcome::Failed(class, _) if class == "policy_violation"), "{narrowed:?}");
         // Nobody listens there: it is tried, and did not arrive.
-        let tried =
-            commit(&op(WebRequest { is_meant: true, is_idempotent: true, ..request.clone() }), &kept, (&all, true));
+        let tried = commit(
+            &op(WebRequest { is_meant: true, is_idempotent: true, ..request.clone() }),
+            &kept,
+            (&all, true, None),
+        );
         assert!(
             matches!(&tried, Outcome::Failed(class, why) if class == "network" && why.starts_with("not_sent")),
             "{tried:?}"
         );
         // What stands in the event is not what is dialled: without what was kept nothing is.
         let lost = Outcome::Failed("internal_error".to_owned(), "no_copy".to_owned());
-        assert_eq!(commit(&PlannedOp { image: None, ..op(request.clone()) }, b"", (&all, false)), lost);
-        assert_eq!(commit(&op(request), b"", (&all, false)), lost);
+        assert_eq!(commit(&PlannedOp { image: None, ..op(request.clone()) }, b"", (&all, false, None)), lost);
+        assert_eq!(commit(&op(request), b"", (&all, false, None)), lost);
     }
 }

@@ -4,17 +4,22 @@
 
 use metnos_log::event::turn::{EffectCommitted, EffectsCommitted, PlannedOp};
 use metnos_projections::machines::turn::command::Command;
+use metnos_projections::machines::turn::stream;
 
 use super::{EngineError, LISTED_MAX, Run};
 use crate::effects::commit::{self, Hands};
 use crate::effects::{disk, messages, requests};
 use crate::faults;
+use crate::instance::now;
 use crate::sandbox::masks::Core;
 use crate::scheduler::changes;
 use crate::untold::CONSOLE;
 
 /// How many changes are made before their outcomes are recorded.
 const RUN_LENGTH: usize = 8192;
+/// How long after its process ended what was agreed to is still sent, in µs. A file that is written late is what was asked
+/// for; a message or a request may be wrong by then.
+const SENT_LATE_US: i64 = 10 * 60 * 1_000_000;
 
 impl Run<'_> {
     /// Makes the planned changes. Their intent is on disk first; their outcomes follow together, run by run, each once the
@@ -29,6 +34,7 @@ impl Run<'_> {
         faults::reach("intent_to_effect");
         // Of what a later step wants changed no other process knew.
         let is_again = std::mem::take(&mut self.is_again);
+        let not_sent = if is_again { self.is_sent_no_more()? } else { None };
         let mut hands = Hands::again(is_again);
         let (home, own) = (self.instance.dirs.user_home.clone(), self.instance.dirs.own());
         // As things are named now: a name may have come since the plan.
@@ -52,10 +58,12 @@ impl Run<'_> {
                     Ok(whole) if op.request.is_some() => {
                         // An earlier process may have come as far as the first that has no outcome, and no further.
                         let may_be_sent = is_again && open.first() == Some(&index);
-                        requests::commit(op, &whole, (&self.instance.settings.network_allow, may_be_sent))
+                        let allowed = &self.instance.settings.network_allow;
+                        requests::commit(op, &whole, (allowed, may_be_sent, not_sent.as_ref()))
                     }
                     Ok(body) if op.message.is_some() => {
-                        messages::commit(self.instance, self.id, op, &body, &commit::key(&trace_id, index))?
+                        let key = commit::key(&trace_id, index);
+                        messages::commit(self.instance, self.id, op, &body, (&key, not_sent.as_ref()))?
                     }
                     Ok(_) if core.is_second_name_at(&disk::target_path(op)) => {
                         commit::Outcome::Failed("policy_violation".to_owned(), "second_name".to_owned())
@@ -76,6 +84,17 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Why nothing of what another process left unsent is sent now: whoever asked may do less by now, or it is too late.
+    fn is_sent_no_more(&self) -> Result<Option<commit::Outcome>, EngineError> {
+        let failed = |class: &str, reason: &str| Some(commit::Outcome::Failed(class.to_owned(), reason.to_owned()));
+        if self.instance.allows_less(&self.turn) {
+            return Ok(failed("policy_violation", "may_do_less"));
+        }
+        let last = self.instance.log.reader().stream(&stream(self.id))?.last().map(|last| last.time);
+        let is_late = last.is_none_or(|last| now().0.saturating_sub(last.0) > SENT_LATE_US);
+        Ok(if is_late { failed("consent_expired", "too_late") } else { None })
     }
 
     /// Whether a folder that is moved or deleted holds other things by now than was asked about, or something that nobody may

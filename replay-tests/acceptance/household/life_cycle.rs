@@ -293,7 +293,6 @@ fn the_question_of_adding_one_says_what_cannot_be_taken_back() {
         (&plain, "name = \"code:exec\"\nhint = [\"date\", \"/usr/bin/wc\"]", "It runs programs (date, /usr/bin/wc). "),
         (&plain, "name = \"mail:send\"", "It sends mail. "),
         (&plain, "name = \"mail:write\"", "It changes mail. "),
-        (&plain, "name = \"channel:out\"", "It sends messages. "),
         (&plain, "name = \"drive:permissions\"", "It changes who sees shared files. "),
         // Of what it does in both ways it is said which can be taken back.
         (
@@ -309,6 +308,16 @@ fn the_question_of_adding_one_says_what_cannot_be_taken_back() {
         assert!(asked.code == 3 && is_said, "{capability}: {}", asked.err);
         assert!(!asked.err.contains("It changes nothing"), "{capability}: {}", asked.err);
     }
+    ask_for(&folder, &plain, "name = \"channel:out\"");
+    let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
+    let says = "What it wants changed or said to people is asked about and done by me, so it can be taken back as far as the \
+                question says. A message that was sent stays sent. May I?";
+    assert!(asked.code == 3 && asked.err.contains(says), "{}", asked.err);
+    // It is idempotent: at the widest level nobody is asked about what it wants changed.
+    assert_eq!(home.run(["--yes", "config", "set", "autonomy", "full"]).code, 0);
+    let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
+    assert!(asked.err.contains("by me without a question, since your level of autonomy is full"), "{}", asked.err);
+    assert_eq!(home.run(["config", "set", "autonomy", "supervised"]).code, 0);
     ask_for(&folder, &plain, "name = \"network:http\"\nhint = [\"example.org\"]");
     let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
     assert!(asked.code == 3 && asked.err.contains("It changes nothing. "), "{}", asked.err);

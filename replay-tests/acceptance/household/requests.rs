@@ -184,7 +184,7 @@ fn what_is_sent_is_asked_about_and_sent_as_it_was_shown() {
         "(application/json):",
         r#"{"on":true}"#,
         "is named by change_events_lights itself, not by you",
-        "What is sent cannot be taken back. May I?",
+        "What is sent cannot be taken back. If one fails, the rest is still sent. May I?",
     ] {
         assert!(asked.contains(part), "{part}: {asked}");
     }
@@ -271,6 +271,33 @@ fn what_may_have_been_sent_before_a_kill_is_not_sent_again() {
         next.err
     );
     home.is_whole();
+}
+
+/// A request that a killed process left behind is sent by the next command, unless that comes too late for the yes that it
+/// had, or whoever said it may do less by then.
+#[test]
+fn what_was_agreed_to_is_not_sent_whenever_somebody_comes_back() {
+    let hub = Hub::start();
+    let words = "--yes executor run change_events_lights --args".split(' ');
+    let wanted = args(&[("POST", &hub.url("/first"), json!("1")), ("POST", &hub.url("/second"), json!("2"))]);
+    for is_late in [true, false] {
+        let home = with_lights(&hub, false);
+        let clock = home.file("clock", "2026-11-22T20:00:00Z");
+        let home = home.with("METNOS_CLOCK", clock.to_str().unwrap());
+        home.killed_at("intent_to_effect", words.clone().chain([wanted.as_str()]));
+        if is_late {
+            home.file("clock", "2026-11-22T20:10:01Z");
+        } else {
+            assert_eq!(home.run(["config", "set", "autonomy", "read_only"]).code, 0);
+        }
+        let next = home.run(["inbox"]);
+        let (maybe, why) = ("cannot tell whether it arrived", if is_late { "10 minutes old" } else { "may do less" });
+        assert!(next.err.contains("while it was sending something"), "{}", next.err);
+        let shown = home.run(["turn", "show"]).out;
+        assert!(next.err.contains(maybe) && shown.contains(why), "{is_late}: {} {shown}", next.err);
+        assert_eq!(hub.sent(), [""; 0], "{}", next.err);
+        home.is_whole();
+    }
 }
 
 /// What stands in the record hides a secret; what is sent does not.

@@ -1,7 +1,9 @@
 //! `metnos replay turn`: one turn as a timeline, decided again beside what was recorded.
 
 use clap::Args;
+use metnos_log::event::turn::EffectCommitted;
 use metnos_log::{Event, Recorded, TurnId};
+use metnos_projections::machines::turn::decide::trouble;
 use metnos_projections::replay::{Checker, Difference, Report};
 use metnos_projections::views::timeline;
 use serde_json::{Value, json};
@@ -186,6 +188,13 @@ fn differs(context: &Context, instance: &Instance, difference: &Difference) -> S
 
 /// One event in words: what happened, and details below it.
 pub(crate) fn told(context: &Context, instance: &Instance, recorded: &Recorded) -> (String, String) {
-    let told = timeline::told(recorded);
+    let mut told = timeline::told(recorded);
+    if let Some(Event::EffectCommitted(EffectCommitted { index, failure: Some((class, reason)), .. })) =
+        recorded.event()
+    {
+        let messages = &instance.rules.messages;
+        let said = trouble(messages, context.language(instance), reason, &format!("#{}", index + 1));
+        told.values["failure"] = format!("{class}: {said}").into();
+    }
     (context.text(instance, &format!("timeline.{}", told.key), &told.values), told.detail)
 }
