@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,6 +15,7 @@ use metnos_log::event::turn::{BeforeImage, Holds, PlannedOp};
 use metnos_log::store::plain_blob_hash;
 use metnos_projections::rules::core_paths::{self, OwnDirs};
 
+use crate::sandbox::builder;
 use crate::sandbox::masks::Core;
 
 /// Larger files are changed without a kept image, and the question says so.
@@ -29,6 +31,12 @@ pub fn target_path(op: &PlannedOp) -> PathBuf {
 /// Where it goes, as the system names it.
 pub fn dst_path(op: &PlannedOp) -> PathBuf {
     exact(op.dst.as_deref().unwrap_or_default(), op.dst_b64.as_deref())
+}
+
+/// Whether a path is this program or the one that builds its cages, or a folder above them: what undoes must stay.
+pub fn holds_own_program(path: &Path) -> bool {
+    static OWN: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::current_exe().ok());
+    OWN.as_ref().is_some_and(|own| own.starts_with(path) || own.with_file_name(builder::SMALL) == path)
 }
 
 /// A path from its text and, where that is no UTF-8, its bytes.

@@ -5,6 +5,7 @@ use metnos_log::event::turn::{PersonalMessage, PlannedOp};
 use metnos_log::{EventId, TurnId};
 use metnos_projections::machines::actors::{Actor, Actors, HOST};
 use metnos_projections::messages::Language;
+use metnos_projections::visible;
 use serde_json::{Value, json};
 
 use super::commit::Outcome;
@@ -28,7 +29,8 @@ pub fn planned(effect: &Value, actors: &Actors) -> Result<(PlannedOp, Vec<u8>), 
     if effect.get("attachments").and_then(Value::as_array).is_some_and(|files| !files.is_empty()) {
         return Err(("contract_violation", "no_attachments".to_owned()));
     }
-    let body = text("body").ok_or(("contract_violation", "no_message".to_owned()))?;
+    // What whoever gets it would not see is written out, as in the question.
+    let body = visible::text(text("body").ok_or(("contract_violation", "no_message".to_owned()))?);
     if body.len() > BODY_BYTES_MAX {
         return Err(("too_large", format!("message_too_long: {}", BODY_BYTES_MAX >> 10)));
     }

@@ -85,6 +85,8 @@ pub struct Named {
     by_text: HashMap<String, PathBuf>,
     below: Vec<PathBuf>,
     beside: bool,
+    /// Whom to write to, as they were called.
+    people: Vec<String>,
 }
 
 impl Named {
@@ -112,7 +114,15 @@ impl Named {
                 named.exact.insert(path);
             }
         }
+        let people = targets.iter().filter(|target| target.role == "recipient");
+        named.people = people.map(|target| target.canonical.clone()).collect();
         named
+    }
+
+    /// Whether somebody may be written to: who was named, or, where nobody was, whom the executor means.
+    pub(super) fn has_person(&self, id: &str, actors: &Actors) -> bool {
+        let is_theirs = |name: &String| actors.find(name).is_some_and(|(named, _)| named == id);
+        self.people.is_empty() || self.people.iter().any(is_theirs)
     }
 
     /// The path that an effect means: by its bytes, or by the text of a target whose bytes are known.
@@ -243,7 +253,7 @@ impl<'a> Planner<'a> {
         let name = effect.get("op").and_then(Value::as_str).unwrap_or_default();
         match name {
             _ if CHANGES.contains(&name) => {}
-            SEND => return self.message(effect),
+            SEND => return self.message(effect, targets),
             REQUEST => return self.request(effect),
             _ => return Err(("contract_violation", format!("unknown_change: {name}"))),
         }
@@ -252,6 +262,9 @@ impl<'a> Planner<'a> {
         }
         self.is_no_second_name(path)?;
         let text = |key: &str| effect.get(key).and_then(Value::as_str);
+        if name != "mkdir" && disk::holds_own_program(path) {
+            return Err(("policy_violation", "own_program".to_owned()));
+        }
         let is_named = targets.has(path);
         match (name, text("to")) {
             ("mkdir", _) if targets.allows(path, None) => self.make_folder(path, text("if_exists") == Some("fail")),
@@ -417,6 +430,9 @@ impl<'a> Planner<'a> {
         }
         if !targets.allows(&dst, Some(src)) {
             return self.blame(dst, ("policy_violation", "unasked_target".to_owned()));
+        }
+        if disk::holds_own_program(&dst) {
+            return self.blame(dst, ("policy_violation", "own_program".to_owned()));
         }
         let mut op = op_at("move", src);
         self.weigh(&mut op, src)?;

@@ -65,6 +65,19 @@ fn a_plain_name_leads_beside_what_is_moved_and_nowhere_else() {
 }
 
 #[test]
+fn the_program_that_undoes_is_not_changed() {
+    let own = std::env::current_exe().unwrap();
+    let folder = own.parent().unwrap().to_owned();
+    for (path, op) in [(&own, "write"), (&own, "set_mode"), (&own, "delete"), (&folder, "delete")] {
+        let path = path.to_str().unwrap();
+        let targets = Named::new(&[target("/path", path, None)], &json!({}));
+        let planned = planned(&json!([{ "op": op, "path": path, "from": "x", "mode": 0 }]), &targets);
+        let trouble = planned.ops[0].trouble.clone().unwrap();
+        assert_eq!((trouble.0.as_str(), trouble.1.as_str()), ("policy_violation", "own_program"), "{op} {path}");
+    }
+}
+
+#[test]
 fn what_is_no_change_is_said_to_be_none() {
     let targets = Named::new(&[target("/path", "/nobody/a", None)], &json!({}));
     let write = json!({ "op": "write", "path": "/nobody/a", "from": "way/out" });

@@ -4,7 +4,7 @@ use metnos_log::event::turn::PlannedOp;
 use metnos_projections::rules::policy;
 use serde_json::Value;
 
-use super::plan::{Planner, SHOWN_MAX, Trouble, beginning};
+use super::plan::{Named, Planner, SHOWN_MAX, Trouble, beginning};
 use super::{messages, requests};
 
 /// How much is to leave.
@@ -34,9 +34,14 @@ impl Planner<'_> {
     }
 
     /// What is said to a person.
-    pub(super) fn message(&mut self, effect: &Value) -> Result<(), Trouble> {
+    pub(super) fn message(&mut self, effect: &Value, named: &Named) -> Result<(), Trouble> {
         let undeclared = ("policy_violation", format!("no_capability: {}", policy::CHANNEL));
-        let (mut op, body) = messages::planned(effect, self.around.people.ok_or(undeclared)?)?;
+        let people = self.around.people.ok_or(undeclared)?;
+        let (mut op, body) = messages::planned(effect, people)?;
+        if let Some(to) = op.message.as_ref().map(|message| &message.to).filter(|to| !named.has_person(to, people)) {
+            let name = people.get(to).and_then(|actor| actor.name.as_ref()).unwrap_or(to);
+            return Err(("policy_violation", format!("unasked_person: {name}")));
+        }
         self.sent.messages += 1;
         if self.sent.messages > messages::MESSAGES_MAX {
             return Err(("policy_violation", format!("too_many_messages: {}", messages::MESSAGES_MAX)));

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The small program's name.
-const SMALL: &str = "metnos-cage";
+pub(crate) const SMALL: &str = "metnos-cage";
 
 /// Says which sources daemon and helper were built from; a helper of other sources does not answer.
 pub(super) fn build() -> String {

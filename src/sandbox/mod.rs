@@ -6,7 +6,7 @@
 //! that an executor stages are handed back, writing them anywhere is the core's business.
 
 pub(crate) mod binaries;
-mod builder;
+pub(crate) mod builder;
 mod bwrap;
 pub mod cancel;
 pub mod cgroup;

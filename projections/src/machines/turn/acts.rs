@@ -6,7 +6,7 @@ use metnos_log::Event;
 use metnos_log::event::turn::{InvocationFinished, PlannedOp, TurnCancelled};
 use serde_json::{Value, json};
 
-use super::consent::trouble_of_one;
+use super::consent::{are_own_messages, trouble_of_one};
 use super::decide::Decider;
 use super::forms;
 use super::state::{Phase, Step};
@@ -65,7 +65,9 @@ impl Decider<'_> {
         let leave = Leave { grants: &step.grants, time: self.context.time };
         let mut used = Vec::new();
         let decisions = concerned.map(|(capability, _)| {
-            let unrepeatable_act = !manifest.contract.idempotent;
+            // What an executor says on its own account is asked about wherever asking is possible.
+            let is_own = capability == policy::CHANNEL && are_own_messages(&step, &manifest);
+            let unrepeatable_act = !manifest.contract.idempotent || is_own;
             let own = capability == "metnos:write" && self.is_a_guests();
             let sends = matches!(capability, "network:http" | policy::CHANNEL);
             let grants = match capability {

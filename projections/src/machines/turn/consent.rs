@@ -3,6 +3,8 @@
 mod messages;
 mod requests;
 
+pub(super) use messages::are_own as are_own_messages;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -62,18 +64,22 @@ pub(super) fn text(messages: &Messages, turn: &Turn, step: &Step, manifest: &Man
     lines.extend(asking.in_short(rest));
     lines.extend(asking.impossible(&step.ops));
     lines.extend(asking.contents(turn, step, manifest, &open));
+    lines.extend(asking.own_messages(step, manifest, &open));
     lines.extend(asking.bodies(&open));
     lines.extend(asking.own_servers(step, &open));
     lines.extend(asking.leads(step));
     lines.extend(asking.sources(turn, step));
+    let are_messages = open.iter().all(|op| op.message.is_some());
+    let is_chosen = requests::are_chosen(step, &open) || (are_messages && messages::are_own_people(step));
     messages.say(
         language,
         "consent.effects",
         json!({
             "summary": asking.summary(&open),
             "changes": lines.join("\n"),
-            "named": named(turn, step).filter(|_| !requests::are_chosen(step, &open)),
+            "named": named(turn, step).filter(|_| !is_chosen),
             "names": asking.said(step),
+            "people": are_messages.then(|| asking.people(&open)),
             "count": targets(&open),
             "from": asking.made_of(step, &open),
             "takes_back": taken_back(step),

@@ -4,6 +4,8 @@
 //! `rules::provenance` holds the rules and is measured over recorded attacks; here they meet what a turn knows better than
 //! text does: which words a value was taken from, and which steps looked at names and which read what is inside.
 
+use std::collections::BTreeSet;
+
 use metnos_log::event::turn::Target;
 use serde_json::json;
 
@@ -55,11 +57,18 @@ impl Decider<'_> {
         }
         let targets: Vec<Named> = step.targets.iter().map(|target| self.named(step, target)).collect();
         let roles_of_it = roles(manifest);
-        let contents: Vec<String> =
+        let mut contents: Vec<String> =
             Roles::values(&roles_of_it.content_args, &step.args).map(|(_, value)| value).collect();
         // What the built-in engine made of the words is of the words, and so is an act that takes nothing with it.
         let is_anchored = !self.turn.is_model_planned() || contents.is_empty();
-        let act = Act { tool: &step.tool, outgoing: roles_of_it.outgoing, is_anchored, contents, targets };
+        // What is said to people need not be what the executor was given.
+        let messages = step.ops.iter().filter(|op| about == "effects" && op.message.is_some());
+        let said: Vec<&str> = messages.filter_map(|op| op.text.as_deref()).collect();
+        let outgoing = roles_of_it.outgoing || !said.is_empty();
+        let own = said.into_iter().filter(|said| !contents.iter().any(|given| given.contains(said.trim())));
+        let own: BTreeSet<String> = own.map(str::to_owned).collect();
+        contents.extend(own);
+        let act = Act { tool: &step.tool, outgoing, is_anchored, contents, targets };
         let mut known = provenance::Turn::new(Rules::ALL, self.turn.text(), self.locked_plan(step, manifest));
         if act.outgoing || act.targets.iter().any(|target| !target.is_vouched) {
             for earlier in self.turn.steps.iter().filter(|earlier| earlier.number < step.number) {
