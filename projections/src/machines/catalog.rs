@@ -294,7 +294,7 @@ pub enum Rejection {
         version: String,
     },
     /// The same version with the same content is there and active.
-    #[error("{name} {version} is active already")]
+    #[error("{version} is the current version of {name} already")]
     AlreadyActive {
         /// The executor.
         name: String,

@@ -187,6 +187,12 @@ fn is_blind(step: &Step, manifest: &Manifest) -> bool {
         && writers::reach(manifest, &step.targets).is_empty()
 }
 
+/// Whether words of a command look like files, which it does not see for that.
+fn names_files(step: &Step) -> bool {
+    let words = step.args.get("argv").and_then(Value::as_array).into_iter().flatten().skip(1);
+    words.filter_map(Value::as_str).any(|word| word.contains('/'))
+}
+
 /// One word of a command, so that it is seen where it begins and ends.
 fn as_word(word: &str) -> String {
     if word.contains(char::is_whitespace) { format!("{word:?}") } else { visible::quoted(word).into_owned() }
@@ -240,7 +246,7 @@ impl Asking<'_> {
         let values = json!({
             "kind": kind, "tool": step.tool, "targets": targets, "arguments": arguments, "capabilities": capabilities,
             "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
-            "is_blind": is_blind(step, manifest), "may_name": reads_named(manifest), "folders": folders,
+            "is_blind": is_blind(step, manifest), "names_files": names_files(step), "may_name": reads_named(manifest), "folders": folders,
             "shown": shown(manifest), "hosts": own_hosts, "uncaged": step.uncaged,
             // Who only looks has nothing sent, by the cage itself.
             "sends": is_net && manifest.contract.side_effects && !is_looking(turn), "leaks": manifest.can_leak(),
@@ -766,11 +772,14 @@ mod tests {
             kind: "folder".to_owned(),
             trouble: None,
         };
-        let asked = |targets: Vec<Target>, manifest: &Manifest| {
-            let args = std::sync::Arc::new(json!({ "argv": ["wc", "-l", "a.txt"] }));
+        let command = |file: &str, targets: Vec<Target>, manifest: &Manifest| {
+            let args = std::sync::Arc::new(json!({ "argv": ["wc", "-l", file] }));
             let step = Step { args, targets, ..Step::default() };
             text(&Messages::embedded(), &Turn::default(), &step, manifest, "call")
         };
+        let asked = |targets: Vec<Target>, manifest: &Manifest| command("a.txt", targets, manifest);
+        let said = command("~/a.txt", Vec::new(), &manifest);
+        assert!(said.contains("It sees none of your files, not even those that it names: if it needs one,"), "{said}");
         let said = asked(Vec::new(), &manifest);
         assert!(said.contains("\n  wc -l a.txt\n"), "{said}");
         assert!(
