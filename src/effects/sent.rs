@@ -1,6 +1,5 @@
 //! What leaves: requests to servers and messages to people, among the other changes of a plan.
 
-use metnos_log::event::turn::PlannedOp;
 use metnos_projections::rules::policy;
 use serde_json::Value;
 
@@ -29,7 +28,11 @@ impl Planner<'_> {
         let name = (self.around.name_of)(&sealed);
         op.image = Some(name);
         self.planned.blobs.push((name, sealed));
-        self.show(op, &body);
+        if !body.is_empty() && self.shown.len() < SHOWN_MAX {
+            self.shown.push(self.planned.ops.len());
+            op.text = Some(beginning(&body));
+        }
+        self.planned.ops.push(op);
         Ok(())
     }
 
@@ -48,17 +51,10 @@ impl Planner<'_> {
         }
         let name = (self.around.name_of)(&body);
         op.content = Some(name);
-        self.show(op, &body);
+        // They are few, and each is said in somebody's name.
+        op.text = Some(beginning(&body));
+        self.planned.ops.push(op);
         self.planned.blobs.push((name, body));
         Ok(())
-    }
-
-    /// Takes one up, with the beginning of what it holds.
-    fn show(&mut self, mut op: PlannedOp, body: &[u8]) {
-        if !body.is_empty() && self.shown.len() < SHOWN_MAX {
-            self.shown.push(self.planned.ops.len());
-            op.text = Some(beginning(body));
-        }
-        self.planned.ops.push(op);
     }
 }

@@ -246,7 +246,8 @@ impl Asking<'_> {
         let values = json!({
             "kind": kind, "tool": step.tool, "targets": targets, "arguments": arguments, "capabilities": capabilities,
             "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
-            "is_blind": is_blind(step, manifest), "names_files": names_files(step), "may_name": reads_named(manifest), "folders": folders,
+            "is_blind": is_blind(step, manifest), "names_files": names_files(step), "may_name": reads_named(manifest),
+            "folders": folders,
             "shown": shown(manifest), "hosts": own_hosts, "uncaged": step.uncaged,
             // Who only looks has nothing sent, by the cage itself.
             "sends": is_net && manifest.contract.side_effects && !is_looking(turn), "leaks": manifest.can_leak(),

@@ -17,7 +17,7 @@ pub(super) fn in_short(op: &PlannedOp) -> String {
 
 /// Whether what a message says was given to the executor as it stands, as far as it is shown.
 fn is_given(step: &Step, manifest: &Manifest, op: &PlannedOp) -> bool {
-    let said = op.text.as_deref().unwrap_or_default().trim();
+    let Some(said) = op.text.as_deref().map(str::trim) else { return false };
     let is_whole = op.bytes <= said.len() as u64;
     given(step, manifest).iter().any(|text| if is_whole { text == said } else { text.starts_with(said) })
 }
