@@ -197,7 +197,7 @@ fn lines(context: &Context, instance: &Instance, export: &Export) -> Result<u8, 
     context.tell_views(instance);
     let count = count?;
     file.finish()?;
-    actor::done(context, instance, "audit.written", &json!({ "count": count, "file": path }));
+    actor::done(context, instance, "audit.written", &json!({ "count": count, "file": path.to_string_lossy() }));
     Ok(0)
 }
 
@@ -205,10 +205,10 @@ impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         match error {
             FileError::Foreign { path } => {
-                Self::refused(("error.not_ours", json!({ "file": path })), by("next.other_file"))
+                Self::refused(("error.not_ours", json!({ "file": path.to_string_lossy() })), by("next.other_file"))
             }
             FileError::Io { path, source } => {
-                let values = json!({ "file": path, "reason": source.to_string() });
+                let values = json!({ "file": path.to_string_lossy(), "reason": source.to_string() });
                 let hint = remedy(&source, Some(&path), by("next.other_file"));
                 Self::failed(("error.file_unwritten", values), hint)
             }
@@ -219,7 +219,7 @@ impl From<FileError> for Failure {
 /// Checks a file. Neither the home nor its log is looked at.
 fn check(context: &Context, file: &Path, key: &str) -> Result<u8, Failure> {
     let unreadable = |file: &Path, error: &std::io::Error| {
-        let values = json!({ "file": file, "reason": plain(&error) });
+        let values = json!({ "file": file.to_string_lossy(), "reason": plain(&error) });
         Failure::refused(("error.file_unreadable", values), by("next.proof_file"))
     };
     let in_file = || {

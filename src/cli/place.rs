@@ -34,7 +34,12 @@ impl Context {
         }
         let dirs = Dirs::resolve(self.global.home.as_deref(), &self.variables).map_err(InstanceError::from)?;
         let file = dirs.log();
-        if fs::symlink_metadata(&file).is_ok_and(|metadata| !metadata.is_file() || metadata.len() > 0) {
+        let is_absent = match fs::symlink_metadata(&file) {
+            Ok(metadata) => metadata.is_file() && metadata.len() == 0,
+            // Of one that may not be looked for nobody knows: opening says why.
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        if !is_absent {
             return Ok(());
         }
         let begun = Some(file.with_extension("redb.new")).filter(|begun| begun.exists());
@@ -62,19 +67,18 @@ pub(super) fn no_file(path: &Path) -> Option<Failure> {
         Err(_) => "loop",
     };
     let to = fs::read_link(path).ok();
-    let values = json!({ "file": path, "what": what, "to": to });
+    let values = json!({ "file": path.to_string_lossy(), "what": what, "to": to });
     Some(Failure::failed(("error.log_no_file", values), by("next.log_place")))
 }
 
 /// What is said of a log that is there and may not be written to.
 pub(super) fn not_writable(path: &Path) -> Option<(Said, Said)> {
     let metadata = fs::metadata(path).ok()?;
-    let values =
-        json!({ "file": path, "owner": owner(metadata.uid()), "mode": format!("{:o}", metadata.mode() & 0o7777) });
+    let values = json!({ "file": path.to_string_lossy(), "owner": owner(metadata.uid()), "mode": format!("{:o}", metadata.mode() & 0o7777) });
     let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
     let hint = if is_own { "next.own_log" } else { "next.others_log" };
     let message = ("error.log_not_writable", values).into();
-    Some((message, (hint, json!({ "path": path })).into()))
+    Some((message, (hint, json!({ "path": path.to_string_lossy() })).into()))
 }
 
 /// The name of an account; its number where it has none.

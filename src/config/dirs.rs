@@ -30,6 +30,12 @@ pub enum DirsError {
     /// Neither `--home` nor `HOME`.
     #[error("neither --home nor the variable HOME says where Metnos lives")]
     NoHome,
+    /// A name that the rules about what nobody touches, which are written in text, could not compare.
+    #[error("the folder {path} has a name that is no UTF-8 text")]
+    NoText {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A folder cannot be made.
     #[error("the folder {path} cannot be created")]
     Create {
@@ -44,6 +50,13 @@ pub enum DirsError {
 impl Dirs {
     /// Resolves the folders; makes none.
     pub fn resolve(home: Option<&Path>, variables: &Variables) -> Result<Self, DirsError> {
+        let dirs = Self::found(home, variables)?;
+        let all = [&dirs.config, &dirs.data, &dirs.workspace, &dirs.runtime, &dirs.user_home];
+        let odd = all.into_iter().find(|path| path.to_str().is_none()).cloned();
+        odd.map_or(Ok(dirs), |path| Err(DirsError::NoText { path }))
+    }
+
+    fn found(home: Option<&Path>, variables: &Variables) -> Result<Self, DirsError> {
         let user_home = Self::user_home(variables);
         if let Some(home) = home.or(variables.home.as_deref()) {
             let home =

@@ -60,7 +60,11 @@ pub enum InstanceError {
         path: String,
     },
     /// The disk is nearly full.
-    #[error("only {free} bytes are free on the disk of {path}; Metnos takes no new event below {FREE_BYTES_MIN}")]
+    #[error(
+        "only {} KiB are free on the disk of {path}; Metnos takes no new event below {} KiB",
+        free >> 10,
+        FREE_BYTES_MIN >> 10
+    )]
     DiskFull {
         /// The data folder.
         path: String,

@@ -521,3 +521,30 @@ fn what_a_named_executor_lacks_is_said_by_its_schema() {
     assert_eq!((ran.code, ran.json()["ok"].as_bool()), (0, Some(true)), "{}", ran.out);
     home.is_whole();
 }
+
+/// The rules about what nobody touches are text: a home whose name is none would be one that they do not cover.
+#[test]
+fn a_name_that_is_no_text_is_said_to_be_none() {
+    let home = Home::new();
+    assert_eq!(home.ask("what time is it").code, 0);
+    let odd = |name: &[u8]| home.files().join(std::ffi::OsStr::from_bytes(name));
+    for words in [&["status"][..], &["log", "status"], &["doctor"], &["ask", "what time is it"], &["log", "backup"]] {
+        let ran: Ran = home.command().env("METNOS_HOME", odd(b"n\xff")).args(words).output().unwrap().into();
+        assert!(ran.code == 2 && ran.err.contains("no UTF-8 text"), "{words:?}: {} {}", ran.code, ran.err);
+    }
+    assert!(!odd(b"n\xff").exists());
+    // What is written there has a name all the same.
+    for (words, name) in [
+        (&["log", "backup"][..], odd(b"b\xff")),
+        (&["log", "anchor"], odd(b"a\xff")),
+        (&["audit", "export", "--proof", "--out"], odd(b"e\xff")),
+    ] {
+        for json in [false, true] {
+            let place = if json { name.with_extension("2") } else { name.clone() };
+            let ran: Ran =
+                home.command().args(json.then_some("--json")).args(words).arg(&place).output().unwrap().into();
+            assert!(ran.code == 0 && place.exists(), "{words:?}: {} {}", ran.out, ran.err);
+        }
+    }
+    home.is_whole();
+}

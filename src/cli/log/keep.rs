@@ -24,20 +24,24 @@ impl From<BackupError> for Failure {
         let reason = json!({ "reason": output::causes(&error) });
         let (message, hint) = match &error {
             BackupError::Occupied { path } => {
-                (("error.log_occupied", json!({ "file": path })), by("next.restore_elsewhere"))
+                (("error.log_occupied", json!({ "file": path.to_string_lossy() })), by("next.restore_elsewhere"))
             }
             BackupError::Foreign { path } => {
-                (("error.no_backup_folder", json!({ "folder": path })), by("next.empty_folder"))
+                (("error.no_backup_folder", json!({ "folder": path.to_string_lossy() })), by("next.empty_folder"))
             }
-            BackupError::OtherLog { path, found, own } => {
-                (("error.other_backup", json!({ "folder": path, "found": found, "own": own })), by("next.empty_folder"))
-            }
+            BackupError::OtherLog { path, found, own } => (
+                ("error.other_backup", json!({ "folder": path.to_string_lossy(), "found": found, "own": own })),
+                by("next.empty_folder"),
+            ),
             BackupError::Ahead { path, first, last } => (
-                ("error.backup_ahead", json!({ "folder": path, "first": first, "last": last })),
+                ("error.backup_ahead", json!({ "folder": path.to_string_lossy(), "first": first, "last": last })),
                 by("next.backup_elsewhere"),
             ),
             BackupError::Busy { path } => {
-                return Self::failed(("error.backup_busy", json!({ "folder": path })), by("next.backup_busy"));
+                return Self::failed(
+                    ("error.backup_busy", json!({ "folder": path.to_string_lossy() })),
+                    by("next.backup_busy"),
+                );
             }
             BackupError::Newer { .. } => (("error.no_backup", reason), by("next.newer")),
             // A folder, or something to be waited for, where a file of a backup must be; a file where the folder must be.
@@ -52,7 +56,11 @@ impl From<BackupError> for Failure {
                 let folder = path.parent().map(Path::to_owned);
                 (
                     ("error.backup_failed", reason),
-                    ("next.summary_again", json!({ "file": path, "folder": folder })).into(),
+                    (
+                        "next.summary_again",
+                        json!({ "file": path.to_string_lossy(), "folder": folder.as_ref().map(|folder| folder.to_string_lossy()) }),
+                    )
+                        .into(),
                 )
             }
             BackupError::Io { path, .. } => {
@@ -108,7 +116,7 @@ pub(super) fn anchor(context: &Context, to: &Path) -> Result<u8, Failure> {
     let path = console::path(to);
     let unwritten = |error: std::io::Error| {
         Failure::refused(
-            ("error.file_unusable", json!({ "file": path, "reason": plain(&error) })),
+            ("error.file_unusable", json!({ "file": path.to_string_lossy(), "reason": plain(&error) })),
             remedy(&error, Some(&path), by("next.new_file")),
         )
     };
@@ -124,7 +132,7 @@ pub(super) fn anchor(context: &Context, to: &Path) -> Result<u8, Failure> {
         fs::remove_file(&path).ok();
         return Err(error.into());
     }
-    let values = json!({ "events": head.size, "file": path, "key": instance.keys.public_hex() });
+    let values = json!({ "events": head.size, "file": path.to_string_lossy(), "key": instance.keys.public_hex() });
     if context.global.json {
         output::result_json(&values);
     } else {
@@ -156,7 +164,7 @@ pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&Pat
     drop(line);
     let summary = &backed_up.summary;
     let values = json!({
-        "folder": folder, "events": summary.events, "blobs": summary.blobs, "head": summary.head,
+        "folder": folder.to_string_lossy(), "events": summary.events, "blobs": summary.blobs, "head": summary.head,
         "kib": backed_up.bytes_written.div_ceil(1024), "bytes_written": backed_up.bytes_written,
         "key_file": instance.dirs.config.join("keys/instance.ed25519"),
     });

@@ -36,9 +36,10 @@ impl From<SalvageError> for Failure {
         let reason = json!({ "reason": output::causes(&error) });
         match &error {
             SalvageError::Busy { .. } => Self::failed(("error.not_salvaged", reason), by("next.other_command")),
-            SalvageError::Nothing { path } => {
-                Self::refused(("error.no_log_there", json!({ "file": path })), by("next.nothing_to_salvage"))
-            }
+            SalvageError::Nothing { path } => Self::refused(
+                ("error.no_log_there", json!({ "file": path.to_string_lossy() })),
+                by("next.nothing_to_salvage"),
+            ),
             SalvageError::OtherKey { recorded, .. } => {
                 // By the name that a key has everywhere else.
                 let reason = output::causes(&error).replace(recorded.as_str(), &key_id(recorded));
@@ -46,7 +47,7 @@ impl From<SalvageError> for Failure {
             }
             SalvageError::OthersNotes { .. } => Self::refused(("error.not_salvaged", reason), by("next.restore_keys")),
             SalvageError::Occupied { path } => {
-                Self::refused(("error.log_occupied", json!({ "file": path })), by("next.new_home"))
+                Self::refused(("error.log_occupied", json!({ "file": path.to_string_lossy() })), by("next.new_home"))
             }
             SalvageError::Io { path, source } => {
                 let usual =
@@ -69,7 +70,7 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     let from = command.file.as_ref().map_or_else(|| dirs.log(), |file| console::path(file));
     let unusable = |path: &Path, error: &io::Error| {
         Failure::refused(
-            ("error.file_unusable", json!({ "file": path, "reason": plain(error) })),
+            ("error.file_unusable", json!({ "file": path.to_string_lossy(), "reason": plain(error) })),
             remedy(error, Some(path), by("next.log_file")),
         )
     };
@@ -96,11 +97,17 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     let mut begun = Begun(Vec::new());
     if let Some(home) = &home {
         if home.is_file() {
-            return Err(Failure::refused(("error.salvage_into_file", json!({ "file": home })), by("next.new_home")));
+            return Err(Failure::refused(
+                ("error.salvage_into_file", json!({ "file": home.to_string_lossy() })),
+                by("next.new_home"),
+            ));
         }
         let config = home.join("config");
         if config.exists() {
-            return Err(Failure::refused(("error.home_occupied", json!({ "folder": home })), by("next.new_home")));
+            return Err(Failure::refused(
+                ("error.home_occupied", json!({ "folder": home.to_string_lossy() })),
+                by("next.new_home"),
+            ));
         }
         let folder = home.join("data/log");
         begun.note([config.clone(), folder.clone()]);
@@ -140,7 +147,7 @@ fn beyond(salvaged: &Salvaged, from: &Path) -> Value {
 fn told(context: &Context, salvaged: &Salvaged, (from, log): (&Path, &Path), home: Option<&Path>) {
     let lost: u64 = salvaged.lost.iter().map(|(first, last)| last + 1 - first).sum();
     let mut values = json!({
-        "last": salvaged.last, "from": from, "file": log, "home": home, "copied": salvaged.copied, "unsigned": salvaged.copied.saturating_sub(salvaged.signed), "again": salvaged.again, "lost": lost,
+        "last": salvaged.last, "from": from.to_string_lossy(), "file": log.to_string_lossy(), "home": home.map(Path::to_string_lossy), "copied": salvaged.copied, "unsigned": salvaged.copied.saturating_sub(salvaged.signed), "again": salvaged.again, "lost": lost,
         "runs": salvaged.lost, "blobs": salvaged.blobs, "unplaced": salvaged.unplaced,
         "lost_blobs": salvaged.lost_blobs.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "events": salvaged.head.size, "head": hex(&salvaged.head.head),
