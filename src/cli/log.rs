@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
-use metnos_log::Recorded;
 use metnos_log::envelope::Body;
 use metnos_log::store::{Damage, ReadError};
+use metnos_log::{Event, Recorded};
 use serde_json::{Value, json};
 
 use super::output::by;
@@ -247,6 +247,7 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
         }
     };
     let ended = end_lost(instance)?;
+    let epochs = epochs(instance)?;
     let mut values = json!({
         "events": verified.head.size, "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
         "blobs": verified.blobs, "erased": verified.erased, "segments": verified.segments, "archived": verified.archived,
@@ -255,6 +256,7 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
     if context.global.json {
         let unknown = verified.unknown.iter().map(|(seq, kind)| json!({ "seq": seq, "kind": kind }));
         values["unknown"] = unknown.collect();
+        values["epochs"] = epochs.into();
         let (anchors, is_held) = held::as_json(instance, &anchors)?;
         let is_good = is_held && ended.is_none();
         values["ok"] = is_good.into();
@@ -271,6 +273,9 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
         return Err(failure);
     }
     output::result(&context.text(instance, "log.verified", &values));
+    for epoch in &epochs {
+        output::result(&context.text(instance, "log.epoch", epoch));
+    }
     if crate::erasure::is_pending(instance) {
         output::result(&context.text(instance, "notice.erasure_pending", &json!({})));
     }
@@ -278,6 +283,21 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
         output::result(&context.text(instance, "log.unknown", &json!({ "seq": seq, "kind": kind })));
     }
     held::said(context, instance, &anchors)
+}
+
+/// Where the log goes on from a copy, or without an end that it had: what it holds is whole, and was not all.
+fn epochs(instance: &Instance) -> Result<Vec<Value>, Failure> {
+    let reader = instance.log.reader();
+    let mut found = Vec::new();
+    for recorded in reader.stream("instance")? {
+        let recorded = reader.rehydrated(recorded)?;
+        if let Some(Event::EpochOpened(epoch)) = recorded.event() {
+            let when = output::moment(recorded.time.0, &instance.settings.zone);
+            let lost = epoch.lost.first().filter(|_| epoch.lost.len() == 1);
+            found.push(json!({ "seq": recorded.seq, "reason": epoch.reason, "lost": lost, "when": when }));
+        }
+    }
+    Ok(found)
 }
 
 /// What is said of a log that ends before what something else in the home has seen, and how many events that has seen.

@@ -189,6 +189,9 @@ fn an_end_that_only_other_files_have_seen_is_told() {
     let lost = format!("events {} to {after}", before + 1);
     let epochs = home.run(["--json", "log", "grep", "--kind", "epoch_opened", &lost]).out;
     assert_eq!(epochs.lines().count(), 1, "{epochs}");
+    let verified = home.run(["log", "verify"]);
+    let told = format!("here the log had lost its end ({lost})");
+    assert!(verified.code == 0 && verified.out.contains(&told), "{} {}", verified.out, verified.err);
     home.is_whole();
     plain(&home.run(["log", "backup"]), 1, "a backup there would lose them");
 }
