@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -316,10 +317,20 @@ pub(super) fn remedy(error: &(dyn Error + 'static), path: Option<&Path>, usual: 
     use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match refusal(error).map(io::Error::kind) {
         Some(StorageFull | QuotaExceeded | FileTooLarge) => by("next.make_room"),
-        Some(PermissionDenied) => ("next.not_permitted", json!({ "path": path.map(seen) })).into(),
+        Some(PermissionDenied) => not_permitted(path),
         Some(ReadOnlyFilesystem) => by("next.read_only"),
         _ => usual,
     }
+}
+
+/// What helps where something may not be read or written: whose it is, or how it is marked.
+fn not_permitted(path: Option<&Path>) -> Said {
+    let path = path.map(seen);
+    let own = rustix::process::geteuid().as_raw();
+    let is_own = path.and_then(|path| path.symlink_metadata().ok()).is_some_and(|found| found.uid() == own);
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let folder = path.and_then(Path::parent).filter(|_| is_own).map(text);
+    ("next.not_permitted", json!({ "path": path.map(text), "folder": folder })).into()
 }
 
 /// The same where what is refused belongs to somebody else.

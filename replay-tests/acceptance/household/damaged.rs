@@ -288,6 +288,14 @@ fn a_missing_right_is_told_with_whose_it_is() {
         let ran = home.run(command);
         assert!(ran.code > 0 && ran.err.contains("Permission denied") && ran.err.contains(&shows), "{}", ran.err);
     }
+    // What is one's own is not somebody else's: its rights are what is missing.
+    let own = home.files().join("own");
+    std::fs::create_dir(&own).unwrap();
+    home.own(&own);
+    std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o555)).unwrap();
+    let ran = home.run(["log", "anchor", own.join("note").to_str().unwrap()]);
+    let allows = format!("chmod u+rw {}", own.display());
+    assert!(ran.code > 0 && ran.err.contains(&allows), "{}", ran.err);
     let log = log_of(&home);
     std::os::unix::fs::chown(&log, Some(0), Some(0)).unwrap();
     std::fs::set_permissions(&log, std::fs::Permissions::from_mode(0o600)).unwrap();
