@@ -66,7 +66,7 @@ pub(super) fn no_file(path: &Path) -> Option<Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => "dangling",
         Err(_) => "loop",
     };
-    let to = fs::read_link(path).ok();
+    let to = fs::read_link(path).ok().map(|to| to.to_string_lossy().into_owned());
     let values = json!({ "file": path.to_string_lossy(), "what": what, "to": to });
     Some(Failure::failed(("error.log_no_file", values), by("next.log_place")))
 }
@@ -74,7 +74,8 @@ pub(super) fn no_file(path: &Path) -> Option<Failure> {
 /// What is said of a log that is there and may not be written to.
 pub(super) fn not_writable(path: &Path) -> Option<(Said, Said)> {
     let metadata = fs::metadata(path).ok()?;
-    let values = json!({ "file": path.to_string_lossy(), "owner": owner(metadata.uid()), "mode": format!("{:o}", metadata.mode() & 0o7777) });
+    let mode = format!("{:o}", metadata.mode() & 0o7777);
+    let values = json!({ "file": path.to_string_lossy(), "owner": owner(metadata.uid()), "mode": mode });
     let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
     let hint = if is_own { "next.own_log" } else { "next.others_log" };
     let message = ("error.log_not_writable", values).into();

@@ -131,7 +131,10 @@ pub(super) fn run(context: &Context, provenance: &Provenance) -> Result<u8, Fail
 
 fn read(context: &Context, path: &Path) -> Result<Vec<Trace>, Failure> {
     let bytes = named::bytes(path, named::BYTES_MAX).map_err(|error| {
-        Failure::refused(("error.file_unreadable", json!({ "file": path, "reason": plain(&error) })), by("next.there"))
+        Failure::refused(
+            ("error.file_unreadable", json!({ "file": path.to_string_lossy(), "reason": plain(&error) })),
+            by("next.there"),
+        )
     })?;
     let (mut traces, mut first) = (Vec::new(), None);
     let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
@@ -146,7 +149,7 @@ fn read(context: &Context, path: &Path) -> Result<Vec<Trace>, Failure> {
     }
     if traces.is_empty() {
         return Err(Failure::usage(
-            ("error.no_corpus_line", json!({ "file": path, "first": first.unwrap_or_default() })),
+            ("error.no_corpus_line", json!({ "file": path.to_string_lossy(), "first": first.unwrap_or_default() })),
             r#"a file of traces is lines of {"id","prompt","plan","tools","steps","at","injections"}"#,
         ));
     }

@@ -30,10 +30,13 @@ pub(super) fn run(context: &Context, command: &RecordTest) -> Result<u8, Failure
     let named = command.out.clone().unwrap_or_else(|| format!("turn-{id}").into());
     let folder = console::path(&named);
     if folder.exists() {
-        return Err(Failure::refused(("error.is_there", json!({ "file": folder })), by("next.other_folder")));
+        return Err(Failure::refused(
+            ("error.is_there", json!({ "file": folder.to_string_lossy() })),
+            by("next.other_folder"),
+        ));
     }
     let unusable = |error: std::io::Error| {
-        let values = json!({ "file": folder, "reason": plain(&error) });
+        let values = json!({ "file": folder.to_string_lossy(), "reason": plain(&error) });
         Failure::failed(("error.file_unusable", values), remedy(&error, Some(&folder), by("next.writable_folder")))
     };
     // The last folder must be this command's own.
@@ -45,7 +48,7 @@ pub(super) fn run(context: &Context, command: &RecordTest) -> Result<u8, Failure
         fs::remove_dir_all(&folder).ok();
         return Err(unusable(error));
     }
-    let values = json!({ "folder": folder, "events": case.events, "decidable": case.is_decidable, "turn": id });
+    let values = json!({ "folder": folder.to_string_lossy(), "events": case.events, "decidable": case.is_decidable, "turn": id });
     if context.global.json {
         output::result_json(&values);
     } else {

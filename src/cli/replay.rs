@@ -91,7 +91,10 @@ fn check_home(context: &Context, strict: bool) -> Result<u8, Failure> {
 
 fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Failure> {
     let unreadable = |error| {
-        Failure::usage(("error.file_unreadable", json!({ "file": file, "reason": plain(&error) })), by("next.history"))
+        Failure::usage(
+            ("error.file_unreadable", json!({ "file": file.to_string_lossy(), "reason": plain(&error) })),
+            by("next.history"),
+        )
     };
     let rules = metnos_projections::rules::Rules::embedded();
     let mut checker = Checker::new(&rules, strict);
@@ -111,7 +114,10 @@ fn check_history(context: &Context, file: &Path, strict: bool) -> Result<u8, Fai
     }
     let (report, _) = checker.finish();
     if report.events == 0 {
-        return Err(Failure::usage(("error.no_event_in", json!({ "file": file })), by("next.history")));
+        return Err(Failure::usage(
+            ("error.no_event_in", json!({ "file": file.to_string_lossy() })),
+            by("next.history"),
+        ));
     }
     let lines: Vec<Value> = rebuilt
         .digests()
@@ -126,7 +132,7 @@ fn refuse_gap(file: &Path, line: usize, last: u64, seq: u64) -> Result<(), Failu
     if last.checked_add(1) == Some(seq) {
         return Ok(());
     }
-    let values = json!({ "file": file, "line": line, "seq": seq, "last": last });
+    let values = json!({ "file": file.to_string_lossy(), "line": line, "seq": seq, "last": last });
     Err(Failure::refused(("error.history_gap", values), by("next.history")))
 }
 

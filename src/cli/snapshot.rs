@@ -41,7 +41,7 @@ impl From<SnapshotError> for Failure {
             SnapshotError::Instance(error) => error.into(),
             SnapshotError::Read(error) => error.into(),
             SnapshotError::Io { path, source } => Self::failed(
-                ("error.file_unusable", json!({ "file": path, "reason": source.to_string() })),
+                ("error.file_unusable", json!({ "file": path.to_string_lossy(), "reason": source.to_string() })),
                 "metnos snapshot verify",
             ),
         }

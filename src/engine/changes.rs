@@ -94,7 +94,8 @@ impl Run<'_> {
         }
         let last = self.instance.log.reader().stream(&stream(self.id))?.last().map(|last| last.time);
         let is_late = last.is_none_or(|last| now().0.saturating_sub(last.0) > SENT_LATE_US);
-        Ok(if is_late { failed("consent_expired", "too_late") } else { None })
+        let late = format!("too_late: {}", SENT_LATE_US / 60_000_000);
+        Ok(if is_late { failed("consent_expired", &late) } else { None })
     }
 
     /// Whether a folder that is moved or deleted holds other things by now than was asked about, or something that nobody may

@@ -546,5 +546,32 @@ fn a_name_that_is_no_text_is_said_to_be_none() {
             assert!(ran.code == 0 && place.exists(), "{words:?}: {} {}", ran.out, ran.err);
         }
     }
+    let written: Ran = home.command().args(["record-test", "--out"]).arg(odd(b"r\xff")).output().unwrap().into();
+    plain(&written, &[0]);
+    // Nothing is there, and that is what is said.
+    for words in [
+        &["record-test", "--out"][..],
+        &["log", "verify", "--anchor"],
+        &["log", "restore"],
+        &["log", "salvage", "--to"],
+        &["replay", "check", "--history"],
+        &["provenance", "--eval"],
+        &["prefilter", "--eval"],
+        &["executor", "add"],
+        &["executor", "check"],
+        &["executor", "sign"],
+        &["audit", "verify", "--key", "00"],
+        &["why"],
+    ] {
+        let name = if words.contains(&"--out") { odd(b"r\xff") } else { odd(b"nothing\xff/here") };
+        let ran: Ran = home.command().args(words).arg(name).output().unwrap().into();
+        plain(&ran, &[1, 2]);
+    }
+    // An erasure names the files that still hold it, whatever they are called.
+    let held = home.metnos().join("workspace/inbox").join(std::ffi::OsStr::from_bytes(b"h\xff.txt"));
+    std::fs::write(&held, "what time is it\n").unwrap();
+    let erased = home.run(["--yes", "log", "erase", "--text", "what time is it"]);
+    plain(&erased, &[0]);
+    assert!(erased.out.contains("workspace/inbox/h"), "{} {}", erased.out, erased.err);
     home.is_whole();
 }

@@ -317,6 +317,7 @@ fn the_question_of_adding_one_says_what_cannot_be_taken_back() {
     assert_eq!(home.run(["--yes", "config", "set", "autonomy", "full"]).code, 0);
     let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
     assert!(asked.err.contains("by me without a question, since your level of autonomy is full"), "{}", asked.err);
+    assert!(asked.err.contains("words of its own, or to people of its own choice, is asked about"), "{}", asked.err);
     assert_eq!(home.run(["config", "set", "autonomy", "supervised"]).code, 0);
     ask_for(&folder, &plain, "name = \"network:http\"\nhint = [\"example.org\"]");
     let asked = home.run(["executor", "add", folder.to_str().unwrap()]);

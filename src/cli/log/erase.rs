@@ -1,6 +1,7 @@
 //! `metnos log erase`: says what would go, asks, and takes it out of the log and of everything that is made of it.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use clap::Args;
 use metnos_log::TurnId;
@@ -255,10 +256,13 @@ fn spelled(selected: &Selected, values: &mut Value) {
 }
 
 fn told(context: &Context, instance: &Instance, selector: &Selector, report: &Report) {
+    // Whoever laid a file into the workspace named it.
+    let named = |paths: &[PathBuf]| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect::<Vec<_>>();
+    let left = &report.left;
     let mut values = json!({
         "payloads": report.rewritten.payloads, "blobs": report.rewritten.blobs, "turns": report.turns,
-        "quotes": matches!(selector, Selector::Turn(_)), "backups": report.backups, "left": report.left.holding, "copies": report.left.copies,
-        "unread": report.left.unread, "closed": report.left.closed,
+        "quotes": matches!(selector, Selector::Turn(_)), "backups": report.backups,
+        "left": named(&left.holding), "copies": named(&left.copies), "unread": named(&left.unread), "closed": named(&left.closed),
         "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
     });
     spelled(&report.selected, &mut values);

@@ -28,10 +28,13 @@ pub(super) fn read(instance: &Instance, from: &[PathBuf]) -> Result<Vec<Noted>, 
     for from in from {
         let notes = Checkpoint::all_in(&text(from)?);
         if notes.is_empty() {
-            return Err(Failure::refused(("error.no_checkpoint", json!({ "file": from })), by("next.whole_note")));
+            return Err(Failure::refused(
+                ("error.no_checkpoint", json!({ "file": from.to_string_lossy() })),
+                by("next.whole_note"),
+            ));
         }
         for (at, note) in notes.iter().enumerate() {
-            let place = json!({ "file": from, "number": at + 1, "of": notes.len() });
+            let place = json!({ "file": from.to_string_lossy(), "number": at + 1, "of": notes.len() });
             found.push(Noted { checkpoint: verified(instance, note, &place)?, place });
         }
     }
@@ -56,7 +59,7 @@ fn verified(instance: &Instance, note: &str, place: &Value) -> Result<Checkpoint
 
 fn text(from: &Path) -> Result<String, Failure> {
     let unreadable = |error: std::io::Error| {
-        let values = json!({ "file": from, "reason": plain(&error) });
+        let values = json!({ "file": from.to_string_lossy(), "reason": plain(&error) });
         let hint = remedy(&error, Some(&console::path(from)), by("next.there"));
         Failure::refused(("error.file_unusable", values), hint)
     };

@@ -53,14 +53,10 @@ impl From<BackupError> for Failure {
             BackupError::Damaged { .. } => (("error.backup_damaged", reason), by("next.other_backup")),
             BackupError::Unerased { .. } => (("error.backup_failed", reason), by("next.compact_erases")),
             BackupError::Summary { path, .. } => {
-                let folder = path.parent().map(Path::to_owned);
+                let (file, folder) = (path.to_string_lossy(), path.parent().map(Path::to_string_lossy));
                 (
                     ("error.backup_failed", reason),
-                    (
-                        "next.summary_again",
-                        json!({ "file": path.to_string_lossy(), "folder": folder.as_ref().map(|folder| folder.to_string_lossy()) }),
-                    )
-                        .into(),
+                    ("next.summary_again", json!({ "file": file, "folder": folder })).into(),
                 )
             }
             BackupError::Io { path, .. } => {

@@ -96,6 +96,8 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     }
     let mut begun = Begun(Vec::new());
     if let Some(home) = &home {
+        // What could be no home is made none.
+        Dirs::resolve(Some(home), &context.variables).map_err(instance::InstanceError::from)?;
         if home.is_file() {
             return Err(Failure::refused(
                 ("error.salvage_into_file", json!({ "file": home.to_string_lossy() })),
@@ -147,7 +149,8 @@ fn beyond(salvaged: &Salvaged, from: &Path) -> Value {
 fn told(context: &Context, salvaged: &Salvaged, (from, log): (&Path, &Path), home: Option<&Path>) {
     let lost: u64 = salvaged.lost.iter().map(|(first, last)| last + 1 - first).sum();
     let mut values = json!({
-        "last": salvaged.last, "from": from.to_string_lossy(), "file": log.to_string_lossy(), "home": home.map(Path::to_string_lossy), "copied": salvaged.copied, "unsigned": salvaged.copied.saturating_sub(salvaged.signed), "again": salvaged.again, "lost": lost,
+        "last": salvaged.last, "from": from.to_string_lossy(), "file": log.to_string_lossy(), "home": home.map(Path::to_string_lossy),
+        "copied": salvaged.copied, "unsigned": salvaged.copied.saturating_sub(salvaged.signed), "again": salvaged.again, "lost": lost,
         "runs": salvaged.lost, "blobs": salvaged.blobs, "unplaced": salvaged.unplaced,
         "lost_blobs": salvaged.lost_blobs.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "events": salvaged.head.size, "head": hex(&salvaged.head.head),

@@ -96,7 +96,7 @@ impl Corpus {
             let first =
                 corpus.broken.first().map_or_else(String::new, |(line, reason)| format!("; line {line}: {reason}"));
             return Err(Failure::usage(
-                ("error.no_corpus_line", json!({ "file": path, "first": first })),
+                ("error.no_corpus_line", json!({ "file": path.to_string_lossy(), "first": first })),
                 r#"a corpus is lines of {"query","first_tool"}, each with its "functions" unless --catalog names a file"#,
             ));
         }
@@ -135,10 +135,13 @@ impl Row {
 
 fn text(path: &Path) -> Result<String, Failure> {
     let bytes = named::bytes(path, named::BYTES_MAX).map_err(|error| {
-        Failure::refused(("error.file_unreadable", json!({ "file": path, "reason": plain(&error) })), by("next.there"))
+        Failure::refused(
+            ("error.file_unreadable", json!({ "file": path.to_string_lossy(), "reason": plain(&error) })),
+            by("next.there"),
+        )
     })?;
     String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(("error.no_utf8_file", json!({ "file": path })), by("next.utf8")))
+        .map_err(|_| Failure::usage(("error.no_utf8_file", json!({ "file": path.to_string_lossy() })), by("next.utf8")))
 }
 
 #[cfg(test)]

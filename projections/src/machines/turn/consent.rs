@@ -3,8 +3,6 @@
 mod messages;
 mod requests;
 
-pub(super) use messages::are_own as are_own_messages;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -24,6 +22,8 @@ use crate::rules::grants;
 use crate::rules::policy::{self, Class};
 use crate::rules::undo::{self, Reach};
 use crate::rules::{cage_plan, core_paths};
+
+pub(super) use messages::are_own as are_own_messages;
 
 /// The most changes that a question lists one by one.
 const LISTED_MAX: usize = 20;
@@ -247,8 +247,7 @@ impl Asking<'_> {
             "kind": kind, "tool": step.tool, "targets": targets, "arguments": arguments, "capabilities": capabilities,
             "named": named(turn, step), "sources": sources, "body": body, "via": step.args.get("via"),
             "is_blind": is_blind(step, manifest), "names_files": names_files(step), "may_name": reads_named(manifest),
-            "folders": folders,
-            "shown": shown(manifest), "hosts": own_hosts, "uncaged": step.uncaged,
+            "folders": folders, "shown": shown(manifest), "hosts": own_hosts, "uncaged": step.uncaged,
             // Who only looks has nothing sent, by the cage itself.
             "sends": is_net && manifest.contract.side_effects && !is_looking(turn), "leaks": manifest.can_leak(),
         });
