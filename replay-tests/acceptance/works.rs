@@ -282,6 +282,40 @@ fn large_arguments_and_results_pass() {
     assert!(failure.message.contains("memory that is left"), "{failure:?}");
 }
 
+/// Five processes that show 600 MiB and hold 120, looked at while they work: none of them is ended for it, and the one that
+/// was stopped by its own parent is not woken by the look.
+#[test]
+fn pages_that_processes_share_count_once() {
+    let code = "
+import os, signal, time
+def run(args, ctx):
+    block = bytearray(b'x') * (120 << 20)
+    workers = []
+    for number in range(4):
+        if (child := os.fork()) == 0:
+            if number == 0: os.kill(os.getpid(), signal.SIGSTOP)
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end: sum(block[:1000])
+            os._exit(number)
+        workers.append(child)
+    stopped = os.WIFSTOPPED(os.waitpid(workers[0], os.WUNTRACED)[1])
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in workers[1:]]
+    woken = os.waitpid(workers[0], os.WNOHANG | os.WCONTINUED)[0] != 0
+    os.kill(workers[0], signal.SIGKILL)
+    return {'ok': True, 'stopped': stopped, 'codes': codes, 'woken': woken}
+";
+    for backend in crate::support::caged().into_iter().filter(|backend| *backend != Backend::Landlock) {
+        let mut bench = Bench::open(backend, &[]);
+        bench.limits.memory_mb = 256;
+        let outcome = bench.run(code, json!({}));
+        assert_eq!(
+            *ok(&outcome),
+            json!({"ok": true, "stopped": true, "codes": [1, 2, 3], "woken": false}),
+            "{backend:?}"
+        );
+    }
+}
+
 #[test]
 fn another_interpreter_works_wherever_it_lies() {
     let asked = Command::new("python3").args(["-I", "-S", "-c", "import sys;print(sys.executable)"]).output();

@@ -20,12 +20,10 @@ use super::late::Waiting;
 use super::owners::{self, Taken};
 use super::report::{Backend, CGROUP, CageReport, Level};
 use super::tree::Processes;
+use super::watchdog::Watchdog;
 use super::wire::{self, Exit, Fault, Job, Layer, Said, Why};
 use super::{bwrap, landlock, limits, native, seccomp, sys, tree};
 use crate::cause::plain;
-
-/// How often the tree's memory and processes are looked at.
-const TICK: Duration = Duration::from_millis(10);
 
 /// A step of building a cage that failed.
 #[derive(Debug, thiserror::Error)]
@@ -399,9 +397,10 @@ fn watch(
     control: BorrowedFd<'_>,
 ) -> io::Result<(Exit, Option<Why>)> {
     let deadline = Instant::now() + Duration::from_millis(job.limits.wall_ms);
+    // Bubblewrap's own process stands between this one and the call's.
+    let mut watchdog = Watchdog::new(processes, child, &job.limits, u64::from(job.backend == Backend::Bubblewrap));
     let why = loop {
-        let now = Instant::now();
-        let wait = TICK.min(deadline.saturating_duration_since(now));
+        let wait = watchdog.wait().min(deadline.saturating_duration_since(Instant::now()));
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
         let mut waiting = [PollFd::new(pidfd, PollFlags::IN), PollFd::from_borrowed_fd(control, PollFlags::IN)];
         match poll(&mut waiting, Some(&timeout)) {
@@ -422,7 +421,7 @@ fn watch(
         if Instant::now() >= deadline {
             break Some(Why::Deadline);
         }
-        if let Some(excess) = excess(job, child, processes) {
+        if let Some(excess) = job.has(Layer::Watchdog).then(|| watchdog.look()).flatten() {
             break Some(excess);
         }
     };
@@ -445,17 +444,6 @@ fn end(
         processes.end_orphans();
     }
     Ok((if job.backend == Backend::Bubblewrap { bwrap::exit(exit) } else { exit }, why))
-}
-
-fn excess(job: &Job, child: Pid, processes: &Processes) -> Option<Why> {
-    if !job.has(Layer::Watchdog) {
-        return None;
-    }
-    let members = processes.members(child);
-    if processes.tasks(&members) > job.limits.processes + u64::from(job.backend == Backend::Bubblewrap) {
-        return Some(Why::Processes);
-    }
-    processes.exceeds(&members, job.limits.memory_mb).then_some(Why::Memory)
 }
 
 fn reap(child: Pid) -> io::Result<Exit> {

@@ -31,6 +31,7 @@ mod spare;
 pub mod stage;
 mod sys;
 mod tree;
+mod watchdog;
 mod wire;
 
 use std::os::fd::OwnedFd;

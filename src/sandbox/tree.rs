@@ -36,7 +36,10 @@ impl Processes {
     }
 
     fn children(&self, pid: i32) -> Vec<i32> {
-        let lists = self.tasks_of(pid).into_iter().filter_map(|task| self.text(&format!("{pid}/task/{task}/children")));
+        let lists = self
+            .tasks_of(pid)
+            .into_iter()
+            .filter_map(|task| text(self.0.as_ref()?, &format!("{pid}/task/{task}/children")));
         lists
             .flat_map(|list| list.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<i32>>())
             .collect()
@@ -47,15 +50,21 @@ impl Processes {
         members.iter().map(|pid| self.tasks_of(*pid).len() as u64).sum()
     }
 
-    /// Whether a tree holds more memory than so many MiB. Pages that processes share count once.
-    pub(super) fn exceeds(&self, members: &[i32], limit_mb: u64) -> bool {
-        let kib = |pid: i32, file: &str, name: &str| field_kib(&self.text(&format!("{pid}/{file}"))?, name);
-        let resident: u64 = members.iter().filter_map(|pid| kib(*pid, "status", "VmRSS:")).sum();
-        if resident <= limit_mb * 1024 {
-            return false;
+    /// Those of so many processes that are still there.
+    pub(super) fn hold(&self, pids: &[i32]) -> Vec<Member> {
+        pids.iter().filter_map(|pid| self.member(*pid, pids)).collect()
+    }
+
+    fn member(&self, pid: i32, all: &[i32]) -> Option<Member> {
+        let handle = self.object(&pid.to_string(), OFlags::DIRECTORY)?;
+        let status = text(&handle, "status")?;
+        // Whoever has got the number of one that is gone since is nobody's business here.
+        let parent: i32 = field(&status, "PPid:")?.parse().ok()?;
+        if all.first() != Some(&pid) && !all.contains(&parent) {
+            return None;
         }
-        let proportional: Option<u64> = members.iter().map(|pid| kib(*pid, "smaps_rollup", "Pss:")).sum();
-        proportional.is_none_or(|kib| kib > limit_mb * 1024)
+        let is_stopped = field(&status, "State:").is_some_and(|state| state.starts_with(['T', 't']));
+        Some(Member { handle, resident_kib: kib(&status, "VmRSS:").unwrap_or(0), is_stopped })
     }
 
     fn tasks_of(&self, pid: i32) -> Vec<String> {
@@ -65,15 +74,8 @@ impl Processes {
         names.filter(|name| !name.starts_with('.')).collect()
     }
 
-    fn text(&self, name: &str) -> Option<String> {
-        let mut text = String::new();
-        fs::File::from(self.object(name, OFlags::empty())?).read_to_string(&mut text).ok()?;
-        Some(text)
-    }
-
     fn object(&self, name: &str, flags: OFlags) -> Option<OwnedFd> {
-        let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
-        rustix::fs::openat(self.0.as_ref()?, name, flags, Mode::empty()).ok()
+        open(self.0.as_ref()?, name, flags)
     }
 
     /// Kills and reaps everything that this process has adopted, until nothing is left.
@@ -93,6 +95,44 @@ impl Processes {
     }
 }
 
-fn field_kib(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix(name)?.trim().trim_end_matches(" kB").parse().ok())
+/// A process of a cage, held so that its number means it and no other.
+pub(super) struct Member {
+    /// Its folder in `/proc`, which also takes signals.
+    handle: OwnedFd,
+    /// Its pages in memory when it was looked at, in KiB, those that it shares with others among them.
+    pub(super) resident_kib: u64,
+    /// Whether somebody had stopped it then.
+    pub(super) is_stopped: bool,
+}
+
+impl Member {
+    /// What it holds, in KiB, of each page as much as is its share; all of it where the kernel does not say.
+    pub(super) fn proportional_kib(&self) -> u64 {
+        let share = text(&self.handle, "smaps_rollup").and_then(|rollup| kib(&rollup, "Pss:"));
+        // One that has ended has neither.
+        share.or_else(|| kib(&text(&self.handle, "status")?, "VmRSS:")).unwrap_or(0)
+    }
+
+    pub(super) fn send(&self, signal: Signal) {
+        // One that is gone already needs no signal.
+        rustix::process::pidfd_send_signal(&self.handle, signal).ok();
+    }
+}
+
+fn open(folder: &OwnedFd, name: &str, flags: OFlags) -> Option<OwnedFd> {
+    rustix::fs::openat(folder, name, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+fn text(folder: &OwnedFd, name: &str) -> Option<String> {
+    let mut text = String::new();
+    fs::File::from(open(folder, name, OFlags::empty())?).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
+fn kib(text: &str, name: &str) -> Option<u64> {
+    field(text, name)?.trim_end_matches(" kB").parse().ok()
 }
