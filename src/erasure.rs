@@ -112,7 +112,7 @@ pub enum BrokenOff {
     BeforeIt,
 }
 
-/// Why nothing was erased.
+/// Why nothing was erased, or not everywhere.
 #[derive(Debug, thiserror::Error)]
 pub enum ErasureError {
     /// The log cannot be read.
@@ -139,6 +139,9 @@ pub enum ErasureError {
         #[source]
         source: io::Error,
     },
+    /// The log does not hold it any more; not everything that is made of it could be made again.
+    #[error("what is made of the log cannot be made again")]
+    Unfollowed(#[source] Box<Self>),
     /// A turn that it would reach into is not over.
     #[error("turn {turn} is not over")]
     Open {
@@ -345,6 +348,10 @@ pub fn backups_elsewhere(instance: &Instance) -> Result<Vec<String>, ReadError> 
 
 /// Makes again what is made of the log; the backups that are there, and those that hold events which this log does not have.
 fn follow(instance: &Instance) -> Result<(Vec<PathBuf>, Vec<PathBuf>), ErasureError> {
+    made_again(instance).map_err(|error| ErasureError::Unfollowed(Box::new(error)))
+}
+
+fn made_again(instance: &Instance) -> Result<(Vec<PathBuf>, Vec<PathBuf>), ErasureError> {
     let projections = instance.dirs.data.join("projections");
     // What a view was being made of before is gone with its file; from now on none meets the text in the log.
     instance.views.while_closed(|| remove_files(&projections))?;

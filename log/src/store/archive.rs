@@ -277,6 +277,13 @@ impl Growing {
     }
 }
 
+impl Drop for Growing {
+    /// What was not named, a full disk has the room again. Nothing has this name any more where it was.
+    fn drop(&mut self) {
+        drop(files::remove(&self.path));
+    }
+}
+
 impl Files<'_> {
     fn take(&mut self, span: Span, value: &[u8]) -> Result<(), ArchiveError> {
         let mut growing = match self.growing.take() {

@@ -85,6 +85,26 @@ fn an_erased_text_is_in_no_file_of_the_home() {
     assert_eq!(holding(&elsewhere, SECRET), Vec::<PathBuf>::new());
 }
 
+/// What is in the way of the rest is told as that: the log itself does not hold it any more.
+#[test]
+fn what_is_erased_from_the_log_alone_is_told_and_ended_later() {
+    let (home, _) = told();
+    let folder = std::fs::read_dir(home.metnos().join("data/backups")).unwrap().next().unwrap().unwrap().path();
+    let tail = folder.join("tail.seg");
+    std::fs::remove_file(&tail).unwrap();
+    std::fs::create_dir_all(tail.join("in the way")).unwrap();
+    let erase = ["--yes", "log", "erase", "--text", SECRET];
+    let broken = home.run(erase);
+    assert_eq!(broken.code, 2, "{} {}", broken.out, broken.err);
+    assert!(broken.err.contains("it is gone from the log, and not yet from everything"), "{}", broken.err);
+    let after = home.run(["--json", "log", "verify"]).json();
+    assert!(after["erased"].as_u64() > Some(0), "{after}");
+    std::fs::remove_dir_all(&tail).unwrap();
+    let ended = home.run(erase);
+    assert_eq!(ended.code, 0, "{} {}", ended.out, ended.err);
+    assert_eq!(holding(&home.metnos(), SECRET), Vec::<PathBuf>::new());
+}
+
 /// A text that somebody wrote with escapes, and that is JSON in an answer: what is searched for at the end goes as well, wherever.
 #[test]
 fn a_text_goes_in_every_form_in_which_it_is_known() {

@@ -58,6 +58,11 @@ impl From<ErasureError> for Failure {
                 ("error.file_unusable", json!({ "file": path, "reason": plain(source) })),
                 remedy(&error, Some(path), by("next.erase_again")),
             ),
+            ErasureError::Unfollowed(error) => {
+                let path = if let ErasureError::Io { path, .. } = &*error { Some(path.as_path()) } else { None };
+                let reason = json!({ "reason": output::causes(&*error) });
+                Self::failed(("error.erased_in_part", reason), remedy(&*error, path, by("next.erase_again")))
+            }
             ErasureError::Open { turn } => {
                 Self::refused(("error.turn_open", json!({ "turn": turn })), ("next.end_turn", json!({ "turn": turn })))
             }

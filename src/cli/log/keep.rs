@@ -24,7 +24,9 @@ impl From<BackupError> for Failure {
         let reason = json!({ "reason": output::causes(&error) });
         let (message, hint) = match &error {
             BackupError::Occupied { path } => {
-                (("error.log_occupied", json!({ "file": path.to_string_lossy() })), by("next.restore_elsewhere"))
+                let is_empty = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0);
+                let values = json!({ "file": path.to_string_lossy(), "is_empty": is_empty });
+                (("error.log_occupied", values), by("next.restore_elsewhere"))
             }
             BackupError::Foreign { path } => {
                 (("error.no_backup_folder", json!({ "folder": path.to_string_lossy() })), by("next.empty_folder"))

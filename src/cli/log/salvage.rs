@@ -46,9 +46,10 @@ impl From<SalvageError> for Failure {
                 Self::refused(("error.not_salvaged", json!({ "reason": reason })), by("next.restore_keys"))
             }
             SalvageError::OthersNotes { .. } => Self::refused(("error.not_salvaged", reason), by("next.restore_keys")),
-            SalvageError::Occupied { path } => {
-                Self::refused(("error.log_occupied", json!({ "file": path.to_string_lossy() })), by("next.new_home"))
-            }
+            SalvageError::Occupied { path } => Self::refused(
+                ("error.log_occupied", json!({ "file": path.to_string_lossy(), "is_empty": false })),
+                by("next.new_home"),
+            ),
             SalvageError::Io { path, source } => {
                 let usual =
                     if source.kind() == io::ErrorKind::InvalidInput { "next.log_file" } else { "next.new_home" };
