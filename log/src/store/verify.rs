@@ -2,6 +2,7 @@
 //! indexes and the blobs' names.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
@@ -78,7 +79,8 @@ struct Counted {
 }
 
 /// What was seen up to some event.
-struct Course {
+struct Course<'r> {
+    reader: &'r Reader,
     total: u64,
     chain: Chain,
     verified: Verified,
@@ -88,7 +90,8 @@ struct Course {
     missing: Vec<(u64, BlobHash)>,
     remains: Remains,
     erasures: Erasures,
-    notes: BTreeMap<u64, Checkpoint>,
+    /// The next checkpoint that is to be met: all at once, they would be more the longer the log is.
+    next_note: Option<Checkpoint>,
 }
 
 impl Reader {
@@ -107,7 +110,9 @@ impl Reader {
         let listed = self.archived()?;
         let stored = open::chain(&self.database())?;
         let total = stored.range.size();
+        let signed = self.last_note(total)?;
         let mut course = Course {
+            reader: self,
             total,
             chain: Chain::default(),
             verified: Verified::default(),
@@ -116,9 +121,8 @@ impl Reader {
             missing: Vec::new(),
             remains: Remains::default(),
             erasures: Erasures::default(),
-            notes: self.notes(total)?,
+            next_note: self.note(0..=total)?,
         };
-        let signed = course.notes.last_key_value().map_or(0, |(size, _)| *size);
         self.runs(
             (1, total),
             |run, unpacker| guarded(|| self.check_run(run, unpacker)).unwrap_or_else(|what| Err(Damage::File(what))),
@@ -128,8 +132,8 @@ impl Reader {
                 Ok::<bool, Damage>(true)
             },
         )?;
-        let Course { chain, mut verified, sealed, found, missing, remains, erasures, notes, .. } = course;
-        if let Some(size) = notes.into_keys().next() {
+        let Course { chain, mut verified, sealed, found, missing, remains, erasures, next_note, .. } = course;
+        if let Some(Checkpoint { size, .. }) = next_note {
             return Err(Damage::Checkpoint { size, what: "the log does not go on so far".to_owned() });
         }
         if chain != stored {
@@ -167,28 +171,30 @@ impl Reader {
         }
     }
 
-    /// The checkpoints up to a size, their signatures checked.
-    fn notes(&self, total: u64) -> Result<BTreeMap<u64, Checkpoint>, Damage> {
-        let rows = || -> Result<Vec<(u64, Vec<u8>)>, Fault> {
+    /// The size that the last checkpoint up to an event is over; 0 where there is none.
+    fn last_note(&self, total: u64) -> Result<u64, Damage> {
+        let last = || -> Result<Option<u64>, Fault> {
             let table = self.database().begin_read()?.open_table(CHECKPOINTS)?;
-            table
-                .range(..=total)?
-                .map(|row| row.map(|(size, note)| (size.value(), note.value().to_vec())).map_err(Fault::from))
-                .collect()
+            Ok(table.range(..=total)?.next_back().transpose()?.map(|(size, _)| size.value()))
         };
-        let id = open::log_id(&self.database())?;
-        let mut notes = BTreeMap::new();
-        for (size, bytes) in rows()? {
-            let damaged = |what: String| Damage::Checkpoint { size, what };
-            let note = std::str::from_utf8(&bytes).map_err(|_| damaged("it is no text".to_owned()))?;
-            let checkpoint =
-                Checkpoint::verified(note, self.verifying()).map_err(|error: NoteError| damaged(error.to_string()))?;
-            if checkpoint.size != size || checkpoint.log_id != id {
-                return Err(damaged("it is that of another size or of another log".to_owned()));
-            }
-            notes.insert(size, checkpoint);
+        Ok(last()?.unwrap_or(0))
+    }
+
+    /// The first checkpoint over one of these sizes, its signature checked.
+    fn note(&self, sizes: RangeInclusive<u64>) -> Result<Option<Checkpoint>, Damage> {
+        let first = || -> Result<Option<(u64, Vec<u8>)>, Fault> {
+            let table = self.database().begin_read()?.open_table(CHECKPOINTS)?;
+            Ok(table.range(sizes)?.next().transpose()?.map(|(size, note)| (size.value(), note.value().to_vec())))
+        };
+        let Some((size, bytes)) = first()? else { return Ok(None) };
+        let damaged = |what: String| Damage::Checkpoint { size, what };
+        let note = std::str::from_utf8(&bytes).map_err(|_| damaged("it is no text".to_owned()))?;
+        let checkpoint =
+            Checkpoint::verified(note, self.verifying()).map_err(|error: NoteError| damaged(error.to_string()))?;
+        if checkpoint.size != size || checkpoint.log_id != open::log_id(&self.database())? {
+            return Err(damaged("it is that of another size or of another log".to_owned()));
         }
-        Ok(notes)
+        Ok(Some(checkpoint))
     }
 
     /// One run, with the index rows and blobs that belong to its events.
@@ -355,7 +361,7 @@ impl Reader {
     }
 }
 
-impl Course {
+impl Course<'_> {
     /// Chains the next run.
     fn take(&mut self, checked: Checked) -> Result<(), Damage> {
         let Checked { first, mut leaves, header, is_archived, erased, unknown, missing, remains, records, found } =
@@ -379,7 +385,7 @@ impl Course {
         while !leaves.is_empty() {
             // As far as the next checkpoint.
             let size = self.chain.range.size();
-            let to_note = self.notes.keys().find(|next| **next > size).map(|next| next - size);
+            let to_note = self.next_note.as_ref().and_then(|note| note.size.checked_sub(size)).filter(|many| *many > 0);
             let at_once = to_note.and_then(|many| usize::try_from(many).ok()).unwrap_or(leaves.len()).min(leaves.len());
             let (now, then) = leaves.split_at(at_once);
             self.chain.extend(now);
@@ -402,15 +408,13 @@ impl Course {
     /// The checkpoint at this size, if there is one.
     fn check_note(&mut self) -> Result<(), Damage> {
         let size = self.chain.range.size();
-        if self.notes.first_key_value().is_none_or(|(next, _)| *next != size) {
-            return Ok(());
-        }
-        let Some(checkpoint) = self.notes.remove(&size) else { return Ok(()) };
+        let Some(checkpoint) = self.next_note.take_if(|next| next.size == size) else { return Ok(()) };
         if checkpoint.head != self.chain.head || checkpoint.root != self.chain.range.root() {
             let what = "the events before it are not those that were signed".to_owned();
             return Err(Damage::Checkpoint { size, what });
         }
         self.verified.checkpoints += 1;
+        self.next_note = self.reader.note(size + 1..=self.total)?;
         Ok(())
     }
 }

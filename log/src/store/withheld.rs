@@ -19,6 +19,8 @@ use super::open::CACHE_BYTES;
 /// The unit in which changed bytes are kept.
 const PAGE_BYTES: usize = 4096;
 const PAGE: u64 = PAGE_BYTES as u64;
+/// The cache of a database whose pages are looked at once each.
+const CACHE_BYTES_ONCE: usize = 64 << 10;
 
 /// An open database, and what it wrote so far where that waits.
 #[derive(Debug)]
@@ -30,19 +32,19 @@ pub(super) struct Opened {
 impl Opened {
     /// Opens what the storage holds, without a write to it.
     pub(super) fn on(storage: impl StorageBackend) -> Result<Self, DatabaseError> {
-        Self::with(Shared::of(Box::new(storage)), &mut Database::builder())
+        Self::with(Shared::of(Box::new(storage)), Database::builder().set_cache_size(CACHE_BYTES))
     }
 
     /// Makes a new one there, written to at once.
     pub(super) fn made_on(storage: impl StorageBackend) -> Result<Self, DatabaseError> {
         let shared = Shared { is_let_go: AtomicBool::new(true), ..Shared::of(Box::new(storage)) };
-        Self::with(shared, &mut Database::builder())
+        Self::with(shared, Database::builder().set_cache_size(CACHE_BYTES))
     }
 
     fn with(shared: Shared, builder: &mut Builder) -> Result<Self, DatabaseError> {
         let shared = Arc::new(shared);
         let writes = Withheld(Arc::clone(&shared));
-        let database = builder.set_cache_size(CACHE_BYTES).create_with_backend(Backend(shared))?;
+        let database = builder.create_with_backend(Backend(shared))?;
         Ok(Self { database, writes })
     }
 
@@ -51,7 +53,9 @@ impl Opened {
     pub(super) fn as_after_a_kill(&self) -> Result<Database, DatabaseError> {
         let beneath = Beneath(Backend(Arc::clone(&self.writes.0)));
         let shared = Shared::of(Box::new(beneath));
-        Self::with(shared, Database::builder().set_check_integrity_on_open(true)).map(|opened| opened.database)
+        let mut builder = Database::builder();
+        builder.set_cache_size(CACHE_BYTES_ONCE).set_check_integrity_on_open(true);
+        Self::with(shared, &mut builder).map(|opened| opened.database)
     }
 }
 
