@@ -234,6 +234,12 @@ pub fn erase(
     Ok(Report { selected: first, rewritten, left, missed, backups: backups.len(), elsewhere, turns, later })
 }
 
+/// The files of the home that hold a text though the log does not: what somebody copied or exported, what an earlier erasure
+/// left to the person, what belongs to a log that lay here before.
+pub fn beside_the_log(instance: &Instance, text: &str) -> Result<Left, ErasureError> {
+    Ok(left::files(&instance.dirs, &instance.log.files()?, &Gone::text(text, &BTreeSet::new(), false)))
+}
+
 /// Takes it out of the log, and of what the chat remembers.
 fn taken_out(
     instance: &Instance,

@@ -169,6 +169,16 @@ mod tests {
         }
     }
 
+    /// What is not in a list is an error there, and no `or` comes after one: a span of turns of which one was erased had no text.
+    #[test]
+    fn what_a_list_does_not_have_is_given_by_default() {
+        let messages = Messages::embedded();
+        let lost = regex::Regex::new(r"\}\[[^\]]+\]\s+or\b").unwrap();
+        for text in messages.texts.values().flat_map(BTreeMap::values) {
+            assert!(!lost.is_match(text), "{text}");
+        }
+    }
+
     /// «1 events» was said wherever there was one of something, and «of 0 turns» where there was none.
     #[test]
     fn one_is_not_many() {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use metnos::broker::{Canned, Grants, target};
 use metnos::sandbox::{CageReport, CallFailure, CancelFlag, Grant, Outcome, Warm, WarmCounts};
 use metnos_projections::rules::cage_plan::Limits;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::{Bench, LIMITS, class, grant, ok};
@@ -440,6 +441,13 @@ fn a_daemon_that_is_killed() {
 
 #[test]
 fn nothing_waits_for_a_killed_daemon() {
+    // Nor does it where somebody has stopped the helpers.
+    for stops in [false, true] {
+        kill_a_daemon(stops);
+    }
+}
+
+fn kill_a_daemon(stops: bool) {
     let folder = tempfile::tempdir().unwrap();
     let mut daemon = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--ignored", "warm::a_daemon_that_is_killed"])
@@ -455,6 +463,9 @@ fn nothing_waits_for_a_killed_daemon() {
     let waiting: Vec<i32> = serde_json::from_slice(&std::fs::read(folder.path().join("waiting")).unwrap()).unwrap();
     assert_eq!(waiting.len(), 4, "two helpers, two interpreters");
     assert!(waiting.iter().all(|pid| !is_dead(*pid)), "the control: they are seen while they live");
+    for helper in waiting.iter().take(2).filter(|_| stops) {
+        kill_process(Pid::from_raw(*helper).unwrap(), Signal::STOP).unwrap();
+    }
     daemon.kill().unwrap();
     daemon.wait().unwrap();
     until("a waiting cage outlived its daemon", || waiting.iter().all(|pid| is_dead(*pid)));

@@ -380,13 +380,14 @@ fn replaced(instance: &Instance, loaded: &Loaded) -> Option<String> {
 
 fn add(context: &Context, dir: &std::path::Path) -> Result<u8, Failure> {
     let instance = context.ready(&context.flags())?;
-    let source = Source::read(&console::path(dir)).map_err(loader::InstallError::from)?;
+    let folder = console::path(dir);
+    let source = Source::read(&folder).map_err(loader::InstallError::from)?;
     let candidate = loader::candidate_of_others(&instance, source)?;
     let signer = loader::signer::of(&instance.catalog(), &candidate).map_err(loader::InstallError::from)?;
     let replaced = replaced(&instance, &candidate.loaded);
     let values = json!({
         "name": candidate.loaded.name, "version": candidate.loaded.version, "replaces": replaced,
-        "can_do": can_do(context, &instance, &candidate.loaded.manifest),
+        "folder": visible::text(&folder.to_string_lossy()), "can_do": can_do(context, &instance, &candidate.loaded.manifest),
         "key": signer.as_ref().map(|signer| &signer.key_id), "key_name": signer.as_ref().and_then(|signer| signer.name.as_ref()),
     });
     let tested = loader::tested(&instance, candidate)?;

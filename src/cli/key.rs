@@ -6,9 +6,10 @@ use clap::Subcommand;
 use metnos_log::event::instance::{KeyAdmitted, KeyRevoked};
 use metnos_projections::machines::catalog::{self, Command, Rejection, SIGNER};
 use metnos_projections::views::keys::Keys;
+use metnos_projections::visible;
 use serde_json::{Value, json};
 
-use super::executor::life;
+use super::executor::life::{self, Signatures};
 use super::output::by;
 use super::{Context, Failure, actor, ask, console, output, terminal};
 use crate::instance::Instance;
@@ -113,7 +114,9 @@ fn admit(context: &Context, given: &str, name: Option<&str>) -> Result<u8, Failu
     let admitted = KeyAdmitted { key_id: key_id.clone(), public_key, role, by, name: called };
     let command = Command::Admit(admitted);
     catalog::decide(&instance.catalog(), command.clone()).map_err(refused)?;
-    let values = json!({ "key": key_id, "name": name });
+    // A key that was given by itself comes from nowhere else.
+    let file = Some(console::path(Path::new(given))).filter(|path| path.is_file());
+    let values = json!({ "key": key_id, "name": name, "file": file.map(|path| visible::text(&path.to_string_lossy()).into_owned()) });
     terminal::agreed(context, &instance, ("consent.admit_key", &values), "error.key_not_admitted")?;
     change(&instance, command)?;
     actor::done(context, &instance, "key.admitted", &values);
@@ -144,14 +147,20 @@ fn revoke(context: &Context, named: &str, reason: Option<&str>) -> Result<u8, Fa
     Ok(0)
 }
 
-/// What a key signed: each executor with the versions, and how many past calls were of one of these.
+/// What a key signed, though another may have signed it anew since: each executor with the versions, and how many past calls were
+/// made under it.
 fn tainted(context: &Context, instance: &Instance, key_id: &str) -> Result<Vec<Value>, Failure> {
     let catalog = instance.catalog();
     let mut found = Vec::new();
-    for (name, versions) in catalog.signed_by(key_id) {
+    for name in catalog.executors.keys() {
+        let signatures = Signatures::of(instance, name)?;
+        let versions = signatures.by(key_id);
+        if versions.is_empty() {
+            continue;
+        }
         let mut calls = 0_u64;
         life::calls(context, instance, name, &mut |call| {
-            calls += u64::from(call["version"].as_str().is_some_and(|version| versions.contains(&version)));
+            calls += u64::from(signatures.of_call(&call) == Some(key_id));
             Ok(())
         })?;
         found.push(json!({ "name": name, "versions": versions, "calls": calls }));

@@ -240,15 +240,24 @@ fn check(context: &Context, executor: &str, args: &str) -> Result<u8, Failure> {
         Some(refusal) => (Decision::Deny, Some(refusal.message)),
         None => (decision, reason),
     };
+    // What it wants changed is not known here; a grant that lies where it is spares the question.
+    let changed_as = catalog.active(tool).map_or(&[][..], |(name, _, version)| changes_as(name, version));
+    let sparing = match changes {
+        Some(Decision::Ask) => grants::told(context, &instance, |capability, _| changed_as.contains(&capability)),
+        _ => Vec::new(),
+    };
+    let sparing: Vec<Value> = sparing.into_iter().filter(|grant| grant["actor"] == instance.actor).collect();
     let changes = changes.map(Decision::name);
     let by_grants = turn.step().map(|step| turn::grants(&step.reasons)).unwrap_or_default();
     if context.global.json {
         output::result_json(&json!({
             "decision": decision.name(), "error_class": error_class, "reason": reason, "grants": by_grants,
-            "changes": changes,
+            "changes": changes, "change_grants": sparing,
         }));
     } else {
-        let values = json!({ "decision": decision.name(), "reason": reason, "grants": by_grants, "changes": changes });
+        let values = json!({
+            "decision": decision.name(), "reason": reason, "grants": by_grants, "changes": changes, "sparing": sparing,
+        });
         output::result(&context.text(&instance, "policy.checked", &values));
     }
     Ok(u8::from(decision == Decision::Deny))

@@ -105,6 +105,19 @@ impl Dirs {
         })
     }
 
+    /// The folders of the home: the one that holds all of it, where one does.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let own = [&self.config, &self.data, &self.workspace];
+        let home = self.data.parent().filter(|home| own.iter().all(|folder| folder.parent() == Some(home)));
+        home.map_or_else(|| own.map(Clone::clone).to_vec(), |home| vec![home.to_owned()])
+    }
+
+    /// Whether a path leads into the home, by whatever name.
+    pub fn hold(&self, path: &Path) -> bool {
+        let path = resolved(path);
+        self.roots().iter().any(|root| path.starts_with(resolved(root)))
+    }
+
     /// The log's file.
     pub fn log(&self) -> PathBuf {
         self.data.join("log/events.redb")
@@ -120,6 +133,19 @@ impl Dirs {
     pub fn own(&self) -> OwnDirs {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         OwnDirs { config: text(&self.config), data: text(&self.data), audit: text(&self.workspace.join(".audit")) }
+    }
+}
+
+/// Where a path leads: as far as it is there, links are followed.
+pub fn resolved(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(above), Some(name)) => resolved(above).join(name),
+        // `new/..`: the folder above one that is yet to be made.
+        (Some(above), None) => resolved(above).parent().map_or_else(PathBuf::new, Path::to_owned),
+        (None, _) => path.to_owned(),
     }
 }
 

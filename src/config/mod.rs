@@ -7,6 +7,6 @@ pub mod llm;
 pub mod settings;
 pub mod variables;
 
-pub use dirs::Dirs;
+pub use dirs::{Dirs, resolved};
 pub use settings::{ConfigError, Flags, Settings, Source};
 pub use variables::Variables;

@@ -185,14 +185,10 @@ pub(super) fn files(dirs: &Dirs, rewritten: &[PathBuf], gone: &Gone<'_>) -> Left
     left
 }
 
-/// Where to begin: one folder holds the three, or each lies among what is others'. The log and its backups may lie elsewhere, by a
-/// link.
+/// Where to begin. The log and its backups may lie elsewhere, by a link.
 fn roots(dirs: &Dirs) -> Vec<PathBuf> {
-    let own = [&dirs.config, &dirs.data, &dirs.workspace];
-    let home = dirs.data.parent().filter(|home| own.iter().all(|folder| folder.parent() == Some(home)));
-    let mut roots = home.map_or_else(|| own.map(Clone::clone).to_vec(), |home| vec![home.to_owned()]);
-    roots.extend(["log", "backups"].map(|name| dirs.data.join(name)).into_iter().filter(|folder| folder.is_symlink()));
-    roots
+    let links = ["log", "backups"].map(|name| dirs.data.join(name)).into_iter().filter(|folder| folder.is_symlink());
+    dirs.roots().into_iter().chain(links).collect()
 }
 
 /// A home that is looked through.

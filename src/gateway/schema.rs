@@ -16,7 +16,10 @@ pub(super) fn compile(schema: &Value, reference: &str) -> Result<Validator, Stri
     if schema.pointer(pointer.trim_start_matches('#')).is_none() {
         return Err(format!("schema.json has no {pointer}"));
     }
-    let whole = json!({ "$ref": pointer, "definitions": schema.get("definitions").cloned().unwrap_or_default() });
+    let mut whole = json!({ "$ref": pointer, "definitions": schema.get("definitions").cloned().unwrap_or_default() });
+    if let Some(draft) = schema.get("$schema") {
+        whole["$schema"] = draft.clone();
+    }
     references::refuse_growth(&whole).map_err(|what| format!("schema.json {pointer}: {what}"))?;
     jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)

@@ -25,6 +25,9 @@ use super::wire::{self, Exit, Fault, Job, Layer, Said, Why};
 use super::{bwrap, landlock, limits, native, seccomp, sys, tree};
 use crate::cause::plain;
 
+/// What tells a helper that its daemon has died: also one that somebody has stopped goes on then, and ends its cage.
+pub(super) const DAEMON_DIED: Signal = Signal::CONT;
+
 /// A step of building a cage that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{step}: {source}")]
@@ -97,11 +100,11 @@ pub fn helper_main() -> ! {
 fn help() -> io::Result<()> {
     // What the daemon's own parent left open is nobody's business here; tests may ask to keep it (see `Layer::Inheritance`).
     let control = listen(std::env::args_os().nth(3).is_some_and(|word| word == "keep"))?;
-    sys::interrupt_on_term()?;
+    sys::interrupt_on_signals()?;
     // A signal typed at the terminal is the daemon's to handle. And where the kernel shares the processor out by session,
     // the daemon's may be a busy one: a watchdog must not wait for its turn there.
     rustix::process::setsid()?;
-    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+    rustix::process::set_parent_process_death_signal(Some(DAEMON_DIED))?;
     loop {
         match serve(control.as_fd()) {
             Ok(After::Next) => {}

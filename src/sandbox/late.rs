@@ -9,10 +9,10 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use metnos_projections::rules::cage_plan::Limits;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 
-use super::child::{BuildError, Step};
+use super::child::{BuildError, DAEMON_DIED, Step};
 use super::native::{self, Ids};
 use super::wire::{self, Job, Said, Told};
 use super::{owners, sys};
@@ -84,7 +84,7 @@ impl Waiting<'_> {
         };
         join(ThreadNameSpaceType::MOUNT).step("join the mount namespace")?;
         // Other rights may have cost it.
-        rustix::process::set_parent_process_death_signal(Some(Signal::TERM)).step("tie life to the daemon")?;
+        rustix::process::set_parent_process_death_signal(Some(DAEMON_DIED)).step("tie life to the daemon")?;
         native::admit(job, before, &trees)
     }
 }

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,7 @@ const LINKS_MAX: usize = 40;
 /// files. The folder is absolute and canonical. A folder below it that cannot be listed is among them: whoever knows the names
 /// in it could open them all the same.
 pub fn below(folder: &Path, home: &str, own: &OwnDirs) -> Vec<PathBuf> {
-    let core = Core::new(Path::new(home), own);
+    let core = Core { shown: Some(folder), ..Core::new(Path::new(home), own) };
     find(folder, |path, entry| {
         core_paths::forbidden(&path.to_string_lossy(), home, own).is_some()
             || entry.file_type().is_ok_and(|kind| kind.is_file())
@@ -138,17 +137,19 @@ pub fn is_excepted(path: &Path, globs: &[String]) -> bool {
 }
 
 /// The files that no executor sees, by what they are and not by what they are called: names are judged, and a hard link has
-/// one of its own. They are looked up where they usually lie, once, and only for files that have several names.
+/// one of its own. Their names are looked for once, in the whole home and in what is shown of the machine, and only for files
+/// that have several.
 pub struct Core<'a> {
     home: &'a Path,
     own: &'a OwnDirs,
+    shown: Option<&'a Path>,
     files: OnceCell<BTreeSet<(u64, u64)>>,
 }
 
 impl<'a> Core<'a> {
     /// Of a person's home and an instance's own folders.
     pub fn new(home: &'a Path, own: &'a OwnDirs) -> Self {
-        Self { home, own, files: OnceCell::new() }
+        Self { home, own, shown: None, files: OnceCell::new() }
     }
 
     /// Whether a file is one of them under a second name.
@@ -172,18 +173,17 @@ impl<'a> Core<'a> {
 
     fn look(&self) -> BTreeSet<(u64, u64)> {
         let home = self.home.to_string_lossy();
-        let is_core = |path: &PathBuf| core_paths::forbidden(&path.to_string_lossy(), &home, self.own).is_some();
+        let is_core = |path: &Path| core_paths::forbidden(&path.to_string_lossy(), &home, self.own).is_some();
         let system = ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/ssh"].map(PathBuf::from);
         let own = [&self.own.config, &self.own.data, &self.own.audit].map(PathBuf::from);
-        let mut open: Vec<PathBuf> = system.into_iter().chain(own).collect();
-        // What is forbidden in a home lies at its top, or in the settings of some program.
-        for folder in [self.home.to_owned()].into_iter().chain(hidden_folders(self.home)) {
-            open.extend(entries(&folder).filter(is_core));
+        let mut core: Vec<PathBuf> = system.into_iter().chain(own).collect();
+        for top in [Some(self.home), self.shown].into_iter().flatten() {
+            core.extend(found_below(top, is_core));
         }
         let mut files = BTreeSet::new();
-        while let Some(path) = open.pop() {
+        while let Some(path) = core.pop() {
             match fs::symlink_metadata(&path) {
-                Ok(found) if found.is_dir() => open.extend(entries(&path)),
+                Ok(found) if found.is_dir() => core.extend(entries(&path)),
                 Ok(found) => {
                     files.insert((found.dev(), found.ino()));
                 }
@@ -194,12 +194,23 @@ impl<'a> Core<'a> {
     }
 }
 
-/// The folders of programs' settings in a home, and those in them.
-fn hidden_folders(home: &Path) -> Vec<PathBuf> {
-    let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
-    let tops: Vec<PathBuf> = entries(home).filter(is_hidden).collect();
-    let below = tops.iter().flat_map(|top| entries(top)).collect::<Vec<_>>();
-    tops.into_iter().chain(below).collect()
+/// The topmost paths below a folder of which something holds by their names, as far as its file system goes: no file has a
+/// second name on another one.
+fn found_below(top: &Path, holds: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let device = |folder: &Path| fs::symlink_metadata(folder).map(|found| found.dev()).ok();
+    let own = device(top);
+    let (mut found, mut open) = (Vec::new(), vec![top.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if holds(&path) {
+                found.push(path);
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && device(&path) == own {
+                open.push(path);
+            }
+        }
+    }
+    found
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
@@ -362,8 +373,19 @@ mod tests {
         }
         fs::hard_link(home.join(".ssh/id"), home.join("docs/keys/mine")).unwrap();
         fs::hard_link(home.join("docs/a"), home.join("docs/b")).unwrap();
-        let found = below(&home.join("docs"), home.to_str().unwrap(), &OwnDirs::default());
-        assert_eq!(found, [home.join("docs/keys/mine")]);
+        // Wherever in the home such a file lies, and wherever in what is shown.
+        for (folder, name) in [("work/deep/.ssh", "docs/keys/deep"), ("docs/shown/.aws", "docs/keys/shown")] {
+            fs::create_dir_all(home.join(folder)).unwrap();
+            fs::write(home.join(folder).join("k"), "x").unwrap();
+            fs::hard_link(home.join(folder).join("k"), home.join(name)).unwrap();
+        }
+        let check = |user_home: &str, wanted: &[&str]| {
+            let mut found = below(&home.join("docs"), user_home, &OwnDirs::default());
+            found.sort();
+            assert_eq!(found, wanted.iter().map(|name| home.join(name)).collect::<Vec<_>>(), "{user_home}");
+        };
+        check(home.to_str().unwrap(), &["docs/keys/deep", "docs/keys/mine", "docs/keys/shown", "docs/shown/.aws"]);
+        check("/nonexistent", &["docs/keys/shown", "docs/shown/.aws"]);
     }
 
     #[test]

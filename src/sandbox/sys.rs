@@ -128,14 +128,18 @@ fn close_range(first: libc::c_uint, flags: libc::c_uint) -> io::Result<()> {
 
 extern "C" fn nothing(_signal: libc::c_int) {}
 
-/// Lets SIGTERM interrupt a poll and do nothing else: whatever else waits goes on waiting.
-pub(super) fn interrupt_on_term() -> io::Result<()> {
+/// Lets SIGTERM and SIGCONT interrupt a poll and do nothing else: whatever else waits goes on waiting.
+pub(super) fn interrupt_on_signals() -> io::Result<()> {
     // SAFETY: an all-zero sigaction is a valid value of this plain C struct.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     let handler: extern "C" fn(libc::c_int) = nothing;
     action.sa_sigaction = handler as libc::sighandler_t;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler is async-signal-safe (it does nothing) and the struct lives across the call.
-    let result = unsafe { libc::sigaction(libc::SIGTERM, &raw const action, std::ptr::null_mut()) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    for signal in [libc::SIGTERM, libc::SIGCONT] {
+        // SAFETY: the handler is async-signal-safe (it does nothing) and the struct lives across the call.
+        if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }

@@ -345,11 +345,8 @@ pub(super) fn clear(reader: &Reader, archives: &Archives) -> Result<(), ArchiveE
     let listed = unharmed(|| archives::listed(&reader.database().begin_read()?))?;
     for entry in entries {
         let path = entry.map_err(refused(folder))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let Some((stem, extension)) = name.split_once('.') else { continue };
-        let span = stem.split_once('-').and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
-        let Some(span) = span else { continue };
-        let goes = match extension {
+        let Some((span, extension)) = told_by_name(&path) else { continue };
+        let goes = match extension.as_str() {
             FRESH => true,
             "seg" => !listed.contains(&span) && is_doubled(reader, &path, span)?,
             _ => false,
@@ -359,6 +356,24 @@ pub(super) fn clear(reader: &Reader, archives: &Archives) -> Result<(), ArchiveE
         }
     }
     Ok(())
+}
+
+/// Takes away the files without a name that a killed process left; only whoever has the log may. Nothing hangs on it: what cannot
+/// be taken away now is told by the next command that writes there.
+pub(super) fn clear_unfinished(archives: &Archives) {
+    let unfinished = |path: &Path| told_by_name(path).is_some_and(|(_, extension)| extension == FRESH);
+    let paths = fs::read_dir(archives.folder()).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in paths.filter(|path| unfinished(path)) {
+        drop(files::remove(&path));
+    }
+}
+
+/// First and last event of a file of the archive, and what its name ends in.
+fn told_by_name(path: &Path) -> Option<(Span, String)> {
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    let (stem, extension) = name.split_once('.')?;
+    let (first, last) = stem.split_once('-')?;
+    Some(((first.parse().ok()?, last.parse().ok()?), extension.to_owned()))
 }
 
 /// Whether the log's own rows hold each segment of a file.

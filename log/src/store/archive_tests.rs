@@ -227,6 +227,7 @@ fn what_a_stopped_command_left_goes() {
     std::fs::write(&file, rows).unwrap();
     std::fs::write(wrote.files[0].with_extension("seg.new"), "half").unwrap();
     let log = open(&file).unwrap();
+    assert_eq!(files(place.path()), wrote.files, "what was never named is gone at once");
     assert_eq!(log.reader().verify(|_, _| {}).unwrap().archived, 0);
     log.erase(erasure()).unwrap();
     assert_eq!(files(place.path()), Vec::<PathBuf>::new());

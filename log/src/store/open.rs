@@ -21,7 +21,7 @@ use super::tables::{
 use super::tail::Tail;
 use super::withheld::Opened;
 use super::words::{self, NO_FIT};
-use super::{Head, Log, Reader, create, files, index, rewrite, unsealed, writer};
+use super::{Head, Log, Reader, archive, create, files, index, rewrite, unsealed, writer};
 use crate::chain::Chain;
 use crate::codec::Frame;
 use crate::redact::Redactor;
@@ -109,6 +109,7 @@ impl Log {
             Self::started(opened, path, keys, |reader| {
                 is_own(reader)?;
                 // Only whoever has the log may take away what another one left of a copy.
+                archive::clear_unfinished(&Archives::beside(&file));
                 let fresh = rewrite::fresh(&file);
                 match files::remove(&fresh) {
                     Err(source) if source.kind() != io::ErrorKind::NotFound => {

@@ -62,6 +62,12 @@ const ANYWHERE: &[Anywhere] = &[
     anywhere("shell_history", &[".history"]),
     anywhere("shell_history", &[".histfile"]),
     anywhere("shell_history", &[".python_history"]),
+    anywhere("shell_history", &[".node_repl_history"]),
+    anywhere("shell_history", &[".psql_history"]),
+    anywhere("shell_history", &[".mysql_history"]),
+    anywhere("shell_history", &[".mariadb_history"]),
+    anywhere("shell_history", &[".sqlite_history"]),
+    anywhere("shell_history", &[".rediscli_history"]),
     anywhere("shell_history", &["fish", "fish_history"]),
 ];
 

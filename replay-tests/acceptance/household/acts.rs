@@ -348,6 +348,13 @@ fn what_would_be_decided_is_what_is_decided() {
         );
     }
     assert_eq!(home.run(["config", "set", "autonomy", "supervised"]).code, 0);
+    // A grant of the folder spares the question, and is named.
+    let folder = home.files().to_string_lossy().into_owned();
+    assert_eq!(home.run(["--yes", "grants", "give", "fs:write", &folder, "--for", "1h"]).code, 0);
+    let checked = home.run(["policy", "check", "create_dirs", "--args", &makes.to_string()]).out;
+    let says = format!("asked about when it is known, except what this grant allows:\n  1 (fs:write on {folder}, until ");
+    assert!(checked.contains(&says), "{checked}");
+    assert_eq!(home.run(["grants", "revoke", "1"]).code, 0);
     let before = home.run(["--json", "turn", "list"]).out;
     let ran = home.run(["executor", "run", "create_processes", "--args", "{\"argv\":[\"date\"]}"]);
     assert_eq!(ran.code, 3, "{}", ran.err);

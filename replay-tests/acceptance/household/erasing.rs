@@ -85,6 +85,37 @@ fn an_erased_text_is_in_no_file_of_the_home() {
     assert_eq!(holding(&elsewhere, SECRET), Vec::<PathBuf>::new());
 }
 
+/// The log may have lost it already, or may be one that was restored from before it.
+#[test]
+fn a_text_that_files_alone_hold_is_told_with_them() {
+    let home = Home::new();
+    let erase = || home.run(["--yes", "log", "erase", "--text", SECRET]);
+    let nothing = erase();
+    assert!(nothing.code == 1 && nothing.err.contains("nothing was found"), "{} {}", nothing.code, nothing.err);
+    let file = home.metnos().join("workspace/inbox/copied.txt");
+    std::fs::write(&file, format!("once {SECRET}\n")).unwrap();
+    home.own(&file);
+    let found = erase();
+    assert!(found.code == 1 && found.err.contains(file.to_str().unwrap()), "{} {}", found.code, found.err);
+}
+
+/// An erasure would find neither.
+#[test]
+fn no_copy_of_the_log_is_made_in_the_home() {
+    let home = Home::new();
+    for folder in ["mine", "data/mine", "workspace/mine"] {
+        let folder = home.metnos().join(folder);
+        let backup = home.run(["log", "backup", folder.to_str().unwrap()]);
+        assert!(backup.code != 0 && backup.err.contains("lies in the home"), "{} {}", backup.code, backup.err);
+        for to in [folder.clone(), folder.with_extension("redb")] {
+            let salvaged = home.run(["log", "salvage", "--to", to.to_str().unwrap()]);
+            assert!(salvaged.code != 0 && salvaged.err.contains("lies in the home"), "{} {}", salvaged.code, salvaged.err);
+            assert!(!to.exists());
+        }
+    }
+    assert_eq!(home.run(["log", "backup"]).code, 0);
+}
+
 /// What is in the way of the rest is told as that: the log itself does not hold it any more.
 #[test]
 fn what_is_erased_from_the_log_alone_is_told_and_ended_later() {
@@ -595,6 +626,8 @@ fn why_and_replay_and_spans_say_that_a_turn_was_erased() {
     assert_eq!(why.code, 0, "{}", why.err);
     assert!(why.out.contains("this was erased") && why.out.contains("How it ended was erased."), "{}", why.out);
     assert!(!why.out.contains("nothing yet") && !why.out.contains("has not ended"), "{}", why.out);
+    let changed = home.run(["diff", "1", "now"]);
+    assert!(changed.out.contains("with an end that was erased"), "{} {}", changed.out, changed.err);
     let checked = home.run(["replay", "check"]);
     assert!(checked.out.contains(" 1 turn decided again, 0 by other rules, 1 not decidable"), "{}", checked.out);
     // The spans say so too, as the other forms do.

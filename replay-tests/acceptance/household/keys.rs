@@ -156,6 +156,10 @@ fn a_revoked_key_taints_what_it_signed_until_that_is_approved() {
     assert_eq!(home.ask("what time is it").code, 0);
     let signed = home.run(["--json", "executor", "show", "get_now"]).json();
     assert_eq!((&signed["version"], &signed["signed"]["key_id"]), (&"1.1.0".into(), &own["key"]));
+    // What was called under the key stays so, whoever signed since.
+    let history = home.run(["executor", "history", "get_now", "--calls"]).out;
+    assert_eq!(history.matches("may not sign any more").count(), 5, "four calls and how many: {history}");
+    assert!(history.contains("6 calls in all"), "{history}");
     home.is_whole();
 }
 

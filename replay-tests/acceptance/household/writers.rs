@@ -145,7 +145,7 @@ fn the_question_of_adding_it_says_what_it_may_use_and_do() {
         for part in [
             asks,
             "fs:write: ~/album/**, only what a call names (path)",
-            "It changes files by itself, and gets the whole folder that they lie in: I cannot take back what it does. May",
+            "It changes files by itself, and gets the whole folder that they lie in: I cannot take back what it does. ",
         ] {
             assert!(shown.contains(part), "{command}: {part}: {shown}");
         }

@@ -1,6 +1,9 @@
 //! `metnos executor history|archive|rehabilitate|quarantine|approve|promote|defuse`: the life cycle of executors, each move an
 //! event with who and why, and each the way back of another.
 
+use std::collections::BTreeSet;
+
+use metnos_log::Event;
 use metnos_log::event::executor::LifeCycle;
 use metnos_projections::views::audit::Kind;
 use metnos_projections::views::audit::selection::Selection;
@@ -102,9 +105,10 @@ pub(super) fn history(context: &Context, name: &str, calls: bool) -> Result<u8, 
         }
     }
     let (mut count, mut tainted) = (0_u64, 0_u64);
+    let signatures = Signatures::of(&instance, &name)?;
     self::calls(context, &instance, &name, &mut |mut call| {
         let version = call["version"].as_str().unwrap_or_default();
-        let is_tainted = instance.catalog().is_tainted(&name, version);
+        let is_tainted = signatures.of_call(&call).is_some_and(|key| instance.catalog().signer(key).is_none());
         count += 1;
         tainted += u64::from(is_tainted);
         if context.global.json {
@@ -126,6 +130,33 @@ pub(super) fn history(context: &Context, name: &str, calls: bool) -> Result<u8, 
         output::result(&context.text(&instance, "executor.calls", &values));
     }
     Ok(0)
+}
+
+/// By whom the versions of an executor were signed, and from which event on: one that is signed anew was called under the key
+/// before it.
+pub(in crate::cli) struct Signatures(Vec<(u64, String, String)>);
+
+impl Signatures {
+    pub(in crate::cli) fn of(instance: &Instance, name: &str) -> Result<Self, Failure> {
+        let events = instance.log.reader().stream(&format!("executor/{name}"))?;
+        let signed = events.iter().filter_map(|recorded| match recorded.event() {
+            Some(Event::ExecutorSigned(signed)) => Some((recorded.seq, signed.version.clone(), signed.key_id.clone())),
+            _ => None,
+        });
+        Ok(Self(signed.collect()))
+    }
+
+    /// The key under which a call was made, of which this is the line of the audit.
+    pub(in crate::cli) fn of_call(&self, call: &Value) -> Option<&str> {
+        let (version, seq) = (call["version"].as_str()?, call["seq"].as_u64()?);
+        let mut before = self.0.iter().filter(|(signed, of, _)| *signed < seq && of == version);
+        before.next_back().map(|(_, _, key)| key.as_str())
+    }
+
+    /// The versions that a key ever signed.
+    pub(in crate::cli) fn by(&self, key: &str) -> BTreeSet<&str> {
+        self.0.iter().filter(|(_, _, by)| by == key).map(|(_, version, _)| version.as_str()).collect()
+    }
 }
 
 /// Every call of an executor, oldest first, as a line of the audit.

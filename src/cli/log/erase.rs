@@ -139,7 +139,7 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
         return Err(Failure::refused(("error.text_stays", values), by("next.erasable")));
     }
     if selected.seqs.is_empty() {
-        return Err(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
+        return Err(nothing(context, &instance, &selector)?);
     }
     if command.preview {
         if context.global.json {
@@ -165,6 +165,27 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
         return Ok(0);
     }
     Err(Failure::failed(("error.erased_yet_there", json!({ "files": report.missed })), by("next.erased_yet_there")))
+}
+
+/// That the log holds nothing of it, and which files of the home do all the same.
+fn nothing(context: &Context, instance: &Instance, selector: &Selector) -> Result<Failure, Failure> {
+    let Selector::Text(text) = selector else {
+        return Ok(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
+    };
+    let line = progress::line(context);
+    line.say(&context.text(instance, "log.searching", &json!({})));
+    let left = erasure::beside_the_log(instance, text)?;
+    drop(line);
+    let files = named(&left.holding.into_iter().chain(left.copies).collect::<Vec<_>>());
+    if files.is_empty() {
+        return Ok(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
+    }
+    Ok(Failure::refused(("error.only_in_files", json!({ "files": files })), by("next.only_in_files")))
+}
+
+/// Paths as they are told: whoever laid a file into the workspace named it.
+fn named(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
 /// Goes on with what broke off; whether there was any.
@@ -261,8 +282,6 @@ fn spelled(selected: &Selected, values: &mut Value) {
 }
 
 fn told(context: &Context, instance: &Instance, selector: &Selector, report: &Report) {
-    // Whoever laid a file into the workspace named it.
-    let named = |paths: &[PathBuf]| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect::<Vec<_>>();
     let left = &report.left;
     let mut values = json!({
         "payloads": report.rewritten.payloads, "blobs": report.rewritten.blobs, "turns": report.turns,

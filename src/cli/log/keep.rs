@@ -14,8 +14,8 @@ use super::super::output::{Failure, by, remedy};
 use super::super::{Context, console, output, progress};
 use super::shown;
 use crate::cause::plain;
-use crate::config::Dirs;
 use crate::config::credentials::Credentials;
+use crate::config::{Dirs, resolved};
 use crate::instance::{self, Instance, now, random};
 use crate::signing::{Keys, hex};
 
@@ -144,11 +144,9 @@ pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&Pat
     let own = instance.dirs.data.join("backups");
     let folder = folder.map_or_else(|| own.join("own"), |folder| console::path(folder));
     // Erasure follows into the backups of the home, and nowhere else in it, by whatever name.
-    let (real, dirs) = (resolved(&folder), &instance.dirs);
-    let is_in = |home: &PathBuf| real.starts_with(resolved(home));
-    let is_own =
-        real.parent() == Some(&resolved(&own)) || folder.parent() == Some(&own) && folder.file_name().is_some();
-    if [&dirs.config, &dirs.data, &dirs.workspace].into_iter().any(is_in) && !is_own {
+    let is_own = resolved(&folder).parent() == Some(&resolved(&own))
+        || folder.parent() == Some(&own) && folder.file_name().is_some();
+    if instance.dirs.hold(&folder) && !is_own {
         return Err(Failure::usage(by("error.backup_in_home"), ("next.backup_in_home", json!({ "folder": own }))));
     }
     // A copy that breaks off is one too: an erasure names it from its first byte on.
@@ -172,19 +170,6 @@ pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&Pat
         output::result(&context.text(instance, "log.backed_up", &values));
     }
     Ok(0)
-}
-
-/// Where a path leads: as far as it is there, links are followed.
-fn resolved(path: &Path) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    match (path.parent(), path.file_name()) {
-        (Some(above), Some(name)) => resolved(above).join(name),
-        // `new/..`: the folder above one that is yet to be made.
-        (Some(above), None) => resolved(above).parent().map_or_else(PathBuf::new, Path::to_owned),
-        (None, _) => path.to_owned(),
-    }
 }
 
 /// Makes the log of a home that has none of a backup.
@@ -226,9 +211,10 @@ pub(super) fn from_backup(context: &Context, folder: &Path) -> Result<u8, Failur
     let head =
         restore(&console::path(folder), &path, log_keys, record, |done, of| line.say(&format!("{done} / {of}")))?;
     drop(line);
-    // What was made of another log there is of no use to this one.
-    let stale = dirs.data.join("projections");
-    crate::erasure::remove_files(&stale)?;
+    // What was made of another log there is of no use to this one, and may hold what this one does not.
+    for stale in [dirs.data.join("projections"), dirs.workspace.join(".audit")] {
+        crate::erasure::remove_files(&stale)?;
+    }
     let values = json!({ "events": head.size - 1, "head": hex(&head.head), "file": path });
     if context.global.json {
         output::result_json(&values);

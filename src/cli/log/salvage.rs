@@ -21,6 +21,9 @@ use crate::instance::{self, now, random};
 use crate::signing::{Keys, hex, key_id};
 use crate::witnesses::{self, Witness};
 
+/// What the settings and keys of a new home are called until its log is there.
+const COPIED: &str = "config.new";
+
 /// Copy what is sound in a damaged log into a new home, and say what is lost.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Salvage {
@@ -69,12 +72,6 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     let dirs =
         Dirs::resolve(context.global.home.as_deref(), &context.variables).map_err(instance::InstanceError::from)?;
     let from = command.file.as_ref().map_or_else(|| dirs.log(), |file| console::path(file));
-    let unusable = |path: &Path, error: &io::Error| {
-        Failure::refused(
-            ("error.file_unusable", json!({ "file": path.to_string_lossy(), "reason": plain(error) })),
-            remedy(error, Some(path), by("next.log_file")),
-        )
-    };
     // A pipe would be waited for.
     if let Some(refusal) = place::no_file(&from) {
         return Err(refusal);
@@ -95,27 +92,18 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     if log.exists() {
         return Err(SalvageError::Occupied { path: log }.into());
     }
+    let into = home.as_deref().unwrap_or(&log);
+    if dirs.hold(into) {
+        return Err(Failure::usage(
+            ("error.salvage_in_home", json!({ "folder": into.to_string_lossy() })),
+            by("next.new_home"),
+        ));
+    }
     let mut begun = Begun(Vec::new());
     if let Some(home) = &home {
         // What could be no home is made none.
         Dirs::resolve(Some(home), &context.variables).map_err(instance::InstanceError::from)?;
-        if home.is_file() {
-            return Err(Failure::refused(
-                ("error.salvage_into_file", json!({ "file": home.to_string_lossy() })),
-                by("next.new_home"),
-            ));
-        }
-        let config = home.join("config");
-        if config.exists() {
-            return Err(Failure::refused(
-                ("error.home_occupied", json!({ "folder": home.to_string_lossy() })),
-                by("next.new_home"),
-            ));
-        }
-        let folder = home.join("data/log");
-        begun.note([config.clone(), folder.clone()]);
-        copy_private(&dirs.config, &config).map_err(|error| unusable(&config, &error))?;
-        private_folder(&folder).map_err(|error| unusable(&folder, &error))?;
+        prepare(&dirs, home, &mut begun)?;
     }
     let time = now();
     let record = By { id: EventId::new(time, random()), time, actor: HOST.to_owned() };
@@ -125,8 +113,44 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
         begun.0.clear();
     }
     let salvaged = salvaged?;
+    // Last: a home that has its keys and no log yet would begin a new, empty one.
+    if let Some(home) = &home {
+        let config = home.join("config");
+        fs::rename(home.join(COPIED), &config).map_err(|error| unusable(&config, &error))?;
+    }
     told(context, &salvaged, (&from, &log), home.as_deref());
     Ok(0)
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Failure {
+    Failure::refused(
+        ("error.file_unusable", json!({ "file": path.to_string_lossy(), "reason": plain(error) })),
+        remedy(error, Some(path), by("next.log_file")),
+    )
+}
+
+/// Makes the folders of a new home, with the settings and keys of this one beside them.
+fn prepare(dirs: &Dirs, home: &Path, begun: &mut Begun) -> Result<(), Failure> {
+    if home.is_file() {
+        return Err(Failure::refused(
+            ("error.salvage_into_file", json!({ "file": home.to_string_lossy() })),
+            by("next.new_home"),
+        ));
+    }
+    if home.join("config").exists() {
+        return Err(Failure::refused(
+            ("error.home_occupied", json!({ "folder": home.to_string_lossy() })),
+            by("next.new_home"),
+        ));
+    }
+    let (folder, copied) = (home.join("data/log"), home.join(COPIED));
+    begun.note([copied.clone(), folder.clone()]);
+    // What an earlier try left that was killed.
+    if copied.is_dir() {
+        fs::remove_dir_all(&copied).map_err(|error| unusable(&copied, &error))?;
+    }
+    copy_private(&dirs.config, &copied).map_err(|error| unusable(&copied, &error))?;
+    private_folder(&folder).map_err(|error| unusable(&folder, &error))
 }
 
 /// What else in the home of a damaged log knows of events that were not saved.

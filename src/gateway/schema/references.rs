@@ -12,7 +12,9 @@ const DEPTH_MAX: usize = 64;
 /// The most references of a schema, so that it is looked through in a moment.
 const REFERENCES_MAX: usize = 1000;
 /// What names a part by another way than where it is, so that nobody sees where it leads before it is followed.
-const NAMES: [&str; 5] = ["$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"];
+const NAMES: [&str; 6] = ["$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$recursiveAnchor", "$recursiveRef"];
+/// The only rules by which a schema is read; to name others is to refer to a file elsewhere.
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// Why a schema is refused: its references lead elsewhere, multiply, or go round in more than one way.
 pub(super) fn refuse_growth(schema: &Value) -> Result<(), String> {
@@ -92,6 +94,11 @@ impl<'s> References<'s> {
                 Value::Object(fields) => {
                     if let Some(name) = NAMES.iter().find(|name| fields.contains_key(**name)) {
                         return Err(format!("it says «{name}»: refer to «#/definitions/…»"));
+                    }
+                    if let Some(draft) = fields.get("$schema").and_then(Value::as_str)
+                        && draft.trim_end_matches('#') != DRAFT
+                    {
+                        return Err(format!("its «$schema» is {draft}, and it is read by {DRAFT}"));
                     }
                     part.to.extend(fields.get("$ref").and_then(Value::as_str));
                     // The whole holds its definitions, and is held against those that it refers to.
@@ -174,6 +181,8 @@ mod tests {
             (json!({ "first": { "$ref": "#/definitions/other" } }), "is not there"),
             (json!({ "first": { "$ref": "#there" } }), "is not there"),
             (json!({ "first": { "$dynamicRef": "#/definitions/first" } }), "$dynamicRef"),
+            (json!({ "first": { "$id": "https://127.0.0.1/x", "type": "object" } }), "$id"),
+            (json!({ "first": { "$schema": "http://127.0.0.1/meta" } }), "is read by"),
         ] {
             let refused = of(&definitions).expect_err(&definitions.to_string());
             assert!(refused.contains(says), "{definitions}: {refused}");
