@@ -160,7 +160,11 @@ impl Lane {
             fs::write(name, &self.secret).unwrap();
             fs::set_permissions(name, fs::Permissions::from_mode(0o644)).unwrap();
         }
-        for (name, second) in [("private/diary.txt", "files/old/journal"), (".ssh/id_ed25519", "files/old/spare")] {
+        for (name, second) in [
+            ("private/diary.txt", "files/old/journal"),
+            (".ssh/id_ed25519", "files/old/spare"),
+            ("files/old/backup/.ssh/id_rsa", "files/deep"),
+        ] {
             fs::hard_link(self.root.join(name), self.root.join(second)).unwrap();
         }
         for sized in [self.root.join("private/sized"), self.outside.join("sized")] {

@@ -352,7 +352,8 @@ fn what_would_be_decided_is_what_is_decided() {
     let folder = home.files().to_string_lossy().into_owned();
     assert_eq!(home.run(["--yes", "grants", "give", "fs:write", &folder, "--for", "1h"]).code, 0);
     let checked = home.run(["policy", "check", "create_dirs", "--args", &makes.to_string()]).out;
-    let says = format!("asked about when it is known, except what this grant allows:\n  1 (fs:write on {folder}, until ");
+    let says =
+        format!("asked about when it is known, except what this grant allows:\n  1 (fs:write on {folder}, until ");
     assert!(checked.contains(&says), "{checked}");
     assert_eq!(home.run(["grants", "revoke", "1"]).code, 0);
     let before = home.run(["--json", "turn", "list"]).out;

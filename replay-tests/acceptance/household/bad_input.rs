@@ -438,7 +438,7 @@ fn what_cannot_be_read_of_an_executor_is_said_in_plain_words() {
 #[test]
 fn a_second_name_of_a_forbidden_file_is_no_way_to_it() {
     let home = Home::new();
-    for forbidden in [".aws/credentials", ".netrc", ".config/tool/credentials.json"] {
+    for forbidden in [".aws/credentials", ".netrc", ".config/tool/credentials.json", "work/deep/.ssh/key"] {
         let file = home.files().join(forbidden);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "SECRET\n").unwrap();

@@ -109,7 +109,12 @@ fn no_copy_of_the_log_is_made_in_the_home() {
         assert!(backup.code != 0 && backup.err.contains("lies in the home"), "{} {}", backup.code, backup.err);
         for to in [folder.clone(), folder.with_extension("redb")] {
             let salvaged = home.run(["log", "salvage", "--to", to.to_str().unwrap()]);
-            assert!(salvaged.code != 0 && salvaged.err.contains("lies in the home"), "{} {}", salvaged.code, salvaged.err);
+            assert!(
+                salvaged.code != 0 && salvaged.err.contains("lies in the home"),
+                "{} {}",
+                salvaged.code,
+                salvaged.err
+            );
             assert!(!to.exists());
         }
     }

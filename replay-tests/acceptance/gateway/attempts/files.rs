@@ -51,6 +51,13 @@ for name in ('.aws/credentials', '.bash_history', '.config/gh/credentials.json',
         "tell(open(root + '/files/old/spare').read())",
     ),
     Attempt::new(
+        "ssh key that lies deep in the home, by its second name",
+        Kind::Home,
+        Aim::Masks,
+        SECRET,
+        "tell(open(root + '/files/deep').read())",
+    ),
+    Attempt::new(
         "size of what the capability excepts",
         Kind::Home,
         Aim::Masks,
