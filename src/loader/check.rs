@@ -107,9 +107,23 @@ impl Watched {
         }
     }
 
-    fn now(&self, executors: BorrowedFd<'_>) -> Option<Vec<Stamp>> {
-        self.files.iter().map(|path| Stamp::of(executors, path)).collect()
+    fn look(&self, executors: BorrowedFd<'_>) -> Look {
+        let mut known = self.stamps.iter();
+        let is_same =
+            |path: &CString| known.next().is_some_and(|known| Stamp::of(executors, path).as_ref() == Some(known));
+        if self.files.iter().all(is_same) {
+            return Look::Same;
+        }
+        Look::Other(self.files.iter().map(|path| Stamp::of(executors, path)).collect())
     }
+}
+
+/// What a look at the files of one executor shows.
+enum Look {
+    /// All of them are as they were when they were read.
+    Same,
+    /// They have these stamps by now; none where one of them is not there.
+    Other(Option<Vec<Stamp>>),
 }
 
 /// Below so many executors, a thread takes longer to start than to look at them.
@@ -117,10 +131,10 @@ const PER_THREAD: usize = 64;
 /// How many are looked at at once: whichever thread is free takes the next, so that none waits for one that comes late.
 const PART: usize = 8;
 
-/// The stamps of each, in order. Asking a file system for one takes its time and no other processor's.
-fn stamps(executors: BorrowedFd<'_>, watched: &[Watched]) -> Vec<Option<Vec<Stamp>>> {
+/// A look at each, in order. Asking a file system for a stamp takes its time and no other processor's.
+fn looks(executors: BorrowedFd<'_>, watched: &[Watched]) -> Vec<Look> {
     static THREADS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, NonZero::get));
-    let look = |part: &[Watched]| part.iter().map(|watched| watched.now(executors)).collect::<Vec<_>>();
+    let look = |part: &[Watched]| part.iter().map(|watched| watched.look(executors)).collect::<Vec<_>>();
     let parts: Vec<(&[Watched], OnceLock<Vec<_>>)> = watched.chunks(PART).map(|part| (part, OnceLock::new())).collect();
     let next = AtomicUsize::new(0);
     let work = || {
@@ -182,10 +196,10 @@ pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
     let now = crate::instance::now();
     let folder = stamp(c".");
     let is_same_folder = folder.is_some() && folder == seen.folder;
-    let stamps = executors.as_ref().map_or_else(Vec::new, |executors| stamps(executors.as_fd(), &seen.executors));
-    let stamps = stamps.into_iter().chain(std::iter::repeat(None));
+    let looks = executors.as_ref().map_or_else(Vec::new, |executors| looks(executors.as_fd(), &seen.executors));
+    let looks = looks.into_iter().chain(std::iter::repeat_with(|| Look::Other(None)));
     let mut notices = Vec::new();
-    for (watched, stamps) in seen.executors.iter_mut().zip(stamps) {
+    for (watched, look) in seen.executors.iter_mut().zip(looks) {
         // Whatever its files are: whoever signed them is not trusted any more.
         if let Some(reason) = catalog.taint(&watched.name, &watched.version) {
             if quarantine(instance, &watched.name, &reason, "loader")? {
@@ -194,13 +208,12 @@ pub fn all(instance: &Instance) -> Result<Vec<Notice>, InstanceError> {
             continue;
         }
         let own = if is_same_folder { watched.folder_stamp } else { None }.or_else(|| stamp(&watched.folder));
-        if let Some(stamps) = &stamps
-            && *stamps == watched.stamps
-            && own.is_some()
-            && own == watched.folder_stamp
-        {
-            continue;
-        }
+        let stamps = match look {
+            Look::Same if own.is_some() && own == watched.folder_stamp => continue,
+            // Whoever put another folder there may have put the same files into it.
+            Look::Same => Some(watched.stamps.clone()),
+            Look::Other(stamps) => stamps,
+        };
         watched.stamps.clear();
         watched.folder_stamp = None;
         match one(instance, &watched.name)? {
