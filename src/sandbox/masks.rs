@@ -194,18 +194,16 @@ impl<'a> Core<'a> {
     }
 }
 
-/// The topmost paths below a folder of which something holds by their names, as far as its file system goes: no file has a
-/// second name on another one.
+/// The topmost paths below a folder of which something holds by their names; no file of the kernel's own has a second name.
 fn found_below(top: &Path, holds: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
-    let device = |folder: &Path| fs::symlink_metadata(folder).map(|found| found.dev()).ok();
-    let own = device(top);
+    let kernels = ["/proc", "/sys", "/dev"].map(Path::new);
     let (mut found, mut open) = (Vec::new(), vec![top.to_owned()]);
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if holds(&path) {
                 found.push(path);
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && device(&path) == own {
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !kernels.contains(&path.as_path()) {
                 open.push(path);
             }
         }
