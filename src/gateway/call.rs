@@ -471,7 +471,7 @@ fn excepted(plan: &CagePlan, places: &Places) -> Vec<String> {
 }
 
 fn grants((looked, declared): (Vec<Looked>, Vec<Declared<'_>>), plan: &CagePlan, caller: &Caller) -> Vec<Grant> {
-    let home = &caller.places.home;
+    let core = masks::Core::new(Path::new(&caller.places.home), &caller.own);
     let except = excepted(plan, &caller.places);
     let mount_of = |at: &Path| {
         let path = caller.places.symbolise(&at.to_string_lossy());
@@ -482,7 +482,7 @@ fn grants((looked, declared): (Vec<Looked>, Vec<Declared<'_>>), plan: &CagePlan,
         let (fd, at) = looked.held.filter(|(_, at)| looked.target.role == "path" || mount_of(at).next().is_some())?;
         let is_dir = looked.by_itself || looked.target.kind == "folder";
         let write = looked.by_itself && mount_of(&at).any(|mount| mount.access == cage_plan::Access::Write);
-        let mut masks = if is_dir { masks::below(&at, home, &caller.own) } else { Vec::new() };
+        let mut masks = if is_dir { masks::below(&at, &core) } else { Vec::new() };
         masks.extend(masks::excepted(&at, &except));
         masks.extend(executors(caller).filter(|executors| write && executors.starts_with(&at)));
         Some(Grant { fd, at, write, is_dir, masks })
@@ -490,7 +490,7 @@ fn grants((looked, declared): (Vec<Looked>, Vec<Declared<'_>>), plan: &CagePlan,
     let named = looked.into_iter().filter_map(grant);
     let whole = declared.into_iter().map(|Declared { mount, fd, at, is_dir, .. }| {
         let write = mount.access == cage_plan::Access::Write;
-        let mut hidden = if is_dir { masks::below(&at, home, &caller.own) } else { Vec::new() };
+        let mut hidden = if is_dir { masks::below(&at, &core) } else { Vec::new() };
         hidden.extend(masks::excepted(&at, &except));
         hidden.extend(executors(caller).filter(|executors| write && executors.starts_with(&at)));
         Grant { fd, at, write, is_dir, masks: hidden }

@@ -18,12 +18,18 @@ const LINKS_MAX: usize = 40;
 /// The forbidden paths below a folder, the topmost of each branch, in no particular order; and the second names of forbidden
 /// files. The folder is absolute and canonical. A folder below it that cannot be listed is among them: whoever knows the names
 /// in it could open them all the same.
-pub fn below(folder: &Path, home: &str, own: &OwnDirs) -> Vec<PathBuf> {
-    let core = Core { shown: Some(folder), ..Core::new(Path::new(home), own) };
+pub fn below(folder: &Path, core: &Core<'_>) -> Vec<PathBuf> {
+    // What is shown of the machine beside the home is looked through as well.
+    let shown = OnceCell::new();
+    let is_shown = |found: &fs::Metadata| {
+        let files = || if folder.starts_with(core.home) { BTreeSet::new() } else { files_of(core.below(folder)) };
+        shown.get_or_init(files).contains(&(found.dev(), found.ino()))
+    };
+    let is_second_name = |found: &fs::Metadata| found.nlink() > 1 && (core.is_one(found) || is_shown(found));
     find(folder, |path, entry| {
-        core_paths::forbidden(&path.to_string_lossy(), home, own).is_some()
+        core.names(path)
             || entry.file_type().is_ok_and(|kind| kind.is_file())
-                && entry.metadata().is_ok_and(|found| core.is_one(&found))
+                && entry.metadata().is_ok_and(|found| is_second_name(&found))
     })
 }
 
@@ -137,19 +143,17 @@ pub fn is_excepted(path: &Path, globs: &[String]) -> bool {
 }
 
 /// The files that no executor sees, by what they are and not by what they are called: names are judged, and a hard link has
-/// one of its own. Their names are looked for once, in the whole home and in what is shown of the machine, and only for files
-/// that have several.
+/// one of its own. Their names are looked for in the whole home, once, and only for files that have several.
 pub struct Core<'a> {
     home: &'a Path,
     own: &'a OwnDirs,
-    shown: Option<&'a Path>,
     files: OnceCell<BTreeSet<(u64, u64)>>,
 }
 
 impl<'a> Core<'a> {
     /// Of a person's home and an instance's own folders.
     pub fn new(home: &'a Path, own: &'a OwnDirs) -> Self {
-        Self { home, own, shown: None, files: OnceCell::new() }
+        Self { home, own, files: OnceCell::new() }
     }
 
     /// Whether a file is one of them under a second name.
@@ -172,43 +176,47 @@ impl<'a> Core<'a> {
     }
 
     fn look(&self) -> BTreeSet<(u64, u64)> {
-        let home = self.home.to_string_lossy();
-        let is_core = |path: &Path| core_paths::forbidden(&path.to_string_lossy(), &home, self.own).is_some();
         let system = ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/ssh"].map(PathBuf::from);
         let own = [&self.own.config, &self.own.data, &self.own.audit].map(PathBuf::from);
-        let mut core: Vec<PathBuf> = system.into_iter().chain(own).collect();
-        for top in [Some(self.home), self.shown].into_iter().flatten() {
-            core.extend(found_below(top, is_core));
-        }
-        let mut files = BTreeSet::new();
-        while let Some(path) = core.pop() {
-            match fs::symlink_metadata(&path) {
-                Ok(found) if found.is_dir() => core.extend(entries(&path)),
-                Ok(found) => {
-                    files.insert((found.dev(), found.ino()));
+        files_of(system.into_iter().chain(own).chain(self.below(self.home)).collect())
+    }
+
+    /// Whether a path is one that no executor sees.
+    fn names(&self, path: &Path) -> bool {
+        core_paths::forbidden(&path.to_string_lossy(), &self.home.to_string_lossy(), self.own).is_some()
+    }
+
+    /// The topmost of these paths below a folder; no file of the kernel's own has a second name.
+    fn below(&self, top: &Path) -> Vec<PathBuf> {
+        let kernels = ["/proc", "/sys", "/dev"].map(Path::new);
+        let (mut found, mut open) = (Vec::new(), vec![top.to_owned()]);
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if self.names(&path) {
+                    found.push(path);
+                } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !kernels.contains(&path.as_path()) {
+                    open.push(path);
                 }
-                Err(_) => {}
             }
         }
-        files
+        found
     }
 }
 
-/// The topmost paths below a folder of which something holds by their names; no file of the kernel's own has a second name.
-fn found_below(top: &Path, holds: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
-    let kernels = ["/proc", "/sys", "/dev"].map(Path::new);
-    let (mut found, mut open) = (Vec::new(), vec![top.to_owned()]);
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if holds(&path) {
-                found.push(path);
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !kernels.contains(&path.as_path()) {
-                open.push(path);
+/// The files at these paths, and all below them.
+fn files_of(mut paths: Vec<PathBuf>) -> BTreeSet<(u64, u64)> {
+    let mut files = BTreeSet::new();
+    while let Some(path) = paths.pop() {
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => paths.extend(entries(&path)),
+            Ok(found) => {
+                files.insert((found.dev(), found.ino()));
             }
+            Err(_) => {}
         }
     }
-    found
+    files
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
@@ -303,7 +311,7 @@ mod tests {
         // Whoever may do everything lists it, and finds what is closed in it.
         let is_listed = fs::read_dir(home.join("d")).is_ok();
         let expected = if is_listed { home.join("d/.ssh") } else { home.join("d") };
-        assert_eq!(below(&home, &text, &OwnDirs::default()), [expected]);
+        assert_eq!(below(&home, &Core::new(Path::new(&text), &OwnDirs::default())), [expected]);
         fs::set_permissions(home.join("d"), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
@@ -378,7 +386,7 @@ mod tests {
             fs::hard_link(home.join(folder).join("k"), home.join(name)).unwrap();
         }
         let check = |user_home: &str, wanted: &[&str]| {
-            let mut found = below(&home.join("docs"), user_home, &OwnDirs::default());
+            let mut found = below(&home.join("docs"), &Core::new(Path::new(user_home), &OwnDirs::default()));
             found.sort();
             assert_eq!(found, wanted.iter().map(|name| home.join(name)).collect::<Vec<_>>(), "{user_home}");
         };
@@ -397,7 +405,7 @@ mod tests {
             fs::write(root.join(file), "x").unwrap();
         }
         let own = OwnDirs { data: root.join("own/data").to_string_lossy().into_owned(), ..OwnDirs::default() };
-        let mut found = below(&root, "/root", &own);
+        let mut found = below(&root, &Core::new(Path::new("/root"), &own));
         found.sort();
         let expected = [".ssh", "a/.config/tool/credentials.json", "a/.netrc", "a/b/.gnupg", "own/data"];
         assert_eq!(found, expected.map(|name| root.join(name)));

@@ -87,7 +87,7 @@ fn ssh_keys_inside_of_a_granted_folder() {
             let run = |hidden: bool| {
                 let mut granted = grant(&home, false);
                 if hidden {
-                    granted.masks = masks::below(&home, home.to_str().unwrap(), &OwnDirs::default());
+                    granted.masks = masks::below(&home, &masks::Core::new(&home, &OwnDirs::default()));
                     assert_eq!(granted.masks.len(), 3);
                 }
                 bench.run_with(&attack(READ), json!({"path": secret}), vec![granted])
@@ -95,7 +95,7 @@ fn ssh_keys_inside_of_a_granted_folder() {
             check(&format!("{} ({})", secret.display(), backend.name()), &run(false), &run(true));
         }
         let mut granted = grant(&home, false);
-        granted.masks = masks::below(&home, home.to_str().unwrap(), &OwnDirs::default());
+        granted.masks = masks::below(&home, &masks::Core::new(&home, &OwnDirs::default()));
         let beside = bench.run_with(
             &attack("escaped = open(args['path']).read() == 'plain'"),
             json!({"path": home.join("old/note.txt")}),
