@@ -153,7 +153,7 @@ fn tainted(context: &Context, instance: &Instance, key_id: &str) -> Result<Vec<V
     let catalog = instance.catalog();
     let mut found = Vec::new();
     for name in catalog.executors.keys() {
-        let signatures = Signatures::of(instance, name)?;
+        let signatures = Signatures::of(&life::events(instance, name)?);
         let versions = signatures.by(key_id);
         if versions.is_empty() {
             continue;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use metnos_log::Event;
 use metnos_log::event::executor::LifeCycle;
+use metnos_log::{Event, Recorded};
 use metnos_projections::views::audit::Kind;
 use metnos_projections::views::audit::selection::Selection;
 use serde_json::{Value, json};
@@ -92,8 +92,9 @@ pub(super) fn history(context: &Context, name: &str, calls: bool) -> Result<u8, 
     let instance = context.instance()?;
     let name = known(&instance, name)?;
     let zone = &instance.settings.zone;
-    for recorded in instance.log.reader().stream(&format!("executor/{name}"))? {
-        let (text, detail) = replay::told(context, &instance, &recorded);
+    let events = events(&instance, &name)?;
+    for recorded in &events {
+        let (text, detail) = replay::told(context, &instance, recorded);
         let moment = output::moment(recorded.time.0, zone);
         if context.global.json {
             output::result_json(
@@ -105,7 +106,7 @@ pub(super) fn history(context: &Context, name: &str, calls: bool) -> Result<u8, 
         }
     }
     let (mut count, mut tainted) = (0_u64, 0_u64);
-    let signatures = Signatures::of(&instance, &name)?;
+    let signatures = Signatures::of(&events);
     self::calls(context, &instance, &name, &mut |mut call| {
         let version = call["version"].as_str().unwrap_or_default();
         let is_tainted = signatures.of_call(&call).is_some_and(|key| instance.catalog().signer(key).is_none());
@@ -132,18 +133,22 @@ pub(super) fn history(context: &Context, name: &str, calls: bool) -> Result<u8, 
     Ok(0)
 }
 
+/// What happened to an executor, oldest first.
+pub(in crate::cli) fn events(instance: &Instance, name: &str) -> Result<Vec<Recorded>, Failure> {
+    Ok(instance.log.reader().stream(&format!("executor/{name}"))?)
+}
+
 /// By whom the versions of an executor were signed, and from which event on: one that is signed anew was called under the key
 /// before it.
 pub(in crate::cli) struct Signatures(Vec<(u64, String, String)>);
 
 impl Signatures {
-    pub(in crate::cli) fn of(instance: &Instance, name: &str) -> Result<Self, Failure> {
-        let events = instance.log.reader().stream(&format!("executor/{name}"))?;
+    pub(in crate::cli) fn of(events: &[Recorded]) -> Self {
         let signed = events.iter().filter_map(|recorded| match recorded.event() {
             Some(Event::ExecutorSigned(signed)) => Some((recorded.seq, signed.version.clone(), signed.key_id.clone())),
             _ => None,
         });
-        Ok(Self(signed.collect()))
+        Self(signed.collect())
     }
 
     /// The key under which a call was made, of which this is the line of the audit.

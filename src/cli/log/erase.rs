@@ -13,7 +13,7 @@ use super::super::{Context, actor, mistyped, output, progress, terminal};
 use crate::cause::plain;
 use crate::engine;
 use crate::erasure::search::Sought;
-use crate::erasure::{self, BrokenOff, ErasureError, Report, Selected, Selector};
+use crate::erasure::{self, BrokenOff, ErasureError, Left, Report, Selected, Selector};
 use crate::instance::Instance;
 
 /// Take what someone wrote or what came back out of the record, for ever.
@@ -169,18 +169,17 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
 
 /// That the log holds nothing of it, and which files of the home do all the same.
 fn nothing(context: &Context, instance: &Instance, selector: &Selector) -> Result<Failure, Failure> {
-    let Selector::Text(text) = selector else {
-        return Ok(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
-    };
-    let line = progress::line(context);
-    line.say(&context.text(instance, "log.searching", &json!({})));
-    let left = erasure::beside_the_log(instance, text)?;
-    drop(line);
-    let files = named(&left.holding.into_iter().chain(left.copies).collect::<Vec<_>>());
-    if files.is_empty() {
-        return Ok(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
+    let mut left = Left::default();
+    if let Selector::Text(text) = selector {
+        let line = progress::line(context);
+        line.say(&context.text(instance, "log.searching", &json!({})));
+        left = erasure::beside_the_log(instance, text)?;
     }
-    Ok(Failure::refused(("error.only_in_files", json!({ "files": files })), by("next.only_in_files")))
+    let files = named(&[left.holding, left.copies].concat());
+    Ok(match files.as_slice() {
+        [] => Failure::refused(by("error.nothing_to_erase"), by("next.erasable")),
+        files => Failure::refused(("error.only_in_files", json!({ "files": files })), by("next.only_in_files")),
+    })
 }
 
 /// Paths as they are told: whoever laid a file into the workspace named it.

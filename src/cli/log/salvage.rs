@@ -22,7 +22,7 @@ use crate::signing::{Keys, hex, key_id};
 use crate::witnesses::{self, Witness};
 
 /// What the settings and keys of a new home are called until its log is there.
-const COPIED: &str = "config.new";
+const COPIED: &str = "config.salvaged";
 
 /// Copy what is sound in a damaged log into a new home, and say what is lost.
 #[derive(Args, Debug)]
@@ -145,10 +145,7 @@ fn prepare(dirs: &Dirs, home: &Path, begun: &mut Begun) -> Result<(), Failure> {
     }
     let (folder, copied) = (home.join("data/log"), home.join(COPIED));
     begun.note([copied.clone(), folder.clone()]);
-    // What an earlier try left that was killed.
-    if copied.is_dir() {
-        fs::remove_dir_all(&copied).map_err(|error| unusable(&copied, &error))?;
-    }
+    // Over what an earlier try left that was killed.
     copy_private(&dirs.config, &copied).map_err(|error| unusable(&copied, &error))?;
     private_folder(&folder).map_err(|error| unusable(&folder, &error))
 }
