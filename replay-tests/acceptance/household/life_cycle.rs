@@ -310,9 +310,13 @@ fn the_question_of_adding_one_says_what_cannot_be_taken_back() {
     }
     ask_for(&folder, &plain, "name = \"channel:out\"");
     let asked = home.run(["executor", "add", folder.to_str().unwrap()]);
-    let says = "What it wants changed or said to people is asked about and done by me, so it can be taken back as far as the \
-                question says. A message that was sent stays sent. All of it comes from ";
-    assert!(asked.code == 3 && asked.err.contains(says), "{}", asked.err);
+    let says = format!(
+        "What it wants changed or said to people is asked about and done by me, so it can be taken back as far as the \
+         question says. A message that was sent stays sent. All of it comes from {}. `metnos executor archive \
+         get_now_too` puts it away again. May I?",
+        folder.display()
+    );
+    assert!(asked.code == 3 && asked.err.contains(&says), "{}", asked.err);
     // It is idempotent: at the widest level nobody is asked about what it wants changed.
     assert_eq!(home.run(["--yes", "config", "set", "autonomy", "full"]).code, 0);
     let asked = home.run(["executor", "add", folder.to_str().unwrap()]);

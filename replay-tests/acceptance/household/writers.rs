@@ -136,17 +136,19 @@ fn the_question_of_adding_it_says_what_it_may_use_and_do() {
     let home = Home::new();
     let folder = laid(&home, &manifest(CHECK, "~/album/**"));
     // Who signs it answers for the same: others add it by that signature.
-    for (command, asks) in [
-        ("add", "I would add change_files_stamp 1.0.0. It may use:"),
-        ("sign", "can then add it as yours. It may use:"),
+    let comes = format!(
+        "All of it comes from {}. `metnos executor archive change_files_stamp` puts it away again. ",
+        folder.display()
+    );
+    for (command, asks, comes) in [
+        ("add", "I would add change_files_stamp 1.0.0. It may use:", comes.as_str()),
+        ("sign", "can then add it as yours. It may use:", ""),
     ] {
+        let harm =
+            "It changes files by itself, and gets the whole folder that they lie in: I cannot take back what it does. ";
         let mut terminal = Pty::run(&home, 200, &["executor", command, folder.to_str().unwrap()]);
         let shown = terminal.sees("[y/N]");
-        for part in [
-            asks,
-            "fs:write: ~/album/**, only what a call names (path)",
-            "It changes files by itself, and gets the whole folder that they lie in: I cannot take back what it does. ",
-        ] {
+        for part in [asks, "fs:write: ~/album/**, only what a call names (path)", &format!("{harm}{comes}May I?")] {
             assert!(shown.contains(part), "{command}: {part}: {shown}");
         }
         terminal.types("n\r");
