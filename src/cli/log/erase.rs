@@ -175,11 +175,11 @@ fn nothing(context: &Context, instance: &Instance, selector: &Selector) -> Resul
         line.say(&context.text(instance, "log.searching", &json!({})));
         left = erasure::beside_the_log(instance, text)?;
     }
-    let files = named(&[left.holding, left.copies].concat());
-    Ok(match files.as_slice() {
-        [] => Failure::refused(by("error.nothing_to_erase"), by("next.erasable")),
-        files => Failure::refused(("error.only_in_files", json!({ "files": files })), by("next.only_in_files")),
-    })
+    if left.holding.is_empty() && left.copies.is_empty() {
+        return Ok(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
+    }
+    let values = json!({ "files": named(&left.holding), "copies": named(&left.copies) });
+    Ok(Failure::refused(("error.only_in_files", values), by("next.only_in_files")))
 }
 
 /// Paths as they are told: whoever laid a file into the workspace named it.
