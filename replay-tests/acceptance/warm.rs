@@ -220,6 +220,15 @@ fn cases() -> Vec<Case> {
         Case { limits: few, grants: several, ..Case::new("processes beside grants", multiply) },
         Case::new("two replies", forge),
         Case::new("a reply of a gigabyte", flood),
+        Case {
+            args: json!({ "long": "é".repeat(70_000) }),
+            ..Case::new("long both ways", "def run(args, ctx):\n    return {'ok': True, 'twice': args['long'] * 2}\n")
+        },
+        Case::new("an end without an answer", "import os\nos._exit(7)\n"),
+        Case::new(
+            "what other languages wrote",
+            "import ctypes\ndef run(args, ctx):\n    return {'ok': True, 'pid': ctypes.CDLL(None).getpid()}\n",
+        ),
         Case::new("a fault", "def run(args, ctx):\n    return 1 / 0\n"),
         Case::new("no program", "def run(args, ctx:\n"),
     ]
@@ -293,6 +302,20 @@ fn is_dead(pid: i32) -> bool {
 fn kill(pid: i32) {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// The end of a process takes the longer the more pages are mapped, and a warm call is mostly that.
+#[test]
+fn what_waited_holds_fewer_pages() {
+    let code = "def run(args, ctx):\n    return {'ok': True, 'pages': open('/proc/self/statm').read().split()}\n";
+    let pages = |warm| {
+        let outcome = Bench::only(warm).run(code, json!({}));
+        assert_eq!(outcome.report.warm, warm);
+        // Resident, and those of them that lie in files (proc(5)).
+        [1, 2].map(|at| ok(&outcome)["pages"][at].as_str().unwrap().parse::<u64>().unwrap())
+    };
+    let (cold, warm) = (pages(false), pages(true));
+    assert!(warm[0] < cold[0] && warm[1] * 4 < cold[1] * 3, "{cold:?} {warm:?}");
 }
 
 /// Each has its own `exec`: nothing of one call's layout, hashes or namespaces is another's.

@@ -334,6 +334,7 @@ impl Seat<'_> {
         // cage.
         command.args(["-I", "-S", "-X", "utf8", "-c", &job.bootstrap, &self.channel.as_raw_fd().to_string()]);
         command.arg(self.broker.map_or(-1, AsRawFd::as_raw_fd).to_string());
+        command.arg(if job.waits { "waits" } else { "called" });
         if job.has(Layer::Inheritance) {
             command.env_clear();
         }

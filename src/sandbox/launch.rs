@@ -51,7 +51,7 @@ pub(super) struct Waited {
     /// Its first process, whose end is the end of all that is in the cage.
     pub(super) pid: Pid,
     pub(super) pidfd: OwnedFd,
-    /// What the helper has yet to be told of the call, as soon as the cage is being fed.
+    /// What the helper has yet to be told of the call, once the cage is fed.
     pub(super) untold: Option<Told>,
 }
 
@@ -94,27 +94,32 @@ pub(super) fn launch(
     start(settings, job, &call.grants, Some(LockFile::create(call.lock_file.to_owned())?), spare)
 }
 
-/// The job of a cage that can be built before such a call is there, `None` where only one that is built for it will do: what a
-/// grant would change of the cage's own places cannot be changed later, nor can a rule for writing be added.
-pub(super) fn waiting_job(
-    settings: &Settings,
-    interpreter: &Interpreter,
-    backend: Backend,
-    call: &Call<'_>,
-) -> Option<Job> {
+/// The job of a cage that is built before such a call is there.
+pub(super) fn waiting_job(settings: &Settings, interpreter: &Interpreter, backend: Backend, call: &Call<'_>) -> Job {
     let mut job = job(settings, interpreter, backend, call);
     job.waits = true;
     job.bootstrap.insert_str(0, REHEARSAL);
-    let own = job.runtime.iter().map(RuntimeMount::path);
-    let own: Vec<PathBuf> = own.chain(["/dev", "/proc"].map(PathBuf::from)).chain([job.stage.path()]).collect();
-    let apart = |at: &Path| !own.iter().any(|own| own.starts_with(at) || at.starts_with(own));
+    job
+}
+
+/// Whether a cage that waits can be made that of a call: what a grant would change of the cage's own places cannot be changed
+/// later, nor can a rule for writing be added.
+pub(super) fn can_wait(job: &Job, call: &Call<'_>) -> bool {
+    let apart = |at: &Path, own: &Path| !own.starts_with(at) && !at.starts_with(own);
+    let is_apart = |at: &Path| {
+        let mut runtime = job.runtime.iter().map(RuntimeMount::path);
+        let own = ["/dev", "/proc"].iter().all(|own| apart(at, Path::new(own))) && apart(at, &job.stage.path());
+        own && runtime.all(|own| apart(at, &own))
+    };
     // What lies in `/tmp` appears in the cage's own, in either.
-    let can_wait =
-        |grant: &Grant| !grant.write && grant.at != job.tmp.path() && apart(&grant.at) && grant.at != Path::new("/");
+    let grants = || {
+        let mut all = call.grants.iter();
+        all.all(|grant| !grant.write && grant.at != Path::new("/") && grant.at != job.tmp.path() && is_apart(&grant.at))
+    };
     // Programs are looked up at each call, with the libraries that they need by then.
     let is_plain = call.plan.binaries.is_empty() && call.plan.parsers.is_empty();
-    let fits = backend == Backend::Native && is_plain && call.plan.limits.processes <= job.limits.processes;
-    (fits && job.is_private() && call.grants.iter().all(can_wait)).then_some(job)
+    let fits = job.backend == Backend::Native && is_plain && call.plan.limits.processes <= job.limits.processes;
+    fits && job.is_private() && grants()
 }
 
 /// What does not hang on the grants and limits of a call.

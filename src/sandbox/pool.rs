@@ -62,7 +62,7 @@ pub struct WarmCounts {
 struct Key(blake3::Hash);
 
 /// Which cage a call could have had, to be told to [`Pool::refill`] once it is over.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Wish {
     key: Key,
     job: Job,
@@ -70,10 +70,15 @@ pub(super) struct Wish {
     locks: PathBuf,
 }
 
+/// How many kinds of cages are kept in mind: calls differ in little that is fixed when a cage is built.
+const KINDS: usize = 8;
+
 /// The pool of one sandbox.
 #[derive(Debug)]
 pub(super) struct Pool {
     shared: Arc<Shared>,
+    /// What calls of late could have had, so that it is not made out anew for each.
+    kinds: Mutex<Vec<Arc<Wish>>>,
     keeper: Mutex<Option<JoinHandle<()>>>,
     always: bool,
 }
@@ -93,7 +98,7 @@ struct State {
     /// How many to keep; `None` while the pool is closed.
     warm: Option<Warm>,
     /// The cages that calls could have had of late, the newest first.
-    wished: Vec<Wish>,
+    wished: Vec<Arc<Wish>>,
     waiting: Vec<Worker>,
     called: Option<Instant>,
     /// Helpers whose cages are dead, on their way out themselves.
@@ -118,7 +123,12 @@ impl Pool {
             taken: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         };
-        Self { shared: Arc::new(shared), keeper: Mutex::default(), always: settings.always_warm }
+        Self {
+            shared: Arc::new(shared),
+            kinds: Mutex::default(),
+            keeper: Mutex::default(),
+            always: settings.always_warm,
+        }
     }
 
     pub(super) fn open(&self, warm: Warm) {
@@ -134,18 +144,14 @@ impl Pool {
     }
 
     /// Gives a call to a cage that waits for one like it. Says what to keep for the next.
-    pub(super) fn begin(&self, sandbox: &Sandbox, call: &Call<'_>) -> (Option<Launched>, Option<Wish>) {
+    pub(super) fn begin(&self, sandbox: &Sandbox, call: &Call<'_>) -> (Option<Launched>, Option<Arc<Wish>>) {
         if !self.always && self.shared.state().warm.is_none() {
             return (None, None);
         }
-        let backend = sandbox.capabilities.backend;
-        let Some(job) = launch::waiting_job(&sandbox.settings, &sandbox.interpreter, backend, call) else {
+        let Some(wish) = self.kind(sandbox, call).filter(|wish| launch::can_wait(&wish.job, call)) else {
             return (None, None);
         };
-        let locks = call.lock_file.parent().unwrap_or(Path::new(".")).to_owned();
-        let Ok(key) = Key::of(&job, &locks) else { return (None, None) };
-        let wish = Wish { key, job, locks };
-        let worker = if self.always { self.shared.prepared(&wish) } else { self.shared.take(key) };
+        let worker = if self.always { self.shared.prepared(&wish) } else { self.shared.take(wish.key) };
         let begun = worker.and_then(|worker| match worker.begin(call, &wish.job) {
             Ok(launched) => {
                 self.shared.taken.fetch_add(1, Ordering::Relaxed);
@@ -160,8 +166,25 @@ impl Pool {
         (begun, (!self.always).then_some(wish))
     }
 
+    /// The cage that would wait for such a call.
+    fn kind(&self, sandbox: &Sandbox, call: &Call<'_>) -> Option<Arc<Wish>> {
+        let locks = call.lock_file.parent().unwrap_or(Path::new("."));
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |wish: &&Arc<Wish>| {
+            wish.job.env == call.plan.env && wish.job.broker == call.net.is_some() && wish.locks == locks
+        };
+        if let Some(kind) = kinds.iter().find(same) {
+            return Some(Arc::clone(kind));
+        }
+        let job = launch::waiting_job(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, call);
+        let kind = Arc::new(Wish { key: Key::of(&job, locks).ok()?, job, locks: locks.to_owned() });
+        kinds.insert(0, Arc::clone(&kind));
+        kinds.truncate(KINDS);
+        Some(kind)
+    }
+
     /// Has cages built for calls like one that is over, and its helper waited for.
-    pub(super) fn refill(&self, wish: Option<Wish>, helper: Option<Helper>) {
+    pub(super) fn refill(&self, wish: Option<Arc<Wish>>, helper: Option<Helper>) {
         let Some(wish) = wish else { return helper.into_iter().for_each(leave) };
         {
             let mut state = self.shared.state();
@@ -247,7 +270,7 @@ impl Shared {
 }
 
 impl State {
-    fn wish(&mut self, wish: Wish) {
+    fn wish(&mut self, wish: Arc<Wish>) {
         let size = self.warm.map_or(0, |warm| warm.size);
         self.wished.retain(|other| other.key != wish.key);
         self.wished.insert(0, wish);
@@ -293,7 +316,7 @@ impl State {
         gone
     }
 
-    fn missing(&self) -> Option<Wish> {
+    fn missing(&self) -> Option<Arc<Wish>> {
         self.wished.iter().find(|wish| self.count(wish.key) < self.wanted(wish.key)).cloned()
     }
 }

@@ -25,6 +25,10 @@ const CHUNK: usize = 64 * 1024;
 /// How long nothing but the end of a warm cage is looked for that has answered: its end takes less, and would take longer were
 /// this process woken for each descriptor that closes on the way.
 const ENDING: Duration = Duration::from_millis(2);
+/// How long after a warm cage was fed its interpreter is left alone: its streams are not looked at, and the helper is not told
+/// of the call. Most calls are over by then, and whoever is woken meanwhile takes the processor from it; what the helper looks
+/// after takes longer to go wrong.
+const PROMPT: Duration = Duration::from_millis(2);
 /// How long an interpreter that has answered may take to go.
 const GRACE: Duration = Duration::from_millis(250);
 /// How long after the deadline the helper may take before it is killed itself.
@@ -129,6 +133,8 @@ struct Session {
     is_warm: bool,
     /// What its helper has yet to be told.
     untold: Option<Told>,
+    /// When a cage that waited was given the whole of its call.
+    fed: Option<Instant>,
     channel: Option<OwnedFd>,
     /// The channel of an executor that broke the protocol, until that is dead: it waits there, and is not told by an error of
     /// its own, which it would print.
@@ -205,6 +211,7 @@ impl Session {
             is_warm: tree.is_some(),
             tree,
             untold,
+            fed: None,
             is_tree_dead: false,
             channel: Some(launched.channel),
             unread: None,
@@ -242,6 +249,7 @@ impl Session {
     fn attend(&mut self, call: &Call<'_>) {
         let hard = Instant::now() + Duration::from_millis(call.plan.limits.wall_ms) + HELPER_GRACE;
         let mut last = None;
+        self.feed();
         loop {
             if self.control.is_none() || self.end.is_some() {
                 let last = *last.get_or_insert_with(|| Instant::now() + GRACE);
@@ -260,6 +268,9 @@ impl Session {
             }
             for source in self.wait(call) {
                 self.serve(source, call);
+            }
+            if self.fed.is_some() && self.tree.is_some() && self.left_alone().is_none() {
+                self.tell();
             }
         }
     }
@@ -286,7 +297,9 @@ impl Session {
             if self.sent < self.unsent.len() && self.may_be_fed() { PollFlags::OUT } else { PollFlags::empty() };
         let cancel = if self.cut.is_none() { Some(call.cancel.fd()) } else { None };
         let is_ending = self.tree.is_some() && self.answered.is_some_and(|at| at.elapsed() < ENDING);
-        let stream = |descriptor: &'s Option<OwnedFd>| descriptor.as_ref().filter(|_| !is_ending).map(AsFd::as_fd);
+        let alone = self.left_alone();
+        let is_of_interest = !is_ending && alone.is_none();
+        let stream = |descriptor: &'s Option<OwnedFd>| descriptor.as_ref().filter(|_| is_of_interest).map(AsFd::as_fd);
         let all = [
             (Source::Cancel, cancel, PollFlags::IN),
             (Source::Control, self.control.as_ref().map(AsFd::as_fd), PollFlags::IN),
@@ -306,6 +319,7 @@ impl Session {
             () if self.answered.is_some() || self.control.is_none() => Duration::from_millis(20),
             () => Duration::from_millis(200),
         };
+        let patience = alone.unwrap_or(patience);
         let timeout = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
         match poll(&mut waiting, Some(&timeout)) {
             Ok(_) => sources
@@ -328,7 +342,6 @@ impl Session {
             }
             Source::Channel => {
                 self.feed();
-                self.tell();
                 self.read_channel(call);
             }
             Source::Stdout => self.stdout.drain(&mut self.buffer),
@@ -388,14 +401,20 @@ impl Session {
         }
         self.unsent = Vec::new();
         self.sent = 0;
+        if self.is_warm {
+            self.fed.get_or_insert_with(Instant::now);
+        }
     }
 
-    /// Tells the helper of a cage that waited what call it has. It is told while the interpreter is already busy: whoever asks
-    /// waits for that one. Should this process die in between, the helper ends the cage as one that nobody called.
+    /// For how long the interpreter of a cage that waited is still left alone.
+    fn left_alone(&self) -> Option<Duration> {
+        let fed = self.fed.filter(|_| self.tree.is_some())?;
+        Some(PROMPT.saturating_sub(fed.elapsed())).filter(|left| !left.is_zero())
+    }
+
+    /// Tells the helper of a cage that waited what call it has. Should this process die before that, the helper ends the cage as
+    /// one that nobody called.
     fn tell(&mut self) {
-        if self.sent == 0 && !self.unsent.is_empty() {
-            return;
-        }
         if let (Some(told), Some(control)) = (self.untold.take(), &self.control) {
             // That it is gone is heard from its socket.
             wire::send(control.as_fd(), &told).ok();
