@@ -169,6 +169,7 @@ impl From<InstanceError> for Failure {
         let hint = match &error {
             InstanceError::Log(OpenError::Busy { .. }) => "next.other_command",
             InstanceError::Log(OpenError::Away { .. }) => "next.log_away",
+            InstanceError::Log(OpenError::Unrestored { .. }) => "next.restore_again",
             InstanceError::Log(OpenError::Newer { .. }) => "next.newer",
             InstanceError::Log(OpenError::Damaged { .. }) => "next.salvage",
             InstanceError::Log(OpenError::Io { path, .. }) => {

@@ -42,15 +42,18 @@ impl Context {
         if !is_absent {
             return Ok(());
         }
-        let begun = Some(file.with_extension("redb.new")).filter(|begun| begun.exists());
+        let restoring = Some(metnos_log::store::unfinished_restore(&file)).filter(|begun| begun.exists());
+        let is_restoring = restoring.is_some();
+        let begun = restoring.or_else(|| Some(file.with_extension("redb.new")).filter(|begun| begun.exists()));
         let has_executors =
             fs::read_dir(dirs.workspace.join("executors")).is_ok_and(|mut entries| entries.next().is_some());
         if begun.is_none() && has_executors {
             // Opening says that a log was there, and makes nothing either.
             return Ok(());
         }
-        let values = json!({ "file": file, "begun": begun });
-        Err(Failure::refused(("error.no_log", values.clone()), ("next.no_log", values)))
+        let values = json!({ "file": file, "begun": begun, "restoring": is_restoring });
+        let next = if is_restoring { by("next.restore_again") } else { by("next.no_log") };
+        Err(Failure::refused(("error.no_log", values), next))
     }
 }
 

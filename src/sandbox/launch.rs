@@ -21,7 +21,7 @@ use super::protocol::{BOOTSTRAP, REHEARSAL};
 use super::report::{Backend, CageReport};
 use super::spare::{Helper, Spare};
 use super::stage::Scratch;
-use super::wire::{self, GrantJob, Job, Layer, RawPath, Told};
+use super::wire::{self, GrantJob, Job, Layer, RawPath};
 use super::{Call, Grant, HELPER_ARG, Interpreter, Settings};
 
 /// A helper that was started, and our ends of what it was given.
@@ -51,8 +51,6 @@ pub(super) struct Waited {
     /// Its first process, whose end is the end of all that is in the cage.
     pub(super) pid: Pid,
     pub(super) pidfd: OwnedFd,
-    /// What the helper has yet to be told of the call, once the cage is fed.
-    pub(super) untold: Option<Told>,
 }
 
 /// A plan that builds a cage and starts nothing.
@@ -239,7 +237,10 @@ fn place(settings: &Settings, job: &mut Job, grants: &[Grant]) -> io::Result<Opt
             .find(|path| free(path))
             .ok_or_else(|| io::Error::other("the grants leave no place for the stage"))?;
         job.stage = RawPath::new(stage);
-        job.tmp = RawPath::new(if free(Path::new("/tmp/x")) && !whole { Path::new("/tmp") } else { stage });
+        let tmp = Path::new("/tmp");
+        // What lies in `/tmp` appears in the cage's own.
+        let has_tmp = !whole && !grants.iter().any(|grant| tmp.starts_with(&grant.at));
+        job.tmp = RawPath::new(if has_tmp { tmp } else { stage });
         return Ok(None);
     }
     let mut name = [0; 8];

@@ -176,7 +176,7 @@ impl<'a> Core<'a> {
     }
 
     fn look(&self) -> BTreeSet<(u64, u64)> {
-        let system = ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/ssh"].map(PathBuf::from);
+        let system = ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/ssh", "/etc/ssl/private"].map(PathBuf::from);
         let own = [&self.own.config, &self.own.data, &self.own.audit].map(PathBuf::from);
         files_of(system.into_iter().chain(own).chain(self.below(self.home)).collect())
     }

@@ -345,7 +345,7 @@ impl Worker {
             Some((Said::Waits { pid }, Some(pidfd))) => (Pid::from_raw(pid).ok_or(ErrorKind::InvalidData)?, pidfd),
             other => return Err(io::Error::other(format!("{other:?}"))),
         };
-        launched.waited = Some(Waited { report, stage, pid, pidfd, untold: None });
+        launched.waited = Some(Waited { report, stage, pid, pidfd });
         let host = protocol::host(host);
         // It is shorter than what a socket holds.
         match rustix::net::send(&launched.channel, &host, SendFlags::NOSIGNAL)? {
@@ -370,8 +370,9 @@ impl Worker {
             cgroup.rebound(&limits, job.backend)?;
         }
         let told = Told::Call { limits, grants: call.grants.iter().map(launch::grant_job).collect() };
+        // Before it is fed: from then on the helper keeps the deadline and looks after the limits, whatever becomes of this process.
+        wire::send(control, &told)?;
         if needs_mounts {
-            wire::send(control, &told)?;
             let descriptors: Vec<BorrowedFd<'_>> = call.grants.iter().map(|grant| grant.fd.as_fd()).collect();
             wire::send_descriptors(control, &descriptors)?;
             let patience = Duration::from_millis(limits.wall_ms) + HELPER_GRACE;
@@ -383,8 +384,6 @@ impl Worker {
                     return Err(ErrorKind::TimedOut.into());
                 }
             }
-        } else {
-            waited.untold = Some(told);
         }
         waited.report.warm = true;
         self.launched.take().ok_or_else(|| ErrorKind::NotConnected.into())

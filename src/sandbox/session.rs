@@ -15,7 +15,7 @@ use super::launch::{self, Launched, Waited};
 use super::protocol::{self, Inbox, failure};
 use super::spare::{Helper, Spare};
 use super::stage::{Scratch, Stage};
-use super::wire::{self, Exit, Fault, Said, Told, Why};
+use super::wire::{self, Exit, Fault, Said, Why};
 use super::{Backend, CageReport, Call, CallFailure, Captured, Level, Outcome, Sandbox};
 use crate::broker;
 use crate::cause::plain;
@@ -25,9 +25,8 @@ const CHUNK: usize = 64 * 1024;
 /// How long nothing but the end of a warm cage is looked for that has answered: its end takes less, and would take longer were
 /// this process woken for each descriptor that closes on the way.
 const ENDING: Duration = Duration::from_millis(2);
-/// How long after a warm cage was fed its interpreter is left alone: its streams are not looked at, and the helper is not told
-/// of the call. Most calls are over by then, and whoever is woken meanwhile takes the processor from it; what the helper looks
-/// after takes longer to go wrong.
+/// How long after a warm cage was fed its interpreter is left alone: nobody looks at its streams. Most calls are over by then,
+/// and whoever is woken meanwhile takes the processor from it.
 const PROMPT: Duration = Duration::from_millis(2);
 /// How long an interpreter that has answered may take to go.
 const GRACE: Duration = Duration::from_millis(250);
@@ -131,8 +130,6 @@ struct Session {
     is_tree_dead: bool,
     /// Whether it waited for its call.
     is_warm: bool,
-    /// What its helper has yet to be told.
-    untold: Option<Told>,
     /// When a cage that waited was given the whole of its call.
     fed: Option<Instant>,
     channel: Option<OwnedFd>,
@@ -195,11 +192,9 @@ impl Stream {
 impl Session {
     fn new(launched: Launched, host: &[u8], call: &Call<'_>) -> Self {
         let opening = protocol::opening(call, &launched.stage.to_string_lossy());
-        let (unsent, report, stage, tree, untold) = match launched.waited {
-            Some(Waited { report, stage, pidfd, untold, .. }) => {
-                (opening, Some(report), Some(stage), Some(pidfd), untold)
-            }
-            None => ([protocol::host(host), opening].concat(), None, None, None, None),
+        let (unsent, report, stage, tree) = match launched.waited {
+            Some(Waited { report, stage, pidfd, .. }) => (opening, Some(report), Some(stage), Some(pidfd)),
+            None => ([protocol::host(host), opening].concat(), None, None, None),
         };
         let mut session = Self {
             unsent,
@@ -210,7 +205,6 @@ impl Session {
             control: Some(launched.control),
             is_warm: tree.is_some(),
             tree,
-            untold,
             fed: None,
             is_tree_dead: false,
             channel: Some(launched.channel),
@@ -268,9 +262,6 @@ impl Session {
             }
             for source in self.wait(call) {
                 self.serve(source, call);
-            }
-            if self.fed.is_some() && self.tree.is_some() && self.left_alone().is_none() {
-                self.tell();
             }
         }
     }
@@ -412,15 +403,6 @@ impl Session {
         Some(PROMPT.saturating_sub(fed.elapsed())).filter(|left| !left.is_zero())
     }
 
-    /// Tells the helper of a cage that waited what call it has. Should this process die before that, the helper ends the cage as
-    /// one that nobody called.
-    fn tell(&mut self) {
-        if let (Some(told), Some(control)) = (self.untold.take(), &self.control) {
-            // That it is gone is heard from its socket.
-            wire::send(control.as_fd(), &told).ok();
-        }
-    }
-
     fn read_channel(&mut self, call: &Call<'_>) {
         let Some(channel) = &self.channel else { return };
         self.buffer.clear();
@@ -502,7 +484,10 @@ impl Session {
             Some((Exit::Signal(signal), _)) => {
                 Err(failure("crashed", format!("it was ended by signal {signal}{}", self.last_words())))
             }
-            None => Err(failure("cage_refused", "the helper ended before the cage did".to_owned())),
+            None if self.report.is_some() => {
+                Err(failure("cage_refused", "what watches over the cage ended first, and the call with it".to_owned()))
+            }
+            None => Err(failure("cage_refused", "what was to build the cage ended before that".to_owned())),
         }
     }
 

@@ -380,8 +380,29 @@ fn of_two_restores_at_once_one_makes_the_log_and_the_other_says_that_it_is_there
         let occupied = restored.iter().filter(|one| matches!(one, Err(BackupError::Occupied { .. }))).count();
         assert_eq!((made, occupied), (1, 1), "{restored:?}");
         open(&place.path(&name)).unwrap().reader().verify(|_, _| {}).unwrap();
-        assert!(!rewrite::fresh(&place.path(&name)).exists());
+        assert!(!restore::unfinished(&place.path(&name)).exists());
     }
+}
+
+/// A command that begins a log where there is none made an empty one, and the restore was then refused for it.
+#[test]
+fn where_a_restore_broke_off_no_other_log_begins() {
+    let place = Place::new();
+    let log = place.log();
+    fill(&log, 1..200);
+    place.back_up(&log);
+    drop(log);
+    let (path, unfinished) = (place.path("restored.redb"), restore::unfinished(&place.path("restored.redb")));
+    std::fs::write(&unfinished, "half").unwrap();
+    let refused = open(&path).map(|log| log.head());
+    assert!(matches!(refused, Err(OpenError::Unrestored { .. })), "{refused:?}");
+    assert!(!path.exists() && unfinished.exists());
+    place.restore("restored.redb").unwrap();
+    assert!(!unfinished.exists());
+    // It broke off after the log got its name.
+    std::fs::hard_link(&path, &unfinished).unwrap();
+    open(&path).unwrap().reader().verify(|_, _| {}).unwrap();
+    assert!(path.exists() && !unfinished.exists());
 }
 
 /// A copy of a home has the log's name, and wrote into the same files.

@@ -13,7 +13,7 @@ use redb::backends::FileBackend;
 
 use super::open::{Fault, RETRY, prepare};
 use super::withheld::Opened;
-use super::{OpenError, seen};
+use super::{OpenError, restore, seen};
 
 /// What the file is called until it is whole.
 const EXTENSION: &str = "redb.new";
@@ -24,6 +24,10 @@ pub(super) fn unless_there(path: &Path, fresh_id: &[u8; 16], until: Instant) -> 
         return Ok(None);
     }
     let failed = |source| OpenError::Io { path: path.to_owned(), source };
+    let unfinished = restore::unfinished(path);
+    if unfinished.symlink_metadata().is_ok() {
+        return Err(OpenError::Unrestored { path: path.to_owned(), unfinished });
+    }
     let beside = path.with_extension(EXTENSION);
     let file = locked(&beside, until).map_err(failed)?.ok_or_else(|| OpenError::Busy { path: path.to_owned() })?;
     if holds_bytes(path) {

@@ -80,7 +80,7 @@ pub use own::{backup_files, is_log};
 pub use raw::{Raw, Stored, StoredBody};
 pub use reader::{ReadError, Reader};
 pub use refusal::refusal;
-pub use restore::restore;
+pub use restore::{restore, unfinished as unfinished_restore};
 pub use rewrite::{Erasure, RewriteError, Rewritten};
 pub use salvage::{By, SalvageError, Salvaged, salvage};
 pub use seen::last_seen;

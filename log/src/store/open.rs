@@ -21,7 +21,7 @@ use super::tables::{
 use super::tail::Tail;
 use super::withheld::Opened;
 use super::words::{self, NO_FIT};
-use super::{Head, Log, Reader, archive, create, files, index, rewrite, unsealed, writer};
+use super::{Head, Log, Reader, archive, create, files, index, restore, rewrite, unsealed, writer};
 use crate::chain::Chain;
 use crate::codec::Frame;
 use crate::redact::Redactor;
@@ -47,6 +47,14 @@ pub enum OpenError {
         path: PathBuf,
         /// What says so.
         beside: PathBuf,
+    },
+    /// There is none, and a restore that would have made one broke off, or is not done.
+    #[error("{path} is not there: it is being restored, and {unfinished} is what there is of it")]
+    Unrestored {
+        /// The file.
+        path: PathBuf,
+        /// What there is of it.
+        unfinished: PathBuf,
     },
     /// A newer program wrote it.
     #[error("{path} has format {found}; this program reads up to {FORMAT}")]
@@ -110,13 +118,15 @@ impl Log {
                 is_own(reader)?;
                 // Only whoever has the log may take away what another one left of a copy.
                 archive::clear_unfinished(&Archives::beside(&file));
-                let fresh = rewrite::fresh(&file);
-                match files::remove(&fresh) {
-                    Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                        Err(OpenError::Io { path: fresh, source }.into())
+                for left in [rewrite::fresh(&file), restore::unfinished(&file)] {
+                    match files::remove(&left) {
+                        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                            return Err(OpenError::Io { path: left, source }.into());
+                        }
+                        Ok(()) | Err(_) => {}
                     }
-                    Ok(()) | Err(_) => Ok(()),
                 }
+                Ok(())
             })
         })
     }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::assemble::{Assembly, AssemblyError};
 use super::backup::{BLOB_FOLDER, BackupError, SEALED, Summary, TAIL, held, refused, summary};
@@ -11,7 +11,7 @@ use super::erasures::{Erasures, records_of};
 use super::open::{self, LogKeys};
 use super::rewrite::LeftOut;
 use super::withheld::Opened;
-use super::{Append, Expect, Head, Log, files, rewrite, seen, segments_file};
+use super::{Append, Expect, Head, Log, files, seen, segments_file};
 use crate::envelope::Draft;
 use crate::kept::BlobHash;
 use crate::note::Checkpoint;
@@ -37,13 +37,13 @@ pub fn restore(
     if checkpoint.log_id != summary.log_id || checkpoint.size != summary.events {
         return Err(BackupError::Damaged { what: "its checkpoint is not that of its events".to_owned() });
     }
-    // Another restore has its unfinished file under the same name.
+    // Another restore has its unfinished file under that name.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let _held = held(parent)?;
     if path.symlink_metadata().is_ok() {
         return Err(BackupError::Occupied { path: path.to_owned() });
     }
-    let fresh = rewrite::fresh(path);
+    let fresh = unfinished(path);
     let assembled = assemble(folder, &fresh, &summary, &checkpoint, &mut progress)
         .and_then(|head| begin_epoch(&fresh, keys, record(&head)));
     match assembled {
@@ -61,6 +61,11 @@ pub fn restore(
             Err(error)
         }
     }
+}
+
+/// Where a restore puts a log together: under a name of its own, since where one broke off no other log must begin.
+pub fn unfinished(path: &Path) -> PathBuf {
+    path.with_extension("redb.restoring")
 }
 
 /// Puts the file together; the end of what it holds.

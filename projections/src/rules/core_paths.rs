@@ -89,8 +89,10 @@ const PLACES: &[Place] = &[
     place("account_database", "/etc/passwd*"),
     place("account_database", "/etc/shadow*"),
     place("account_database", "/etc/gshadow*"),
+    place("account_database", "/etc/security/opasswd*"),
     place("sudoers", "/etc/sudoers*"),
     place("ssh_host_keys", "/etc/ssh"),
+    place("tls_private_keys", "/etc/ssl/private"),
     place("boot", "/boot"),
     place("sysfs", "/sys"),
     place("host_processes", "/proc"),
@@ -272,6 +274,10 @@ mod tests {
         check("/etc/passwd", Some("account_database"));
         check("/etc/shadow-", Some("account_database"));
         check("/etc/sudoers.d/admins", Some("sudoers"));
+        check("/etc/security/opasswd", Some("account_database"));
+        check("/etc/security/limits.conf", None);
+        check("/etc/ssl/private/server.key", Some("tls_private_keys"));
+        check("/etc/ssl/certs", None);
         check("/etc/hostname", None);
         check("/proc/1/environ", Some("host_processes"));
         check("/process", None);

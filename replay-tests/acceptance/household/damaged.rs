@@ -133,6 +133,16 @@ fn where_no_log_is_nothing_is_made_by_looking() {
     let ran = at(&nowhere, &["log", "verify"]);
     plain(&ran, 1, "events.redb.new");
     assert!(!nowhere.join("config").exists());
+    // Where a restore broke off, no other log begins.
+    let restoring = nowhere.join("data/log/events.redb.restoring");
+    std::fs::write(&restoring, "half").unwrap();
+    for words in [&["log", "verify"][..], &["status"], &["ask", "what time is it"]] {
+        let ran = at(&nowhere, words);
+        assert!(ran.code != 0 && ran.err.contains("events.redb.restoring"), "{words:?}: {}", ran.err);
+        assert!(ran.err.contains("metnos log restore DIR again") && ran.err.contains("delete"), "{}", ran.err);
+        assert!(!nowhere.join("data/log/events.redb").exists() && restoring.exists(), "{words:?} made a log");
+    }
+    std::fs::remove_file(&restoring).unwrap();
     assert_eq!(at(&nowhere, &["status"]).code, 0);
     assert_eq!(at(&nowhere, &["log", "verify"]).code, 0);
 }
