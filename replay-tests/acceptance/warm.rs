@@ -1,9 +1,10 @@
 //! Calls in cages that waited for them: the same as those in cages that are built for them, only sooner; and what keeps such
 //! cages.
 
+use std::ffi::OsStr;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use metnos::broker::{Canned, Grants, target};
@@ -15,6 +16,8 @@ use serde_json::{Value, json};
 use crate::support::{Bench, LIMITS, class, grant, ok};
 
 const GOOD: &str = "def run(args, ctx):\n    return {'ok': True}\n";
+/// With file systems of the size that those of a waiting cage have: nothing is mounted for such a call.
+const USUAL: Limits = Limits { stage_bytes: 16 << 20, tmp_bytes: 32 << 20, ..LIMITS };
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[track_caller]
@@ -170,7 +173,6 @@ fn for_writing(folder: &Path) -> Vec<Grant> {
 
 fn cases() -> Vec<Case> {
     let larger = Limits { stage_bytes: 6 << 20, tmp_bytes: 1 << 20, open_files: 40, ..LIMITS };
-    let usual = Limits { stage_bytes: 16 << 20, tmp_bytes: 32 << 20, ..LIMITS };
     let fill = "import os\ndef run(args, ctx):\n    kept = []\n    for place in (ctx.stage, os.environ['TMPDIR']):\n        written = 0\n        try:\n            with open(place + '/x', 'wb', 0) as file:\n                while written < 1 << 26: written += file.write(b'x' * (1 << 16))\n        except OSError as error: kept.append(error.errno)\n        kept.append(written)\n    return {'ok': True, 'kept': kept}\n";
     let flood = "def run(args, ctx):\n    import os\n    os.write(ctx._channel, (1 << 30).to_bytes(4, 'big'))\n    line = b'x' * (1 << 20)\n    for n in range(1024): os.write(ctx._channel, line)\n    return {'ok': True}\n";
     let forge = "def run(args, ctx):\n    import os\n    body = b'{\"reply\":{\"ok\":true}}'\n    for n in range(2): os.write(ctx._channel, len(body).to_bytes(4, 'big') + body)\n    os._exit(0)\n";
@@ -183,7 +185,7 @@ fn cases() -> Vec<Case> {
     vec![
         Case::new("surroundings", &looks(SURROUNDINGS)),
         Case { limits: larger, ..Case::new("other limits", &looks(SURROUNDINGS)) },
-        Case { limits: usual, ..Case::new("usual limits", &looks(SURROUNDINGS)) },
+        Case { limits: USUAL, ..Case::new("usual limits", &looks(SURROUNDINGS)) },
         Case { net: Some(nothing), ..Case::new("surroundings with a network", &looks(SURROUNDINGS)) },
         Case { net: Some(canned), ..Case::new("answers laid out", fetch) },
         Case { net: Some(nothing), ..Case::new("requests that are refused", FORBIDDEN) },
@@ -216,7 +218,7 @@ fn cases() -> Vec<Case> {
         Case { cancelled: true, ..Case::new("cancel", "import time\ntime.sleep(60)\n") },
         // What bounds their number is another for root: there a watchdog ends it all.
         Case { limits: few, ..Case::new("processes", multiply) },
-        Case { limits: Limits { processes: 9, ..usual }, ..Case::new("processes, no mounts", multiply) },
+        Case { limits: Limits { processes: 9, ..USUAL }, ..Case::new("processes, no mounts", multiply) },
         Case { limits: few, grants: several, ..Case::new("processes beside grants", multiply) },
         Case::new("two replies", forge),
         Case::new("a reply of a gigabyte", flood),
@@ -454,12 +456,17 @@ fn two_hundred_calls() {
 fn a_daemon_that_is_killed() {
     let Some(folder) = std::env::var_os("METNOS_TEST_FOLDER") else { return };
     let _bench = kept(Warm::default());
+    tell_who_waits(&folder);
+    std::thread::sleep(PATIENCE);
+}
+
+/// Writes down the helpers of what waits, and their interpreters after them.
+fn tell_who_waits(folder: &OsStr) {
     let waiting: Vec<i32> = helpers();
     let all: Vec<i32> = waiting.iter().copied().chain(waiting.iter().flat_map(|pid| children(*pid))).collect();
     let folder = PathBuf::from(folder);
     std::fs::write(folder.join("new"), json!(all).to_string()).unwrap();
     std::fs::rename(folder.join("new"), folder.join("waiting")).unwrap();
-    std::thread::sleep(PATIENCE);
 }
 
 #[test]
@@ -470,20 +477,59 @@ fn nothing_waits_for_a_killed_daemon() {
     }
 }
 
-fn kill_a_daemon(stops: bool) {
-    let folder = tempfile::tempdir().unwrap();
-    let mut daemon = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--ignored", "warm::a_daemon_that_is_killed"])
-        .env("METNOS_TEST_FOLDER", folder.path())
+/// Starts the other half of a test as a process of its own; also says who waits there.
+fn daemon(half: &str, folder: &Path) -> (Child, Vec<i32>) {
+    let daemon = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored", half])
+        .env("METNOS_TEST_FOLDER", folder)
         // It cannot clean up after itself.
-        .env("TMPDIR", folder.path())
+        .env("TMPDIR", folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    until("cages wait", || folder.path().join("waiting").exists());
-    let waiting: Vec<i32> = serde_json::from_slice(&std::fs::read(folder.path().join("waiting")).unwrap()).unwrap();
+    until("cages wait", || folder.join("waiting").exists());
+    (daemon, serde_json::from_slice(&std::fs::read(folder.join("waiting")).unwrap()).unwrap())
+}
+
+/// The other half of `a_stopped_daemon_takes_no_deadline_away`: it stops as soon as what waited has a call.
+#[test]
+#[ignore = "run by a_stopped_daemon_takes_no_deadline_away, which kills it"]
+fn a_daemon_that_is_stopped() {
+    let Some(folder) = std::env::var_os("METNOS_TEST_FOLDER") else { return };
+    let mut bench = kept(Warm { size: 1, ..Warm::default() });
+    bench.limits = Limits { wall_ms: 1000, ..USUAL };
+    tell_who_waits(&folder);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while bench.sandbox.warm_counts().taken == 0 {
+                std::hint::spin_loop();
+            }
+            kill_process(rustix::process::getpid(), Signal::STOP).unwrap();
+        });
+        bench.run("import time\ntime.sleep(60)\n", json!({}));
+    });
+}
+
+/// Whoever has a call has somebody who keeps its deadline, whatever becomes of the daemon.
+#[test]
+fn a_stopped_daemon_takes_no_deadline_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut daemon, waiting) = daemon("warm::a_daemon_that_is_stopped", folder.path());
+    assert_eq!(waiting.len(), 2, "a helper, an interpreter");
+    let state = || std::fs::read_to_string(format!("/proc/{}/stat", daemon.id())).unwrap();
+    until("it stops", || state().rsplit(')').next().is_some_and(|rest| rest.trim().starts_with('T')));
+    assert!(waiting.iter().all(|pid| !is_dead(*pid)), "the control: they are seen while they live");
+    until("the deadline is kept", || waiting.iter().all(|pid| is_dead(*pid)));
+    assert!(state().contains(") T "), "the daemon has slept through it");
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+}
+
+fn kill_a_daemon(stops: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut daemon, waiting) = daemon("warm::a_daemon_that_is_killed", folder.path());
     assert_eq!(waiting.len(), 4, "two helpers, two interpreters");
     assert!(waiting.iter().all(|pid| !is_dead(*pid)), "the control: they are seen while they live");
     for helper in waiting.iter().take(2).filter(|_| stops) {

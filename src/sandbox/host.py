@@ -229,6 +229,7 @@ def _let_go():
     # Returns a way to end that needs none of them: the usual one would first look its name up.
     import _ctypes
 
+    # A plain number would be passed as an int of C.
     class Word(_ctypes._SimpleCData):
         _type_ = "P"
 
@@ -242,14 +243,15 @@ def _let_go():
                 start, end = (int(word, 16) for word in words[0].split("-"))
                 is_file = words[1][1] == "-" and words[5:] and words[5].startswith("/")
                 places.append([start, end - start, 0 if is_file else 1])
+    del sys.modules["_ctypes"]
     library, call, dont_need = _ctypes.dlopen(None, 2), _ctypes.call_function, 4
     advise, close, leave = (_ctypes.dlsym(library, name) for name in ("madvise", "close", "_exit"))
     for start, size, changed in places:
         if not changed:
             call(advise, (Word(start), Word(size), dont_need))
+    # Like a call and its end, so that what these need is there: the first runs, the second closes nothing.
     _rehearse()
     call(close, (-1,))
-    del sys.modules["_ctypes"]
     return lambda: call(leave, (0,))
 
 

@@ -84,7 +84,7 @@ pub(super) fn launch(
     call: &Call<'_>,
     spare: Option<Spare>,
 ) -> io::Result<Launched> {
-    let mut job = job(settings, interpreter, backend, call);
+    let mut job = job(settings, interpreter, backend, &call.plan.env, call.net.is_some());
     job.limits = call.plan.limits;
     job.grants = call.grants.iter().map(grant_job).collect();
     let programs: Vec<&str> = call.plan.binaries.iter().chain(&call.plan.parsers).map(String::as_str).collect();
@@ -92,9 +92,16 @@ pub(super) fn launch(
     start(settings, job, &call.grants, Some(LockFile::create(call.lock_file.to_owned())?), spare)
 }
 
-/// The job of a cage that is built before such a call is there.
-pub(super) fn waiting_job(settings: &Settings, interpreter: &Interpreter, backend: Backend, call: &Call<'_>) -> Job {
-    let mut job = job(settings, interpreter, backend, call);
+/// The job of a cage that is built before its call is there. Of that, it is for those with this environment, and with a way to
+/// the broker or none.
+pub(super) fn waiting_job(
+    settings: &Settings,
+    interpreter: &Interpreter,
+    backend: Backend,
+    env: &[String],
+    broker: bool,
+) -> Job {
+    let mut job = job(settings, interpreter, backend, env, broker);
     job.waits = true;
     job.bootstrap.insert_str(0, REHEARSAL);
     job
@@ -110,25 +117,23 @@ pub(super) fn can_wait(job: &Job, call: &Call<'_>) -> bool {
         own && runtime.all(|own| apart(at, &own))
     };
     // What lies in `/tmp` appears in the cage's own, in either.
-    let grants = || {
-        let mut all = call.grants.iter();
-        all.all(|grant| !grant.write && grant.at != Path::new("/") && grant.at != job.tmp.path() && is_apart(&grant.at))
-    };
+    let can_appear =
+        |grant: &Grant| !grant.write && grant.at != Path::new("/") && grant.at != job.tmp.path() && is_apart(&grant.at);
     // Programs are looked up at each call, with the libraries that they need by then.
     let is_plain = call.plan.binaries.is_empty() && call.plan.parsers.is_empty();
     let fits = job.backend == Backend::Native && is_plain && call.plan.limits.processes <= job.limits.processes;
-    fits && job.is_private() && grants()
+    fits && job.is_private() && call.grants.iter().all(can_appear)
 }
 
 /// What does not hang on the grants and limits of a call.
-fn job(settings: &Settings, interpreter: &Interpreter, backend: Backend, call: &Call<'_>) -> Job {
+fn job(settings: &Settings, interpreter: &Interpreter, backend: Backend, env: &[String], broker: bool) -> Job {
     let mut job = probe_job(interpreter, limits::WAITING);
     job.probe = false;
     job.backend = backend;
     job.without.clone_from(&settings.without);
     BOOTSTRAP.clone_into(&mut job.bootstrap);
-    job.env.clone_from(&call.plan.env);
-    job.broker = call.net.is_some();
+    env.clone_into(&mut job.env);
+    job.broker = broker;
     job
 }
 

@@ -176,9 +176,8 @@ impl<'a> Core<'a> {
     }
 
     fn look(&self) -> BTreeSet<(u64, u64)> {
-        let system = ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/ssh", "/etc/ssl/private"].map(PathBuf::from);
         let own = [&self.own.config, &self.own.data, &self.own.audit].map(PathBuf::from);
-        files_of(system.into_iter().chain(own).chain(self.below(self.home)).collect())
+        files_of(own.into_iter().chain(self.below(Path::new("/etc"))).chain(self.below(self.home)).collect())
     }
 
     /// Whether a path is one that no executor sees.

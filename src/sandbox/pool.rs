@@ -170,13 +170,13 @@ impl Pool {
     fn kind(&self, sandbox: &Sandbox, call: &Call<'_>) -> Option<Arc<Wish>> {
         let locks = call.lock_file.parent().unwrap_or(Path::new("."));
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |wish: &&Arc<Wish>| {
-            wish.job.env == call.plan.env && wish.job.broker == call.net.is_some() && wish.locks == locks
-        };
+        let (env, broker) = (&call.plan.env, call.net.is_some());
+        let same = |wish: &&Arc<Wish>| wish.job.env == *env && wish.job.broker == broker && wish.locks == locks;
         if let Some(kind) = kinds.iter().find(same) {
             return Some(Arc::clone(kind));
         }
-        let job = launch::waiting_job(&sandbox.settings, &sandbox.interpreter, sandbox.capabilities.backend, call);
+        let backend = sandbox.capabilities.backend;
+        let job = launch::waiting_job(&sandbox.settings, &sandbox.interpreter, backend, env, broker);
         let kind = Arc::new(Wish { key: Key::of(&job, locks).ok()?, job, locks: locks.to_owned() });
         kinds.insert(0, Arc::clone(&kind));
         kinds.truncate(KINDS);

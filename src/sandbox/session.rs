@@ -22,12 +22,9 @@ use crate::cause::plain;
 
 const KEPT: usize = 64 * 1024;
 const CHUNK: usize = 64 * 1024;
-/// How long nothing but the end of a warm cage is looked for that has answered: its end takes less, and would take longer were
-/// this process woken for each descriptor that closes on the way.
-const ENDING: Duration = Duration::from_millis(2);
-/// How long after a warm cage was fed its interpreter is left alone: nobody looks at its streams. Most calls are over by then,
-/// and whoever is woken meanwhile takes the processor from it.
-const PROMPT: Duration = Duration::from_millis(2);
+/// How long nothing but the end of a warm cage is looked for once it was fed, and again once it has answered: most calls are
+/// over by then, and would take longer were this process woken for each descriptor that is written to or closes on the way.
+const ALONE: Duration = Duration::from_millis(2);
 /// How long an interpreter that has answered may take to go.
 const GRACE: Duration = Duration::from_millis(250);
 /// How long after the deadline the helper may take before it is killed itself.
@@ -130,7 +127,7 @@ struct Session {
     is_tree_dead: bool,
     /// Whether it waited for its call.
     is_warm: bool,
-    /// When a cage that waited was given the whole of its call.
+    /// When the cage was given the whole of its call.
     fed: Option<Instant>,
     channel: Option<OwnedFd>,
     /// The channel of an executor that broke the protocol, until that is dead: it waits there, and is not told by an error of
@@ -287,10 +284,8 @@ impl Session {
         let unsent =
             if self.sent < self.unsent.len() && self.may_be_fed() { PollFlags::OUT } else { PollFlags::empty() };
         let cancel = if self.cut.is_none() { Some(call.cancel.fd()) } else { None };
-        let is_ending = self.tree.is_some() && self.answered.is_some_and(|at| at.elapsed() < ENDING);
         let alone = self.left_alone();
-        let is_of_interest = !is_ending && alone.is_none();
-        let stream = |descriptor: &'s Option<OwnedFd>| descriptor.as_ref().filter(|_| is_of_interest).map(AsFd::as_fd);
+        let stream = |descriptor: &'s Option<OwnedFd>| descriptor.as_ref().filter(|_| alone.is_none()).map(AsFd::as_fd);
         let all = [
             (Source::Cancel, cancel, PollFlags::IN),
             (Source::Control, self.control.as_ref().map(AsFd::as_fd), PollFlags::IN),
@@ -305,12 +300,10 @@ impl Session {
                 descriptor.map(|descriptor| (source, PollFd::from_borrowed_fd(descriptor, flags)))
             })
             .unzip();
-        let patience = match () {
-            () if is_ending => ENDING,
+        let patience = alone.unwrap_or(match () {
             () if self.answered.is_some() || self.control.is_none() => Duration::from_millis(20),
             () => Duration::from_millis(200),
-        };
-        let patience = alone.unwrap_or(patience);
+        });
         let timeout = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
         match poll(&mut waiting, Some(&timeout)) {
             Ok(_) => sources
@@ -392,15 +385,13 @@ impl Session {
         }
         self.unsent = Vec::new();
         self.sent = 0;
-        if self.is_warm {
-            self.fed.get_or_insert_with(Instant::now);
-        }
+        self.fed.get_or_insert_with(Instant::now);
     }
 
     /// For how long the interpreter of a cage that waited is still left alone.
     fn left_alone(&self) -> Option<Duration> {
-        let fed = self.fed.filter(|_| self.tree.is_some())?;
-        Some(PROMPT.saturating_sub(fed.elapsed())).filter(|left| !left.is_zero())
+        let since = self.answered.or(self.fed).filter(|_| self.tree.is_some())?;
+        Some(ALONE.saturating_sub(since.elapsed())).filter(|left| !left.is_zero())
     }
 
     fn read_channel(&mut self, call: &Call<'_>) {
