@@ -49,7 +49,7 @@ pub enum OpenError {
         beside: PathBuf,
     },
     /// There is none, and a restore that would have made one broke off, or is not done.
-    #[error("{path} is not there: it is being restored, and {unfinished} is what there is of it")]
+    #[error("{path} is not there: a restore of it has begun and not ended, and {unfinished} is what there is so far")]
     Unrestored {
         /// The file.
         path: PathBuf,
