@@ -71,11 +71,16 @@ fn write(value: &Value, out: &mut String) {
 
 fn write_text(text: &str, out: &mut String) {
     out.push('"');
-    let mut rest = text;
     // What needs an escape is one byte in UTF-8, so the runs between can be copied whole.
-    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
-        out.push_str(&rest[..at]);
-        match rest.as_bytes()[at] {
+    let (mut from, mut at) = (0, 0);
+    while let Some(&byte) = text.as_bytes().get(at) {
+        at += 1;
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&text[from..at - 1]);
+        from = at;
+        match byte {
             b'"' => out.push_str("\\\""),
             b'\\' => out.push_str("\\\\"),
             b'\n' => out.push_str("\\n"),
@@ -86,9 +91,8 @@ fn write_text(text: &str, out: &mut String) {
                 out.extend([u32::from(control) >> 4, u32::from(control) & 0xf].map(hex_digit));
             }
         }
-        rest = &rest[at + 1..];
     }
-    out.push_str(rest);
+    out.push_str(&text[from..]);
     out.push('"');
 }
 

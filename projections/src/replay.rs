@@ -20,13 +20,14 @@ const SALVAGED: &str = "salvaged";
 
 /// The planner's index of a catalog.
 pub fn tools(catalog: &Catalog) -> Tools {
-    Tools::new(catalog.all_active().filter_map(|(_, _, version)| tool(version)).collect())
+    Tools::new(catalog.all_active().filter_map(|(_, _, version)| tool(version)).collect(), catalog.digest())
 }
 
 /// The same with what is switched off: what a sentence would run if it were not.
 pub fn tools_and_disabled(catalog: &Catalog) -> Tools {
     let active = catalog.all_active().map(|(_, _, version)| version);
-    Tools::new(active.chain(catalog.all_disabled().map(|(_, version)| version)).filter_map(tool).collect())
+    let all = active.chain(catalog.all_disabled().map(|(_, version)| version));
+    Tools::new(all.filter_map(tool).collect(), catalog.digest())
 }
 
 fn tool(version: &Version) -> Option<Tool> {

@@ -174,3 +174,66 @@ fn draw_until_ended(shared: &Shared) {
     }
     state.erase(&*shared.console);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::PathBuf;
+
+    use super::super::console::{Heard, Wanted};
+    use super::super::interrupt::Interrupts;
+    use super::*;
+    use crate::sandbox::CancelFlag;
+
+    /// A terminal of 20 columns that keeps what is written to it.
+    #[derive(Default)]
+    struct Screen(Mutex<Vec<u8>>);
+
+    impl Console for Screen {
+        fn write(&self, _stream: Stream, bytes: &[u8]) -> io::Result<()> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(())
+        }
+        fn columns(&self, _stream: Stream) -> Option<usize> {
+            Some(20)
+        }
+        fn is_terminal(&self, _stream: Stream) -> bool {
+            true
+        }
+        fn read(&self, _wanted: Wanted, _until: &[&CancelFlag]) -> io::Result<Heard> {
+            unreachable!("a line of progress reads nothing")
+        }
+        fn forget_typed(&self) {}
+        fn folder(&self) -> Option<PathBuf> {
+            None
+        }
+        fn interrupts(&self) -> &Interrupts {
+            unreachable!("a line of progress hears of no Ctrl-C")
+        }
+        fn process(&self) -> u32 {
+            0
+        }
+        fn wait(&self, _time: Duration) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_short_turn_shows_nothing_and_a_long_one_a_line_that_goes_again() {
+        let screen = Arc::new(Screen::default());
+        let line = ProgressLine::start(Arc::clone(&screen) as Arc<dyn Console>);
+        line.say("read_files".to_owned());
+        drop(line);
+        assert_eq!(*screen.0.lock().unwrap(), b"");
+        let line = ProgressLine::start(Arc::clone(&screen) as Arc<dyn Console>);
+        line.say("read_files of many names".to_owned());
+        while screen.0.lock().unwrap().is_empty() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        drop(line);
+        let shown = String::from_utf8(screen.0.lock().unwrap().clone()).unwrap();
+        let lines: Vec<&str> = shown.split("\r\u{1b}[K").collect();
+        assert!(lines.len() >= 3 && lines[0].is_empty() && lines.last().unwrap().is_empty(), "{shown:?}");
+        assert!(lines[1].starts_with("read_files") && lines[1].chars().count() <= 19, "{shown:?}");
+    }
+}

@@ -40,10 +40,11 @@ pub(super) fn reason(instance: &Instance, entry: &Entry) -> Result<Option<String
 
 /// Whether a seed is in quarantine for no other reason than that, so that it may come again.
 pub(super) fn is_lost_seed(instance: &Instance, entry: &Entry) -> Result<bool, InstanceError> {
+    if entry.life != LifeCycle::Quarantined {
+        return Ok(false);
+    }
     let version = entry.current.as_ref().and_then(|current| entry.versions.get(current));
     let manifest = version.and_then(metnos_projections::machines::catalog::Version::manifest);
     let is_seed = manifest.is_some_and(|manifest| manifest.executor.created_by == SEED);
-    Ok(is_seed
-        && entry.life == LifeCycle::Quarantined
-        && reason(instance, entry)?.is_some_and(|reason| reason == entry.reason))
+    Ok(is_seed && reason(instance, entry)?.is_some_and(|reason| reason == entry.reason))
 }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use regex::Regex;
+use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
 use crate::messages::{self, Language};
@@ -264,13 +264,13 @@ fn in_short(text: &str) -> String {
 /// `**` is any number of segments, `*` a part of one.
 fn compile(glob: &str) -> Result<Regex, LawsError> {
     let pattern: String =
-        regex::escape(glob).replace(r"\*\*/", "(?:.*/)?").replace(r"/\*\*", "(?:/.*)?").replace(r"\*", "[^/]*");
+        regex_lite::escape(glob).replace(r"\*\*/", "(?:.*/)?").replace(r"/\*\*", "(?:/.*)?").replace(r"\*", "[^/]*");
     Regex::new(&format!("(?s)^{pattern}$")).map_err(|_| LawsError::Glob { glob: glob.to_owned() })
 }
 
 /// Of the words of a command line: `*` is any part of one.
 fn pattern(word: &str) -> Result<Regex, LawsError> {
-    let pattern = regex::escape(word).replace(r"\*", ".*");
+    let pattern = regex_lite::escape(word).replace(r"\*", ".*");
     Regex::new(&format!("(?s)^{pattern}$")).map_err(|_| LawsError::Glob { glob: word.to_owned() })
 }
 

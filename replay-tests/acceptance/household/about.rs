@@ -90,7 +90,7 @@ fn at_a_terminal_a_question_is_answered_in_the_same_turn() {
     ask.sees("Which file or folder do you mean?");
     ask.sees("Answer:");
     ask.types("notes.txt\n");
-    ask.sees("\r\ntwo\r\n");
+    ask.sees_line("two");
     assert_eq!(ask.ends().0, Some(0));
     assert_eq!(turns(), before + 1);
     // An answer is no consent: what changes something is asked for as always.
@@ -134,7 +134,7 @@ fn an_open_question_survives_a_kill_and_its_answer_resumes_the_turn() {
     chat.sees(") > ");
     chat.types("notes.txt\r");
     chat.sees("read the last line of the file notes.txt");
-    chat.sees("\r\ntwo\r\n");
+    chat.sees_line("two");
     chat.sees("> \r");
     // A question that a newer one takes the place of is withdrawn, and so is one at Ctrl-C.
     for sentence in ["read the file", "delete the file"] {

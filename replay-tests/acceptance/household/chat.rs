@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use super::home::{Home, Ran};
-use super::pty::Pty;
+use super::pty::{LINE_TAKEN_AWAY, Pty};
 
 const UP: &str = "\u{1b}[A";
 const CTRL_C: &str = "\u{3}";
@@ -78,14 +78,14 @@ fn at_a_terminal_lines_are_edited_and_remembered() {
     chat.types(CTRL_C);
     chat.sees("> ");
     chat.types("read the file notes.tyy\u{7f}\u{7f}xt\r");
-    chat.sees("\r\nfirst words\r\n");
+    chat.sees_line("first words");
     chat.sees("> ");
     // While the person thinks, others get at the log.
     assert_eq!(home.ask("what time is it").code, 0);
     chat.types(UP);
     chat.sees("notes.txt");
     chat.types("\r");
-    chat.sees("\r\nfirst words\r\n");
+    chat.sees_line("first words");
     chat.sees("> ");
     chat.types(CTRL_D);
     let (code, _) = chat.ends();
@@ -99,7 +99,7 @@ fn at_a_terminal_lines_are_edited_and_remembered() {
     chat.types(UP);
     chat.sees("notes.txt");
     chat.types("\r");
-    chat.sees("\r\nfirst words\r\n");
+    chat.sees_line("first words");
     chat.sees("> \r");
     chat.types("/quit\r");
     assert_eq!(chat.ends().0, Some(0));
@@ -117,7 +117,7 @@ fn at_a_terminal_the_next_line_may_answer_a_question() {
     assert!(question.contains("(Which file"), "{question}");
     chat.types("notes.txt\r");
     chat.sees("read the last line of the file notes.txt");
-    chat.sees("\r\ntwo\r\n");
+    chat.sees_line("two");
     chat.sees("> \r");
     chat.types("delete the file notes.txt\r");
     chat.sees("[y/N]");
@@ -155,15 +155,14 @@ fn a_long_turn_shows_how_it_goes_and_ends_by_ctrl_c() {
     chat.sees("> ");
     chat.types(&format!("{sentence}\r"));
     chat.sees(" … 0 s");
-    chat.sees("\r\u{1b}[K");
+    chat.sees(LINE_TAKEN_AWAY);
     chat.sees(" … 1 s");
     chat.types(CTRL_C);
     let rest = chat.sees("> \r");
-    assert!(rest.contains("\r\u{1b}[K") && rest.contains("I stopped"), "{rest}");
-    // The next turn is not cancelled by the same Ctrl-C, and short turns show no progress.
+    assert!(rest.contains(LINE_TAKEN_AWAY) && rest.contains("I stopped"), "{rest}");
+    // The next turn is not cancelled by the same Ctrl-C.
     chat.types("read the file notes.txt\r");
-    let shown = chat.sees("\r\none\r\n");
-    assert!(!shown.contains('…'), "{shown}");
+    chat.sees_line("one");
     chat.sees("> \r");
     chat.types(CTRL_D);
     assert_eq!(chat.ends().0, Some(0));

@@ -22,6 +22,9 @@ const IN_A_SESSION: &str = "import os, sys\n\
 /// The longest that anything may take to be shown.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What takes the line of a turn's progress away.
+pub(crate) const LINE_TAKEN_AWAY: &str = "\r\u{1b}[K";
+
 pub(crate) struct Pty {
     master: OwnedFd,
     child: Child,
@@ -76,6 +79,19 @@ impl Pty {
             }
             let is_open = Instant::now() < deadline && self.reads();
             assert!(is_open, "«{text}» is not shown: {}", String::from_utf8_lossy(&self.shown[self.seen..]));
+        }
+    }
+
+    /// Waits until a line is shown that is this text and nothing else; how far a slow turn is may have stood there before.
+    #[track_caller]
+    pub(crate) fn sees_line(&mut self, text: &str) -> String {
+        let mut shown = String::new();
+        loop {
+            shown += &self.sees(&format!("{text}\r\n"));
+            let before = shown.strip_suffix("\r\n").and_then(|shown| shown.strip_suffix(text)).unwrap();
+            if before.ends_with('\n') || before.ends_with(LINE_TAKEN_AWAY) {
+                return shown;
+            }
         }
     }
 

@@ -217,7 +217,7 @@ impl Decider<'_> {
             tools: proposal.candidates.iter().map(|candidate| (candidate.tool.clone(), candidate.score)).collect(),
             k: proposal.k,
             confidence_permille: proposal.confidence_permille,
-            catalog_digest: crate::projection::Projection::digest(self.context.catalog),
+            catalog_digest: self.context.tools.catalog_digest().to_owned(),
         });
         let plan = serde_json::to_value(&proposal.plan).expect("a plan is plain data");
         self.push(PlanProposed {

@@ -320,14 +320,15 @@ fn weigh(read: &[Read], of: impl Fn(&Read) -> &[BTreeMap<u32, f32>; FIELDS], pos
                 holders[term as usize] += 1;
             }
         }
+        let rare: Vec<f32> = holders.into_iter().map(|holders| rarity(tools, count(holders))).collect();
         let mean = read.iter().map(|r| r.lengths[at]).sum::<f32>() / tools.max(1.0);
         for (tool, read) in (0..).zip(read) {
-            let rare = |term: u32| rarity(tools, count(holders[term as usize]));
-            let whole: f32 = of(read)[at].keys().map(|&term| rare(term)).sum();
+            let whole: f32 = of(read)[at].keys().map(|&term| rare[term as usize]).sum();
             for (&term, &often) in &of(read)[at] {
                 let length = 1.0 - LENGTH_SHARE + LENGTH_SHARE * read.lengths[at] / mean.max(1.0);
-                let weight = rare(term) * often * (SATURATION + 1.0) / (often + SATURATION * length);
-                let share = rare(term) / whole.max(f32::EPSILON);
+                let rare = rare[term as usize];
+                let weight = rare * often * (SATURATION + 1.0) / (often + SATURATION * length);
+                let share = rare / whole.max(f32::EPSILON);
                 postings[term as usize].push(Posting {
                     tool: u32::try_from(tool).unwrap_or(u32::MAX),
                     field,

@@ -37,14 +37,14 @@ enum Class {
 }
 
 fn class(c: char) -> Class {
-    if c.is_ascii_digit() {
-        Class::Digit
-    } else if c.is_uppercase() {
-        Class::Upper
-    } else if c.is_alphanumeric() || is_combining_mark(c) {
-        Class::Letter
-    } else {
-        Class::Other
+    match c {
+        'a'..='z' => Class::Letter,
+        'A'..='Z' => Class::Upper,
+        '0'..='9' => Class::Digit,
+        '\0'..='\x7f' => Class::Other,
+        c if c.is_uppercase() => Class::Upper,
+        c if c.is_alphanumeric() || is_combining_mark(c) => Class::Letter,
+        _ => Class::Other,
     }
 }
 
@@ -56,10 +56,11 @@ impl Words {
         let mut start = 0;
         let mut before = Class::Other;
         let mut sentence = true;
-        let mut chars = text.char_indices().peekable();
-        while let Some((at, c)) = chars.next() {
-            let now = class(c);
-            let next = chars.peek().map_or(Class::Other, |&(_, c)| class(c));
+        let mut chars = text.char_indices().map(|(at, c)| (at, c, class(c)));
+        let mut ahead = chars.next();
+        while let Some((at, c, now)) = ahead {
+            ahead = chars.next();
+            let next = ahead.map_or(Class::Other, |(_, _, class)| class);
             // `aB`, `ABc` (the word is `Bc`), `a1`, `1a`.
             let begins = match (before, now) {
                 (_, Class::Other) | (Class::Upper, Class::Letter) => false,
@@ -122,7 +123,9 @@ impl Words {
 /// Appends a word in lower case and without accents.
 fn fold(word: &str, out: &mut String) {
     if word.is_ascii() {
-        out.extend(word.chars().map(|c| c.to_ascii_lowercase()));
+        let from = out.len();
+        out.push_str(word);
+        out[from..].make_ascii_lowercase();
     } else {
         out.extend(word.nfkd().filter(|&c| !is_combining_mark(c)).flat_map(char::to_lowercase));
     }

@@ -141,7 +141,8 @@ fn sequence(characters: &mut Characters<'_>, close: Option<char>) -> Result<Vec<
     let mut word = String::new();
     loop {
         let next = characters.next();
-        let ends = next.is_none_or(|c| c.is_whitespace() || "()[]{}<>|".contains(c));
+        let ends =
+            next.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '|'));
         if ends && !word.is_empty() {
             let mut words = Vec::new();
             let folded = fold(&std::mem::take(&mut word));

@@ -22,7 +22,7 @@ static BUILTINS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../src/builtins");
 
 /// Every executor that ships.
 fn catalog() -> Tools {
-    Tools::new(EXECUTORS.dirs().chain(BUILTINS.dirs()).map(read_tool).collect())
+    Tools::new(EXECUTORS.dirs().chain(BUILTINS.dirs()).map(read_tool).collect(), String::new())
 }
 
 fn read_tool(folder: &Dir<'_>) -> Tool {
@@ -262,7 +262,7 @@ fn a_further_manifest_extends_the_engine() {
             .unwrap();
     median.input = json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}});
     let tools = EXECUTORS.dirs().map(read_tool).chain([median]);
-    let world = World { tools: Tools::new(tools.collect()), ..World::new() };
+    let world = World { tools: Tools::new(tools.collect(), String::new()), ..World::new() };
     assert_eq!(world.line("frobnicate ~/a.csv twice"), r#"compute_files_median {"path":"~/a.csv"}"#);
 }
 
@@ -281,7 +281,7 @@ fn a_further_manifest_that_acts_is_found_by_its_own_sentences() {
     stamp.input = json!({"type": "object", "properties": {"path": {"type": "string"}}});
     assert!(stamp.manifest.contract.side_effects);
     let tools = EXECUTORS.dirs().map(read_tool).chain([stamp]);
-    let world = World { tools: Tools::new(tools.collect()), ..World::new() };
+    let world = World { tools: Tools::new(tools.collect(), String::new()), ..World::new() };
     for (sentence, path) in [
         ("stamp ~/notes/a.txt", "~/notes/a.txt"),
         ("stamp notes.txt", "notes.txt"),
@@ -313,7 +313,7 @@ fn an_added_executors_verb_is_its_own_or_asked_about() {
     stamp.manifest.sentences = serde_json::from_value(sentences).unwrap();
     stamp.input = json!({"type": "object", "properties": {"path": {"type": "string"}}});
     let tools = EXECUTORS.dirs().chain(BUILTINS.dirs()).map(read_tool).chain([stamp]);
-    let world = World { tools: Tools::new(tools.collect()), ..World::new() };
+    let world = World { tools: Tools::new(tools.collect(), String::new()), ..World::new() };
     for (sentence, path) in [
         ("stamp the file notes.txt", "notes.txt"),
         ("stamp the file x", "x"),

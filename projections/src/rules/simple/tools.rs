@@ -47,16 +47,22 @@ pub struct Tools {
     indexed: Vec<Indexed>,
     by_name: BTreeMap<String, usize>,
     prefilter: Index,
+    catalog_digest: String,
 }
 
 impl Tools {
-    /// Indexes the catalog.
-    pub fn new(tools: Vec<Tool>) -> Self {
+    /// Indexes executors, which are those of the catalog with that digest.
+    pub fn new(tools: Vec<Tool>, catalog_digest: String) -> Self {
         let mut indexed: Vec<Indexed> = tools.into_iter().map(Indexed::new).collect();
         indexed.sort_by(|a, b| a.name().cmp(b.name()));
         let by_name = indexed.iter().enumerate().map(|(i, t)| (t.name().to_owned(), i)).collect();
         let prefilter = prefilter(&indexed);
-        Self { indexed, by_name, prefilter }
+        Self { indexed, by_name, prefilter, catalog_digest }
+    }
+
+    /// The digest of the catalog that this is the index of.
+    pub fn catalog_digest(&self) -> &str {
+        &self.catalog_digest
     }
 
     /// The pre-filter over this catalog.

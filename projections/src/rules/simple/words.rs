@@ -31,14 +31,26 @@ pub(crate) fn fold(text: &str) -> String {
 
 /// Whether `c` may stand inside a word.
 pub(crate) fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || is_combining_mark(c)
+    match c {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => true,
+        '\0'..='\x7f' => false,
+        c => c.is_alphanumeric() || is_combining_mark(c),
+    }
+}
+
+/// The character at a byte, which is below the end and begins one.
+fn character(text: &str, at: usize) -> char {
+    match text.as_bytes()[at] {
+        byte if byte.is_ascii() => char::from(byte),
+        _ => text[at..].chars().next().expect("a character begins here"),
+    }
 }
 
 /// Cuts `text[from..to]` into words. `elisions` are folded prefixes that end at their apostrophe (`l'`, `dell'`).
 pub(crate) fn cut(text: &str, from: usize, to: usize, elisions: &[String], out: &mut Vec<Word>) {
     let mut at = from;
     while at < to {
-        let c = text[at..].chars().next().expect("at is below the end and on a character");
+        let c = character(text, at);
         if !is_word(c) {
             let end = at + c.len_utf8();
             if matches!(c, ',' | ';' | ':' | '.' | '?' | '!') {
@@ -58,7 +70,7 @@ fn word_end(text: &str, at: usize, to: usize, elisions: &[String]) -> usize {
     let numeric = text[at..].starts_with(|c: char| c.is_ascii_digit());
     let mut end = at;
     while end < to {
-        let c = text[end..].chars().next().expect("end is below the limit and on a character");
+        let c = character(text, end);
         let after = end + c.len_utf8();
         if is_word(c) {
             end = after;

@@ -28,7 +28,7 @@ pub(crate) const SENTENCES: [&str; 10] = [
 
 pub(crate) fn run() -> Table {
     let (lexicons, messages) = (Lexicons::embedded(), Messages::embedded());
-    let tools = Tools::new(seeds());
+    let tools = Tools::new(seeds(), String::new());
     let facts = Facts {
         now_us: 1_790_000_000_000_000,
         zone: "Europe/Rome",

@@ -8,6 +8,7 @@ mod source;
 mod spelling;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use serde::Deserialize;
 
@@ -127,7 +128,8 @@ pub struct Lexicons {
     /// Verbs without their endings, by language.
     roots: BTreeMap<String, Vec<Phrase>>,
     stems: BTreeMap<String, Vec<Phrase>>,
-    near: BTreeMap<String, Vec<String>>,
+    /// Made when a word is met that nothing explains: most sentences have none.
+    near: OnceLock<BTreeMap<String, Vec<String>>>,
     digest: blake3::Hash,
 }
 
@@ -193,7 +195,7 @@ impl Lexicons {
             inside: BTreeSet::new(),
             roots: BTreeMap::new(),
             stems: BTreeMap::new(),
-            near: BTreeMap::new(),
+            near: OnceLock::new(),
             digest,
         }
     }
@@ -335,7 +337,7 @@ impl Lexicons {
         }
     }
 
-    /// Sorts phrases longest first and builds the tables of stems and of near spellings.
+    /// Sorts phrases longest first and builds the table of stems.
     fn index(&mut self) {
         for phrases in self.phrases.values_mut() {
             phrases.sort_by_key(|p| std::cmp::Reverse(p.rest.len()));
@@ -351,16 +353,27 @@ impl Lexicons {
             }
             for phrase in phrases.iter().filter(|p| p.rest.is_empty() && p.senses.iter().any(|&s| inflects(s))) {
                 self.stems.entry(stem(word).to_owned()).or_default().push(phrase.clone());
-                if word.chars().count() >= 4 {
-                    for near in deletions(word) {
-                        let words = self.near.entry(near).or_default();
-                        if !words.contains(word) {
-                            words.push(word.clone());
-                        }
+            }
+        }
+    }
+
+    /// The words that inflect, by what each is with a letter less.
+    fn near(&self) -> &BTreeMap<String, Vec<String>> {
+        self.near.get_or_init(|| {
+            let mut near: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            let is_inflected =
+                |phrase: &Phrase| phrase.rest.is_empty() && phrase.senses.iter().any(|&sense| inflects(sense));
+            let inflected = self.phrases.iter().filter(|(_, phrases)| phrases.iter().any(is_inflected));
+            for (word, _) in inflected.filter(|(word, _)| word.chars().count() >= 4) {
+                for shorter in deletions(word) {
+                    let words = near.entry(shorter).or_default();
+                    if !words.contains(word) {
+                        words.push(word.clone());
                     }
                 }
             }
-        }
+            near
+        })
     }
 
     /// The longest phrase that starts at `words[0]`.
@@ -517,7 +530,7 @@ impl Lexicons {
         }
         let mut hits: Vec<&str> = Vec::new();
         let mut consider = |key: &str| {
-            for candidate in self.near.get(key).into_iter().flatten() {
+            for candidate in self.near().get(key).into_iter().flatten() {
                 let speaks = |p: &Phrase| p.rest.is_empty() && language.is_none_or(|l| p.language == l);
                 let spoken = self.phrases.get(candidate).is_some_and(|p| p.iter().any(speaks));
                 if spoken && is_likely_misspelling(word, candidate) && !hits.contains(&candidate.as_str()) {
