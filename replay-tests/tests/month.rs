@@ -46,8 +46,8 @@ fn a_month_comes_to_the_same_wherever_it_is_lived() {
     let own = PathBuf::from(env!("CARGO_BIN_EXE_month"));
     let mut programs = vec![own.clone()];
     match std::env::var_os("METNOS_TEST_OPTIMISED") {
-        Some(program) => programs.push(program.into()),
-        None => eprintln!("SKIPPED: METNOS_TEST_OPTIMISED names no optimised build of the program `month`"),
+        Some(folder) => programs.push(Path::new(&folder).join("month")),
+        None => eprintln!("SKIPPED: METNOS_TEST_OPTIMISED names no folder of an optimised build"),
     }
     let history = place.path().join("history.jsonl");
     std::fs::write(&history, run(&own, "make", Path::new("/dev/null"), false)).unwrap();
@@ -304,8 +304,10 @@ fn a_month_folds_whatever_was_erased() {
 
 /// The program itself: the optimised one where `.ci/run` names its folder, else the one that the tests of this workspace use.
 fn metnos() -> PathBuf {
-    let named = std::env::var_os("METNOS_TEST_OPTIMISED");
-    named.map_or_else(|| env!("CARGO_BIN_EXE_month").into(), PathBuf::from).with_file_name("metnos")
+    match std::env::var_os("METNOS_TEST_OPTIMISED") {
+        Some(folder) => Path::new(&folder).join("metnos"),
+        None => Path::new(env!("CARGO_BIN_EXE_month")).with_file_name("metnos"),
+    }
 }
 
 /// A home that the program is told about, word by word.

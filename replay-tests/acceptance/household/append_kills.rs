@@ -143,12 +143,12 @@ impl Reference {
     fn is_killed(&self, control: &Control, number: usize, side: &str) -> bool {
         let at = format!("append:{number}:{side}");
         let (home, _model) = self.home();
-        let died = home.command().args(self.command).env("METNOS_KILL_AT", &at).output().unwrap();
+        let died = home.command_with([("METNOS_KILL_AT", at.as_str())]).args(self.command).output().unwrap();
         let killed = died.status.signal() == Some(9);
         let died = Ran::from(died);
         assert!(killed || died.code == 0, "{at}: {} {}", died.out, died.err);
         if killed && number.is_multiple_of(2) {
-            home.command().args(NEXT).env("METNOS_KILL_AT", "append:1:after").output().unwrap();
+            home.command_with([("METNOS_KILL_AT", "append:1:after")]).args(NEXT).output().unwrap();
         }
         let next = home.run(NEXT);
         assert_eq!(next.code, 0, "{at}: {} {}", next.out, next.err);

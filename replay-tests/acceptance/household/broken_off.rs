@@ -88,9 +88,8 @@ fn a_copy_outside_that_broke_off_is_named() {
             copy_tree(&home.metnos(), &copy.join("home"));
             let outside = copy.join("outside");
             let at = |words: &[&str], kill: Option<&str>| {
-                let mut command = home.command();
+                let mut command = home.command_with(kill.map(|kill| ("METNOS_KILL_AT", kill)));
                 command.arg("--home").arg(copy.join("home")).args(words);
-                command.envs(kill.map(|kill| ("METNOS_KILL_AT", kill)));
                 Ran::from(command.output().unwrap())
             };
             let words = ["log", "backup", outside.to_str().unwrap()];

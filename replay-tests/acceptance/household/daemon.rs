@@ -36,8 +36,8 @@ impl Daemon {
 
     /// Starts it with more variables, and waits for nothing.
     pub(crate) fn start(home: &Home, variables: &[(&str, &str)]) -> Self {
-        let mut command = home.command();
-        command.envs(variables.iter().copied()).arg("serve");
+        let mut command = home.command_with(variables.iter().copied());
+        command.arg("serve");
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (say, said) = channel();

@@ -181,9 +181,8 @@ fn what_is_no_file_is_no_log() {
 fn a_log_that_is_not_gone_on_with_is_not_written_to() {
     let home = told();
     let log = log_of(&home);
-    let killed =
-        home.command().args(["ask", "what time is it in Tokyo"]).env("METNOS_KILL_AT", "append:2:after").output();
-    assert_ne!(Ran::from(killed.unwrap()).code, 0);
+    let mut killed = home.command_with([("METNOS_KILL_AT", "append:2:after")]);
+    assert_ne!(Ran::from(killed.args(["ask", "what time is it in Tokyo"]).output().unwrap()).code, 0);
     let sound = std::fs::read(&log).unwrap();
     assert_eq!(home.run(["log", "verify"]).code, 0);
     assert!(std::fs::read(&log).unwrap() == sound, "verification wrote to a sound log");
@@ -404,16 +403,13 @@ fn a_kill_between_any_two_steps_loses_nothing() {
                 let place = tempfile::tempdir().unwrap();
                 let copy = place.path().join("home");
                 super::home::copy_tree(&from.metnos(), &copy);
-                let at = |words: &[&str], kill: Option<String>| {
-                    let mut command = from.command();
+                let at = |words: &[&str], kill: Option<&str>| {
+                    let mut command = from.command_with(kill.map(|kill| ("METNOS_KILL_AT", kill)));
                     command.args(["--home", copy.to_str().unwrap()]).args(words);
-                    if let Some(kill) = kill {
-                        command.env("METNOS_KILL_AT", kill);
-                    }
                     Ran::from(command.output().unwrap())
                 };
                 let events = at(&["--json", "log", "status"], None).json()["events"].as_u64();
-                let killed = at(words, Some(format!("append:{step}:{side}")));
+                let killed = at(words, Some(&format!("append:{step}:{side}")));
                 let survived = killed.code == 0;
                 kills += u64::from(!survived);
                 let verified = at(&["--json", "log", "verify"], None).json();

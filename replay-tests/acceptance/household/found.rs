@@ -211,9 +211,8 @@ fn a_view_whose_making_is_killed_anywhere_is_made_all_the_same() {
     for step in 1..50 {
         std::fs::remove_file(&file).unwrap();
         let killed = |step: u64| {
-            let mut command = home.command();
-            let ran = command.args(["turn", "search", "lamplighter"]).env("METNOS_KILL_AT", format!("view:{step}"));
-            ran.output().unwrap().status.signal() == Some(9)
+            let mut command = home.command_with([("METNOS_KILL_AT", format!("view:{step}").as_str())]);
+            command.args(["turn", "search", "lamplighter"]).output().unwrap().status.signal() == Some(9)
         };
         if !killed(step) {
             break;

@@ -65,14 +65,32 @@ pub(crate) fn users() -> Vec<User> {
     }
 }
 
-/// The binary where every user can run it.
+/// What only a debug build honours: it stops, ends or sets the clock where a test wants it to.
+const HOOKS: [&str; 3] = ["METNOS_CLOCK", "METNOS_KILL_AT", "METNOS_PAUSE_AT"];
+
+/// The debug build, where every user can run it.
+pub(crate) fn debug_build() -> &'static Path {
+    static COPY: OnceLock<PathBuf> = OnceLock::new();
+    COPY.get_or_init(|| copied(Path::new(env!("CARGO_BIN_EXE_metnos")), "debug"))
+}
+
+/// The build that whatever needs no hook is tested with: the optimised one where `.ci/run` has made one, since all of it
+/// takes less than half of the time then, else the debug build.
 pub(crate) fn binary() -> &'static Path {
     static COPY: OnceLock<PathBuf> = OnceLock::new();
-    COPY.get_or_init(|| {
-        let copy = shared().join("metnos");
-        std::fs::copy(env!("CARGO_BIN_EXE_metnos"), &copy).unwrap();
-        copy
+    COPY.get_or_init(|| match std::env::var_os("METNOS_TEST_OPTIMISED") {
+        Some(folder) => copied(&Path::new(&folder).join("metnos"), "optimised"),
+        None => debug_build().to_owned(),
     })
+}
+
+fn copied(build: &Path, kind: &str) -> PathBuf {
+    let folder = shared().join(kind);
+    std::fs::create_dir(&folder).unwrap();
+    open_to_all(&folder);
+    let copy = folder.join("metnos");
+    std::fs::copy(build, &copy).unwrap();
+    copy
 }
 
 /// A folder for what all tests of this process share. Nothing runs after the last test, so the next run sweeps what
@@ -185,13 +203,21 @@ impl Home {
 
     /// The command, ready to get arguments.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(binary());
+        self.command_with([])
+    }
+
+    /// The same with more variables.
+    pub(crate) fn command_with<'v>(&'v self, more: impl IntoIterator<Item = (&'v str, &'v str)>) -> Command {
+        let own = self.variables.iter().map(|(name, value)| (*name, value.as_str()));
+        let variables: Vec<(&str, &str)> = own.chain(more).collect();
+        let is_hooked = variables.iter().any(|(name, _)| HOOKS.contains(name));
+        let mut command = Command::new(if is_hooked { debug_build() } else { binary() });
         command
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.files())
             .env("TZ", "Europe/Rome");
-        command.env("METNOS_HOME", self.metnos()).envs(self.variables.iter().map(|(name, value)| (*name, value)));
+        command.env("METNOS_HOME", self.metnos()).envs(variables);
         command.current_dir(self.files()).stdin(Stdio::null());
         if self.user == User::Ordinary {
             command.uid(ORDINARY).gid(ORDINARY);
@@ -202,8 +228,8 @@ impl Home {
     /// Runs a command until a turn of it waits at that point (`metnos::faults`), and kills it there with all that it started.
     #[track_caller]
     pub(crate) fn killed_at<S: AsRef<OsStr>>(&self, point: &str, words: impl IntoIterator<Item = S>) {
-        let mut command = self.command();
-        command.args(words).env("METNOS_PAUSE_AT", format!("{point}:60000"));
+        let mut command = self.command_with([("METNOS_PAUSE_AT", format!("{point}:60000").as_str())]);
+        command.args(words);
         command.stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().unwrap();
         let waiting = format!("waiting at {point}");

@@ -253,7 +253,8 @@ fn what_does_not_pass_is_not_signed() {
 #[test]
 fn a_command_under_another_key_signs_nothing() {
     let (home, other) = (Home::new(), Home::empty(User::Current));
-    home.command().args(["ask", "what time is it in Tokyo"]).env("METNOS_KILL_AT", "append:2:after").output().unwrap();
+    let mut killed = home.command_with([("METNOS_KILL_AT", "append:2:after")]);
+    killed.args(["ask", "what time is it in Tokyo"]).output().unwrap();
     assert_eq!(other.run(["status"]).code, 0);
     let keys = home.metnos().join("config/keys");
     let own = home.files().join("keys");

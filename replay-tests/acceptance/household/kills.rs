@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::home::{Home, User, binary, seeds};
+use super::home::{Home, User, debug_build, seeds};
 
 const POINTS: [&str; 4] = ["before_intent", "intent_to_effect", "effect_to_outcome", "outcome_to_answer"];
 /// Kills at each point, and at random moments.
@@ -123,7 +123,7 @@ fn asking(home: &Home, round: usize, count: u64, point: Option<&str>) -> Child {
             .map(|point| format!("METNOS_PAUSE_AT={point}:30000 "))
             .unwrap_or_default();
         let line = line(round, number);
-        let binary = binary().display();
+        let binary = debug_build().display();
         let ask = format!("{pause}{binary} ask --approve all 'add the line \"{line}\" to log.txt' >/dev/null");
         script.push_str(&[&ask, " && echo 'acknowledged ", &line, "'\n"].concat());
     }
