@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "the whole target is tests: a failed step is a failed test")]
 
 mod brokered;
+mod building;
 mod capped;
 mod escapes;
 mod layers;

@@ -21,7 +21,7 @@ use rustix::process::Pid;
 use super::launch::{self, Launched, Waited};
 use super::lock::LockFile;
 use super::native::Ids;
-use super::session::HELPER_GRACE;
+use super::session::BUILD;
 use super::spare::Helper;
 use super::wire::{self, Job, Said, Told};
 use super::{Call, Sandbox, Settings, limits, protocol};
@@ -375,8 +375,7 @@ impl Worker {
         if needs_mounts {
             let descriptors: Vec<BorrowedFd<'_>> = call.grants.iter().map(|grant| grant.fd.as_fd()).collect();
             wire::send_descriptors(control, &descriptors)?;
-            let patience = Duration::from_millis(limits.wall_ms) + HELPER_GRACE;
-            match hear(control, call.cancel.fd(), patience)? {
+            match hear(control, call.cancel.fd(), BUILD)? {
                 Some(Said::Begun) => {}
                 Some(other) => return Err(io::Error::other(format!("{other:?}"))),
                 None => {

@@ -28,7 +28,10 @@ const ALONE: Duration = Duration::from_millis(2);
 /// How long an interpreter that has answered may take to go.
 const GRACE: Duration = Duration::from_millis(250);
 /// How long after the deadline the helper may take before it is killed itself.
-pub(super) const HELPER_GRACE: Duration = Duration::from_secs(2);
+const HELPER_GRACE: Duration = Duration::from_secs(2);
+/// How long a cage may take to be built, which is no time of its executor's: of folders that are granted to root each name is
+/// looked at, and a disk that was not read before takes seconds for that.
+pub(super) const BUILD: Duration = Duration::from_secs(30);
 
 /// Runs one call to its end.
 pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
@@ -146,6 +149,9 @@ struct Session {
     end: Option<(Exit, Option<Why>)>,
     cut: Option<Cut>,
     answered: Option<Instant>,
+    /// When the helper is killed, should it not have ended the cage by then.
+    hard: Instant,
+    is_killed: bool,
     buffer: Vec<u8>,
 }
 
@@ -216,10 +222,18 @@ impl Session {
             end: None,
             cut: None,
             answered: None,
+            hard: Instant::now(),
+            is_killed: false,
             buffer: Vec::with_capacity(CHUNK),
         };
+        session.hard += if session.is_warm { Self::patience(call) } else { BUILD };
         session.refuse_half_a_cage();
         session
+    }
+
+    /// How long the helper may take once the cage stands.
+    fn patience(call: &Call<'_>) -> Duration {
+        Duration::from_millis(call.plan.limits.wall_ms) + HELPER_GRACE
     }
 
     /// Whether the cage is known to be what the call needs.
@@ -238,7 +252,6 @@ impl Session {
     /// Serves all descriptors until the cage is gone and its streams are empty. Of a warm call that has its answer nothing is
     /// of interest but that the tree is dead, which the kernel says sooner than the helper.
     fn attend(&mut self, call: &Call<'_>) {
-        let hard = Instant::now() + Duration::from_millis(call.plan.limits.wall_ms) + HELPER_GRACE;
         let mut last = None;
         self.feed();
         loop {
@@ -249,9 +262,9 @@ impl Session {
                 }
             } else if self.is_tree_dead && self.answered.is_some() && self.cut.is_none() && self.is_silent() {
                 break;
-            } else if Instant::now() >= hard + GRACE {
+            } else if Instant::now() >= self.hard + GRACE {
                 self.control = None;
-            } else if Instant::now() >= hard && self.cut != Some(Cut::Helper) {
+            } else if Instant::now() >= self.hard && !self.is_killed {
                 self.kill_helper();
             }
             if self.end.is_none() && self.answered.is_some_and(|at| at.elapsed() >= GRACE) {
@@ -275,7 +288,8 @@ impl Session {
     }
 
     fn kill_helper(&mut self) {
-        self.cut = Some(Cut::Helper);
+        self.cut.get_or_insert(Cut::Helper);
+        self.is_killed = true;
         self.helper.kill();
     }
 
@@ -319,7 +333,7 @@ impl Session {
     fn serve(&mut self, source: Source, call: &Call<'_>) {
         match source {
             Source::Cancel => self.cut(Cut::Cancelled),
-            Source::Control => self.hear(),
+            Source::Control => self.hear(call),
             Source::Tree => {
                 self.tree = None;
                 self.is_tree_dead = true;
@@ -339,18 +353,22 @@ impl Session {
             return;
         }
         self.cut = Some(why);
+        self.hard = self.hard.min(Instant::now() + HELPER_GRACE);
         if let Some(control) = &self.control {
             // A helper that is gone already needs no word.
             rustix::net::shutdown(control, Shutdown::Write).ok();
         }
     }
 
-    fn hear(&mut self) {
+    fn hear(&mut self, call: &Call<'_>) {
         let Some(control) = &self.control else { return };
         match wire::receive_with(control.as_fd()) {
             Ok(Some((Said::Started { report }, stage))) => {
                 self.report = Some(report);
                 self.stage = stage;
+                if self.cut.is_none() {
+                    self.hard = Instant::now() + Self::patience(call);
+                }
                 if self.stage.is_none() {
                     let message = "the cage could not hand its stage over: this process has too many open files";
                     self.refusal = Some(failure("cage_refused", message.to_owned()));
@@ -453,6 +471,10 @@ impl Session {
             return reply;
         }
         match self.end {
+            _ if self.cut == Some(Cut::Helper) && self.report.is_none() => {
+                let message = format!("the cage was not built within {} s", BUILD.as_secs());
+                Err(failure("cage_refused", message))
+            }
             _ if self.cut == Some(Cut::Helper) => {
                 Err(failure("timeout", "it did not end at its deadline and was killed".to_owned()))
             }

@@ -60,24 +60,31 @@ impl Bench {
     }
 
     pub(crate) fn try_open(backend: Backend, without: &[Layer]) -> Result<Self, String> {
-        Self::with(backend, without, is_warm(), false)
+        Self::with(backend, without, is_warm(), None)
     }
 
     /// A sandbox of the strongest backend whose calls are all cold, or all warm that can be.
     pub(crate) fn only(warm: bool) -> Self {
-        Self::with(Backend::Native, &[], warm, false).expect("the sandbox opens")
+        Self::with(Backend::Native, &[], warm, None).expect("the sandbox opens")
     }
 
     /// One whose helpers build one cage each, so that they can be counted by their cages.
     pub(crate) fn with_fresh_helpers() -> Self {
-        Self::with(Backend::Native, &[], false, true).expect("the sandbox opens")
+        Self::with_helper(helper())
     }
 
-    fn with(backend: Backend, without: &[Layer], always_warm: bool, fresh_helpers: bool) -> Result<Self, String> {
+    /// The same, of another program.
+    pub(crate) fn with_helper(program: PathBuf) -> Self {
+        Self::with(Backend::Native, &[], false, Some(program)).expect("the sandbox opens")
+    }
+
+    /// `fresh` is the program of helpers that build one cage each.
+    fn with(backend: Backend, without: &[Layer], always_warm: bool, fresh: Option<PathBuf>) -> Result<Self, String> {
         // Why a cage was of no use is said nowhere else. Another of these may have set it up already.
         tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_test_writer().try_init().ok();
         let folder = tempfile::tempdir().unwrap();
-        let mut settings = Settings::new(helper(), folder.path().join("runtime"));
+        let fresh_helpers = fresh.is_some();
+        let mut settings = Settings::new(fresh.unwrap_or_else(helper), folder.path().join("runtime"));
         settings.off = backend == Backend::None;
         settings.forced = Some(backend);
         settings.without = without.to_vec();
