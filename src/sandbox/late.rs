@@ -8,7 +8,8 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use metnos_projections::rules::cage_plan::Limits;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::Pid;
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 
@@ -28,19 +29,21 @@ pub(super) struct Waiting<'w> {
 impl Waiting<'_> {
     /// Waits for a call and makes the job that of the call. Says whether one came: the daemon may let it go or die, or what
     /// waits.
+    ///
+    /// What is said of a call wakes nobody: most are over before this process would have begun to look after them, and take
+    /// longer where it does. A timer does that, which the daemon sets before it feeds the cage, so that whatever becomes of the
+    /// daemon from then on, the deadline and the limits are kept.
     pub(super) fn begin(&self, job: &mut Job) -> Result<bool, BuildError> {
-        let (limits, grants) = loop {
-            if !self.is_called().step("wait for a call")? {
-                return Ok(false);
-            }
-            match wire::receive(self.control).step("take the call")? {
-                Some(Told::Wait) => {
-                    let waits = Said::Waits { pid: self.cage.as_raw_pid() };
-                    wire::send_with(self.control, &waits, self.pidfd).step("say that it waits")?;
-                }
-                Some(Told::Call { limits, grants }) => break (limits, grants),
-                None => return Ok(false),
-            }
+        let Some((Told::Wait, Some(timer))) = wire::receive_with(self.control).step("take the timer")? else {
+            return Ok(false);
+        };
+        let waits = Said::Waits { pid: self.cage.as_raw_pid() };
+        wire::send_with(self.control, &waits, self.pidfd).step("say that it waits")?;
+        if !self.is_called(&timer).step("wait for a call")? {
+            return Ok(false);
+        }
+        let Some(Told::Call { limits, grants }) = wire::receive(self.control).step("take the call")? else {
+            return Ok(false);
         };
         let received = wire::receive_descriptors(self.control, grants.len()).step("take what was granted")?;
         let before = std::mem::replace(&mut job.limits, limits);
@@ -52,17 +55,19 @@ impl Waiting<'_> {
         Ok(true)
     }
 
-    /// Whether something is said before what waits is dead.
-    fn is_called(&self) -> std::io::Result<bool> {
-        loop {
-            let mut waiting = [&self.pidfd, &self.control].map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
-            match poll(&mut waiting, None) {
-                Ok(_) => return Ok(waiting[0].revents().is_empty()),
-                // A thread of the daemon has ended, or all of it: then the socket's end is seen next.
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+    /// Waits until the timer is over, what waits is dead or the daemon is gone; whether a call, or the daemon's end, is there to
+    /// be heard of by then.
+    fn is_called(&self, timer: &OwnedFd) -> std::io::Result<bool> {
+        let mut waiting = [
+            PollFd::from_borrowed_fd(self.pidfd, PollFlags::IN),
+            PollFd::new(timer, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.control, PollFlags::RDHUP),
+        ];
+        // A thread of the daemon may have ended meanwhile, or all of it: then the socket's end is seen next.
+        retry_on_intr(|| poll(&mut waiting, None))?;
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut control = [PollFd::from_borrowed_fd(self.control, PollFlags::IN)];
+        Ok(retry_on_intr(|| poll(&mut control, Some(&at_once)))? > 0)
     }
 
     fn bind(&self, job: &Job, before: &Limits, grants: &[OwnedFd]) -> Result<(), BuildError> {

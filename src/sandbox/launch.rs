@@ -51,6 +51,8 @@ pub(super) struct Waited {
     /// Its first process, whose end is the end of all that is in the cage.
     pub(super) pid: Pid,
     pub(super) pidfd: OwnedFd,
+    /// Wakes its helper for a call.
+    pub(super) timer: OwnedFd,
 }
 
 /// A plan that builds a cage and starts nothing.

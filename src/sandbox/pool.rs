@@ -17,11 +17,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SendFlags;
 use rustix::process::Pid;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 
 use super::launch::{self, Launched, Waited};
 use super::lock::LockFile;
 use super::native::Ids;
-use super::session::BUILD;
+use super::session::{ALONE, BUILD};
 use super::spare::Helper;
 use super::wire::{self, Job, Said, Told};
 use super::{Call, Sandbox, Settings, limits, protocol};
@@ -340,12 +341,13 @@ impl Worker {
             Some((Said::Started { report }, Some(stage))) => (report, stage),
             other => return Err(io::Error::other(format!("{other:?}"))),
         };
-        wire::send(control, &Told::Wait)?;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+        wire::send_with(control, &Told::Wait, timer.as_fd())?;
         let (pid, pidfd) = match wire::receive_with(control)? {
             Some((Said::Waits { pid }, Some(pidfd))) => (Pid::from_raw(pid).ok_or(ErrorKind::InvalidData)?, pidfd),
             other => return Err(io::Error::other(format!("{other:?}"))),
         };
-        launched.waited = Some(Waited { report, stage, pid, pidfd });
+        launched.waited = Some(Waited { report, stage, pid, pidfd, timer });
         let host = protocol::host(host);
         // It is shorter than what a socket holds.
         match rustix::net::send(&launched.channel, &host, SendFlags::NOSIGNAL)? {
@@ -370,11 +372,12 @@ impl Worker {
             cgroup.rebound(&limits, job.backend)?;
         }
         let told = Told::Call { limits, grants: call.grants.iter().map(launch::grant_job).collect() };
-        // Before it is fed: from then on the helper keeps the deadline and looks after the limits, whatever becomes of this process.
         wire::send(control, &told)?;
+        let descriptors: Vec<BorrowedFd<'_>> = call.grants.iter().map(|grant| grant.fd.as_fd()).collect();
+        wire::send_descriptors(control, &descriptors)?;
+        // Before it is fed: the helper then keeps the deadline and looks after the limits, whatever becomes of this process.
+        wake(&waited.timer, if needs_mounts { Duration::from_nanos(1) } else { ALONE })?;
         if needs_mounts {
-            let descriptors: Vec<BorrowedFd<'_>> = call.grants.iter().map(|grant| grant.fd.as_fd()).collect();
-            wire::send_descriptors(control, &descriptors)?;
             match hear(control, call.cancel.fd(), BUILD)? {
                 Some(Said::Begun) => {}
                 Some(other) => return Err(io::Error::other(format!("{other:?}"))),
@@ -387,6 +390,14 @@ impl Worker {
         waited.report.warm = true;
         self.launched.take().ok_or_else(|| ErrorKind::NotConnected.into())
     }
+}
+
+/// Has whoever waits for a timer woken after that time.
+fn wake(timer: &OwnedFd, after: Duration) -> io::Result<()> {
+    let at_last = Timespec { tv_sec: 0, tv_nsec: i64::from(after.subsec_nanos()) };
+    let never_again = Timespec { tv_sec: 0, tv_nsec: 0 };
+    timerfd_settime(timer, TimerfdTimerFlags::empty(), &Itimerspec { it_interval: never_again, it_value: at_last })?;
+    Ok(())
 }
 
 fn is_readable(descriptor: &OwnedFd) -> io::Result<bool> {

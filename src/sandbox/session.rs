@@ -23,8 +23,9 @@ use crate::cause::plain;
 const KEPT: usize = 64 * 1024;
 const CHUNK: usize = 64 * 1024;
 /// How long nothing but the end of a warm cage is looked for once it was fed, and again once it has answered: most calls are
-/// over by then, and would take longer were this process woken for each descriptor that is written to or closes on the way.
-const ALONE: Duration = Duration::from_millis(2);
+/// over by then, and would take longer were this process woken for each descriptor that is written to or closes on the way. Its
+/// helper sleeps for as long after the feeding.
+pub(super) const ALONE: Duration = Duration::from_millis(2);
 /// How long an interpreter that has answered may take to go.
 const GRACE: Duration = Duration::from_millis(250);
 /// How long after the deadline the helper may take before it is killed itself.

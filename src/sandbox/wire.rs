@@ -122,9 +122,11 @@ impl Job {
 /// What a helper is told whose cage waits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Told {
-    /// The daemon has heard all that the cage itself had to say, and asks for a hold of it.
+    /// The daemon has heard all that the cage itself had to say, and asks for a hold of it. With a timer, which says when there
+    /// is a call to be heard of.
     Wait,
-    /// The call: what replaces the limits that the cage was built with, and what it sees. Descriptors: the grants.
+    /// The call: what replaces the limits that the cage was built with, and what it sees. Descriptors: the grants. It is sent
+    /// before the timer is set, and that before the cage is fed.
     Call { limits: Limits, grants: Vec<GrantJob> },
 }
 
