@@ -8,7 +8,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use metnos_projections::rules::cage_plan::Limits;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::Pid;
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
@@ -27,8 +27,7 @@ pub(super) struct Waiting<'w> {
 }
 
 impl Waiting<'_> {
-    /// Waits for a call and makes the job that of the call. Says whether one came: the daemon may let it go or die, or what
-    /// waits.
+    /// Waits for a call and makes the job that of the call. Says whether one came: the daemon may let it go or die.
     ///
     /// What is said of a call wakes nobody: most are over before this process would have begun to look after them, and take
     /// longer where it does. A timer does that, which the daemon sets before it feeds the cage, so that whatever becomes of the
@@ -39,9 +38,7 @@ impl Waiting<'_> {
         };
         let waits = Said::Waits { pid: self.cage.as_raw_pid() };
         wire::send_with(self.control, &waits, self.pidfd).step("say that it waits")?;
-        if !self.is_called(&timer).step("wait for a call")? {
-            return Ok(false);
-        }
+        self.until_called(&timer).step("wait for a call")?;
         let Some(Told::Call { limits, grants }) = wire::receive(self.control).step("take the call")? else {
             return Ok(false);
         };
@@ -55,19 +52,14 @@ impl Waiting<'_> {
         Ok(true)
     }
 
-    /// Waits until the timer is over, what waits is dead or the daemon is gone; whether a call, or the daemon's end, is there to
-    /// be heard of by then.
-    fn is_called(&self, timer: &OwnedFd) -> std::io::Result<bool> {
-        let mut waiting = [
-            PollFd::from_borrowed_fd(self.pidfd, PollFlags::IN),
-            PollFd::new(timer, PollFlags::IN),
-            PollFd::from_borrowed_fd(self.control, PollFlags::RDHUP),
-        ];
+    /// Waits until the timer is over or the daemon has done with the cage. What dies in it meanwhile is the daemon's to see: it
+    /// looks before it gives a call away, and it waits for the end of one.
+    fn until_called(&self, timer: &OwnedFd) -> std::io::Result<()> {
+        let control = PollFd::from_borrowed_fd(self.control, PollFlags::RDHUP);
+        let mut waiting = [PollFd::new(timer, PollFlags::IN), control];
         // A thread of the daemon may have ended meanwhile, or all of it: then the socket's end is seen next.
         retry_on_intr(|| poll(&mut waiting, None))?;
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut control = [PollFd::from_borrowed_fd(self.control, PollFlags::IN)];
-        Ok(retry_on_intr(|| poll(&mut control, Some(&at_once)))? > 0)
+        Ok(())
     }
 
     fn bind(&self, job: &Job, before: &Limits, grants: &[OwnedFd]) -> Result<(), BuildError> {

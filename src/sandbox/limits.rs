@@ -72,14 +72,20 @@ pub(super) fn is_kept_by_kernel(report: &CageReport) -> bool {
     !matches!(report.process_cap.as_str(), WATCHDOG | NONE)
 }
 
-/// Lowers the limits of a cage that waits to those of its call, from outside. The interpreter is the only process there;
+/// Lowers the limits of a cage that waits from those of its job to those of its call, from outside. The interpreter is the only process there;
 /// where the helper is about to join its user namespace, the kernel will count that one, too.
 pub(super) fn lower(job: &Job, limits: &Limits, ids: &Ids, cage: Pid, helper_joins: bool) -> io::Result<()> {
     if !job.has(Layer::Limits) {
         return Ok(());
     }
-    for (resource, value) in wanted(job, limits, ids).into_iter().chain([(Resource::Nofile, limits.open_files)]) {
+    let all = |limits: &Limits| [wanted(job, limits, ids), vec![(Resource::Nofile, limits.open_files)]].concat();
+    let built = all(&job.limits);
+    for (resource, value) in all(limits) {
         let value = value + u64::from(helper_joins && resource == Resource::Nproc);
+        // It cannot raise what it was built with.
+        if built.contains(&(resource, value)) {
+            continue;
+        }
         // The cage has the hard limits that this process has: what it could set by itself is set here.
         rustix::process::prlimit(Some(cage), resource, lowered(resource, value))?;
     }

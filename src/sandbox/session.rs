@@ -338,6 +338,12 @@ impl Session {
             Source::Tree => {
                 self.tree = None;
                 self.is_tree_dead = true;
+                // Nobody writes any more: what there is, and then the ends.
+                for _ in 0..2 {
+                    self.read_channel(call);
+                    self.stdout.drain(&mut self.buffer);
+                    self.stderr.drain(&mut self.buffer);
+                }
             }
             Source::Channel => {
                 self.feed();
