@@ -8,6 +8,7 @@
 mod brokered;
 mod building;
 mod capped;
+mod compiled;
 mod escapes;
 mod layers;
 mod owners;

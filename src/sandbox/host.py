@@ -1,5 +1,6 @@
 # The host side of one executor call: takes arguments and code from the channel, runs it, answers once.
 # Only builtin modules are imported here: json alone would cost more than the cage.
+import marshal
 import posix
 import sys
 import time
@@ -159,9 +160,16 @@ def _result(run, args, context):
 def _answer(first, code, context):
     space = {"__name__": "main", "__file__": "main.py", "__builtins__": __builtins__}
     try:
-        # As text, as it was looked through: of bytes, a line at their top could say that they mean other letters.
-        exec(compile(str(code, "utf-8"), "main.py", "exec", dont_inherit=True), space)
+        if first["compiled"]:
+            code = marshal.loads(code)
+        else:
+            # As text, as it was looked through: of bytes, a line at their top could say that they mean other letters.
+            code = compile(str(code, "utf-8"), "main.py", "exec", dont_inherit=True)
         entry = first["entry"]
+        if not entry:
+            # Nothing of it runs: this cage is for compiling alone.
+            return _json_bytes({"reply": {"ok": True, "compiled": marshal.dumps(code).hex()}})
+        exec(code, space)
         if not callable(space.get(entry)):
             return _fault("contract_violation", "main.py defines no %s(args, ctx)" % entry)
         result = _result(space[entry], first["args"], context)
@@ -212,18 +220,18 @@ def _call(source, sink, net):
     _put(sink, answer)
 
 
-def _rehearse():
+def _rehearse(code):
     # What a first call would load and touch is loaded and touched while nobody waits for it.
     source, sink = posix.pipe()
-    _put(sink, b'{"args":{"n":[1,2.5]},"context":{},"stage":"/","entry":"run","wall_ms":1,"output_bytes_max":64}')
-    _put(sink, b"def run(args, ctx):\n    return {'ok': True, 'n': 1}\n")
+    _put(sink, b'{"args":{"n":[1,2.5]},"context":{},"stage":"/","entry":"run","compiled":true,"wall_ms":1,"output_bytes_max":64}')
+    _put(sink, code)
     _call(source, sink, -1)
     _take(source)
     posix.close(source)
     posix.close(sink)
 
 
-def _let_go():
+def _let_go(code):
     # Whoever called waits for the end of the process, which takes the longer the more pages are mapped, and most of them were
     # needed to start only. Pages that are as they lie in their files are let go here; those that are needed come back.
     # Returns a way to end that needs none of them: the usual one would first look its name up.
@@ -250,7 +258,7 @@ def _let_go():
         if not changed:
             call(advise, (Word(start), Word(size), dont_need))
     # Like a call and its end, so that what these need is there: the first runs, the second closes nothing.
-    _rehearse()
+    _rehearse(code)
     call(close, (-1,))
     return lambda: call(leave, (0,))
 
@@ -259,10 +267,12 @@ def _main():
     channel, net, waits = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "waits"
     sys.argv = ["main.py"]
     leave = lambda: posix._exit(0)
-    _rehearse()
+    code = "def run(args, ctx):\n    return {'ok': True, 'n': 1}\n"
+    code = marshal.dumps(compile(code, "main.py", "exec", dont_inherit=True))
+    _rehearse(code)
     if waits:
         try:
-            leave = _let_go()
+            leave = _let_go(code)
         except Exception:
             # An interpreter without that module, a kernel without that file: the end takes longer, and nothing else.
             pass

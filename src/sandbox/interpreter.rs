@@ -82,18 +82,21 @@ pub struct Interpreter {
 impl Interpreter {
     /// The host script's code object, as Python's `marshal` writes it.
     pub(super) fn host(&self) -> Vec<u8> {
-        let digits = self
-            .host
-            .as_bytes()
-            .chunks_exact(2)
-            .map(|pair| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()));
-        digits.map(Option::unwrap_or_default).collect()
+        bytes(&self.host).unwrap_or_default()
     }
 
     /// The binary.
     pub fn path(&self) -> PathBuf {
         self.path.path()
     }
+}
+
+/// The bytes of hexadecimal digits.
+pub(super) fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    pairs
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?, 16).ok())
+        .collect()
 }
 
 /// Finds the interpreter of these settings.

@@ -17,7 +17,7 @@ use super::cgroup::Enclosure;
 use super::interpreter::RuntimeMount;
 use super::limits;
 use super::lock::LockFile;
-use super::protocol::{BOOTSTRAP, REHEARSAL};
+use super::protocol::BOOTSTRAP;
 use super::report::{Backend, CageReport};
 use super::spare::{Helper, Spare};
 use super::stage::Scratch;
@@ -105,7 +105,6 @@ pub(super) fn waiting_job(
 ) -> Job {
     let mut job = job(settings, interpreter, backend, env, broker);
     job.waits = true;
-    job.bootstrap.insert_str(0, REHEARSAL);
     job
 }
 
@@ -123,8 +122,13 @@ pub(super) fn can_wait(job: &Job, call: &Call<'_>) -> bool {
         |grant: &Grant| !grant.write && grant.at != Path::new("/") && grant.at != job.tmp.path() && is_apart(&grant.at);
     // Programs are looked up at each call, with the libraries that they need by then.
     let is_plain = call.plan.binaries.is_empty() && call.plan.parsers.is_empty();
-    let fits = job.backend == Backend::Native && is_plain && call.plan.limits.processes <= job.limits.processes;
-    fits && job.is_private() && call.grants.iter().all(can_appear)
+    let fits = can_ever_wait(job) && is_plain && call.plan.limits.processes <= job.limits.processes;
+    fits && call.grants.iter().all(can_appear)
+}
+
+/// Whether such a cage can wait for any call.
+pub(super) fn can_ever_wait(job: &Job) -> bool {
+    job.backend == Backend::Native && job.is_private()
 }
 
 /// What does not hang on the grants and limits of a call.

@@ -11,6 +11,7 @@ mod bwrap;
 pub mod cancel;
 pub mod cgroup;
 mod child;
+mod compiled;
 pub mod interpreter;
 mod landlock;
 mod late;

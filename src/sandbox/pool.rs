@@ -1,7 +1,8 @@
 //! The warm pool: cages that were built, run an interpreter, and wait for a call.
 //!
 //! Each is used once and then gone, with its own `exec`, namespaces and file systems, as one that is built for its call; it
-//! has seen no byte of any executor. What a call needs that such a cage can no longer be given makes the call a cold one,
+//! has seen no byte of any executor; but for one in which a text is compiled for later calls, and which is used for nothing
+//! else (see `compiled`). What a call needs that such a cage can no longer be given makes the call a cold one,
 //! and so does whatever goes wrong before the cage is fed: nothing ever runs with fewer layers. Cages are built by a thread
 //! of the pool after a call, never while somebody waits for one.
 
@@ -14,18 +15,22 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use metnos_projections::rules::cage_plan::{CagePlan, Limits, Net, SyscallProfile};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SendFlags;
 use rustix::process::Pid;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 
+use serde_json::{Value, json};
+
+use super::compiled::{COMPILED_MAX, Code, Compiled, Uncompiled};
 use super::launch::{self, Launched, Waited};
 use super::lock::LockFile;
 use super::native::Ids;
-use super::session::{ALONE, BUILD};
+use super::session::{self, ALONE, BUILD};
 use super::spare::Helper;
 use super::wire::{self, Job, Said, Told};
-use super::{Call, Sandbox, Settings, limits, protocol};
+use super::{Call, CallFailure, CancelFlag, Sandbox, Settings, interpreter, limits, protocol};
 
 /// How many cages this process has had built to wait, for the names of their lock files.
 static BUILT: AtomicU64 = AtomicU64::new(0);
@@ -54,6 +59,8 @@ pub struct WarmCounts {
     pub waiting: usize,
     /// Calls that such a cage took.
     pub taken: u64,
+    /// Calls of code that was compiled before, in any cage.
+    pub compiled: u64,
     /// Cages that died, or could not be given what their call was granted: those calls were cold ones.
     pub failed: u64,
 }
@@ -70,6 +77,20 @@ pub(super) struct Wish {
     /// The folder of its lock file.
     locks: PathBuf,
 }
+
+/// A text that is to be compiled, and the kind of cage that it is compiled in.
+#[derive(Debug)]
+pub(super) struct Learning {
+    kind: Arc<Wish>,
+    text: Uncompiled,
+}
+
+/// How many texts wait for being compiled; others are, when they are called again.
+const UNCOMPILED: usize = 8;
+/// The longest that compiling one may take.
+const COMPILING_MS: u64 = 10_000;
+/// The most memory that it may take.
+const COMPILING_MB: u64 = 256;
 
 /// How many kinds of cages are kept in mind: calls differ in little that is fixed when a cage is built.
 const KINDS: usize = 8;
@@ -90,7 +111,9 @@ struct Shared {
     host: Vec<u8>,
     state: Mutex<State>,
     changed: Condvar,
+    compiled: Compiled,
     taken: AtomicU64,
+    of_compiled: AtomicU64,
     failed: AtomicU64,
 }
 
@@ -101,6 +124,7 @@ struct State {
     /// The cages that calls could have had of late, the newest first.
     wished: Vec<Arc<Wish>>,
     waiting: Vec<Worker>,
+    uncompiled: Vec<Learning>,
     called: Option<Instant>,
     /// Helpers whose cages are dead, on their way out themselves.
     ending: Vec<Helper>,
@@ -121,7 +145,9 @@ impl Pool {
             host: host.to_vec(),
             state: Mutex::default(),
             changed: Condvar::new(),
+            compiled: Compiled::default(),
             taken: AtomicU64::new(0),
+            of_compiled: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         };
         Self {
@@ -140,6 +166,7 @@ impl Pool {
         WarmCounts {
             waiting: self.shared.state().waiting.len(),
             taken: self.shared.taken.load(Ordering::Relaxed),
+            compiled: self.shared.of_compiled.load(Ordering::Relaxed),
             failed: self.shared.failed.load(Ordering::Relaxed),
         }
     }
@@ -167,6 +194,32 @@ impl Pool {
         (begun, (!self.always).then_some(wish))
     }
 
+    /// The code of a call as it was compiled before; or else what is to be compiled for the next one, told to
+    /// [`Pool::refill`] once this one is over.
+    pub(super) fn code(&self, sandbox: &Sandbox, call: &Call<'_>) -> (Option<Arc<Vec<u8>>>, Option<Learning>) {
+        if !self.always && self.shared.state().warm.is_none() {
+            return (None, None);
+        }
+        let Some(kind) = self.kind(sandbox, call).filter(|kind| launch::can_ever_wait(&kind.job)) else {
+            return (None, None);
+        };
+        let known = |code| match code {
+            Code::Compiled(code) => {
+                self.shared.of_compiled.fetch_add(1, Ordering::Relaxed);
+                (Some(code), None)
+            }
+            Code::Text(text) => (None, text),
+        };
+        let (code, text) = known(self.shared.compiled.of(call.code));
+        match text {
+            Some(text) if self.always => {
+                self.shared.compile(&kind, &text);
+                (known(self.shared.compiled.of(call.code)).0, None)
+            }
+            text => (code, text.map(|text| Learning { kind, text })),
+        }
+    }
+
     /// The cage that would wait for such a call.
     fn kind(&self, sandbox: &Sandbox, call: &Call<'_>) -> Option<Arc<Wish>> {
         let locks = call.lock_file.parent().unwrap_or(Path::new("."));
@@ -184,13 +237,21 @@ impl Pool {
         Some(kind)
     }
 
-    /// Has cages built for calls like one that is over, and its helper waited for.
-    pub(super) fn refill(&self, wish: Option<Arc<Wish>>, helper: Option<Helper>) {
-        let Some(wish) = wish else { return helper.into_iter().for_each(leave) };
+    /// Has cages built for calls like one that is over, its code compiled, and its helper waited for.
+    pub(super) fn refill(&self, wish: Option<Arc<Wish>>, code: Option<Learning>, helper: Option<Helper>) {
+        if wish.is_none() && code.is_none() {
+            return helper.into_iter().for_each(leave);
+        }
         {
             let mut state = self.shared.state();
             state.ending.extend(helper);
-            state.wish(wish);
+            if let Some(wish) = wish {
+                state.wish(wish);
+            }
+            let is_new = |code: &Learning| !state.uncompiled.iter().any(|other| other.text.hash == code.text.hash);
+            if let Some(code) = code.filter(|code| state.uncompiled.len() < UNCOMPILED && is_new(code)) {
+                state.uncompiled.push(code);
+            }
         }
         let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         if keeper.is_none() {
@@ -244,6 +305,9 @@ impl Shared {
                     Some(worker) => state.waiting.push(worker),
                     None => state.wished.retain(|other| other.key != wish.key),
                 }
+            } else if let Some(Learning { kind, text }) = state.uncompiled.pop() {
+                drop(state);
+                self.compile(&kind, &text);
             } else {
                 drop(self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner));
             }
@@ -253,6 +317,45 @@ impl Shared {
         drop(state);
         drop(rest);
         ending.into_iter().for_each(leave);
+    }
+
+    /// Compiles a text for the calls to come. Of one that cannot be compiled it is kept that it cannot: its calls say why.
+    fn compile(&self, kind: &Wish, text: &Uncompiled) {
+        let reply =
+            self.compiling(kind, &text.text).inspect_err(|error| tracing::debug!(%error, "not compiled ahead")).ok();
+        let digits = reply.and_then(|reply| reply.ok()?.get("compiled")?.as_str().map(str::to_owned));
+        self.compiled.keep(text.hash, digits.and_then(|digits| interpreter::bytes(&digits)));
+    }
+
+    fn compiling(&self, kind: &Wish, text: &[u8]) -> io::Result<Result<Value, CallFailure>> {
+        let limits = Limits {
+            wall_ms: COMPILING_MS,
+            cpu_s: COMPILING_MS / 1000,
+            memory_mb: COMPILING_MB,
+            file_bytes: 0,
+            open_files: 16,
+            output_bytes_max: 2 * COMPILED_MAX as u64 + 64,
+            ..limits::WAITING
+        };
+        let env = kind.job.env.clone();
+        let (mounts, binaries, parsers) = (Vec::new(), Vec::new(), Vec::new());
+        let plan =
+            CagePlan { mounts, binaries, parsers, net: Net::None, env, syscalls: SyscallProfile::Standard, limits };
+        let call = Call {
+            plan: &plan,
+            grants: Vec::new(),
+            code: text,
+            entry: protocol::COMPILE,
+            args: &json!({}),
+            context: &json!({}),
+            lock_file: &kind.locks,
+            needs_full: false,
+            net: None,
+            cancel: CancelFlag::new()?,
+            progress: &|_| {},
+        };
+        let launched = self.prepare(kind)?.begin(&call, &kind.job)?;
+        Ok(session::alone(launched, &self.host, call))
     }
 
     fn prepared(&self, wish: &Wish) -> Option<Worker> {

@@ -30,11 +30,6 @@ def take(count):
 exec(marshal.loads(take(int.from_bytes(take(4),'big'))))
 ";
 
-/// What goes before that where the interpreter will wait: it compiles two lines of ours and forgets them, so that the memory
-/// which compiling needs is there when the call comes.
-pub(super) const REHEARSAL: &str =
-    "compile('def run(args,ctx):\\n return [str(n)+\"x\" for n in args]','main.py','exec',dont_inherit=True)\n";
-
 /// The frame that an interpreter takes first: the compiled host. It runs until it waits for its call.
 pub(super) fn host(host: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(host.len() + 4);
@@ -42,21 +37,26 @@ pub(super) fn host(host: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// In place of the function that is called: the code is compiled, none of it runs, and the reply is what it was compiled to.
+pub(super) const COMPILE: &str = "";
+
 /// The two frames that open a call, once the host runs: arguments and context, the code.
-pub(super) fn opening(call: &Call<'_>, stage: &str) -> Vec<u8> {
+pub(super) fn opening(call: &Call<'_>, stage: &str, compiled: Option<&[u8]>) -> Vec<u8> {
+    let code = compiled.unwrap_or(call.code);
     let limits = &call.plan.limits;
     let rest = json!({
         "context": if call.context.is_object() { call.context.clone() } else { json!({}) },
         "stage": stage,
         "entry": call.entry,
+        "compiled": compiled.is_some(),
         "wall_ms": limits.wall_ms,
         "output_bytes_max": limits.output_bytes_max,
     });
     // Arguments can be long: they are written out where they lie.
     let first = format!("{{\"args\":{},{}", call.args, &rest.to_string()[1..]);
-    let mut bytes = Vec::with_capacity(first.len() + call.code.len() + 8);
+    let mut bytes = Vec::with_capacity(first.len() + code.len() + 8);
     push(&mut bytes, first.as_bytes());
-    push(&mut bytes, call.code);
+    push(&mut bytes, code);
     bytes
 }
 

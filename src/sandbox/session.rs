@@ -37,10 +37,11 @@ pub(super) const BUILD: Duration = Duration::from_secs(30);
 /// Runs one call to its end.
 pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
     let began = Instant::now();
+    let (code, uncompiled) = sandbox.pool.code(sandbox, &call);
     let (warm, wish) = if call.cancel.is_raised() { (None, None) } else { sandbox.pool.begin(sandbox, &call) };
     // Before anything is built, or while what waited was made ready.
     if warm.is_none() && call.cancel.is_raised() {
-        sandbox.pool.refill(wish, None);
+        sandbox.pool.refill(wish, uncompiled, None);
         return never_begun(cancelled());
     }
     let cold = || {
@@ -48,7 +49,7 @@ pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
         launch::launch(&sandbox.settings, &sandbox.interpreter, backend, &call, spare)
     };
     let (mut outcome, left) = match warm.map_or_else(cold, Ok) {
-        Ok(launched) => attend(launched, &sandbox.host, call),
+        Ok(launched) => attend(launched, (&sandbox.host, code.as_ref().map(|code| code.as_slice())), call),
         Err(error) => (refused(format!("the cage could not be started: {}", plain(&error))), Left::Nothing),
     };
     outcome.duration = began.elapsed();
@@ -60,7 +61,7 @@ pub(super) fn run(sandbox: &Sandbox, call: Call<'_>) -> Outcome {
         }
         Left::Nothing => None,
     };
-    sandbox.pool.refill(wish, leaving);
+    sandbox.pool.refill(wish, uncompiled, leaving);
     outcome
 }
 
@@ -94,19 +95,28 @@ enum Left {
     Spare(Spare),
 }
 
-/// Serves a call; also returns what is left of it.
-fn attend(mut launched: Launched, host: &[u8], mut call: Call<'_>) -> (Outcome, Left) {
+/// Runs a call to its end whose cage nobody waits for.
+pub(super) fn alone(launched: Launched, host: &[u8], call: Call<'_>) -> Result<Value, CallFailure> {
+    let (outcome, left) = attend(launched, (host, None), call);
+    if let Left::Leaving(mut helper) = left {
+        helper.wait();
+    }
+    outcome.reply
+}
+
+/// Serves a call, by the host and, where it was compiled before, its code; also returns what is left of it.
+fn attend(mut launched: Launched, code: (&[u8], Option<&[u8]>), mut call: Call<'_>) -> (Outcome, Left) {
     let broker = match (launched.broker.take(), call.net.take()) {
         (Some(socket), Some(grants)) => match broker::Broker::start(socket, grants) {
             Ok(broker) => Some(broker),
             Err(error) => {
-                Session::new(launched, host, &call).abandon();
+                Session::new(launched, code, &call).abandon();
                 return (refused(format!("the broker could not be started: {}", plain(&error))), Left::Nothing);
             }
         },
         _ => None,
     };
-    let mut session = Session::new(launched, host, &call);
+    let mut session = Session::new(launched, code, &call);
     session.attend(&call);
     let connections = broker.map(broker::Broker::finish).unwrap_or_default();
     session.conclude(&call, connections)
@@ -194,8 +204,8 @@ impl Stream {
 }
 
 impl Session {
-    fn new(launched: Launched, host: &[u8], call: &Call<'_>) -> Self {
-        let opening = protocol::opening(call, &launched.stage.to_string_lossy());
+    fn new(launched: Launched, (host, code): (&[u8], Option<&[u8]>), call: &Call<'_>) -> Self {
+        let opening = protocol::opening(call, &launched.stage.to_string_lossy(), code);
         let (unsent, report, stage, tree) = match launched.waited {
             Some(Waited { report, stage, pidfd, .. }) => (opening, Some(report), Some(stage), Some(pidfd)),
             None => ([protocol::host(host), opening].concat(), None, None, None),

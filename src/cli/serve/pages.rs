@@ -85,6 +85,7 @@ fn text(daemon: &Daemon) -> String {
     let warm = instance.warm_counts();
     page.one("metnos_warm_cages", "gauge", "Cages that wait for a call.", warm.waiting as u64);
     page.one("metnos_warm_calls_total", "counter", "Calls that a waiting cage took.", warm.taken);
+    page.one("metnos_compiled_calls_total", "counter", "Calls of code that was compiled before.", warm.compiled);
     page.one("metnos_warm_failures_total", "counter", "Waiting cages that were of no use to their call.", warm.failed);
     let uptime = daemon.started.elapsed().as_secs();
     page.one("metnos_uptime_seconds", "gauge", "How long the daemon has served.", uptime);
