@@ -320,6 +320,24 @@ fn what_waited_holds_fewer_pages() {
     assert!(warm[0] < cold[0] && warm[1] * 4 < cold[1] * 3, "{cold:?} {warm:?}");
 }
 
+/// What is said of a call may be longer than what a socket holds.
+#[test]
+fn a_warm_call_may_have_thousands_of_closed_paths() {
+    let bench = Bench::only(true);
+    let folder = bench.path("many");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("open"), "x").unwrap();
+    let masks: Vec<PathBuf> = (0..3000).map(|number| folder.join(format!("{number:0>100}"))).collect();
+    for path in &masks {
+        std::fs::write(path, "secret").unwrap();
+    }
+    let granted = Grant { masks, ..grant(&folder, false) };
+    let code = "def run(args, ctx):\n    def read(name):\n        try: return open(args['folder'] + '/' + name).read()\n        except PermissionError: return 'closed'\n    return {'ok': True, 'read': [read('open'), read('0' * 100), read('2999'.rjust(100, '0'))]}\n";
+    let outcome = bench.run_with(code, json!({ "folder": folder }), vec![granted]);
+    assert!(outcome.report.warm, "{:?}", outcome.reply);
+    assert_eq!(ok(&outcome)["read"], json!(["x", "closed", "closed"]));
+}
+
 /// Each has its own `exec`: nothing of one call's layout, hashes or namespaces is another's.
 #[test]
 fn no_two_calls_share_a_cage() {

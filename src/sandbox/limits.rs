@@ -72,8 +72,8 @@ pub(super) fn is_kept_by_kernel(report: &CageReport) -> bool {
     !matches!(report.process_cap.as_str(), WATCHDOG | NONE)
 }
 
-/// Lowers the limits of a cage that waits from those of its job to those of its call, from outside. The interpreter is the only process there;
-/// where the helper is about to join its user namespace, the kernel will count that one, too.
+/// Lowers the limits of a cage that waits from those of its job to those of its call, from outside. The interpreter is the only
+/// process there; where the helper is about to join its user namespace, the kernel will count that one, too.
 pub(super) fn lower(job: &Job, limits: &Limits, ids: &Ids, cage: Pid, helper_joins: bool) -> io::Result<()> {
     if !job.has(Layer::Limits) {
         return Ok(());

@@ -1,10 +1,10 @@
 //! The warm pool: cages that were built, run an interpreter, and wait for a call.
 //!
 //! Each is used once and then gone, with its own `exec`, namespaces and file systems, as one that is built for its call; it
-//! has seen no byte of any executor; but for one in which a text is compiled for later calls, and which is used for nothing
-//! else (see `compiled`). What a call needs that such a cage can no longer be given makes the call a cold one,
-//! and so does whatever goes wrong before the cage is fed: nothing ever runs with fewer layers. Cages are built by a thread
-//! of the pool after a call, never while somebody waits for one.
+//! has seen no byte of any executor; one in which a text is compiled for later calls is used for nothing else (`compiled`).
+//! What a call needs that such a cage can no longer be given makes the call a cold one, and so does whatever goes wrong before
+//! the cage is fed: nothing ever runs with fewer layers. Cages are built by a thread of the pool after a call, never while
+//! somebody waits for one.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,7 +20,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SendFlags;
 use rustix::process::Pid;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
-
 use serde_json::{Value, json};
 
 use super::compiled::{COMPILED_MAX, Code, Compiled, Uncompiled};
@@ -112,6 +111,8 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     compiled: Compiled,
+    /// Ends what is compiled at this moment.
+    compiles: Mutex<Option<CancelFlag>>,
     taken: AtomicU64,
     of_compiled: AtomicU64,
     failed: AtomicU64,
@@ -146,6 +147,7 @@ impl Pool {
             state: Mutex::default(),
             changed: Condvar::new(),
             compiled: Compiled::default(),
+            compiles: Mutex::default(),
             taken: AtomicU64::new(0),
             of_compiled: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -269,6 +271,9 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.state().is_over = true;
         self.shared.changed.notify_all();
+        if let Some(compiles) = &*self.shared.compiles() {
+            compiles.cancel();
+        }
         let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if keeper.is_some_and(|keeper| keeper.join().is_err()) {
             tracing::warn!("the keeper of waiting cages panicked");
@@ -279,6 +284,10 @@ impl Drop for Pool {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn compiles(&self) -> MutexGuard<'_, Option<CancelFlag>> {
+        self.compiles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self, key: Key) -> Option<Worker> {
@@ -355,7 +364,13 @@ impl Shared {
             progress: &|_| {},
         };
         let launched = self.prepare(kind)?.begin(&call, &kind.job)?;
-        Ok(session::alone(launched, &self.host, call))
+        *self.compiles() = Some(call.cancel.clone());
+        if self.state().is_over {
+            call.cancel.cancel();
+        }
+        let reply = session::alone(launched, &self.host, call);
+        *self.compiles() = None;
+        Ok(reply)
     }
 
     fn prepared(&self, wish: &Wish) -> Option<Worker> {
@@ -475,12 +490,12 @@ impl Worker {
             cgroup.rebound(&limits, job.backend)?;
         }
         let told = Told::Call { limits, grants: call.grants.iter().map(launch::grant_job).collect() };
-        wire::send(control, &told)?;
-        let descriptors: Vec<BorrowedFd<'_>> = call.grants.iter().map(|grant| grant.fd.as_fd()).collect();
-        wire::send_descriptors(control, &descriptors)?;
-        // Before it is fed: the helper then keeps the deadline and looks after the limits, whatever becomes of this process.
-        wake(&waited.timer, if needs_mounts { Duration::from_nanos(1) } else { ALONE })?;
         if needs_mounts {
+            // What is said may be longer than what the socket holds: whoever takes it is woken first.
+            wake(&waited.timer, Duration::from_nanos(1))?;
+            wire::send(control, &told)?;
+            let descriptors: Vec<BorrowedFd<'_>> = call.grants.iter().map(|grant| grant.fd.as_fd()).collect();
+            wire::send_descriptors(control, &descriptors)?;
             match hear(control, call.cancel.fd(), BUILD)? {
                 Some(Said::Begun) => {}
                 Some(other) => return Err(io::Error::other(format!("{other:?}"))),
@@ -489,6 +504,10 @@ impl Worker {
                     return Err(ErrorKind::TimedOut.into());
                 }
             }
+        } else {
+            wire::send(control, &told)?;
+            // Before it is fed: the helper then keeps the deadline and looks after the limits, whatever becomes of this process.
+            wake(&waited.timer, ALONE)?;
         }
         waited.report.warm = true;
         self.launched.take().ok_or_else(|| ErrorKind::NotConnected.into())

@@ -125,8 +125,8 @@ pub(super) enum Told {
     /// The daemon has heard all that the cage itself had to say, and asks for a hold of it. With a timer, which says when there
     /// is a call to be heard of.
     Wait,
-    /// The call: what replaces the limits that the cage was built with, and what it sees. Descriptors: the grants. It is sent
-    /// before the timer is set, and that before the cage is fed.
+    /// The call: what replaces the limits that the cage was built with, and what it sees. Descriptors: the grants. The timer is
+    /// set before the cage is fed; a call without mounts is there by then, another one comes.
     Call { limits: Limits, grants: Vec<GrantJob> },
 }
 
