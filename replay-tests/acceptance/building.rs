@@ -1,9 +1,9 @@
 //! Cages that take long to be built, as those of large folders on a disk that was not read before.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use metnos::sandbox::CancelFlag;
+use metnos::sandbox::{CancelFlag, Warm};
 use serde_json::json;
 
 use crate::support::{Bench, class, helper, ok};
@@ -38,6 +38,28 @@ fn the_time_of_a_call_begins_when_its_cage_stands() {
     ok(&bench.run(GOOD, json!({})));
     // It is kept all the same.
     assert_eq!(class(&bench.run("import time\ntime.sleep(60)\n", json!({}))), "timeout");
+}
+
+/// Cages that will wait are built by a thread of their own, which the end of the sandbox waits for.
+#[test]
+fn a_sandbox_that_is_closed_waits_for_no_cage() {
+    let (bench, place) = with_slow_helpers(25);
+    std::fs::remove_file(place.path().join("slow")).unwrap();
+    bench.sandbox.keep_warm(Warm::default());
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| {
+            bench.run("import time\ndef run(args, ctx):\n    time.sleep(2)\n    return {'ok': True}\n", json!({}))
+        });
+        std::thread::sleep(Duration::from_secs(1));
+        std::fs::write(place.path().join("slow"), "").unwrap();
+        ok(&call.join().unwrap());
+    });
+    // By then it waits for its first one.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(bench.sandbox.warm_counts().waiting, 0, "the control: it is not built yet");
+    let begun = Instant::now();
+    drop(bench);
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}: it waited for a helper", begun.elapsed());
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn ends_what_is_left(own: &Arc<cgroup::Own>) {
     let is_alive = |cgroup| {
         let bench = bench(Backend::None, false, &[], cgroup);
         let beat = bench.path("beat");
-        assert_eq!(class(&bench.run(code, json!({"beat": beat}))), "cage_refused");
+        assert_eq!(class(&bench.run(code, json!({"beat": beat}))), "crashed");
         let left: i32 = std::fs::read_to_string(&beat).unwrap().parse().unwrap();
         let status = std::fs::read_to_string(format!("/proc/{left}/status")).unwrap_or_default();
         let is_alive = status.contains("State:") && !status.contains("State:\tZ");

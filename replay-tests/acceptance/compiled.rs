@@ -96,6 +96,29 @@ fn what_cannot_be_compiled_fails_as_ever() {
     assert_eq!(bench.sandbox.warm_counts().failed, 0);
 }
 
+/// What a call's own limits do not let it compile is not compiled with more, nor is what a text says then kept from its calls.
+#[test]
+fn what_is_not_as_its_calls_would_compile_it_stays_text() {
+    let mut bench = kept_warm();
+    // Each `finally` is compiled twice, so this takes more memory than it looks.
+    let indented = |text: &str| format!(" {}", text.replace('\n', "\n "));
+    let body = (0..13).fold("pass".to_owned(), |body, _| format!("try: pass\nfinally:\n{}", indented(&body)));
+    let long = format!("def run(args, ctx):\n return {{'ok': True}}\ndef other():\n{}\n", indented(&body));
+    let warns = "def run(args, ctx):\n    return {'ok': args is 'x'}\n";
+    let good = "def run(args, ctx):\n    return {'ok': True}\n";
+    let enough = bench.limits.memory_mb;
+    ok(&bench.run(&long, json!({})));
+    for _ in 0..4 {
+        bench.limits.memory_mb = 24;
+        assert_eq!(class(&bench.run(&long, json!({}))), "crashed");
+        bench.limits.memory_mb = enough;
+        assert!(bench.run(warns, json!({})).stderr.text().contains("SyntaxWarning"));
+        // By then those before it have been looked at.
+        let other = format!("# {}\n{good}", bench.sandbox.warm_counts().compiled);
+        until_compiled(&bench, &other);
+    }
+}
+
 #[test]
 fn one_that_makes_few_calls_compiles_nothing_ahead() {
     let bench = Bench::only(false);

@@ -232,6 +232,7 @@ impl PreparedCall {
             plan: &plan,
             grants,
             code: &loaded.code,
+            ahead: around.canned.is_none(),
             entry,
             args: &self.args,
             context: &context,

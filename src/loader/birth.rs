@@ -164,6 +164,7 @@ fn inspect(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate) -> Res
         plan: &plan,
         grants: Vec::new(),
         code: INSPECT.as_bytes(),
+        ahead: true,
         entry: RUN,
         args: &args,
         context: &json!({ "trace_id": trace }),

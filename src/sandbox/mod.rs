@@ -195,6 +195,8 @@ pub struct Call<'a> {
     pub grants: Vec<Grant>,
     /// The bytes of `main.py` that were just verified.
     pub code: &'a [u8],
+    /// Whether it may be what was compiled of it before: not where it is tested, which is to show that it can be compiled.
+    pub ahead: bool,
     /// The function of it that is called: [`RUN`], or the check of a call in doubt.
     pub entry: &'a str,
     /// Its arguments, an object.

@@ -20,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SendFlags;
 use rustix::process::Pid;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::compiled::{COMPILED_MAX, Code, Compiled, Uncompiled};
 use super::launch::{self, Launched, Waited};
@@ -29,7 +29,7 @@ use super::native::Ids;
 use super::session::{self, ALONE, BUILD};
 use super::spare::Helper;
 use super::wire::{self, Job, Said, Told};
-use super::{Call, CallFailure, CancelFlag, Sandbox, Settings, interpreter, limits, protocol};
+use super::{Call, CancelFlag, Outcome, Sandbox, Settings, interpreter, limits, protocol};
 
 /// How many cages this process has had built to wait, for the names of their lock files.
 static BUILT: AtomicU64 = AtomicU64::new(0);
@@ -86,10 +86,8 @@ pub(super) struct Learning {
 
 /// How many texts wait for being compiled; others are, when they are called again.
 const UNCOMPILED: usize = 8;
-/// The longest that compiling one may take.
+/// The longest that compiling one may take, whatever its calls may.
 const COMPILING_MS: u64 = 10_000;
-/// The most memory that it may take.
-const COMPILING_MB: u64 = 256;
 
 /// How many kinds of cages are kept in mind: calls differ in little that is fixed when a cage is built.
 const KINDS: usize = 8;
@@ -111,8 +109,8 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     compiled: Compiled,
-    /// Ends what is compiled at this moment.
-    compiles: Mutex<Option<CancelFlag>>,
+    /// Raised when the pool is over, for the keeper while it waits for a cage.
+    over: Mutex<Option<CancelFlag>>,
     taken: AtomicU64,
     of_compiled: AtomicU64,
     failed: AtomicU64,
@@ -147,7 +145,7 @@ impl Pool {
             state: Mutex::default(),
             changed: Condvar::new(),
             compiled: Compiled::default(),
-            compiles: Mutex::default(),
+            over: Mutex::default(),
             taken: AtomicU64::new(0),
             of_compiled: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -181,7 +179,7 @@ impl Pool {
         let Some(wish) = self.kind(sandbox, call).filter(|wish| launch::can_wait(&wish.job, call)) else {
             return (None, None);
         };
-        let worker = if self.always { self.shared.prepared(&wish) } else { self.shared.take(wish.key) };
+        let worker = if self.always { self.shared.prepared(&wish, &call.cancel) } else { self.shared.take(wish.key) };
         let begun = worker.and_then(|worker| match worker.begin(call, &wish.job) {
             Ok(launched) => {
                 self.shared.taken.fetch_add(1, Ordering::Relaxed);
@@ -199,7 +197,7 @@ impl Pool {
     /// The code of a call as it was compiled before; or else what is to be compiled for the next one, told to
     /// [`Pool::refill`] once this one is over.
     pub(super) fn code(&self, sandbox: &Sandbox, call: &Call<'_>) -> (Option<Arc<Vec<u8>>>, Option<Learning>) {
-        if !self.always && self.shared.state().warm.is_none() {
+        if !call.ahead || (!self.always && self.shared.state().warm.is_none()) {
             return (None, None);
         }
         let Some(kind) = self.kind(sandbox, call).filter(|kind| launch::can_ever_wait(&kind.job)) else {
@@ -212,11 +210,12 @@ impl Pool {
             }
             Code::Text(text) => (None, text),
         };
-        let (code, text) = known(self.shared.compiled.of(call.code));
+        let of_call = || self.shared.compiled.of(call.code, &call.plan.limits);
+        let (code, text) = known(of_call());
         match text {
             Some(text) if self.always => {
-                self.shared.compile(&kind, &text);
-                (known(self.shared.compiled.of(call.code)).0, None)
+                self.shared.compile(&kind, &text, &call.cancel);
+                (known(of_call()).0, None)
             }
             text => (code, text.map(|text| Learning { kind, text })),
         }
@@ -258,7 +257,11 @@ impl Pool {
         let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         if keeper.is_none() {
             let shared = Arc::clone(&self.shared);
-            match std::thread::Builder::new().name("warm cages".to_owned()).spawn(move || shared.keep()) {
+            let started = CancelFlag::new().and_then(|over| {
+                *self.shared.over() = Some(over.clone());
+                std::thread::Builder::new().name("warm cages".to_owned()).spawn(move || shared.keep(&over))
+            });
+            match started {
                 Ok(started) => *keeper = Some(started),
                 Err(error) => tracing::debug!(%error, "no thread for waiting cages"),
             }
@@ -271,8 +274,8 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.state().is_over = true;
         self.shared.changed.notify_all();
-        if let Some(compiles) = &*self.shared.compiles() {
-            compiles.cancel();
+        if let Some(over) = &*self.shared.over() {
+            over.cancel();
         }
         let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if keeper.is_some_and(|keeper| keeper.join().is_err()) {
@@ -286,8 +289,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn compiles(&self) -> MutexGuard<'_, Option<CancelFlag>> {
-        self.compiles.lock().unwrap_or_else(PoisonError::into_inner)
+    fn over(&self) -> MutexGuard<'_, Option<CancelFlag>> {
+        self.over.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self, key: Key) -> Option<Worker> {
@@ -297,7 +300,7 @@ impl Shared {
     }
 
     /// Builds what is missing and lets go what is not wanted any more, until the pool is over.
-    fn keep(&self) {
+    fn keep(&self, over: &CancelFlag) {
         let mut state = self.state();
         while !state.is_over {
             let left = state.left();
@@ -308,7 +311,7 @@ impl Shared {
                 ending.into_iter().for_each(leave);
             } else if let Some(wish) = state.missing() {
                 drop(state);
-                let prepared = self.prepared(&wish);
+                let prepared = self.prepared(&wish, over);
                 let mut state = self.state();
                 match prepared {
                     Some(worker) => state.waiting.push(worker),
@@ -316,7 +319,7 @@ impl Shared {
                 }
             } else if let Some(Learning { kind, text }) = state.uncompiled.pop() {
                 drop(state);
-                self.compile(&kind, &text);
+                self.compile(&kind, &text, over);
             } else {
                 drop(self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner));
             }
@@ -329,22 +332,21 @@ impl Shared {
     }
 
     /// Compiles a text for the calls to come. Of one that cannot be compiled it is kept that it cannot: its calls say why.
-    fn compile(&self, kind: &Wish, text: &Uncompiled) {
-        let reply =
-            self.compiling(kind, &text.text).inspect_err(|error| tracing::debug!(%error, "not compiled ahead")).ok();
-        let digits = reply.and_then(|reply| reply.ok()?.get("compiled")?.as_str().map(str::to_owned));
+    fn compile(&self, kind: &Wish, text: &Uncompiled, over: &CancelFlag) {
+        let outcome =
+            self.compiling(kind, text, over).inspect_err(|error| tracing::debug!(%error, "not compiled ahead")).ok();
+        let silent = outcome.filter(|outcome| outcome.stdout.total == 0 && outcome.stderr.total == 0);
+        let digits = silent.and_then(|outcome| outcome.reply.ok()?.get("compiled")?.as_str().map(str::to_owned));
         self.compiled.keep(text.hash, digits.and_then(|digits| interpreter::bytes(&digits)));
     }
 
-    fn compiling(&self, kind: &Wish, text: &[u8]) -> io::Result<Result<Value, CallFailure>> {
+    fn compiling(&self, kind: &Wish, text: &Uncompiled, over: &CancelFlag) -> io::Result<Outcome> {
         let limits = Limits {
-            wall_ms: COMPILING_MS,
-            cpu_s: COMPILING_MS / 1000,
-            memory_mb: COMPILING_MB,
-            file_bytes: 0,
-            open_files: 16,
+            wall_ms: text.limits.wall_ms.min(COMPILING_MS),
             output_bytes_max: 2 * COMPILED_MAX as u64 + 64,
-            ..limits::WAITING
+            stage_bytes: limits::WAITING.stage_bytes,
+            tmp_bytes: limits::WAITING.tmp_bytes,
+            ..text.limits
         };
         let env = kind.job.env.clone();
         let (mounts, binaries, parsers) = (Vec::new(), Vec::new(), Vec::new());
@@ -353,37 +355,32 @@ impl Shared {
         let call = Call {
             plan: &plan,
             grants: Vec::new(),
-            code: text,
+            code: &text.text,
+            ahead: false,
             entry: protocol::COMPILE,
             args: &json!({}),
             context: &json!({}),
             lock_file: &kind.locks,
             needs_full: false,
             net: None,
-            cancel: CancelFlag::new()?,
+            cancel: over.clone(),
             progress: &|_| {},
         };
-        let launched = self.prepare(kind)?.begin(&call, &kind.job)?;
-        *self.compiles() = Some(call.cancel.clone());
-        if self.state().is_over {
-            call.cancel.cancel();
-        }
-        let reply = session::alone(launched, &self.host, call);
-        *self.compiles() = None;
-        Ok(reply)
+        let launched = self.prepare(kind, over)?.begin(&call, &kind.job)?;
+        Ok(session::alone(launched, &self.host, call))
     }
 
-    fn prepared(&self, wish: &Wish) -> Option<Worker> {
-        self.prepare(wish).inspect_err(|error| tracing::debug!(%error, "no cage waits")).ok()
+    fn prepared(&self, wish: &Wish, over: &CancelFlag) -> Option<Worker> {
+        self.prepare(wish, over).inspect_err(|error| tracing::debug!(%error, "no cage waits")).ok()
     }
 
-    /// Builds a cage and has it run the host up to where that waits for a call.
-    fn prepare(&self, wish: &Wish) -> io::Result<Worker> {
+    /// Builds a cage and has it run the host up to where that waits for a call; `over` ends it.
+    fn prepare(&self, wish: &Wish, over: &CancelFlag) -> io::Result<Worker> {
         let name = format!("waiting-{}-{}.lock", std::process::id(), BUILT.fetch_add(1, Ordering::Relaxed));
         let lock = LockFile::create(wish.locks.join(name))?;
         let launched = launch::start(&self.settings, wish.job.clone(), &[], Some(lock), None)?;
         let mut worker = Worker { key: wish.key, launched: Some(launched) };
-        worker.settle(&self.host)?;
+        worker.settle(&self.host, over)?;
         Ok(worker)
     }
 }
@@ -452,16 +449,20 @@ impl Worker {
     }
 
     /// Hears that the cage stands, and sends the host.
-    fn settle(&mut self, host: &[u8]) -> io::Result<()> {
+    fn settle(&mut self, host: &[u8], over: &CancelFlag) -> io::Result<()> {
         let launched = self.launched()?;
         let control = launched.control.as_fd();
-        let (report, stage) = match wire::receive_with(control)? {
+        let heard = || {
+            let is_heard = speaks(control, over.fd(), BUILD)?;
+            if is_heard { wire::receive_with(control) } else { Err(ErrorKind::TimedOut.into()) }
+        };
+        let (report, stage) = match heard()? {
             Some((Said::Started { report }, Some(stage))) => (report, stage),
             other => return Err(io::Error::other(format!("{other:?}"))),
         };
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
         wire::send_with(control, &Told::Wait, timer.as_fd())?;
-        let (pid, pidfd) = match wire::receive_with(control)? {
+        let (pid, pidfd) = match heard()? {
             Some((Said::Waits { pid }, Some(pidfd))) => (Pid::from_raw(pid).ok_or(ErrorKind::InvalidData)?, pidfd),
             other => return Err(io::Error::other(format!("{other:?}"))),
         };
@@ -529,15 +530,21 @@ fn is_readable(descriptor: &OwnedFd) -> io::Result<bool> {
 
 /// What the helper says; `None` when it says nothing for so long, or the call is cancelled.
 fn hear(control: BorrowedFd<'_>, cancel: BorrowedFd<'_>, patience: Duration) -> io::Result<Option<Said>> {
+    if !speaks(control, cancel, patience)? {
+        return Ok(None);
+    }
+    wire::receive(control)?.ok_or_else(|| ErrorKind::UnexpectedEof.into()).map(Some)
+}
+
+/// Whether the helper says something, or is gone, within that time and before nobody wants to hear it any more.
+fn speaks(control: BorrowedFd<'_>, cancel: BorrowedFd<'_>, patience: Duration) -> io::Result<bool> {
     let until = Instant::now() + patience;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
         let mut waiting = [control, cancel].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         match poll(&mut waiting, Some(&timeout)) {
-            Ok(0) => return Ok(None),
-            Ok(_) if waiting[0].revents().is_empty() => return Ok(None),
-            Ok(_) => return wire::receive(control)?.ok_or_else(|| ErrorKind::UnexpectedEof.into()).map(Some),
+            Ok(_) => return Ok(!waiting[0].revents().is_empty()),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

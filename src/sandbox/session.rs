@@ -96,12 +96,12 @@ enum Left {
 }
 
 /// Runs a call to its end whose cage nobody waits for.
-pub(super) fn alone(launched: Launched, host: &[u8], call: Call<'_>) -> Result<Value, CallFailure> {
+pub(super) fn alone(launched: Launched, host: &[u8], call: Call<'_>) -> Outcome {
     let (outcome, left) = attend(launched, (host, None), call);
     if let Left::Leaving(mut helper) = left {
         helper.wait();
     }
-    outcome.reply
+    outcome
 }
 
 /// Serves a call, by the host and, where it was compiled before, its code; also returns what is left of it.
@@ -514,8 +514,9 @@ impl Session {
             Some((Exit::Signal(signal), _)) => {
                 Err(failure("crashed", format!("it was ended by signal {signal}{}", self.last_words())))
             }
-            None if self.report.is_some() => {
-                Err(failure("cage_refused", "what watches over the cage ended first, and the call with it".to_owned()))
+            // It may have done anything by then.
+            None if self.fed.is_some() => {
+                Err(failure("crashed", "what watches over the cage ended first, and the call with it".to_owned()))
             }
             None => Err(failure("cage_refused", "what was to build the cage ended before that".to_owned())),
         }

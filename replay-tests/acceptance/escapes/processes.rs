@@ -188,7 +188,7 @@ fn a_helper_that_is_killed() {
         rustix::process::kill_process(helper, rustix::process::Signal::KILL).unwrap();
         call.join().unwrap()
     });
-    assert_eq!(class(&outcome), "cage_refused");
+    assert_eq!(class(&outcome), "crashed");
     let patience = Instant::now() + Duration::from_secs(5);
     while !holders(&beat).is_empty() {
         assert!(Instant::now() < patience, "the cage outlived its helper");

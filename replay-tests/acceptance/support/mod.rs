@@ -145,6 +145,7 @@ impl Bench {
             plan: &plan,
             grants,
             code: code.as_bytes(),
+            ahead: true,
             args: &args,
             context: &json!({"turn_id": "t", "trace_id": "x", "language": "en", "timezone": "Europe/Rome"}),
             lock_file: &lock_file,
