@@ -56,7 +56,7 @@ impl Keys {
             Ok(text) => {
                 refuse_exposed(&path)?;
                 let text = Zeroizing::new(text);
-                let seed = unhex(text.trim()).ok_or(KeyError::Malformed { path })?;
+                let seed = unhex_of(text.trim()).ok_or(KeyError::Malformed { path })?;
                 Ok((Self { signing: SigningKey::from_bytes(&seed) }, false))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -170,8 +170,8 @@ impl SignedParts<'_> {
     /// Whether `signature` is this key's signature over the parts. Strict: no malleable or small-order cases.
     pub fn verify(&self, public_hex: &str, signature_hex: &str) -> bool {
         let verified = || {
-            let key = VerifyingKey::from_bytes(&unhex::<32>(public_hex)?).ok()?;
-            let signature = Signature::from_bytes(&unhex::<64>(signature_hex)?);
+            let key = VerifyingKey::from_bytes(&unhex_of::<32>(public_hex)?).ok()?;
+            let signature = Signature::from_bytes(&unhex_of::<64>(signature_hex)?);
             key.verify_strict(&self.bytes(), &signature).ok()
         };
         verified().is_some()
@@ -197,7 +197,7 @@ pub fn read_public(text: &str) -> Option<String> {
     use base64::Engine;
     let lines = text.lines().map(str::trim);
     let body: String = lines.filter(|line| !line.starts_with("-----")).collect();
-    let bytes = unhex::<32>(&body).or_else(|| {
+    let bytes = unhex_of::<32>(&body).or_else(|| {
         let bytes = base64::engine::general_purpose::STANDARD.decode(&body).ok()?;
         bytes.strip_prefix(&DER_PREFIX).unwrap_or(&bytes).try_into().ok()
     })?;
@@ -205,15 +205,17 @@ pub fn read_public(text: &str) -> Option<String> {
     (!key.is_weak()).then(|| hex(key.as_bytes()))
 }
 
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != 2 * N || !text.is_ascii() {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).ok()?;
-    }
-    Some(bytes)
+/// The bytes of hexadecimal digits, two a byte.
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let bytes = pairs.iter().map(|[high, low]| Some(digit(high)? << 4 | digit(low)?));
+    if rest.is_empty() { bytes.collect() } else { None }
+}
+
+/// Just so many bytes of them.
+fn unhex_of<const N: usize>(text: &str) -> Option<[u8; N]> {
+    unhex(text)?.try_into().ok()
 }
 
 /// Writes a file that only its owner can read, whole or not at all, through to the disk.

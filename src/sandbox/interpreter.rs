@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::protocol::HOST;
 use super::wire::RawPath;
 use super::{SandboxError, Settings};
+use crate::signing::unhex;
 
 /// The oldest minor version of Python 3 that executors may count on.
 const OLDEST_MINOR: u32 = 9;
@@ -82,21 +83,13 @@ pub struct Interpreter {
 impl Interpreter {
     /// The host script's code object, as Python's `marshal` writes it.
     pub(super) fn host(&self) -> Vec<u8> {
-        bytes(&self.host).unwrap_or_default()
+        unhex(&self.host).unwrap_or_default()
     }
 
     /// The binary.
     pub fn path(&self) -> PathBuf {
         self.path.path()
     }
-}
-
-/// The bytes of hexadecimal digits.
-pub(super) fn bytes(digits: &str) -> Option<Vec<u8>> {
-    let pairs = digits.as_bytes().chunks(2);
-    pairs
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?, 16).ok())
-        .collect()
 }
 
 /// Finds the interpreter of these settings.

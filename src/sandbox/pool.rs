@@ -6,6 +6,7 @@
 //! the cage is fed: nothing ever runs with fewer layers. Cages are built by a thread of the pool after a call, never while
 //! somebody waits for one.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -29,7 +30,8 @@ use super::native::Ids;
 use super::session::{self, ALONE, BUILD};
 use super::spare::Helper;
 use super::wire::{self, Job, Said, Told};
-use super::{Call, CancelFlag, Outcome, Sandbox, Settings, interpreter, limits, protocol};
+use super::{Call, CancelFlag, Outcome, Sandbox, Settings, limits, protocol};
+use crate::signing::unhex;
 
 /// How many cages this process has had built to wait, for the names of their lock files.
 static BUILT: AtomicU64 = AtomicU64::new(0);
@@ -98,8 +100,15 @@ pub(super) struct Pool {
     shared: Arc<Shared>,
     /// What calls of late could have had, so that it is not made out anew for each.
     kinds: Mutex<Vec<Arc<Wish>>>,
-    keeper: Mutex<Option<JoinHandle<()>>>,
+    keeper: Mutex<Option<Keeper>>,
     always: bool,
+}
+
+/// The thread that builds what waits, and what ends its waiting for a cage.
+#[derive(Debug)]
+struct Keeper {
+    thread: JoinHandle<()>,
+    over: CancelFlag,
 }
 
 #[derive(Debug)]
@@ -109,8 +118,6 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     compiled: Compiled,
-    /// Raised when the pool is over, for the keeper while it waits for a cage.
-    over: Mutex<Option<CancelFlag>>,
     taken: AtomicU64,
     of_compiled: AtomicU64,
     failed: AtomicU64,
@@ -123,7 +130,8 @@ struct State {
     /// The cages that calls could have had of late, the newest first.
     wished: Vec<Arc<Wish>>,
     waiting: Vec<Worker>,
-    uncompiled: Vec<Learning>,
+    /// In the order of their calls.
+    uncompiled: VecDeque<Learning>,
     called: Option<Instant>,
     /// Helpers whose cages are dead, on their way out themselves.
     ending: Vec<Helper>,
@@ -145,7 +153,6 @@ impl Pool {
             state: Mutex::default(),
             changed: Condvar::new(),
             compiled: Compiled::default(),
-            over: Mutex::default(),
             taken: AtomicU64::new(0),
             of_compiled: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -251,15 +258,16 @@ impl Pool {
             }
             let is_new = |code: &Learning| !state.uncompiled.iter().any(|other| other.text.hash == code.text.hash);
             if let Some(code) = code.filter(|code| state.uncompiled.len() < UNCOMPILED && is_new(code)) {
-                state.uncompiled.push(code);
+                state.uncompiled.push_back(code);
             }
         }
         let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         if keeper.is_none() {
             let shared = Arc::clone(&self.shared);
             let started = CancelFlag::new().and_then(|over| {
-                *self.shared.over() = Some(over.clone());
-                std::thread::Builder::new().name("warm cages".to_owned()).spawn(move || shared.keep(&over))
+                let raised = over.clone();
+                let thread = std::thread::Builder::new().name("warm cages".to_owned());
+                Ok(Keeper { thread: thread.spawn(move || shared.keep(&raised))?, over })
             });
             match started {
                 Ok(started) => *keeper = Some(started),
@@ -274,11 +282,11 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.state().is_over = true;
         self.shared.changed.notify_all();
-        if let Some(over) = &*self.shared.over() {
-            over.cancel();
-        }
-        let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if keeper.is_some_and(|keeper| keeper.join().is_err()) {
+        let Some(Keeper { thread, over }) = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner).take() else {
+            return;
+        };
+        over.cancel();
+        if thread.join().is_err() {
             tracing::warn!("the keeper of waiting cages panicked");
         }
     }
@@ -287,10 +295,6 @@ impl Drop for Pool {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn over(&self) -> MutexGuard<'_, Option<CancelFlag>> {
-        self.over.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self, key: Key) -> Option<Worker> {
@@ -317,7 +321,7 @@ impl Shared {
                     Some(worker) => state.waiting.push(worker),
                     None => state.wished.retain(|other| other.key != wish.key),
                 }
-            } else if let Some(Learning { kind, text }) = state.uncompiled.pop() {
+            } else if let Some(Learning { kind, text }) = state.uncompiled.pop_front() {
                 drop(state);
                 self.compile(&kind, &text, over);
             } else {
@@ -337,7 +341,7 @@ impl Shared {
             self.compiling(kind, text, over).inspect_err(|error| tracing::debug!(%error, "not compiled ahead")).ok();
         let silent = outcome.filter(|outcome| outcome.stdout.total == 0 && outcome.stderr.total == 0);
         let digits = silent.and_then(|outcome| outcome.reply.ok()?.get("compiled")?.as_str().map(str::to_owned));
-        self.compiled.keep(text.hash, digits.and_then(|digits| interpreter::bytes(&digits)));
+        self.compiled.keep(text.hash, digits.and_then(|digits| unhex(&digits)));
     }
 
     fn compiling(&self, kind: &Wish, text: &Uncompiled, over: &CancelFlag) -> io::Result<Outcome> {
