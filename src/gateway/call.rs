@@ -232,6 +232,7 @@ impl PreparedCall {
             plan: &plan,
             grants,
             code: &loaded.code,
+            // Only birth tests have canned answers.
             ahead: around.canned.is_none(),
             entry,
             args: &self.args,

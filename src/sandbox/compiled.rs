@@ -2,8 +2,9 @@
 //!
 //! A text is compiled in a cage that is given nothing else, and is used for no call. So whatever the data of a call may do to
 //! the executor that reads it, the code of the next call is made of the signed text alone; and what compiling might be made to
-//! give instead would run in no other cage than that executor's. It has the limits of a call, and what it prints (a warning) belongs
-//! to a call: a text that has something to say when it is compiled, or cannot be compiled within its limits, is sent as text.
+//! give instead would run in no other cage than that executor's. It has the limits of a call, and what it prints (a warning)
+//! belongs to a call: a text that has something to say when it is compiled, or cannot be compiled within its limits, is sent as
+//! text.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
