@@ -26,6 +26,7 @@ pub mod llm;
 pub mod loader;
 pub mod located;
 pub mod manifest;
+mod memory;
 pub mod moments;
 pub mod pairing;
 pub mod projector;

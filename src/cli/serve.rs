@@ -28,6 +28,7 @@ use super::{Context, Failure, client, output, wire};
 use crate::cause::plain;
 use crate::channel::telegram::Telegram;
 use crate::instance::{Instance, now};
+use crate::memory;
 use crate::sandbox::cgroup;
 use crate::service::{Service, Services};
 use lapses::Lapses;
@@ -92,6 +93,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     if let Some(pid) = client::server(context) {
         return Err(already(context, pid));
     }
+    memory::share_one_heap();
     // Held until nothing of the instance is left; before anything is started, which would live beside it.
     let _cgroup = cgroup::take();
     let instance = context.ready(&context.flags())?;
