@@ -3,6 +3,8 @@
 //! A household has thousands of them and each stays known, so one is a row of fixed size: the few words that rows share
 //! (channels, ends, error classes, people) stand once.
 
+mod rows;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use metnos_log::{Event, Recorded, TurnId};
@@ -10,15 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::machines::actors::HOST;
 use crate::projection::Projection;
+use rows::Rows;
 
 /// All turns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Stored")]
+#[serde(from = "Stored", into = "Stored")]
 pub struct Turns {
-    rows: BTreeMap<TurnId, Row>,
-    /// Which turn began with which event: their ids sort by the clock, which may go back.
-    #[serde(skip)]
-    order: BTreeMap<u64, TurnId>,
+    rows: Rows,
     /// Those that have not ended.
     open: BTreeSet<TurnId>,
     /// The questions that are waited for.
@@ -28,7 +28,7 @@ pub struct Turns {
 }
 
 /// [`Turns`] as they are written.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct Stored {
     rows: BTreeMap<TurnId, Row>,
     open: BTreeSet<TurnId>,
@@ -38,8 +38,16 @@ struct Stored {
 
 impl From<Stored> for Turns {
     fn from(Stored { rows, open, waiting, words }: Stored) -> Self {
-        let order = rows.iter().map(|(id, row)| (row.first_seq, *id)).collect();
-        Self { rows, order, open, waiting, words }
+        let mut rows: Vec<(TurnId, Row)> = rows.into_iter().collect();
+        // Their ids sort by the clock, which may go back.
+        rows.sort_by_key(|(_, row)| row.first_seq);
+        Self { rows: rows.into_iter().collect(), open, waiting, words }
+    }
+}
+
+impl From<Turns> for Stored {
+    fn from(Turns { rows, open, waiting, words }: Turns) -> Self {
+        Self { rows: rows.since(0).collect(), open, waiting, words }
     }
 }
 
@@ -144,12 +152,12 @@ impl Turns {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.len() == 0
     }
 
     /// One of them.
     pub fn get(&self, id: TurnId) -> Option<Summary<'_>> {
-        self.rows.get(&id).map(|row| self.summary(id, row))
+        self.rows.get(id).map(|row| self.summary(id, &row))
     }
 
     /// All of them, oldest first: in the order in which they began in the log.
@@ -159,16 +167,16 @@ impl Turns {
 
     /// Those that began after one of them, oldest first; all, where it is not known.
     pub fn after(&self, id: TurnId) -> impl DoubleEndedIterator<Item = (TurnId, Summary<'_>)> {
-        self.since(self.rows.get(&id).map_or(0, |row| row.first_seq + 1))
+        self.since(self.rows.get(id).map_or(0, |row| row.first_seq + 1))
     }
 
     fn since(&self, seq: u64) -> impl DoubleEndedIterator<Item = (TurnId, Summary<'_>)> {
-        self.order.range(seq..).filter_map(|(_, id)| Some((*id, self.get(*id)?)))
+        self.rows.since(seq).map(|(id, row)| (id, self.summary(id, &row)))
     }
 
     /// The newest.
     pub fn last(&self) -> Option<TurnId> {
-        self.order.values().next_back().copied()
+        self.rows.last()
     }
 
     /// Those that have not ended, oldest first.
@@ -216,10 +224,10 @@ impl Projection for Turns {
 
     fn evolve(&mut self, recorded: &Recorded) {
         let Some(id) = recorded.turn else { return };
-        let mut row = self.rows.get(&id).copied().unwrap_or_default();
-        if row.first_seq == 0 {
+        let (place, mut row) = self.rows.find(id).unzip();
+        let row: &mut Row = row.get_or_insert_default();
+        if place.is_none() {
             row.first_seq = recorded.seq;
-            self.order.insert(recorded.seq, id);
             row.opened_at = recorded.time.0;
             row.actor = if recorded.actor == HOST { 0 } else { self.kept(&recorded.actor) };
             self.open.insert(id);
@@ -263,7 +271,7 @@ impl Projection for Turns {
             row.closed_at = Some(recorded.time.0);
             row.pending_changes = 0;
         }
-        self.rows.insert(id, row);
+        self.rows.put(place, id, *row);
     }
 }
 

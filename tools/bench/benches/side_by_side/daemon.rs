@@ -1,9 +1,9 @@
-//! The daemon at rest: how soon it is ready and what it holds, with a long history and with none.
+//! The daemon: how soon it is ready and what it holds, with a long history and with none; what it holds after much work.
 //!
 //! The program that is measured is the built one, `target/release/metnos`; the history is one real turn, written down again
 //! and again under other ids.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use metnos::instance::Instance;
 use metnos_log::{Append, Draft, EventId, Expect, Micros, TurnId};
 use metnos_projections::machines::turn;
 
+use crate::goals::{self, Goal};
 use crate::history;
 use crate::table::Table;
 
@@ -22,6 +23,12 @@ const STARTS: usize = 7;
 const BATCH: usize = 500;
 /// How long a daemon is left alone before its memory is read.
 const REST: Duration = Duration::from_secs(3);
+
+/// The sentence of which the history is made, and that is said to a daemon at work.
+const SENTENCE: &str = "what time is it in UTC?";
+/// Sentences until a daemon has been through all that it does, and after how many its memory is to be the same.
+const FIRST: u32 = 200;
+const MANY: u32 = 2_000;
 
 /// What was measured of one home.
 struct Figures {
@@ -39,8 +46,9 @@ pub(crate) fn run() -> Table {
         &["metnos serve", "events", "ready ms", "resident MB"],
         "ready: from the start of the process to its first line, best of 7; resident: VmRSS after 3 s at rest",
     );
+    let home = |name| folder.path().join(name);
     for (name, events) in [("a new home", 0), ("a long history", EVENTS)] {
-        let home = folder.path().join(name);
+        let home = home(name);
         begin(&program, &home, &person);
         fill(&home, &person, events);
         let figures = measured(&program, &home, &person);
@@ -51,7 +59,33 @@ pub(crate) fn run() -> Table {
             format!("{:.1}", figures.resident_mb),
         ]);
     }
-    table
+    println!("\n{table}");
+    goals::table(&[worked(&program, &home("a new home"), &person)])
+}
+
+/// Says one sentence after the other to one daemon; each is a turn with a call in a cage.
+fn worked(program: &Path, home: &Path, person: &Path) -> Goal {
+    let (mut daemon, errors) = serve(program, home, person);
+    let mut command = metnos(program, home, person);
+    let command = command.args(["--quiet", "chat"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut chat = command.spawn().expect("the program runs");
+    let mut said = chat.stdin.take().expect("it is piped");
+    let mut answers = BufReader::new(chat.stdout.take().expect("it is piped")).lines();
+    let mut say = |times: u32| {
+        for _ in 0..times {
+            writeln!(said, "{SENTENCE}").expect("it is heard");
+            let answer = answers.next().expect("there is an answer").expect("it is text");
+            assert!(answer.contains("UTC"), "{answer}");
+        }
+        resident(daemon.id())
+    };
+    let (first, many) = (say(FIRST), say(MANY - FIRST));
+    drop(said);
+    assert!(chat.wait().is_ok_and(|status| status.success()), "the conversation fails");
+    stop(&mut daemon);
+    drop(errors);
+    let what = format!("resident after {MANY} calls × after {FIRST} ({many:.1} and {first:.1} MB)");
+    Goal::at_most(what, "", 1.05, many / first)
 }
 
 /// The built program that lies two folders above this bench.
@@ -71,7 +105,7 @@ fn metnos(program: &Path, home: &Path, person: &Path) -> Command {
 /// Makes the home, with its seeds and one turn.
 fn begin(program: &Path, home: &Path, person: &Path) {
     let mut ask = metnos(program, home, person);
-    let status = ask.args(["--quiet", "ask", "what time is it in UTC?"]).stdout(Stdio::null()).status();
+    let status = ask.args(["--quiet", "ask", SENTENCE]).stdout(Stdio::null()).status();
     assert!(status.expect("the program runs").success(), "the first turn fails");
 }
 
