@@ -14,6 +14,9 @@ use super::{Console, Heard, Stream, Wanted};
 use crate::cli::interrupt::Interrupts;
 use crate::sandbox::CancelFlag;
 
+/// As much as is kept of a line, in bytes: far more than a sentence may have, so what is longer is still too long.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
 #[derive(Default)]
 pub(super) struct Own {
     interrupts: Interrupts,
@@ -44,7 +47,7 @@ impl Console for Own {
                 if reader.buffer().is_empty() && is_cancelled(reader.get_ref(), until)? {
                     return Ok(Heard::Cancelled);
                 }
-                reader.read_until(b'\n', &mut bytes)?
+                line(reader, &mut bytes)?
             }
         };
         Ok(if bytes.is_empty() { Heard::Ended } else { Heard::Bytes(bytes) })
@@ -113,6 +116,60 @@ fn is_cancelled(input: &File, until: &[&CancelFlag]) -> io::Result<bool> {
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
             Ok(_) => return Ok(descriptors[1..].iter().any(|flag| !flag.revents().is_empty())),
+        }
+    }
+}
+
+/// Reads up to the end of a line, which belongs to it; of one that has no end in sight only the beginning is kept, in whole
+/// letters.
+fn line(reader: &mut impl BufRead, kept: &mut Vec<u8>) -> io::Result<usize> {
+    let mut read = 0;
+    loop {
+        let there = match reader.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            there => there?,
+        };
+        let end = memchr::memchr(b'\n', there);
+        let part = &there[..end.map_or(there.len(), |end| end + 1)];
+        kept.extend(&part[..part.len().min(LINE_BYTES_MAX.saturating_sub(kept.len()))]);
+        let length = part.len();
+        reader.consume(length);
+        read += length;
+        if end.is_some() || length == 0 {
+            break;
+        }
+    }
+    if read > kept.len() {
+        let cut = kept.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
+        kept.truncate(kept.len() - cut);
+    }
+    Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(mut input: &[u8]) -> Vec<Vec<u8>> {
+        let mut lines = Vec::new();
+        loop {
+            let mut kept = Vec::new();
+            if line(&mut input, &mut kept).unwrap() == 0 {
+                return lines;
+            }
+            lines.push(kept);
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut_and_the_next_one_is_whole() {
+        assert_eq!(lines(b"one\ntwo"), [b"one\n".to_vec(), b"two".to_vec()]);
+        for letter in ["a", "é", "€", "🙂"] {
+            let long = letter.repeat(2 * LINE_BYTES_MAX);
+            let read = lines(format!("x{long}\nnext\n").as_bytes());
+            assert_eq!((read.len(), read[1].as_slice()), (2, b"next\n".as_slice()));
+            let text = std::str::from_utf8(&read[0]).unwrap();
+            assert!(text.len() > LINE_BYTES_MAX - 4 && text.len() <= LINE_BYTES_MAX && text.ends_with(letter));
         }
     }
 }
