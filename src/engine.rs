@@ -457,15 +457,21 @@ impl Run<'_> {
             ok,
             class,
             result: Kept::json_of(Arc::new(result)),
-            effects,
             checks,
             duration_us,
             cage: serde_json::to_value(&outcome.report).unwrap_or_default().into(),
             connections: serde_json::to_value(&outcome.connections).unwrap_or_default().into(),
             diagnostics: Kept::text(diagnostics),
+            may_do_less: self.may_do_less(&effects, &changes),
+            effects,
             changes,
         };
         (finished, planned.blobs)
+    }
+
+    /// Whether something is to be changed that whoever asks may change no more.
+    fn may_do_less(&self, effects: &[PlannedOp], changes: &Kept) -> bool {
+        !(effects.is_empty() && changes.is_empty()) && self.instance.allows_less(&self.turn)
     }
 
     /// What the result wants changed, held against what the arguments named and what the disk says.
@@ -531,12 +537,13 @@ impl Run<'_> {
             ok,
             class: class.filter(|_| !ok),
             result: Kept::json(&result),
-            effects,
             checks,
             duration_us: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
             cage: json!({ "level": "not_needed", "reason": "builtin" }).into(),
             connections: Value::Array(Vec::new()).into(),
             diagnostics: Kept::default(),
+            may_do_less: self.may_do_less(&effects, &changes),
+            effects,
             changes,
         };
         (finished, planned.blobs)
@@ -581,6 +588,7 @@ fn never_ran(step: u32, trace_id: &str, failure: &CallFailure, duration_us: u64)
         connections: Value::Array(Vec::new()).into(),
         diagnostics: Kept::default(),
         changes: Kept::default(),
+        may_do_less: false,
     }
 }
 

@@ -136,6 +136,7 @@ mod tests {
             connections: serde_json::json!([]).into(),
             diagnostics: Kept::text(""),
             changes: Kept::default(),
+            may_do_less: false,
         }
         .into()
     }

@@ -103,8 +103,20 @@ impl<'h> Turning<'h> {
         let plan_digest = format!("blake3:{}", blake3::hash(tool.as_bytes()).to_hex());
         let version = version.to_owned();
         let (grants, mnest_permille) = (Vec::new(), None);
-        let (leads, uncaged) = (Vec::new(), false);
-        let facts = Prepared { step, targets, version, checks, plan_digest, grants, mnest_permille, leads, uncaged };
+        let leads = Vec::new();
+        let (uncaged, may_do_less) = (false, false);
+        let facts = Prepared {
+            step,
+            targets,
+            version,
+            checks,
+            plan_digest,
+            grants,
+            mnest_permille,
+            leads,
+            uncaged,
+            may_do_less,
+        };
         self.take(Command::Prepared(facts));
         self
     }
@@ -139,6 +151,7 @@ impl<'h> Turning<'h> {
             connections: Json(json!([])),
             diagnostics: Kept::default(),
             changes: Kept::default(),
+            may_do_less: false,
         })));
         self
     }

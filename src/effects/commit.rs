@@ -19,7 +19,7 @@ use metnos_log::event::turn::PlannedOp;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::disk::{dst_path, glance, glance_like, is_same, look, may_be, target_path};
+use super::disk::{born_ns, dst_path, glance, glance_like, is_same, look, may_be, target_path};
 use super::relocate::relocate;
 use super::{copy, trash};
 use crate::cause::plain;
@@ -234,9 +234,15 @@ fn set_mode(op: &PlannedOp, path: &Path) -> Result<Outcome, Fault> {
     let held = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
     let stat = rustix::fs::fstat(&held)?;
     let now = stat.st_mode & 0o7777;
-    let is_link = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink;
-    let is_another = !may_be(Some((stat.st_dev, stat.st_ino)), op.before.inode);
-    if is_link || is_another || (now != mode && now != op.before.mode) {
+    let is_kind = match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
+        rustix::fs::FileType::RegularFile => op.before.kind == "file",
+        rustix::fs::FileType::Directory => op.before.kind == "folder",
+        _ => false,
+    };
+    let found = std::fs::File::from(held.try_clone()?).metadata()?;
+    let is_another = !may_be(Some((stat.st_dev, stat.st_ino)), op.before.inode)
+        || op.before.born_ns.is_some_and(|born| born_ns(&found, op.before.inode) != Some(born));
+    if !is_kind || is_another || (now != mode && now != op.before.mode) {
         return Ok(changed());
     }
     if now == mode {
@@ -549,6 +555,31 @@ mod tests {
         std::fs::set_permissions(&other, std::fs::Permissions::from_mode(before.mode)).unwrap();
         std::fs::rename(&other, &file).unwrap();
         assert_eq!(commit(&mut Hands::default(), &op, b"", "k"), changed());
+    }
+
+    /// The inode of what was unlinked is given to the next that is made.
+    #[test]
+    fn rights_are_not_set_on_what_took_the_place_of_the_thing_that_was_planned() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().canonicalize().unwrap().join("a");
+        let planned = || {
+            let mut before = glance(&file).unwrap();
+            before.born_ns = born_ns(&file.symlink_metadata().unwrap(), before.inode);
+            PlannedOp { mode: Some(0o700), ..op(&file, "set_mode", before, b"") }
+        };
+        std::fs::write(&file, "x").unwrap();
+        let first = planned();
+        assert!(first.before.born_ns.is_some(), "the file system says when a file was made");
+        assert_eq!(commit(&mut Hands::default(), &first, b"", "k"), Outcome::Done);
+        let mut earlier = planned();
+        earlier.mode = Some(0o600);
+        earlier.before.born_ns = earlier.before.born_ns.map(|born| born - 1);
+        assert_eq!(commit(&mut Hands::default(), &earlier, b"", "k"), changed());
+        let mut folder = planned();
+        folder.mode = Some(0o600);
+        folder.before.kind = "folder".to_owned();
+        assert_eq!(commit(&mut Hands::default(), &folder, b"", "k"), changed());
+        assert_eq!(glance(&file).unwrap().mode, 0o700);
     }
 
     #[test]

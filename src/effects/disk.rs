@@ -1,12 +1,13 @@
 //! What is on the disk: kinds, sizes, modes, times, hashes. It only looks, and follows no link at the end of a path.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::SystemTime;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -95,7 +96,14 @@ pub fn glance(path: &Path) -> io::Result<BeforeImage> {
         modified_ns: metadata.mtime().checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(metadata.mtime_nsec())),
         inode: Some((metadata.dev(), metadata.ino())),
         link,
+        born_ns: None,
     })
+}
+
+/// When that very thing was made, in ns since 1970; `None` where another is there by now, or the file system does not say.
+pub fn born_ns(metadata: &Metadata, inode: Option<(u64, u64)>) -> Option<i64> {
+    let born = metadata.created().ok().filter(|_| inode == Some((metadata.dev(), metadata.ino())))?;
+    i64::try_from(born.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
 
 /// [`glance`], and of a file its hash and bytes.

@@ -205,6 +205,7 @@ impl Planner<'_> {
             _ => {}
         }
         op.before = now;
+        op.before.born_ns = path.symlink_metadata().ok().and_then(|found| disk::born_ns(&found, op.before.inode));
         self.overlay.moded(path, op.mode.unwrap_or_default()).map_err(|error| system(&error))?;
         self.planned.ops.push(op);
         Ok(())

@@ -24,7 +24,9 @@ impl Run<'_> {
         let loaded = Loaded::from_catalog(&self.instance.catalog(), &self.instance.log.reader(), tool);
         let prepared = PreparedCall::new(step, loaded, args, &self.caller());
         let (mnest_permille, uncaged) = (self.strongest_mnest(tool), self.instance.is_uncaged());
-        let facts = Prepared { mnest_permille, uncaged, ..prepared.facts.clone() };
+        // What its executor may reach is made out of the settings of now.
+        let may_do_less = self.instance.is_lessened(&self.turn);
+        let facts = Prepared { mnest_permille, uncaged, may_do_less, ..prepared.facts.clone() };
         self.prepared = Some(prepared);
         self.take(Command::Prepared(facts), Vec::new())
     }

@@ -153,6 +153,7 @@ impl PreparedCall {
             mnest_permille: None,
             leads,
             uncaged: false,
+            may_do_less: false,
         };
         Self { facts, loaded: Some(loaded), args, looked, plan: Some(plan) }
     }

@@ -81,17 +81,10 @@ impl Instance {
         !self.is_guest() || turn.actor == Some(self.actor.as_str())
     }
 
-    /// Whether whoever asks may do less by now than when a turn of theirs was opened: a yes given since then agrees to
-    /// nothing.
+    /// Whether whoever asks may do less by now than when a turn of theirs was opened, or than the grants of its step say: a yes
+    /// given since then agrees to nothing.
     pub fn allows_less(&self, turn: &Turn) -> bool {
-        let Some(then) = &turn.opened else { return true };
-        let level = |name: &str| serde_json::from_value(Value::from(name)).unwrap_or(Autonomy::ReadOnly);
-        let is_closed = |folders: &Vec<String>| {
-            let open = self.perimeter().unwrap_or_default();
-            folders.iter().any(|folder| !open.contains(folder))
-        };
         let actors = self.actors();
-        let reaches_nothing = || actors.get(&self.actor).is_none_or(|actor| actor.addresses.is_empty());
         // What has only ended was not taken back.
         let is_revoked = |grant: &Granted| {
             let theirs = actors.get(&self.actor);
@@ -99,9 +92,20 @@ impl Instance {
             let holds = |actor: &Actor| actor.grants.get(&grant.grant).is_some_and(|held| now().0 < held.until);
             now().0 < grant.until && !theirs.is_some_and(holds)
         };
+        let is_less = |step: &Step| self.reaches_less(step) || step.grants.iter().any(is_revoked);
+        self.is_lessened(turn) || turn.step().is_some_and(is_less)
+    }
+
+    /// The same, whatever its step is.
+    pub fn is_lessened(&self, turn: &Turn) -> bool {
+        let Some(then) = &turn.opened else { return true };
+        let level = |name: &str| serde_json::from_value(Value::from(name)).unwrap_or(Autonomy::ReadOnly);
+        let is_closed = |folders: &Vec<String>| {
+            let open = self.perimeter().unwrap_or_default();
+            folders.iter().any(|folder| !open.contains(folder))
+        };
+        let reaches_nothing = || self.actors().get(&self.actor).is_none_or(|actor| actor.addresses.is_empty());
         level(&self.autonomy()) < level(&then.autonomy)
-            || turn.step().is_some_and(|step| self.reaches_less(step))
-            || turn.step().is_some_and(|step| step.grants.iter().any(is_revoked))
             || then.within.as_ref().is_some_and(is_closed)
             || (self.is_guest() && reaches_nothing())
     }

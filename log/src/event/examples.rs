@@ -275,6 +275,7 @@ fn arguments_resolved() -> ArgumentsResolved {
         mnest_permille: None,
         leads: Vec::new(),
         uncaged: false,
+        may_do_less: false,
     }
 }
 
@@ -392,6 +393,7 @@ fn calls() -> Vec<Event> {
             connections: Json(json!([])),
             diagnostics: Kept::text(""),
             changes: Kept::default(),
+            may_do_less: false,
         }
         .into(),
         InvocationInDoubt { trace_id: trace_id.clone(), step: 1 }.into(),
@@ -504,7 +506,11 @@ pub(super) fn grown() -> Vec<Event> {
             }
             Event::InvocationFinished(finished) => {
                 let changes = Kept::json(&serde_json::to_value([&op]).expect("plain data"));
-                events.push(InvocationFinished { effects: vec![op.clone()], changes, ..finished }.into());
+                events.push(InvocationFinished { effects: vec![op.clone()], changes, ..finished.clone() }.into());
+                later.push(InvocationFinished { may_do_less: true, ..finished.clone() }.into());
+                let before = BeforeImage { born_ns: Some(1_700_000_000_000_000_000), ..op.before.clone() };
+                let effects = vec![PlannedOp { before, ..op.clone() }];
+                later.push(InvocationFinished { effects, ..finished }.into());
             }
             _ => {}
         }
@@ -545,7 +551,8 @@ fn grown_rights() -> Vec<Event> {
             let drawn = ArgumentsResolved { mnest_permille: Some(640), ..then.clone() };
             let leads = vec![Lead { given: text("/home/owner/notes"), at: text("/srv/notes") }];
             let led = ArgumentsResolved { leads, uncaged: true, ..drawn.clone() };
-            Some([then, drawn, led].map(Event::from))
+            let lessened = ArgumentsResolved { may_do_less: true, ..led.clone() };
+            Some([then, drawn, led, lessened].map(Event::from))
         }
         _ => None,
     });

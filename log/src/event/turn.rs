@@ -162,6 +162,9 @@ pub struct ArgumentsResolved {
     /// Whether no cage would hold it, as whoever started Metnos chose. Fact.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncaged: bool,
+    /// Whether whoever asks may do less by now than when the turn was opened. Fact.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_do_less: bool,
 }
 
 /// A folder that is named by one path and is another.
@@ -310,6 +313,9 @@ pub struct InvocationFinished {
     /// The wanted changes where they are many, a JSON list of [`PlannedOp`]; `effects` is empty then.
     #[serde(default, skip_serializing_if = "Kept::is_empty")]
     pub changes: Kept,
+    /// Whether whoever asks may do less by now than when it began, so that nothing of it is changed. Fact.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_do_less: bool,
 }
 
 impl InvocationFinished {
@@ -486,6 +492,9 @@ pub struct BeforeImage {
     /// Of a link, the bytes that it holds, in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
+    /// When it was made, in ns since 1970, where it is to be that very thing: the inode of one that is gone may be another's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub born_ns: Option<i64>,
 }
 
 impl BeforeImage {

@@ -1,5 +1,6 @@
 //! What may be done unasked: on which targets, for whom, until when; and what stays denied whatever was granted.
 
+use super::daemon::{Daemon, Running};
 use super::home::{Home, Ran};
 
 fn grants(home: &Home, words: &[&str]) -> Ran {
@@ -129,6 +130,35 @@ fn a_revoked_grant_grants_nothing() {
     assert_eq!(grants(&home, &["revoke", "1"]).code, 1);
     assert_eq!(home.run(["--json", "grants", "list"]).json()["grants"], serde_json::json!([]));
     home.is_whole();
+}
+
+/// A call that was allowed had its changes made, whatever had been taken back while it ran.
+#[test]
+fn what_is_taken_back_while_a_call_runs_counts_for_its_changes() {
+    let leave = ["grants", "give", "fs:write", "~/inbox/**", "--for", "2h"];
+    let level = ["actor", "autonomy", "owner", "full"];
+    for (given, taken, is_written) in [
+        (leave.as_slice(), ["grants", "list"].as_slice(), true),
+        (&leave, &["grants", "revoke", "1"], false),
+        (&level, &["actor", "autonomy", "owner", "supervised"], false),
+        (&level, &["actor", "autonomy", "owner", "read_only"], false),
+    ] {
+        let home = Home::new();
+        home.file("inbox/a.txt", "a");
+        assert_eq!(home.run(given).code, 0, "{given:?}");
+        let pause = [("METNOS_HTTP_LISTEN", "127.0.0.1:0"), ("METNOS_PAUSE_AT", "call_begun:2500")];
+        let mut daemon = Daemon::start(&home, &pause);
+        daemon.says("serving");
+        let asking = Running::new(&home, &["ask", "write \"hello\" to inbox/one.txt"]);
+        daemon.says("waiting at call_begun");
+        assert_eq!(home.run(taken).code, 0, "{taken:?}");
+        let ran = asking.ends();
+        let is_told = ran.err.contains("What you may do was changed while I was at it; please ask again");
+        assert_eq!((ran.code == 0, !is_told), (is_written, is_written), "{taken:?}: {} {}", ran.out, ran.err);
+        assert_eq!(home.files().join("inbox/one.txt").exists(), is_written, "{taken:?}");
+        daemon.stop();
+        home.is_whole();
+    }
 }
 
 #[test]

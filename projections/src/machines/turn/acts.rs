@@ -27,11 +27,14 @@ impl Decider<'_> {
     }
 
     pub(super) fn returned(&mut self, finished: InvocationFinished) {
-        let ok = finished.ok;
+        let (ok, may_do_less) = (finished.ok, finished.may_do_less);
         self.push(finished);
         let Some(step) = self.turn.step().cloned() else { return };
         if !ok || step.ops.is_empty() {
             return self.step_ended();
+        }
+        if may_do_less {
+            return self.refuse_for_less();
         }
         if self.touches_what_is_outside(&step) {
             return;

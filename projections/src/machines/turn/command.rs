@@ -107,6 +107,8 @@ pub struct Prepared {
     pub leads: Vec<Lead>,
     /// Whether no cage would hold it.
     pub uncaged: bool,
+    /// Whether whoever asks may do less by now than when the turn was opened.
+    pub may_do_less: bool,
 }
 
 impl Command {
@@ -125,6 +127,7 @@ impl Command {
                 mnest_permille: resolved.mnest_permille,
                 leads: resolved.leads.clone(),
                 uncaged: resolved.uncaged,
+                may_do_less: resolved.may_do_less,
             })),
             Event::ConsentGiven(given) => {
                 Some(Self::Consent { step: given.step, digest: given.digest.clone(), by: given.by.clone() })

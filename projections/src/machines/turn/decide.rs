@@ -328,7 +328,11 @@ impl Decider<'_> {
             mnest_permille: prepared.mnest_permille,
             leads: prepared.leads,
             uncaged: prepared.uncaged,
+            may_do_less: prepared.may_do_less,
         });
+        if prepared.may_do_less {
+            return self.refuse_for_less();
+        }
         if self.names_what_is_outside(&prepared.targets) {
             return;
         }

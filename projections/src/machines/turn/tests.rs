@@ -210,6 +210,7 @@ pub(super) fn prepared(targets: Vec<Target>) -> Command {
         mnest_permille: None,
         leads: Vec::new(),
         uncaged: false,
+        may_do_less: false,
     })
 }
 
@@ -229,6 +230,7 @@ pub(super) fn returned(turn: &Turn, result: &Value, effects: Vec<PlannedOp>) -> 
         connections: Value::Null.into(),
         diagnostics: Kept::default(),
         changes: Kept::default(),
+        may_do_less: false,
     }))
 }
 

@@ -152,6 +152,12 @@ impl Decider<'_> {
         is_narrowest.then(|| self.say("refusal.level", &json!({ "autonomy": Autonomy::ReadOnly })))
     }
 
+    /// What whoever asks could do when they asked is not what they may do now.
+    pub(super) fn refuse_for_less(&mut self) {
+        let reason = self.say("refusal.rights_changed", &json!({}));
+        self.refuse("policy", "policy_violation", Some(reason));
+    }
+
     /// What policy decides of a use by these grants, which are noted where they made the question unnecessary. What can do
     /// harm is asked about in spite of them where somebody else named what it is done to.
     pub(super) fn allowed(&self, asked: Use<'_>, grants: &[u64], signs: Signs, used: &mut Vec<u64>) -> Decision {

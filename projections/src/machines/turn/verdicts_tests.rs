@@ -175,6 +175,27 @@ fn what_is_sent_is_asked_about_unless_its_server_is_granted() {
     assert_eq!(wanted(elsewhere, "supervised", ("network:http", "hub.example", 1)).0, "consent_asked", "another port");
 }
 
+/// What was taken back while a turn ran is no more used by it, neither by its calls nor by what they want changed.
+#[test]
+fn whoever_may_do_less_by_now_has_nothing_done() {
+    for is_call in [true, false] {
+        let (world, mut turn) = (World::new(), Turn::default());
+        world.take(&mut turn, open("write \"hello\" to b.txt", "full"));
+        let Command::Prepared(facts) = prepared(vec![target("/path", "target_path", "/home/o/b.txt", "absent")]) else {
+            panic!("no facts")
+        };
+        let mut labels = world.take(&mut turn, Command::Prepared(Prepared { may_do_less: is_call, ..facts }));
+        if !is_call {
+            let result = json!({ "ok": true, "results": [], "ok_count": 1, "fail_count": 0, "bytes_written": 5 });
+            let Command::Returned(mut finished) = returned(&turn, &result, vec![write_op()]) else { panic!("no call") };
+            finished.may_do_less = true;
+            labels = world.take(&mut turn, Command::Returned(finished));
+        }
+        assert_eq!(labels[1..3], ["step_refused", "turn_closed"], "{labels:?}");
+        assert_eq!(turn.final_class.as_deref(), Some("policy_violation"));
+    }
+}
+
 #[test]
 fn a_grant_that_holds_makes_the_question_unnecessary_and_is_named() {
     let allowed = ("effects_planned", vec!["policy: allow".to_owned(), "grant: 3".to_owned()]);

@@ -71,6 +71,7 @@ fn resolved_to(args: &Value) -> Event {
         mnest_permille,
         leads,
         uncaged,
+        may_do_less: false,
     }
     .into()
 }
@@ -94,6 +95,7 @@ fn came_of(trace_id: &str, result: &Value) -> Event {
         connections: json!([]).into(),
         diagnostics: Kept::default(),
         changes: Kept::default(),
+        may_do_less: false,
     }
     .into()
 }

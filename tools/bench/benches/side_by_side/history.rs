@@ -88,6 +88,7 @@ pub(crate) fn event(number: u32) -> Event {
             mnest_permille: None,
             leads: Vec::new(),
             uncaged: false,
+            may_do_less: false,
         }
         .into(),
         3 => InvocationStarted { trace_id, step: 1, tool: "read_files".to_owned(), version: "1.0.0".to_owned(), plan_digest: "0c3f9a52d1".repeat(6), repeatable: true }.into(),
@@ -104,6 +105,7 @@ pub(crate) fn event(number: u32) -> Event {
             connections: Json(json!([])),
             diagnostics: Kept::text(""),
             changes: Kept::default(),
+            may_do_less: false,
         }
         .into(),
         _ => TurnClosed {
