@@ -173,6 +173,9 @@ impl Words {
                 self.bind(word, &at);
             }
         }
+        for folder in job.pinned().iter().filter(|folder| folder.symlink_metadata().is_ok()) {
+            self.bind("--bind", folder);
+        }
         let masks: BTreeSet<(usize, PathBuf)> =
             job.grants.iter().flat_map(|grant| &grant.masks).map(|mask| deep(mask.path())).collect();
         for (_, mask) in masks {

@@ -198,6 +198,7 @@ impl Tree {
 struct Trees {
     devices: Vec<Tree>,
     granted: Taken,
+    pinned: Vec<PathBuf>,
     masks: Vec<PathBuf>,
     runtime: Vec<Tree>,
 }
@@ -211,7 +212,7 @@ impl Trees {
         let mut runtime = job.runtime.iter().map(runtime_tree).collect::<Result<Vec<_>, _>>()?;
         runtime.sort_by_key(|tree| tree.at.components().count());
         let devices = DEVICES.iter().filter_map(|name| device_tree(name).transpose()).collect::<Result<_, _>>()?;
-        Ok(Self { devices, granted, masks: masks(job), runtime })
+        Ok(Self { devices, granted, pinned: job.pinned(), masks: masks(job), runtime })
     }
 }
 
@@ -244,7 +245,7 @@ pub(super) fn admit(job: &Job, before: &Limits, trees: &[Tree]) -> Result<(), Bu
     for tree in trees {
         root.attach(tree)?;
     }
-    root.cover(&masks(job))?;
+    root.cover(&job.pinned(), &masks(job))?;
     set_mount_attributes(root.root.as_fd(), RDONLY, false).step("close the root")
 }
 
@@ -371,7 +372,7 @@ impl Root {
             self.attach(grant)?;
         }
         self.copies(&trees.granted)?;
-        self.cover(&trees.masks)?;
+        self.cover(&trees.pinned, &trees.masks)?;
         for runtime in &trees.runtime {
             self.attach(runtime)?;
         }
@@ -410,9 +411,21 @@ impl Root {
         unmount(format!("/proc/self/fd/{}", place.mount.as_raw_fd()), UnmountFlags::DETACH).step("close the copies")
     }
 
-    /// Hides what was found below the grants.
-    fn cover(&self, masks: &[PathBuf]) -> Result<(), BuildError> {
+    /// Hides what was found below the grants, where it cannot be moved from.
+    fn cover(&self, pinned: &[PathBuf], masks: &[PathBuf]) -> Result<(), BuildError> {
+        pinned.iter().try_for_each(|folder| self.pin(folder).step(format!("pin {}", folder.display())))?;
         masks.iter().try_for_each(|mask| self.hide(mask).step(format!("hide {}", mask.display())))
+    }
+
+    /// Mounts a folder on itself: what something is mounted on keeps its name.
+    fn pin(&self, path: &Path) -> io::Result<()> {
+        let folder = match self.inside(path, OFlags::PATH | OFlags::DIRECTORY) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+        Ok(move_mount(copy(folder.as_fd())?, "", &folder, "", flags)?)
     }
 
     /// Gives a file system of the cage's own another size.

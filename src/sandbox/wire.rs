@@ -4,6 +4,7 @@
 //! is said of a cage beside its frame: whoever says it may be killed at any moment, and half of it would be taken for
 //! something else. Paths are bytes.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -109,6 +110,21 @@ pub(super) struct Job {
 }
 
 impl Job {
+    /// The folders between what may be written to and what stays hidden below it, the outer ones first: were one of them to get
+    /// another name, so would what it holds, and that is hidden by its name.
+    pub(super) fn pinned(&self) -> Vec<PathBuf> {
+        let mut folders = BTreeSet::new();
+        for grant in self.grants.iter().filter(|grant| grant.write) {
+            let top = grant.at.path();
+            for mask in &grant.masks {
+                let mask = mask.path();
+                let between = mask.ancestors().skip(1).take_while(|above| *above != top && above.starts_with(&top));
+                folders.extend(between.map(|above| (above.components().count(), above.to_owned())));
+            }
+        }
+        folders.into_iter().map(|(_, folder)| folder).collect()
+    }
+
     pub(super) fn has(&self, layer: Layer) -> bool {
         !self.without.contains(&layer)
     }

@@ -69,8 +69,11 @@ fn folder_with_a_mask(bench: &Bench, masked: bool) -> Grant {
     let folder = bench.path("work");
     std::fs::create_dir_all(folder.join("deep/.ssh")).unwrap();
     std::fs::write(folder.join("deep/.ssh/id"), "SECRET").unwrap();
+    std::fs::create_dir_all(folder.join("deep/er/.kube")).unwrap();
+    std::fs::write(folder.join("deep/er/.kube/config"), "SECRET").unwrap();
     std::fs::write(bench.path("beside"), "SECRET").unwrap();
-    let masks = if masked { vec![folder.join("deep/.ssh")] } else { Vec::new() };
+    let hidden = ["deep/.ssh", "deep/er/.kube/config"].map(|name| folder.join(name));
+    let masks = if masked { hidden.to_vec() } else { Vec::new() };
     Grant { masks, ..grant(&folder, true) }
 }
 
@@ -81,6 +84,18 @@ fn what_is_masked_below_it() {
         (
             "moving what holds it",
             "os.rename(args['folder'] + '/deep', args['folder'] + '/other')\nescaped = 'SECRET' in open(args['folder'] + '/other/.ssh/id').read()",
+        ),
+        (
+            "moving what holds it, for the next call",
+            "os.rename(args['folder'] + '/deep/er/.kube', args['folder'] + '/deep/er/kube')\nescaped = True",
+        ),
+        (
+            "moving what holds all of it, for the next call",
+            "os.rename(args['folder'] + '/deep', args['folder'] + '/other')\nescaped = True",
+        ),
+        (
+            "moving a folder between, for the next call",
+            "os.rename(args['folder'] + '/deep/er', args['folder'] + '/er')\nescaped = True",
         ),
         (
             "moving it",
@@ -101,13 +116,12 @@ fn what_is_masked_below_it() {
                 let bench = Bench::open(backend, &[]);
                 let granted = folder_with_a_mask(&bench, masked);
                 let outcome = bench.run_with(&attack(way), json!({"folder": bench.path("work")}), vec![granted]);
-                let key = std::fs::read_to_string(bench.path("work/deep/.ssh/id"));
-                let moved = std::fs::read_to_string(bench.path("work/other/.ssh/id"));
-                (outcome, key.or(moved).unwrap_or_default())
+                let kept = ["work/deep/.ssh/id", "work/deep/er/.kube/config"].map(|name| bench.path(name));
+                (outcome, kept.map(|path| std::fs::read_to_string(path).unwrap_or_default()))
             };
-            let (control, (caged, key)) = (run(false).0, run(true));
+            let (control, (caged, kept)) = (run(false).0, run(true));
             check(&format!("{name} ({})", backend.name()), &control, &caged);
-            assert_eq!(key, "SECRET", "{name}: it is still there");
+            assert_eq!(kept, ["SECRET", "SECRET"], "{name}: they are still where they were");
         }
     }
 }
