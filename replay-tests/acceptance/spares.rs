@@ -91,3 +91,34 @@ fn calls_of_one_helper() {
     drop(bench);
     assert_eq!(children(), "", "a sandbox that is closed leaves none");
 }
+
+#[test]
+fn a_stopped_helper_takes_no_deadline_away() {
+    crate::support::alone("spares::a_call_whose_helper_is_stopped");
+}
+
+/// Whoever may send signals to the helpers may stop them; the daemon then ends what they watch over.
+#[test]
+#[ignore = "run alone by a_stopped_helper_takes_no_deadline_away, which stops it"]
+fn a_call_whose_helper_is_stopped() {
+    let mut bench = Bench::only(false);
+    bench.limits.wall_ms = 1000;
+    let folder = bench.path("work");
+    std::fs::create_dir(&folder).unwrap();
+    let lines = || std::fs::read(folder.join("lines")).unwrap_or_default().len();
+    let code = "def run(args, ctx):\n    with open(args['folder'] + '/lines', 'a') as lines:\n        while True: lines.write('x'); lines.flush()\n";
+    let outcome = std::thread::scope(|scope| {
+        let call = scope.spawn(|| bench.run_with(code, json!({ "folder": folder }), vec![grant(&folder, true)]));
+        while lines() == 0 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let helper = rustix::process::Pid::from_raw(children().trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(helper, Signal::STOP).unwrap();
+        call.join().unwrap()
+    });
+    let ended = lines();
+    assert_eq!(outcome.reply.unwrap_err().class, "timeout");
+    assert!(outcome.duration < std::time::Duration::from_millis(2900), "{:?}", outcome.duration);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert_eq!((lines(), children().as_str()), (ended, ""), "nobody writes any more");
+}

@@ -20,6 +20,7 @@ use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 
 use super::declared::{self, Declared};
+use super::hidden::Hidden;
 use super::loaded::{LoadError, Loaded};
 use super::made::Before;
 use super::targets::{self, Base, Looked};
@@ -213,7 +214,7 @@ impl PreparedCall {
         let net = network(&plan, &loaded, &self.looked, around);
         let hosts = net.as_ref().map(|net| net.hosts.clone()).unwrap_or_default();
         let grants = grants((self.looked, declared), &plan, around.caller);
-        let changeable = changeable(&grants);
+        let (changeable, hidden) = (changeable(&grants), Hidden::look(&grants));
         let (places, own) = (&around.caller.places, &around.caller.own);
         let before = Before::look(&grants, &places.home, own, excepted(&plan, places));
         if let Some(message) = before.as_ref().and_then(Before::fault) {
@@ -248,6 +249,10 @@ impl PreparedCall {
             class: "operation_failed",
             message: format!("what it changed could not be brought to the disk: {}", plain(&error)),
         })?;
+        if let Some(message) = hidden.fault() {
+            outcome.reply = Err(CallFailure { class: "target_changed", message });
+            (outcome.stdout, outcome.stderr, outcome.log) = Default::default();
+        }
         // Whatever it says of itself, and whether it was stopped: it did what nobody may.
         if let Some(message) = before.as_ref().and_then(Before::violation) {
             outcome.reply = Err(CallFailure { class: "policy_violation", message });

@@ -5,6 +5,7 @@
 
 pub mod call;
 mod declared;
+mod hidden;
 pub mod loaded;
 mod made;
 pub mod own;

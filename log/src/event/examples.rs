@@ -507,10 +507,7 @@ pub(super) fn grown() -> Vec<Event> {
             Event::InvocationFinished(finished) => {
                 let changes = Kept::json(&serde_json::to_value([&op]).expect("plain data"));
                 events.push(InvocationFinished { effects: vec![op.clone()], changes, ..finished.clone() }.into());
-                later.push(InvocationFinished { may_do_less: true, ..finished.clone() }.into());
-                let before = BeforeImage { born_ns: Some(1_700_000_000_000_000_000), ..op.before.clone() };
-                let effects = vec![PlannedOp { before, ..op.clone() }];
-                later.push(InvocationFinished { effects, ..finished }.into());
+                later.extend(grown_call(&finished, &op));
             }
             _ => {}
         }
@@ -523,17 +520,7 @@ pub(super) fn grown() -> Vec<Event> {
         }
         _ => None,
     }));
-    events.push(
-        EpochOpened {
-            reason: text("salvaged"),
-            size: 300,
-            head_before: "0c".repeat(32),
-            lost: vec![text("events 301 to 312")],
-            again: Some(7),
-            lost_blobs: vec![hash(9)],
-        }
-        .into(),
-    );
+    events.push(epoch_after_losses().into());
     events.extend(schedules::grown());
     events.extend(changes::grown());
     events.extend(grown_rights());
@@ -559,6 +546,24 @@ fn grown_rights() -> Vec<Event> {
     let resolved = resolved.flatten();
     let admitted = KeyAdmitted { role: text("signer"), name: Some(text("workshop")), ..admitted() };
     resolved.chain([admitted.into()]).collect()
+}
+
+fn epoch_after_losses() -> EpochOpened {
+    EpochOpened {
+        reason: text("salvaged"),
+        size: 300,
+        head_before: "0c".repeat(32),
+        lost: vec![text("events 301 to 312")],
+        again: Some(7),
+        lost_blobs: vec![hash(9)],
+    }
+}
+
+fn grown_call(finished: &InvocationFinished, op: &PlannedOp) -> [Event; 2] {
+    let before = BeforeImage { born_ns: Some(1_700_000_000_000_000_000), ..op.before.clone() };
+    let effects = vec![PlannedOp { before, ..op.clone() }];
+    let lessened = InvocationFinished { may_do_less: true, ..finished.clone() };
+    [lessened.into(), InvocationFinished { effects, ..finished.clone() }.into()]
 }
 
 fn grown_dialogs() -> Vec<Event> {
