@@ -262,10 +262,24 @@ pub fn programs(manifest: &Manifest) -> Option<Vec<&str>> {
     Some(runs.flat_map(|capability| &capability.hint).map(String::as_str).collect())
 }
 
-/// The programs that the arguments name which are commands in words.
+/// The programs that the arguments name which are commands in words, and those that an option has them start.
 pub fn named<'a>(manifest: &'a Manifest, args: &'a Value) -> impl Iterator<Item = &'a str> {
     let commands = manifest.arguments.iter().filter(|(_, argument)| argument.role == Role::Command);
-    commands.filter_map(|(name, _)| args.get(name)?.as_array()?.first()?.as_str())
+    commands.filter_map(|(name, _)| args.get(name)?.as_array()).flat_map(|words| {
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        words.first().copied().into_iter().chain(compressors(&words)).collect::<Vec<_>>()
+    })
+}
+
+/// The programs that `sort` is to hand what it keeps beside: of its long options, which may be cut short.
+fn compressors<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let is_option = |name: &str| name.len() > "--c".len() && "--compress-program".starts_with(name);
+    let given = words.iter().enumerate().skip(1).filter_map(|(at, word)| match word.split_once('=') {
+        Some((name, value)) => is_option(name).then_some(value),
+        None => words.get(at + 1).copied().filter(|_| is_option(word)),
+    });
+    let is_sort = words.first().is_some_and(|program| program.rsplit('/').next() == Some("sort"));
+    given.filter(|_| is_sort).collect()
 }
 
 fn of_value(value: &Value, found: &mut Found) -> Result<(), Unreadable> {

@@ -47,6 +47,17 @@ fn what_is_not_listed_is_refused_before_anybody_is_asked() {
     assert_eq!(asked.code, 3, "{} {}", asked.out, asked.err);
     let ran = run(&home, &["seq", "3"]);
     assert!(ran.code == 0 && ran.out.contains("1\\n2\\n3"), "{} {}", ran.out, ran.err);
+    // One that a listed program would start is no more listed for that.
+    let sorts = |options: &[&str]| run(&home, &[&["sort"], options].concat());
+    for options in [
+        &["--compress-program=python3", "a"][..],
+        &["-S", "1k", "--compress-program", "/usr/bin/python3", "a"],
+        &["-k", "--", "--comp=python3", "a"],
+    ] {
+        assert_eq!(sorts(options).json()["error_class"], "policy_violation", "{options:?}");
+    }
+    let checked = sorts(&["--check", "/dev/null"]);
+    assert_ne!(checked.json()["error_class"], "policy_violation", "{} {}", checked.out, checked.err);
     home.is_whole();
 }
 
