@@ -249,7 +249,7 @@ impl PreparedCall {
             class: "operation_failed",
             message: format!("what it changed could not be brought to the disk: {}", plain(&error)),
         })?;
-        if let Some(message) = hidden.fault() {
+        if let Some(message) = hidden.fault(&places.home, own) {
             outcome.reply = Err(CallFailure { class: "target_changed", message });
             (outcome.stdout, outcome.stderr, outcome.log) = Default::default();
         }
