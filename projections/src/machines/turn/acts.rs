@@ -36,6 +36,11 @@ impl Decider<'_> {
         if may_do_less {
             return self.refuse_for_less();
         }
+        // What it wants is judged by what it declares, and that is no more what it was.
+        if self.context.catalog.active(&step.tool).is_none_or(|(_, version, _)| version != step.version) {
+            let reason = self.say("refusal.executor_changed", &json!({}));
+            return self.refuse("gateway", "policy_violation", Some(reason));
+        }
         if self.touches_what_is_outside(&step) {
             return;
         }
