@@ -149,7 +149,7 @@ fn what_is_taken_back_while_a_call_runs_counts_for_its_changes() {
         let home = Home::new();
         home.file("inbox/a.txt", "a");
         assert_eq!(home.run(given).code, 0, "{given:?}");
-        let pause = [("METNOS_HTTP_LISTEN", "127.0.0.1:0"), ("METNOS_PAUSE_AT", "call_begun:2500")];
+        let pause = [("METNOS_HTTP_LISTEN", "127.0.0.1:0"), ("METNOS_PAUSE_AT", "call_begun:4000")];
         let mut daemon = Daemon::start(&home, &pause);
         daemon.says("serving");
         let asking = Running::new(&home, &["ask", "write \"hello\" to inbox/one.txt"]);
