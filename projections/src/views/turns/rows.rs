@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use metnos_log::TurnId;
-use serde::{Deserialize, Serialize};
 
 use super::Row;
 
@@ -35,22 +34,6 @@ struct Pack {
     greatest: TurnId,
     first_seq: u64,
     bytes: Box<[u8]>,
-}
-
-/// A row by what tells it from the one before; numbers that fit in few bytes take few.
-#[derive(Serialize, Deserialize)]
-struct Told {
-    id: TurnId,
-    /// After the first event of the row before.
-    first_seq: u64,
-    /// After the first event of this row.
-    last_seq: u64,
-    /// After the row before was opened, µs.
-    opened_at: i64,
-    /// After this one was opened, µs.
-    closed_at: Option<i64>,
-    words: [u32; 4],
-    counts: [u32; 3],
 }
 
 impl Rows {
@@ -119,23 +102,9 @@ impl FromIterator<(TurnId, Row)> for Rows {
 
 impl Pack {
     fn of(rows: &[(TurnId, Row)]) -> Self {
-        let mut before = Row::default();
-        let told: Vec<Told> = rows
-            .iter()
-            .map(|(id, row)| {
-                let told = Told {
-                    id: *id,
-                    first_seq: row.first_seq.wrapping_sub(before.first_seq),
-                    last_seq: row.last_seq.wrapping_sub(row.first_seq),
-                    opened_at: row.opened_at.wrapping_sub(before.opened_at),
-                    closed_at: row.closed_at.map(|at| at.wrapping_sub(row.opened_at)),
-                    words: [row.actor, row.channel, row.final_kind, row.class],
-                    counts: [row.calls, row.changes, row.pending_changes],
-                };
-                before = *row;
-                told
-            })
-            .collect();
+        let before = [Row::default()].into_iter().chain(rows.iter().map(|(_, row)| *row));
+        let told: Vec<(TurnId, Row)> =
+            rows.iter().zip(before).map(|((id, row), before)| (*id, row.apart(before))).collect();
         let ids = || rows.iter().map(|(id, _)| *id);
         Self {
             least: ids().min().unwrap_or(TurnId([0; 16])),
@@ -146,28 +115,40 @@ impl Pack {
     }
 
     fn rows(&self) -> Vec<(TurnId, Row)> {
-        let told: Vec<Told> = rmp_serde::from_slice(&self.bytes).expect("it was written by this process");
-        let (mut first_seq, mut opened_at) = (0_u64, 0_i64);
-        let row = |told: Told| {
-            first_seq = first_seq.wrapping_add(told.first_seq);
-            opened_at = opened_at.wrapping_add(told.opened_at);
-            let ([actor, channel, final_kind, class], [calls, changes, pending_changes]) = (told.words, told.counts);
-            let row = Row {
-                first_seq,
-                last_seq: first_seq.wrapping_add(told.last_seq),
-                opened_at,
-                closed_at: told.closed_at.map(|after| opened_at.wrapping_add(after)),
-                actor,
-                channel,
-                final_kind,
-                class,
-                calls,
-                changes,
-                pending_changes,
-            };
-            (told.id, row)
-        };
-        told.into_iter().map(row).collect()
+        let mut rows: Vec<(TurnId, Row)> = rmp_serde::from_slice(&self.bytes).expect("it was written by this process");
+        let mut before = Row::default();
+        for (_, row) in &mut rows {
+            *row = row.behind(before);
+            before = *row;
+        }
+        rows
+    }
+}
+
+impl Row {
+    /// What tells it from the one before: where it began and when by that one, its end by its beginning. Numbers that fit in few
+    /// bytes take few.
+    fn apart(self, before: Self) -> Self {
+        Self {
+            first_seq: self.first_seq.wrapping_sub(before.first_seq),
+            last_seq: self.last_seq.wrapping_sub(self.first_seq),
+            opened_at: self.opened_at.wrapping_sub(before.opened_at),
+            closed_at: self.closed_at.map(|at| at.wrapping_sub(self.opened_at)),
+            ..self
+        }
+    }
+
+    /// The row of which this is what [`Row::apart`] gave.
+    fn behind(self, before: Self) -> Self {
+        let first_seq = before.first_seq.wrapping_add(self.first_seq);
+        let opened_at = before.opened_at.wrapping_add(self.opened_at);
+        Self {
+            first_seq,
+            last_seq: first_seq.wrapping_add(self.last_seq),
+            opened_at,
+            closed_at: self.closed_at.map(|after| opened_at.wrapping_add(after)),
+            ..self
+        }
     }
 }
 
