@@ -102,21 +102,7 @@ impl<'h> Turning<'h> {
         let checks = ["receive", "resolve", "verify", "validate_input"].map(passed).to_vec();
         let plan_digest = format!("blake3:{}", blake3::hash(tool.as_bytes()).to_hex());
         let version = version.to_owned();
-        let (grants, mnest_permille) = (Vec::new(), None);
-        let leads = Vec::new();
-        let (uncaged, may_do_less) = (false, false);
-        let facts = Prepared {
-            step,
-            targets,
-            version,
-            checks,
-            plan_digest,
-            grants,
-            mnest_permille,
-            leads,
-            uncaged,
-            may_do_less,
-        };
+        let facts = Prepared { step, targets, version, checks, plan_digest, ..Prepared::default() };
         self.take(Command::Prepared(facts));
         self
     }

@@ -206,11 +206,7 @@ pub(super) fn prepared(targets: Vec<Target>) -> Command {
         version: CURRENT.to_owned(),
         checks,
         plan_digest: "p".to_owned(),
-        grants: Vec::new(),
-        mnest_permille: None,
-        leads: Vec::new(),
-        uncaged: false,
-        may_do_less: false,
+        ..Prepared::default()
     })
 }
 
