@@ -563,8 +563,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().canonicalize().unwrap().join("a");
         let planned = || {
-            let mut before = glance(&file).unwrap();
-            before.born_ns = born_ns(&file.symlink_metadata().unwrap(), before.inode);
+            let before = super::super::disk::held(&file, glance(&file).unwrap());
             PlannedOp { mode: Some(0o700), ..op(&file, "set_mode", before, b"") }
         };
         std::fs::write(&file, "x").unwrap();

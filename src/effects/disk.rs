@@ -106,6 +106,12 @@ pub fn born_ns(metadata: &Metadata, inode: Option<(u64, u64)>) -> Option<i64> {
     i64::try_from(born.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
 
+/// What was glanced at, with when it was made: whoever changes it later is held to that very thing.
+pub fn held(path: &Path, before: BeforeImage) -> BeforeImage {
+    let born_ns = path.symlink_metadata().ok().and_then(|found| born_ns(&found, before.inode));
+    BeforeImage { born_ns, ..before }
+}
+
 /// [`glance`], and of a file its hash and bytes.
 pub fn look(path: &Path) -> io::Result<Now> {
     let mut image = glance(path)?;

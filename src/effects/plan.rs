@@ -567,14 +567,14 @@ impl<'a> Planner<'a> {
             effect.get("mode").and_then(Value::as_u64).ok_or_else(|| ("contract_violation", "no_mode".to_owned()))?;
         let mode = u32::try_from(mode).ok().filter(|mode| *mode <= 0o777);
         let mode = mode.ok_or_else(|| ("policy_violation", "special_rights".to_owned()))?;
-        let mut before = self.glance(path)?;
+        let before = self.glance(path)?;
         match before.kind.as_str() {
             "absent" => return Err(("not_found", "absent".to_owned())),
             "other" => return Err(("wrong_type", "no_plain_file".to_owned())),
             _ if before.mode == mode => return Ok(()),
             _ => {}
         }
-        before.born_ns = path.symlink_metadata().ok().and_then(|found| disk::born_ns(&found, before.inode));
+        let before = disk::held(path, before);
         self.overlay.moded(path, mode).map_err(|error| system(&error))?;
         self.planned.ops.push(PlannedOp { mode: Some(mode), before, ..op_at("set_mode", path) });
         Ok(())

@@ -204,8 +204,7 @@ impl Planner<'_> {
             _ if now.kind != op.before.kind || now.mode != op.before.mode => return Err(changed()),
             _ => {}
         }
-        op.before = now;
-        op.before.born_ns = path.symlink_metadata().ok().and_then(|found| disk::born_ns(&found, op.before.inode));
+        op.before = disk::held(path, now);
         self.overlay.moded(path, op.mode.unwrap_or_default()).map_err(|error| system(&error))?;
         self.planned.ops.push(op);
         Ok(())

@@ -250,7 +250,7 @@ impl PreparedCall {
             message: format!("what it changed could not be brought to the disk: {}", plain(&error)),
         })?;
         if let Some(message) = hidden.fault(&places.home, own) {
-            outcome.reply = Err(CallFailure { class: "target_changed", message });
+            outcome.reply = Err(CallFailure { class: "policy_violation", message });
             (outcome.stdout, outcome.stderr, outcome.log) = Default::default();
         }
         // Whatever it says of itself, and whether it was stopped: it did what nobody may.
