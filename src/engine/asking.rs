@@ -24,10 +24,7 @@ impl Run<'_> {
     fn is_put_away(&self, asked: &Asked) -> bool {
         // What became of a call that was cut off can be said all the same.
         let Some(step) = self.turn.step().filter(|_| asked.about != DOUBT) else { return false };
-        let catalog = self.instance.catalog();
-        catalog.active(&step.tool).is_none_or(|(name, version, _)| {
-            !step.version.is_empty() && step.version != version || catalog.is_tainted(name, version)
-        })
+        self.instance.catalog().standing(&step.tool, &step.version).is_none()
     }
 
     /// Why the call that is asked about cannot run on this machine, so that nobody is asked for nothing.

@@ -90,6 +90,13 @@ impl Catalog {
         (is_callable && version.installed.is_some()).then_some((name, current, version))
     }
 
+    /// The version that a step was prepared with, if that is still what would be called: it is active, and no key that signed it
+    /// was revoked.
+    pub fn standing(&self, name: &str, version: &str) -> Option<&Version> {
+        let (name, current, active) = self.active(name)?;
+        (current == version && !self.is_tainted(name, version)).then_some(active)
+    }
+
     /// A version of an executor, whatever became of it since.
     pub fn called(&self, name: &str, version: &str) -> Option<&Version> {
         self.find(name)?.1.versions.get(version)
@@ -816,9 +823,10 @@ mod tests {
         let catalog = given(&[admitted.clone(), theirs.clone()]);
         assert_eq!(catalog.signed_by("w").collect::<Vec<_>>(), [("get_now", vec!["1.0.0"])]);
         assert!(!catalog.is_tainted("get_now", "1.0.0") && catalog.taint("get_now", "1.0.0").is_none());
+        assert!(catalog.standing("get_now", "1.0.0").is_some() && catalog.standing("get_now", "1.0.1").is_none());
         check(&catalog, admitted.clone(), &Err(Rejection::KeyAdmitted { key_id: "w".to_owned() }));
         let catalog = given(&[admitted.clone(), theirs.clone(), revoke("w")]);
-        assert!(catalog.is_tainted("get_now", "1.0.0"));
+        assert!(catalog.is_tainted("get_now", "1.0.0") && catalog.standing("get_now", "1.0.0").is_none());
         let reason = catalog.taint("get_now", "1.0.0").unwrap();
         assert!(reason.contains("revoked") && reason.ends_with("it was lost"), "{reason}");
         let gone = Rejection::KeyRevoked { key_id: "w".to_owned(), reason: "it was lost".to_owned() };

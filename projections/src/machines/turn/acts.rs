@@ -10,6 +10,7 @@ use super::consent::{are_own_messages, trouble_of_one};
 use super::decide::Decider;
 use super::forms;
 use super::state::{Phase, Step};
+use crate::machines::catalog::Version;
 use crate::machines::schedules::task;
 use crate::rules::grants::Leave;
 use crate::rules::policy::{self, Decision, Use};
@@ -36,11 +37,12 @@ impl Decider<'_> {
         if may_do_less {
             return self.refuse_for_less();
         }
-        // What it wants is judged by what it declares, and that is no more what it was.
-        if self.context.catalog.active(&step.tool).is_none_or(|(_, version, _)| version != step.version) {
+        // What it wants is judged by what it declares: by another version that would be something else.
+        let standing = self.context.catalog.standing(&step.tool, &step.version);
+        let Some(manifest) = standing.and_then(Version::manifest) else {
             let reason = self.say("refusal.executor_changed", &json!({}));
             return self.refuse("gateway", "policy_violation", Some(reason));
-        }
+        };
         if self.touches_what_is_outside(&step) {
             return;
         }
@@ -57,7 +59,6 @@ impl Decider<'_> {
         if let Some((rule, reason)) = self.guard("effects", &step.tool, &paths) {
             return self.block("effects", &step, rule, reason);
         }
-        let Some(manifest) = self.manifest(&step.tool) else { return self.refuse("gateway", "tool_unknown", None) };
         let granted = step.targets.iter().all(|target| self.turn.is_granted(&step, target));
         // What the log itself keeps, files, servers: each is asked about as what it is.
         let has = |kind: fn(&PlannedOp) -> bool| step.ops.iter().any(kind);

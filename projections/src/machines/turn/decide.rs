@@ -1,11 +1,10 @@
 //! What a command leads to. Pure: everything that the world said is in the command.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use metnos_log::canonical::{self, Json};
 use metnos_log::event::dialog::{DialogAnswered, DialogExpired, DialogWithdrawn};
-use metnos_log::event::mnestome::PassingObserved;
 use metnos_log::event::turn::{
     ArgumentsResolved, CandidatesRanked, PlanProposed, StepProposed, Target, TurnClosed, TurnOpened,
 };
@@ -518,30 +517,6 @@ impl Decider<'_> {
             message: Kept::text(message),
             counts: counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         });
-    }
-
-    /// Which output went into which input, among the steps that ended well.
-    fn passings(&self) -> Vec<PassingObserved> {
-        let ended = |number: u32| self.turn.steps.iter().find(|step| step.number == number && step.ok);
-        let mut pairs = BTreeSet::new();
-        for step in self.turn.steps.iter().filter(|step| step.ok) {
-            for origin in step.provenance.values() {
-                if let Origin::Step { step: source, .. } = origin {
-                    pairs.insert((*source, step.number));
-                }
-            }
-        }
-        let passing = |(source, target): (u32, u32)| {
-            let (source, target) = (ended(source)?, ended(target)?);
-            Some(PassingObserved {
-                src: source.tool.clone(),
-                src_version: source.version.clone(),
-                dst: target.tool.clone(),
-                dst_version: target.version.clone(),
-                turn: self.id,
-            })
-        };
-        pairs.into_iter().filter_map(passing).collect()
     }
 }
 

@@ -22,6 +22,7 @@ mod guests;
 #[cfg(test)]
 mod guests_tests;
 mod outcome;
+mod passings;
 mod programs;
 pub mod react;
 mod remedies;
