@@ -50,7 +50,7 @@ impl Hidden {
         let more = if seen.len() > SHOWN { " and others" } else { "" };
         let shown = seen.iter().take(SHOWN).map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
         (!seen.is_empty()).then(|| {
-            format!("what it may not see came or was replaced while it ran, so its answer is withheld: {shown}{more}. Ask again")
+            format!("What it may not see came or was replaced while it ran, so its answer is withheld: {shown}{more}. Ask again")
         })
     }
 }
