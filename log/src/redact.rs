@@ -111,7 +111,7 @@ fn in_json(text: &str) -> String {
 }
 
 /// Events as they are stored, without secrets: a salt and a payload of each, one behind the other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Encoded {
     pub(crate) bytes: Vec<u8>,
     /// Where each ends.
@@ -134,7 +134,7 @@ impl Encoded {
     }
 
     /// Salt and payload of one of them.
-    fn salted(&self, place: usize) -> &[u8] {
+    pub(crate) fn salted(&self, place: usize) -> &[u8] {
         let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start..self.ends[place]]
     }

@@ -10,7 +10,7 @@ use redb::{ReadableTable, Table, WriteTransaction};
 use super::archives::{self, Archives};
 use super::blobs;
 use super::index;
-use super::prepare::Prepared;
+use super::prepare::{Prepared, PreparedEvent};
 use super::runs::Run;
 use super::seal::Unsealed;
 use super::tables::{BLOBS, BY_ID, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
@@ -89,15 +89,15 @@ impl<'t> Batch<'t> {
         let (mut seq, mut places) = (first, Vec::with_capacity(request.events.len()));
         let mut committed = Committed::default();
         // Neighbours are mostly of one stream.
-        for events in request.events.chunk_by(|one, two| one.stream == two.stream) {
-            let mut place = self.place(&events[0].stream, tail)?;
+        for (stream, events) in request.events.by_stream() {
+            let mut place = self.place(stream, tail)?;
             for event in events {
                 places.push(place);
                 place = place.behind(seq);
                 self.insert((seq, event), place.version, &mut committed)?;
                 seq += 1;
             }
-            tail.stands(&events[0].stream, place);
+            tail.stands(stream, place);
         }
         let leaves = committed.leaves();
         let heads = chain.extend(&leaves);
@@ -117,30 +117,31 @@ impl<'t> Batch<'t> {
         request: &Request,
         tail: &Tail,
     ) -> Result<Option<Result<Appended, AppendError>>, redb::Error> {
-        let Some(head) = request.events.first() else {
+        let Some(head) = request.events.get(0) else {
             return Ok(Some(Err(AppendError::Malformed("it holds no event"))));
         };
-        if request.events.iter().any(|event| event.stream.len() > NAME_BYTES_MAX || event.actor.len() > NAME_BYTES_MAX)
-        {
+        let is_long = |name: &str| name.len() > NAME_BYTES_MAX;
+        if request.events.iter().any(|event| is_long(event.stream()) || is_long(event.actor())) {
             return Ok(Some(Err(AppendError::Malformed("a stream or actor name is longer than 1,024 bytes"))));
         }
         // What could be written, and never read again.
-        if request.events.iter().map(Prepared::framed).sum::<usize>() > segment::BYTES_MAX as usize {
+        if request.events.iter().map(PreparedEvent::framed).sum::<usize>() > segment::BYTES_MAX as usize {
             return Ok(Some(Err(AppendError::Malformed("its events are longer than 1 GiB together"))));
         }
-        if request.events.iter().flat_map(|event| &event.blobs).any(|(_, bytes)| bytes.len() > blobs::BYTES_MAX) {
+        if request.events.iter().flat_map(PreparedEvent::blobs).any(|(_, bytes)| bytes.len() > blobs::BYTES_MAX) {
             return Ok(Some(Err(AppendError::Malformed("a text or blob of it is longer than 1 GiB"))));
         }
         if repeats_an_id(&request.events) {
             return Ok(Some(Err(AppendError::Malformed("two of its events have the same id"))));
         }
         let mut there = Vec::new();
-        for event in &request.events {
+        for event in request.events.iter() {
+            let id = event.id();
             match self.there(event, tail)? {
                 Ok(None) => {}
-                Ok(Some((seq, true))) => there.push((event.id, seq)),
-                Ok(Some((seq, false))) => return Ok(Some(Err(AppendError::IdTaken { id: event.id, seq }))),
-                Err((seq, what)) => return Ok(Some(Err(AppendError::Away { id: event.id, seq, what }))),
+                Ok(Some((seq, true))) => there.push((id, seq)),
+                Ok(Some((seq, false))) => return Ok(Some(Err(AppendError::IdTaken { id, seq }))),
+                Err((seq, what)) => return Ok(Some(Err(AppendError::Away { id, seq, what }))),
             }
         }
         match there.first() {
@@ -155,24 +156,25 @@ impl<'t> Batch<'t> {
             Expect::NoStream => 0,
             Expect::Exact(version) => version,
         };
-        let found = self.place(&head.stream, tail)?.version;
-        let conflict = || Err(AppendError::Conflict { stream: head.stream.clone(), found, expected });
+        let found = self.place(head.stream(), tail)?.version;
+        let conflict = || Err(AppendError::Conflict { stream: head.stream().to_owned(), found, expected });
         Ok((found != expected).then(conflict))
     }
 
     /// Under which number the log has an event of this id, and whether it says the same as the draft. The place in the stream
     /// and the salt are the writer's own; of one that was erased only its header is left to be compared. The inner error names
     /// an archive file that is away.
-    fn there(&mut self, event: &Prepared, tail: &Tail) -> Result<There, redb::Error> {
+    fn there(&mut self, event: PreparedEvent<'_>, tail: &Tail) -> Result<There, redb::Error> {
+        let id = event.id();
         let same = |bytes: &[u8]| {
             let Ok(frame) = Frame::parse(bytes) else { return false };
             let Ok(header) = frame.header() else { return false };
             header == event.header(header.3) && frame.payload().is_none_or(|payload| payload == event.payload())
         };
-        if tail.is_above_all(event.id.0) {
+        if tail.is_above_all(id.0) {
             return Ok(Ok(None));
         }
-        if let Some(seq) = tail.seq_of(event.id.0) {
+        if let Some(seq) = tail.seq_of(id.0) {
             let fresh = seq.checked_sub(self.fresh_first).map(|index| usize::try_from(index).unwrap_or(usize::MAX));
             let is_same = match fresh {
                 Some(index) => self.fresh.get(index).is_some_and(same),
@@ -182,10 +184,10 @@ impl<'t> Batch<'t> {
         }
         let places = {
             let (by_id, id_runs) = (self.transaction.open_table(BY_ID)?, self.transaction.open_table(ID_RUNS)?);
-            index::places_of_id(&by_id, &id_runs, event.id.0)?
+            index::places_of_id(&by_id, &id_runs, id.0)?
         };
         let Some(places) = places else { return Ok(Ok(None)) };
-        let seq = match self.seq_among(places, event.id)? {
+        let seq = match self.seq_among(places, id)? {
             Ok(Some(seq)) => seq,
             Ok(None) => return Ok(Ok(None)),
             Err(away) => return Ok(Err(away)),
@@ -310,7 +312,7 @@ impl<'t> Batch<'t> {
     /// Takes one event in, whose leaf is still to be made of what is committed to.
     fn insert(
         &mut self,
-        (seq, event): (u64, &Prepared),
+        (seq, event): (u64, PreparedEvent<'_>),
         version: u64,
         committed: &mut Committed,
     ) -> Result<(), redb::Error> {
@@ -319,9 +321,9 @@ impl<'t> Batch<'t> {
             let header = codec::frame_onto(bytes, &header, salted);
             committed.push(seq, &bytes[header], salted.digest);
         });
-        if !event.blobs.is_empty() {
+        if !event.blobs().is_empty() {
             let mut blobs = self.transaction.open_table(BLOBS)?;
-            for (hash, bytes) in &event.blobs {
+            for (hash, bytes) in event.blobs() {
                 if blobs.get(hash.0)?.is_none() {
                     blobs.insert(hash.0, blobs::pack(bytes).as_slice())?;
                 }
@@ -332,11 +334,12 @@ impl<'t> Batch<'t> {
 }
 
 /// Ids mostly rise within a request; only where they do not are they sorted.
-fn repeats_an_id(events: &[Prepared]) -> bool {
-    if events.is_sorted_by(|one, two| one.id < two.id) {
+fn repeats_an_id(events: &Prepared) -> bool {
+    let ids = events.iter().map(PreparedEvent::id);
+    if ids.clone().is_sorted_by(|one, two| one < two) {
         return false;
     }
-    let mut ids: Vec<_> = events.iter().map(|event| event.id).collect();
+    let mut ids: Vec<_> = ids.collect();
     ids.sort_unstable();
     ids.windows(2).any(|pair| pair[0] == pair[1])
 }

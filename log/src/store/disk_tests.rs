@@ -60,10 +60,10 @@ fn a_failed_commit_is_unknown_and_stops_the_writer() {
 /// Requests of one batch, one after the other through the same transaction, as the writer does with what queued.
 fn batch(log: &Log, requests: Vec<Append>) -> Vec<Result<Appended, AppendError>> {
     let mut acknowledged = Vec::new();
-    let requests = requests.into_iter().map(|Append { mut events, expect }| {
+    let requests = requests.into_iter().map(|Append { events, expect }| {
         let (acknowledge, pending) = oneshot::channel();
         acknowledged.push(Pending(pending));
-        Request { events: log.prepared(&mut events), expect, acknowledge }
+        Request { events: log.prepared(events), expect, acknowledge }
     });
     commit(log, requests.collect());
     acknowledged.into_iter().map(Pending::wait).collect()
@@ -89,9 +89,9 @@ fn what_could_never_be_read_is_refused() {
     assert_eq!(append(vec![blob]), Err(AppendError::Malformed("a text or blob of it is longer than 1 GiB")));
     let lengthened = |lengths: &[usize]| {
         let (acknowledge, pending) = oneshot::channel();
-        let mut drafts: Vec<Draft> = (1..).zip(lengths).map(|(number, _)| numbered(number, "a")).collect();
-        let events = log.prepared(&mut drafts).into_iter().zip(lengths).map(|(event, bytes)| event.of_zeros(*bytes));
-        commit(&log, vec![Request { events: events.collect(), expect: Expect::Any, acknowledge }]);
+        let drafts = (1..).zip(lengths).map(|(number, _)| numbered(number, "a")).collect();
+        let events = log.prepared(drafts).of_zeros(lengths);
+        commit(&log, vec![Request { events, expect: Expect::Any, acknowledge }]);
         Pending(pending).wait()
     };
     let too_long = Err(AppendError::Malformed("its events are longer than 1 GiB together"));
@@ -154,7 +154,7 @@ fn a_batch_is_bounded_and_whole() {
         let (acknowledge, _) = oneshot::channel();
         let mut drafts: Vec<Draft> = (first..first + count).map(|number| numbered(number, "a")).collect();
         drafts[0].blobs.push((plain_blob_hash(&[]), vec![0; blob]));
-        Request { events: log.prepared(&mut drafts), expect: Expect::Any, acknowledge }
+        Request { events: log.prepared(drafts), expect: Expect::Any, acknowledge }
     };
     let drained = |requests: Vec<Request>| {
         let (sender, mut inbox) = mpsc::channel(64);

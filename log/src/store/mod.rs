@@ -33,6 +33,7 @@ mod large_tests;
 mod noted;
 mod open;
 mod own;
+mod place;
 mod prepare;
 mod raw;
 mod reader;
@@ -153,7 +154,7 @@ impl Pending {
 
 /// An append on its way to the writer.
 struct Request {
-    events: Vec<Prepared>,
+    events: Prepared,
     expect: Expect,
     acknowledge: oneshot::Sender<Result<Appended, AppendError>>,
 }
@@ -176,7 +177,7 @@ enum Message {
 struct Rewriting {
     left_out: rewrite::LeftOut,
     /// The event that says what was left out.
-    record: Vec<Prepared>,
+    record: Prepared,
     reader: Reader,
     acknowledge: oneshot::Sender<Result<Rewritten, RewriteError>>,
 }
@@ -204,25 +205,23 @@ impl Log {
     /// Hands events to the writer's thread and returns at once. Redaction, the moving out of large fields and encoding happen
     /// here, on the caller's thread, so that no secret crosses into the writer's.
     pub fn submit(&self, append: Append) -> Pending {
-        let (message, pending, drafts) = self.request(append);
+        let (message, pending) = self.request(append);
         self.hand_in(message);
-        // Only now: the writer is at it meanwhile.
-        drop(drafts);
         Pending(pending)
     }
 
     /// Appends, on the caller's own thread where nobody else is writing, and returns once the events are on disk. Must not be
     /// called on an async worker.
     pub fn append(&self, append: Append) -> Result<Appended, AppendError> {
-        let (message, pending, _drafts) = self.request(append);
+        let (message, pending) = self.request(append);
         self.desk.as_ref().ok_or(AppendError::Stopped)?.append(message, pending)
     }
 
-    fn request(&self, append: Append) -> (Message, oneshot::Receiver<Result<Appended, AppendError>>, Vec<Draft>) {
-        let Append { events: mut drafts, expect } = append;
-        let events = self.prepared(&mut drafts);
+    fn request(&self, append: Append) -> (Message, oneshot::Receiver<Result<Appended, AppendError>>) {
+        let Append { events, expect } = append;
+        let events = self.prepared(events);
         let (acknowledge, pending) = oneshot::channel();
-        (Message::Append(Request { events, expect, acknowledge }), pending, drafts)
+        (Message::Append(Request { events, expect, acknowledge }), pending)
     }
 
     /// What a log that takes nothing gets is dropped: whoever waits for the answer sees that.
@@ -243,35 +242,35 @@ impl Log {
     /// Copies the live rows into a fresh file, which takes the old one's place: no free page is left, and no byte of what was
     /// erased or replaced before. Appends wait meanwhile. Must not be called on an async worker.
     pub fn compact(&self) -> Result<Rewritten, RewriteError> {
-        self.rewrite(rewrite::LeftOut::default(), Vec::new())
+        self.rewrite(rewrite::LeftOut::default(), Prepared::default())
     }
 
     /// The same without the payloads and blobs that are named, and with the event that says so. Once this returns they are
     /// in no byte of the log's file, and the chain is what it was.
     pub fn erase(&self, erasure: Erasure) -> Result<Rewritten, RewriteError> {
         let Erasure { seqs, blobs, record } = erasure;
-        let record = self.prepared(&mut [record]);
-        let left_out = rewrite::LeftOut::of((seqs, blobs), &record[0])?;
+        let record = self.prepared(vec![record]);
+        let left_out = rewrite::LeftOut::of((seqs, blobs), &record)?;
         self.rewrite(left_out, record)
     }
 
     /// Takes blobs out and appends the event that says so, in one commit. The events that name them stay. Their bytes may stay
     /// in free pages until the log is compacted: this gives room back, and hides nothing. Must not be called on an async worker.
     pub fn drop_blobs(&self, blobs: BTreeSet<BlobHash>, record: Draft) -> Result<Appended, AppendError> {
-        let events = self.prepared(&mut [record]);
+        let events = self.prepared(vec![record]);
         let (acknowledge, pending) = oneshot::channel();
         self.hand_in(Message::Drop(blobs, Request { events, expect: Expect::Any, acknowledge }));
         Pending(pending).wait()
     }
 
-    fn rewrite(&self, left_out: rewrite::LeftOut, record: Vec<Prepared>) -> Result<Rewritten, RewriteError> {
+    fn rewrite(&self, left_out: rewrite::LeftOut, record: Prepared) -> Result<Rewritten, RewriteError> {
         let (acknowledge, rewritten) = oneshot::channel();
         let rewriting = Rewriting { left_out, record, reader: self.reader(), acknowledge };
         self.hand_in(Message::Rewrite(Box::new(rewriting)));
         rewritten.blocking_recv().unwrap_or(Err(RewriteError::Stopped))
     }
 
-    fn prepared(&self, drafts: &mut [Draft]) -> Vec<Prepared> {
+    fn prepared(&self, drafts: Vec<Draft>) -> Prepared {
         let redactor = self.redactor.read().expect("no holder of this lock panics");
         prepare::prepared(drafts, &redactor, |bytes| self.keyed_blob_hash(bytes))
     }

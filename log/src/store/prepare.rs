@@ -1,7 +1,6 @@
 //! What crosses to the writer: drafts without secrets, encoded once. Decides nothing about where an event goes.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::chain;
 use crate::codec::Salted;
@@ -13,29 +12,43 @@ use crate::redact::{Encoded, Redactor, SALT_BYTES};
 /// The most that a frame has beside its payload and the texts of its header, with the length before it.
 const BESIDE: usize = 128;
 
-/// A draft whose payload is the bytes that will be stored.
-#[derive(Debug)]
+/// The drafts of one request, their payloads as the bytes that will be stored.
+#[derive(Debug, Default)]
 pub(super) struct Prepared {
-    pub(super) id: EventId,
+    parts: Vec<Part>,
+    encoded: Encoded,
+    /// Of each payload with its salt.
+    digests: Vec<[u8; 32]>,
+    /// Streams and actors.
+    names: String,
+}
+
+/// What one draft has for itself.
+#[derive(Debug)]
+struct Part {
+    id: EventId,
     time: Micros,
-    pub(super) stream: String,
-    pub(super) actor: String,
+    /// Its stream and its actor among the names.
+    stream: Range<usize>,
+    actor: Range<usize>,
     turn: Option<TurnId>,
     cause: Option<EventId>,
     kind: &'static str,
     schema: u16,
-    flags: u32,
-    /// The salts and payloads of all that were prepared together.
-    bytes: Arc<Vec<u8>>,
-    /// Its own among them.
-    salted: Range<usize>,
-    digest: [u8; 32],
-    pub(super) blobs: Vec<(BlobHash, Vec<u8>)>,
+    blobs: Vec<(BlobHash, Vec<u8>)>,
+}
+
+/// One of the drafts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PreparedEvent<'p> {
+    all: &'p Prepared,
+    part: &'p Part,
+    place: usize,
 }
 
 /// Takes secrets out, moves long texts into blobs under the names that `name` gives, encodes. Salted and hashed here too: the
-/// writer is one thread, and those who call it are many. What the drafts still hold afterwards is of no use.
-pub(super) fn prepared(drafts: &mut [Draft], redactor: &Redactor, name: impl Fn(&[u8]) -> BlobHash) -> Vec<Prepared> {
+/// writer is one thread, and those who call it are many.
+pub(super) fn prepared(mut drafts: Vec<Draft>, redactor: &Redactor, name: impl Fn(&[u8]) -> BlobHash) -> Prepared {
     let salts = salts(drafts.len());
     let mut events = Vec::with_capacity(drafts.len());
     let mut blobs = Vec::with_capacity(drafts.len());
@@ -43,68 +56,129 @@ pub(super) fn prepared(drafts: &mut [Draft], redactor: &Redactor, name: impl Fn(
         events.push((&mut draft.event, salt));
         blobs.push(&mut draft.blobs);
     }
-    let Encoded { bytes, ends, redacted } = redactor.encode_all(&mut events, |place, event| {
+    let encoded = redactor.encode_all(&mut events, |place, event| {
         for kept in event.kept() {
             if let Some((hash, text)) = kept.detach(&name) {
                 blobs[place].push((hash, text.into_bytes()));
             }
         }
     });
-    let starts = [0].into_iter().chain(ends.iter().copied());
-    let salted: Vec<&[u8]> = starts.clone().zip(&ends).map(|(start, end)| &bytes[start..*end]).collect();
+    let salted: Vec<&[u8]> = (0..drafts.len()).map(|place| encoded.salted(place)).collect();
     let digests = chain::payload_digests(&salted);
-    let (bytes, starts) = (Arc::new(bytes), starts.collect::<Vec<_>>());
-    let one = |(place, draft): (usize, &mut Draft)| Prepared {
-        id: draft.id,
-        time: draft.time,
-        stream: std::mem::take(&mut draft.stream),
-        actor: std::mem::take(&mut draft.actor),
-        turn: draft.turn,
-        cause: draft.cause,
-        kind: draft.event.label(),
-        schema: draft.event.schema(),
-        flags: if redacted[place] { REDACTED } else { 0 },
-        bytes: Arc::clone(&bytes),
-        salted: starts[place]..ends[place],
-        digest: digests[place],
-        blobs: std::mem::take(&mut draft.blobs),
-    };
-    drafts.iter_mut().enumerate().map(one).collect()
+    let mut all = Prepared { parts: Vec::with_capacity(drafts.len()), encoded, digests, names: String::new() };
+    for draft in drafts {
+        all.push(draft);
+    }
+    all
 }
 
 impl Prepared {
-    /// The payload as it is framed.
-    pub(super) fn salted(&self) -> Salted<'_> {
-        let (salt, payload) =
-            self.bytes[self.salted.clone()].split_first_chunk().expect("it was written with its salt");
-        Salted { salt, payload, digest: &self.digest }
+    /// Takes in what is left of a draft whose event is encoded.
+    fn push(&mut self, draft: Draft) {
+        let Draft { id, time, stream, actor, turn, cause, event, blobs } = draft;
+        let before = self.parts.last().map(|part| (part.stream.clone(), part.actor.clone())).unwrap_or_default();
+        let (stream, actor) = (self.named(&stream, before.0), self.named(&actor, before.1));
+        let (kind, schema) = (event.label(), event.schema());
+        self.parts.push(Part { id, time, stream, actor, turn, cause, kind, schema, blobs });
     }
 
-    /// The payload's bytes.
-    pub(super) fn payload(&self) -> &[u8] {
-        self.salted().payload
+    /// Where a name lies: mostly where that of the event before it does.
+    fn named(&mut self, name: &str, before: Range<usize>) -> Range<usize> {
+        if self.names[before.clone()] == *name {
+            return before;
+        }
+        let start = self.names.len();
+        self.names.push_str(name);
+        start..self.names.len()
     }
 
-    /// The header that it gets at a place in its stream.
-    pub(super) fn header(&self, version: u64) -> Header<'_> {
-        let Self { id, time, stream, actor, turn, cause, kind, schema, flags, .. } = self;
-        Header(*id, time.0, stream, version, kind, *schema, actor, *turn, *cause, *flags)
+    pub(super) fn len(&self) -> usize {
+        self.parts.len()
     }
 
-    /// The same with so many zeros for a payload: memory that nobody touches.
-    #[cfg(test)]
-    pub(super) fn of_zeros(self, bytes: usize) -> Self {
-        Self { bytes: Arc::new(vec![0; SALT_BYTES + bytes]), salted: 0..SALT_BYTES + bytes, ..self }
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
     }
 
-    /// How many bytes its frame has at most, with the length before it.
-    pub(super) fn framed(&self) -> usize {
-        self.salted.len() - SALT_BYTES + self.stream.len() + self.actor.len() + self.kind.len() + BESIDE
+    pub(super) fn get(&self, place: usize) -> Option<PreparedEvent<'_>> {
+        self.parts.get(place).map(|part| PreparedEvent { all: self, part, place })
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = PreparedEvent<'_>> + Clone {
+        self.parts.iter().enumerate().map(|(place, part)| PreparedEvent { all: self, part, place })
+    }
+
+    /// Its events in runs of one stream.
+    pub(super) fn by_stream(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = PreparedEvent<'_>>)> {
+        let stream = |part: &Part| &self.names[part.stream.clone()];
+        let mut next = 0;
+        self.parts.chunk_by(move |one, two| stream(one) == stream(two)).map(move |run| {
+            let first = next;
+            next += run.len();
+            let events = (first..).zip(run).map(|(place, part)| PreparedEvent { all: self, part, place });
+            (stream(&run[0]), events)
+        })
     }
 
     /// How many bytes it brings into a commit.
     pub(super) fn weight(&self) -> usize {
-        self.salted.len() - SALT_BYTES + self.blobs.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
+        let blobs = self.parts.iter().flat_map(|part| &part.blobs);
+        self.encoded.bytes.len() - self.len() * SALT_BYTES + blobs.map(|(_, bytes)| bytes.len()).sum::<usize>()
+    }
+
+    /// The same with so many zeros for the payload of each: memory that nobody touches.
+    #[cfg(test)]
+    pub(super) fn of_zeros(self, lengths: &[usize]) -> Self {
+        let mut end = 0;
+        let next = |length: &usize| {
+            end += SALT_BYTES + length;
+            end
+        };
+        let ends: Vec<usize> = lengths.iter().map(next).collect();
+        let bytes = vec![0; ends.last().copied().unwrap_or_default()];
+        Self { encoded: Encoded { bytes, ends, redacted: vec![false; lengths.len()] }, ..self }
+    }
+}
+
+impl<'p> PreparedEvent<'p> {
+    pub(super) fn id(self) -> EventId {
+        self.part.id
+    }
+
+    pub(super) fn stream(self) -> &'p str {
+        &self.all.names[self.part.stream.clone()]
+    }
+
+    pub(super) fn actor(self) -> &'p str {
+        &self.all.names[self.part.actor.clone()]
+    }
+
+    pub(super) fn blobs(self) -> &'p [(BlobHash, Vec<u8>)] {
+        &self.part.blobs
+    }
+
+    /// The payload as it is framed.
+    pub(super) fn salted(self) -> Salted<'p> {
+        let (salt, payload) =
+            self.all.encoded.salted(self.place).split_first_chunk().expect("it was written with its salt");
+        Salted { salt, payload, digest: &self.all.digests[self.place] }
+    }
+
+    /// The payload's bytes.
+    pub(super) fn payload(self) -> &'p [u8] {
+        self.salted().payload
+    }
+
+    /// The header that it gets at a place in its stream.
+    pub(super) fn header(self, version: u64) -> Header<'p> {
+        let Part { id, time, turn, cause, kind, schema, .. } = self.part;
+        let flags = if self.all.encoded.redacted[self.place] { REDACTED } else { 0 };
+        Header(*id, time.0, self.stream(), version, kind, *schema, self.actor(), *turn, *cause, flags)
+    }
+
+    /// How many bytes its frame has at most, with the length before it.
+    pub(super) fn framed(self) -> usize {
+        self.payload().len() + self.stream().len() + self.actor().len() + self.part.kind.len() + BESIDE
     }
 }
 

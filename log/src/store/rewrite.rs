@@ -155,11 +155,14 @@ impl LeftOut {
         (seqs, blobs): (BTreeSet<u64>, BTreeSet<BlobHash>),
         record: &Prepared,
     ) -> Result<Self, RewriteError> {
-        let header = record.header(0);
-        let Ok(Some(Event::Erased(erased))) = Event::decode(header.4, header.5, record.payload()) else {
+        let said = record.get(0).and_then(|event| {
+            let header = event.header(0);
+            Some((header.1, Event::decode(header.4, header.5, event.payload()).ok()??))
+        });
+        let Some((at, Event::Erased(erased))) = said else {
             return Err(RewriteError::Refused("its event does not say what is erased".to_owned()));
         };
-        let tombstone = Tombstone { reason: erased.reason, by: erased.by, at: header.1 };
+        let tombstone = Tombstone { reason: erased.reason, by: erased.by, at };
         let mut left_out = Self { blobs, ..Self::default() };
         left_out.add(seqs, &tombstone);
         Ok(left_out)

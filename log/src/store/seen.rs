@@ -74,12 +74,14 @@ mod tests {
             log.append(Append { events: vec![draft(number, "instance")], expect: Expect::Any }).unwrap();
             std::fs::read(&path).unwrap()
         };
-        let before = append(1);
-        assert_eq!(last_seen(&path, log.id()), Some((1, crate::hex(&log.head().head))));
-        let killed = append(2);
+        // The first commits of a file give room back: what was before them lies where the file has ended since.
+        append(1);
+        let before = append(2);
+        assert_eq!(last_seen(&path, log.id()), Some((2, crate::hex(&log.head().head))));
+        let killed = append(3);
         let (id, head) = (log.id().to_owned(), log.head());
         drop(log);
-        assert_eq!(last_seen(&path, &id), Some((2, crate::hex(&head.head))));
+        assert_eq!(last_seen(&path, &id), Some((3, crate::hex(&head.head))));
         assert_eq!(last_seen(&path, "another"), None);
         // In the one or in the other of the two places of a commit.
         let sizes = [72, 200].map(|at| {
@@ -87,16 +89,16 @@ mod tests {
             flipped[at] ^= 1;
             std::fs::write(&path, flipped).unwrap();
             let size = open(&path).unwrap().head().size;
-            assert_eq!(last_seen(&path, &id).map(|(size, _)| size), Some(2));
+            assert_eq!(last_seen(&path, &id).map(|(size, _)| size), Some(3));
             size
         });
-        assert!(sizes.contains(&1), "{sizes:?}");
+        assert!(sizes.contains(&2), "{sizes:?}");
         // Opened without its end, it is still told, until the log goes on.
         std::fs::write(&path, before).unwrap();
         let log = open(&path).unwrap();
-        assert_eq!((log.head().size, last_seen(&path, &id).map(|(size, _)| size)), (1, Some(2)));
-        log.append(Append { events: vec![draft(3, "instance")], expect: Expect::Any }).unwrap();
-        assert_eq!(last_seen(&path, &id), Some((2, crate::hex(&log.head().head))));
+        assert_eq!((log.head().size, last_seen(&path, &id).map(|(size, _)| size)), (2, Some(3)));
+        log.append(Append { events: vec![draft(4, "instance")], expect: Expect::Any }).unwrap();
+        assert_eq!(last_seen(&path, &id), Some((3, crate::hex(&log.head().head))));
         let text = std::fs::read(beside(&path)).unwrap();
         for at in 0..text.len() - 1 {
             let mut torn = text.clone();

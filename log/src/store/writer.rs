@@ -1,13 +1,12 @@
 //! The one place that writes the event tables: it turns what queued during the last sync into one commit.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ed25519_dalek::SigningKey;
-use redb::{ReadableTable, WriteTransaction};
+use redb::{ReadableDatabase as _, ReadableTable, WriteTransaction};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::archive::{self, ArchiveError};
@@ -16,6 +15,7 @@ use super::batch::Batch;
 use super::damage::Damage;
 use super::guard::guarded;
 use super::handle::Handle;
+use super::place::Place;
 use super::prepare::Prepared;
 use super::reader::Reader;
 use super::rewrite::{self, RewriteError, Rewritten};
@@ -118,15 +118,7 @@ pub(super) struct Writer {
     notary: Notary,
     publish: watch::Sender<Head>,
     seen: Seen,
-    /// Which file is written to; none where the log lies on something else.
-    file: Option<Identity>,
-}
-
-/// What tells a file from another one of the same name: device and inode.
-type Identity = (u64, u64);
-
-fn identity(path: &Path) -> Option<Identity> {
-    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| (file.dev(), file.ino()))
+    place: Place,
 }
 
 /// Who signs what the log is.
@@ -177,8 +169,8 @@ impl Writer {
         notary: Notary,
         publish: watch::Sender<Head>,
     ) -> Self {
-        let (seen, file) = (Seen::of(&path, &notary.log_id), identity(&path));
-        Self { handle, archives, path, chain, tail, notary, publish, seen, file }
+        let (seen, place) = (Seen::of(&path, &notary.log_id), Place::of(&path));
+        Self { handle, archives, path, chain, tail, notary, publish, seen, place }
     }
 
     /// Does what was asked for, with the appends that queued behind it. What queued and was taken out, but is to be done next,
@@ -237,7 +229,7 @@ impl Writer {
     fn rewritten(
         &mut self,
         left_out: rewrite::LeftOut,
-        record: Vec<Prepared>,
+        record: Prepared,
         reader: &Reader,
     ) -> Result<Rewritten, RewriteError> {
         if !self.path.is_file() {
@@ -291,7 +283,7 @@ impl Writer {
         rewrite::put_in_place(&self.path)?;
         commits::reach(commits::Side::After);
         self.handle.replace(new);
-        self.file = identity(&self.path);
+        self.place = Place::of(&self.path);
         (self.chain, self.tail, self.notary) = (chain, tail, notary);
         self.tell();
         // Last: from here on the log itself says what is to go, and whoever goes on can read it there.
@@ -320,8 +312,7 @@ impl Writer {
 
     /// One transaction for all, in which these blobs go.
     pub(super) fn commit(&mut self, batch: Vec<Request>, gone: &BTreeSet<BlobHash>) -> Result<(), Failed> {
-        // Whatever is written to a file that has no name any more is lost with this process.
-        if self.file.is_some() && identity(&self.path) != self.file {
+        if self.place.is_lost(&self.path) {
             let refused = AppendError::TakenAway { path: self.path.clone() };
             for request in batch {
                 reply(request.acknowledge, Err(refused.clone()));
@@ -359,7 +350,11 @@ impl Writer {
         answers: &mut Vec<Answer>,
     ) -> Result<(), redb::Error> {
         let before = self.chain.range.size();
-        let transaction = self.handle.now().begin_write()?;
+        let store = self.handle.now();
+        // While somebody may look at what a commit supersedes, redb gives those pages back in the next one, in tables that it
+        // writes anyway; else right behind it, by a commit of its own that whoever appends waits for.
+        let _superseded = store.begin_read()?;
+        let transaction = store.begin_write()?;
         let mut batch = Batch::open(&transaction, &self.archives, before);
         for request in requests {
             match batch.append(request, &mut self.chain, &mut self.tail) {
@@ -399,7 +394,7 @@ fn reply(acknowledge: oneshot::Sender<Answer>, answer: Answer) {
 
 /// What is to be committed with the first request, and what came behind it that is no append.
 pub(super) fn drain(first: Request, inbox: &mut mpsc::Receiver<Message>) -> (Vec<Request>, Option<Message>) {
-    let weigh = |request: &Request| request.events.iter().map(Prepared::weight).sum::<usize>();
+    let weigh = |request: &Request| request.events.weight();
     let mut events = first.events.len();
     let mut bytes = weigh(&first);
     let mut batch = vec![first];
