@@ -90,7 +90,7 @@ pub fn expire(instance: &Instance, now: Micros) -> Result<usize, ExpiryError> {
             of: class.name().to_owned(),
             seqs: due.seqs.iter().map(|seq| (*seq, *seq)).collect(),
             blobs: due.blobs.iter().copied().collect(),
-            reason: format!("kept for {} days", due.days),
+            reason: format!("kept for {} day{}", due.days, if due.days == 1 { "" } else { "s" }),
             by: instance.actor.clone(),
         };
         let record = Draft {

@@ -1,9 +1,9 @@
 //! Where the log's file lies, and whether it still does: what is written to a file that has no name any more is lost with this
 //! process.
 //!
-//! The kernel tells where the file or a folder above it is moved or removed (inotify(7)), so that whoever appends need not walk
-//! the path each time. What it does not tell (a mount over it, another machine's doing) is looked for once a second, and each
-//! time where a link is on the way, or the kernel watches nothing more for this user.
+//! The kernel tells when the file or a folder above it is moved or removed (inotify(7)), so that whoever appends need not walk
+//! the path each time. What it does not tell (a mount over it, another machine's doing) is looked for once a second; and where
+//! it cannot watch all of the way (a link on it, a folder that may not be read, no watch left), each time.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
@@ -128,7 +128,8 @@ mod tests {
                 write(root.join("home/log/file"), "x").unwrap();
                 let path = root.join(if by == "a look each time" { "way/log/file" } else { "home/log/file" });
                 let mut place = Place::of(&path);
-                assert_eq!(place.watch.is_some(), by != "a look each time");
+                let is_watched = place.watch.is_some();
+                assert_eq!(is_watched, by != "a look each time", "see fs.inotify.max_user_instances");
                 if by == "a look once a second" {
                     place.watch = inotify::init(CreateFlags::NONBLOCK).ok();
                 }
