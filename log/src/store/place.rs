@@ -1,9 +1,9 @@
 //! Where the log's file lies, and whether it still does: what is written to a file that has no name any more is lost with this
 //! process.
 //!
-//! The kernel tells when the file or a folder above it is moved or removed (inotify(7)), so that whoever appends need not walk
-//! the path each time. What it does not tell (a mount over it, another machine's doing) is looked for once a second; and where
-//! it cannot watch all of the way (a link on it, a folder that may not be read, no watch left), each time.
+//! A process that appends often has the kernel tell when the file or a folder above it is moved or removed (inotify(7)), and
+//! need not walk the path each time. What is not told (a mount over it, another machine's doing) is looked for once a second;
+//! and where not all of the way can be watched (a link on it, a folder that may not be read, no watch left), each time.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
+/// After so many looks the kernel is asked to tell. To set a watch and to take it away takes as long as some twenty looks, and
+/// most processes append a few times and end.
+const LOOKS_FIRST: u32 = 64;
 /// How long nobody looks while the kernel tells nothing.
 const LOOKED_FOR: Duration = Duration::from_secs(1);
 
@@ -24,41 +27,49 @@ pub(super) struct Place {
     file: Option<Identity>,
     /// What tells that something happened on the way to it.
     watch: Option<OwnedFd>,
+    /// Looks since the start, or since something was told last.
+    looks: u32,
     looked: Instant,
 }
 
 impl Place {
     /// Of the file that lies there now.
     pub(super) fn of(path: &Path) -> Self {
-        // First: what happens from here on is told.
-        let watch = watch(path);
-        Self { file: identity(path), watch, looked: Instant::now() }
+        Self { file: identity(path), watch: None, looks: 0, looked: Instant::now() }
     }
 
     /// Whether that file was taken away, or another one lies in its place.
     pub(super) fn is_lost(&mut self, path: &Path) -> bool {
-        if self.file.is_none() {
+        if self.file.is_none() || self.is_quiet() && self.looked.elapsed() < LOOKED_FOR {
             return false;
         }
-        if !self.is_quiet() {
-            // The way may be another one now.
+        self.looks = self.looks.saturating_add(1);
+        if self.looks == LOOKS_FIRST {
+            // Before the look: what happens from here on is told.
             self.watch = watch(path);
-        } else if self.looked.elapsed() < LOOKED_FOR {
-            return false;
         }
         self.looked = Instant::now();
         let is_lost = identity(path) != self.file;
         if is_lost {
             // Nobody will tell a second time.
-            self.watch = None;
+            self.forget();
         }
         is_lost
     }
 
-    /// Whether nothing was told since it was asked last.
-    fn is_quiet(&self) -> bool {
+    /// Whether somebody watches and has nothing to tell. Once something was told, the way may be another one.
+    fn is_quiet(&mut self) -> bool {
         let mut told = [0; 1024];
-        self.watch.as_ref().is_some_and(|watch| rustix::io::read(watch, &mut told) == Err(rustix::io::Errno::AGAIN))
+        let Some(watch) = &self.watch else { return false };
+        let is_quiet = rustix::io::read(watch, &mut told) == Err(rustix::io::Errno::AGAIN);
+        if !is_quiet {
+            self.forget();
+        }
+        is_quiet
+    }
+
+    fn forget(&mut self) {
+        (self.watch, self.looks) = (None, 0);
     }
 }
 
@@ -128,6 +139,9 @@ mod tests {
                 write(root.join("home/log/file"), "x").unwrap();
                 let path = root.join(if by == "a look each time" { "way/log/file" } else { "home/log/file" });
                 let mut place = Place::of(&path);
+                for _ in 0..LOOKS_FIRST {
+                    assert!(place.watch.is_none() && !place.is_lost(&path));
+                }
                 let is_watched = place.watch.is_some();
                 assert_eq!(is_watched, by != "a look each time", "see fs.inotify.max_user_instances");
                 if by == "a look once a second" {
