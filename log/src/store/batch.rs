@@ -117,7 +117,7 @@ impl<'t> Batch<'t> {
         request: &Request,
         tail: &Tail,
     ) -> Result<Option<Result<Appended, AppendError>>, redb::Error> {
-        let Some(head) = request.events.get(0) else {
+        let Some(head) = request.events.first() else {
             return Ok(Some(Err(AppendError::Malformed("it holds no event"))));
         };
         let is_long = |name: &str| name.len() > NAME_BYTES_MAX;

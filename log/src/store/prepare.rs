@@ -42,7 +42,6 @@ struct Part {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PreparedEvent<'p> {
     all: &'p Prepared,
-    part: &'p Part,
     place: usize,
 }
 
@@ -100,12 +99,16 @@ impl Prepared {
         self.parts.is_empty()
     }
 
-    pub(super) fn get(&self, place: usize) -> Option<PreparedEvent<'_>> {
-        self.parts.get(place).map(|part| PreparedEvent { all: self, part, place })
+    pub(super) fn first(&self) -> Option<PreparedEvent<'_>> {
+        self.iter().next()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = PreparedEvent<'_>> + Clone {
-        self.parts.iter().enumerate().map(|(place, part)| PreparedEvent { all: self, part, place })
+        self.of(0..self.len())
+    }
+
+    fn of(&self, places: Range<usize>) -> impl Iterator<Item = PreparedEvent<'_>> + Clone {
+        places.map(|place| PreparedEvent { all: self, place })
     }
 
     /// Its events in runs of one stream.
@@ -115,8 +118,7 @@ impl Prepared {
         self.parts.chunk_by(move |one, two| stream(one) == stream(two)).map(move |run| {
             let first = next;
             next += run.len();
-            let events = (first..).zip(run).map(|(place, part)| PreparedEvent { all: self, part, place });
-            (stream(&run[0]), events)
+            (stream(&run[0]), self.of(first..next))
         })
     }
 
@@ -141,20 +143,24 @@ impl Prepared {
 }
 
 impl<'p> PreparedEvent<'p> {
+    fn part(self) -> &'p Part {
+        &self.all.parts[self.place]
+    }
+
     pub(super) fn id(self) -> EventId {
-        self.part.id
+        self.part().id
     }
 
     pub(super) fn stream(self) -> &'p str {
-        &self.all.names[self.part.stream.clone()]
+        &self.all.names[self.part().stream.clone()]
     }
 
     pub(super) fn actor(self) -> &'p str {
-        &self.all.names[self.part.actor.clone()]
+        &self.all.names[self.part().actor.clone()]
     }
 
     pub(super) fn blobs(self) -> &'p [(BlobHash, Vec<u8>)] {
-        &self.part.blobs
+        &self.part().blobs
     }
 
     /// The payload as it is framed.
@@ -171,14 +177,14 @@ impl<'p> PreparedEvent<'p> {
 
     /// The header that it gets at a place in its stream.
     pub(super) fn header(self, version: u64) -> Header<'p> {
-        let Part { id, time, turn, cause, kind, schema, .. } = self.part;
+        let Part { id, time, turn, cause, kind, schema, .. } = self.part();
         let flags = if self.all.encoded.redacted[self.place] { REDACTED } else { 0 };
         Header(*id, time.0, self.stream(), version, kind, *schema, self.actor(), *turn, *cause, flags)
     }
 
     /// How many bytes its frame has at most, with the length before it.
     pub(super) fn framed(self) -> usize {
-        self.payload().len() + self.stream().len() + self.actor().len() + self.part.kind.len() + BESIDE
+        self.payload().len() + self.stream().len() + self.actor().len() + self.part().kind.len() + BESIDE
     }
 }
 

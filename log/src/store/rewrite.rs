@@ -155,7 +155,7 @@ impl LeftOut {
         (seqs, blobs): (BTreeSet<u64>, BTreeSet<BlobHash>),
         record: &Prepared,
     ) -> Result<Self, RewriteError> {
-        let said = record.get(0).and_then(|event| {
+        let said = record.first().and_then(|event| {
             let header = event.header(0);
             Some((header.1, Event::decode(header.4, header.5, event.payload()).ok()??))
         });
