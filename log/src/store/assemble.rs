@@ -155,7 +155,7 @@ impl<'d> Assembly<'d> {
         let leaf = Frame::parse(bytes).and_then(|frame| frame.verified(seq));
         let leaf = leaf.map_err(|source| AssemblyError::Event { seq, source })?;
         let frames = Frames::of(&[bytes]);
-        unsealed::put(&mut self.transaction(1)?.open_table(TAIL)?, seq, (&frames, 0..1))?;
+        self.transaction(1)?.open_table(TAIL)?.insert(seq, frames.plain(0..1))?;
         let mut chain = self.chain.clone();
         chain.push(leaf);
         self.compare(&chain);
@@ -194,7 +194,9 @@ impl<'d> Assembly<'d> {
 
     fn commit(&mut self) -> Result<(), AssemblyError> {
         if let Some((transaction, _)) = self.transaction.take() {
-            unsealed::put_end(&mut transaction.open_table(TAIL)?, &self.chain)?;
+            let end = (self.chain.range.size() + 1, &[][..]);
+            unsealed::put(&transaction, end, &self.chain, unsealed::PAGE)
+                .map_err(|error| AssemblyError::Store(Box::new(error)))?;
             transaction.commit()?;
         }
         Ok(())

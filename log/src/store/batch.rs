@@ -13,7 +13,7 @@ use super::index;
 use super::prepare::{Prepared, PreparedEvent};
 use super::runs::Run;
 use super::seal::Unsealed;
-use super::tables::{BLOBS, BY_ID, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
+use super::tables::{BLOBS, BY_ID, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS};
 use super::tail::{self, Place, Tail};
 use super::writer::{AppendError, Appended};
 use super::{Expect, Request, unsealed};
@@ -178,7 +178,7 @@ impl<'t> Batch<'t> {
             let fresh = seq.checked_sub(self.fresh_first).map(|index| usize::try_from(index).unwrap_or(usize::MAX));
             let is_same = match fresh {
                 Some(index) => self.fresh.get(index).is_some_and(same),
-                None => unsealed::look(&self.transaction.open_table(TAIL)?, seq, same)?.unwrap_or_default(),
+                None => unsealed::Tables::write(self.transaction)?.look(seq, same)?.unwrap_or_default(),
             };
             return Ok(Ok(Some((seq, is_same))));
         }
@@ -295,17 +295,15 @@ impl<'t> Batch<'t> {
         Ok(())
     }
 
-    /// Seals what is due, stores the rest as a row of the tail, and says where the log ends; returns the event up to which
+    /// Seals what is due, stores the rest, and says where the log ends; returns the event up to which
     /// everything was sealed before, if more is now.
     pub(super) fn finish(self, chain: &Chain, known: &mut Tail) -> Result<Option<u64>, redb::Error> {
         let Self { transaction, fresh_first, fresh, streams, .. } = self;
         drop(streams);
         let sealed = Unsealed { transaction, fresh_first, fresh: &fresh }.seal(known)?;
-        let mut tail = transaction.open_table(TAIL)?;
         let first = fresh_first.max(known.sealed() + 1);
         let from = usize::try_from(first - fresh_first).expect("what is fresh is in memory");
-        unsealed::put(&mut tail, first, (&fresh, from..fresh.len()))?;
-        unsealed::put_end(&mut tail, chain)?;
+        unsealed::put(transaction, (first, fresh.plain(from..fresh.len())), chain, known.lengths().page)?;
         Ok(sealed)
     }
 

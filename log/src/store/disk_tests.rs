@@ -72,7 +72,7 @@ fn batch(log: &Log, requests: Vec<Append>) -> Vec<Result<Appended, AppendError>>
 fn commit(log: &Log, requests: Vec<Request>) {
     let (publish, _) = watch::channel(Head::default());
     let chain = open::chain(&log.database()).unwrap_or_else(|_| panic!("a sound log"));
-    let tail = tail::Tail::load(&log.database(), &chain).unwrap();
+    let tail = tail::Tail::load(&log.database(), &chain, seal::Lengths::of_a_log()).unwrap();
     let notary = writer::Notary::new(SigningKey::from_bytes(&[5; 32]), log.id.clone(), 0);
     let shared = (Arc::clone(&log.handle), Arc::clone(&log.archives));
     writer::Writer::new(shared, std::path::PathBuf::new(), (chain, tail), notary, publish)
@@ -195,9 +195,9 @@ fn damage_beyond_the_first_chunk_is_named() {
     let disk = Arc::new(Disk::default());
     let log = log_on(&disk);
     let drafts: Vec<Draft> = (0..10_000).map(|number| numbered(number, &format!("s/{}", number % 1000 % 37))).collect();
-    // The last are too few to be sealed.
-    let (many, few) = drafts.split_at(drafts.len() - 20);
-    for drafts in many.chunks(1000).chain([few]) {
+    // The last are too few to be sealed; all but one of them too many for a page.
+    let (many, few) = drafts.split_at(drafts.len() - 41);
+    for drafts in many.chunks(1000).chain([&few[..40], &few[40..]]) {
         log.append(Append { events: drafts.to_vec(), expect: Expect::Any }).unwrap();
     }
     assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, 10_000);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use redb::ReadableDatabase;
 
-use super::tables::{BLOBS, SEGMENTS, TAIL};
+use super::tables::{BLOBS, SEGMENTS};
 use super::tests::{draft, keys, open};
 use super::*;
 use crate::event::instance::{EpochOpened, Erased};
@@ -100,20 +100,20 @@ impl Old {
         let transaction = log.database().begin_read().unwrap();
         let segments = transaction.open_table(SEGMENTS).unwrap();
         let (first, value) = segments.range(..=ERASED[1]).unwrap().next_back().unwrap().unwrap();
-        let tail = transaction.open_table(TAIL).unwrap();
-        let frame = unsealed::look(&tail, ERASED[2], <[u8]>::to_vec).unwrap().unwrap();
+        let tables = unsealed::Tables::read(&transaction).unwrap();
+        let frame = tables.look(ERASED[2], <[u8]>::to_vec).unwrap().unwrap();
         let blob = transaction.open_table(BLOBS).unwrap().get(blob(log, "x").0).unwrap().unwrap().value().to_vec();
         Self { segment: (first.value(), value.value().to_vec()), frame, blob }
     }
 
     fn put(&self, log: &Log, which: usize) {
         let transaction = log.database().begin_write().unwrap();
-        let (segments, tail, blobs) = (SEGMENTS, TAIL, BLOBS);
+        let (segments, blobs) = (SEGMENTS, BLOBS);
         match which {
             0 => drop(
                 transaction.open_table(segments).unwrap().insert(self.segment.0, self.segment.1.as_slice()).unwrap(),
             ),
-            1 => unsealed::replace(&mut transaction.open_table(tail).unwrap(), ERASED[2], &self.frame),
+            1 => unsealed::replace(&transaction, ERASED[2], Some(&self.frame)),
             _ => drop(transaction.open_table(blobs).unwrap().insert(blob(log, "x").0, self.blob.as_slice()).unwrap()),
         }
         transaction.commit().unwrap();

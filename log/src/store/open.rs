@@ -14,9 +14,11 @@ use super::desk::Desk;
 use super::guard::guarded;
 use super::handle::Handle;
 use super::noted::Tally;
+use super::seal::Lengths;
 use super::tables::{
     BLOBS, BY_ID, BY_STREAM, CHECKPOINTS, EARLIER_FORMATS, FORMAT, ID_RUNS, INDEXED, META, META_ARCHIVES,
-    META_CHECKPOINTS, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE, SEGMENTS, STREAM_RUNS, STREAMS, TAIL,
+    META_CHECKPOINTS, META_FORMAT, META_HEAD, META_LOG_ID, META_RANGE, NEWEST, SEGMENTS, SINGLE, STREAM_RUNS, STREAMS,
+    TAIL,
 };
 use super::tail::Tail;
 use super::withheld::Opened;
@@ -221,7 +223,7 @@ impl Found {
     fn of(database: &Database, fresh_id: &[u8; 16]) -> Result<Self, Fault> {
         let id = prepare(database, fresh_id)?;
         let chain = chain(database)?;
-        let tail = Tail::load(database, &chain)?;
+        let tail = Tail::load(database, &chain, Lengths::of_a_log())?;
         Ok(Self { id, chain, tail, signed: signed(database)? })
     }
 }
@@ -334,6 +336,9 @@ pub(super) fn prepare(database: &Database, fresh_id: &[u8; 16]) -> Result<String
     log_id(database)
 }
 
+/// The key of the row that said where the log ends in format 7: behind those of all events.
+pub(super) const END: u64 = u64::MAX;
+
 /// Brings an older file up, in one transaction: dropped without a commit, it leaves no trace.
 fn bring_up(database: &Database, found: u64) -> Result<(), Fault> {
     let transaction = database.begin_write()?;
@@ -351,25 +356,37 @@ fn later(found: u64) -> Fault {
     Fault::Damaged(format!("it says that its format is {found}, and holds what came later"))
 }
 
-/// Before format 7 each event of the tail was a row of its own, a bare frame, and `meta` said where the log ends.
+/// In format 7 the last row of the tail said where the log ends. Before it each event of the tail was a row of its own, a bare
+/// frame, and `meta` said where the log ends.
 fn gather_tail(transaction: &WriteTransaction, found: u64) -> Result<(), Fault> {
-    let (mut tail, mut meta) = (transaction.open_table(TAIL)?, transaction.open_table(META)?);
-    if tail.get(unsealed::END)?.is_some() {
+    if transaction.open_table(NEWEST)?.first()?.is_some() {
         return Err(later(found));
     }
+    let end = transaction.open_table(TAIL)?.remove(END)?.map(|end| end.value().to_vec());
+    let chain = match end {
+        Some(_) if found <= SINGLE => return Err(later(found)),
+        Some(end) => unsealed::chain(&end).map_err(|what| Fault::Damaged(what.to_owned()))?,
+        None if found <= SINGLE => gather_rows(transaction)?,
+        None => return Err(Fault::Damaged("it does not say where it ends".to_owned())),
+    };
+    unsealed::put(transaction, (chain.range.size() + 1, &[]), &chain, unsealed::PAGE)?;
+    Ok(())
+}
+
+/// Makes rows of the bare frames; returns what `meta` said of the end.
+fn gather_rows(transaction: &WriteTransaction) -> Result<Chain, Fault> {
+    let (mut tail, mut meta) = (transaction.open_table(TAIL)?, transaction.open_table(META)?);
     let seqs: Vec<u64> = tail.iter()?.map(|row| Ok(row?.0.value())).collect::<Result<_, redb::StorageError>>()?;
     for seq in seqs {
         let frames = tail.get(seq)?.map(|frame| Frames::of(&[frame.value()])).unwrap_or_default();
-        unsealed::put(&mut tail, seq, (&frames, 0..frames.len()))?;
+        tail.insert(seq, frames.plain(0..frames.len()))?;
     }
     let mut taken = |name| Ok::<_, redb::StorageError>(meta.remove(name)?.map(|value| value.value().to_vec()));
-    let chain = match (taken(META_HEAD)?, taken(META_RANGE)?) {
-        (None, None) => Chain::default(),
+    match (taken(META_HEAD)?, taken(META_RANGE)?) {
+        (None, None) => Ok(Chain::default()),
         (head, range) => unsealed::chain(&[head.unwrap_or_default(), range.unwrap_or_default()].concat())
-            .map_err(|what| Fault::Damaged(what.to_owned()))?,
-    };
-    unsealed::put_end(&mut tail, &chain)?;
-    Ok(())
+            .map_err(|what| Fault::Damaged(what.to_owned())),
+    }
 }
 
 /// Before format 4 the tail had rows in the indexes as well, each event of a stream had one of its own, and the checkpoints were
@@ -415,7 +432,8 @@ fn index_sealed_alone(transaction: &WriteTransaction, found: u64) -> Result<(), 
 pub(super) fn create_tables(database: &Database, log_id: &[u8; 16]) -> Result<(), Fault> {
     let transaction = database.begin_write()?;
     {
-        unsealed::put_end(&mut transaction.open_table(TAIL)?, &Chain::default())?;
+        transaction.open_table(TAIL)?;
+        unsealed::put(&transaction, (1, &[]), &Chain::default(), unsealed::PAGE)?;
         transaction.open_table(SEGMENTS)?;
         transaction.open_table(STREAMS)?;
         transaction.open_table(STREAM_RUNS)?;
@@ -480,5 +498,5 @@ pub(super) fn chain(database: &Database) -> Result<Chain, Fault> {
 
 /// The chain's state as one transaction sees it.
 pub(super) fn chain_in(transaction: &redb::ReadTransaction) -> Result<Chain, Fault> {
-    unsealed::end(&transaction.open_table(TAIL)?)?.map_err(|what| Fault::Damaged(what.to_owned()))
+    unsealed::Tables::read(transaction)?.end()?.map_err(|what| Fault::Damaged(what.to_owned()))
 }

@@ -13,7 +13,7 @@ use super::handle::Handle;
 use super::index;
 use super::open;
 use super::runs::{self, Run, Unpacked};
-use super::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
+use super::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, SEGMENTS, STREAM_RUNS, STREAMS};
 use super::unsealed;
 use super::words;
 use crate::chain::{self, Chain};
@@ -457,7 +457,7 @@ fn in_tail(
 ) -> Result<Vec<(u64, Vec<u8>)>, ReadError> {
     let mut found = Vec::new();
     let finder = memchr::memmem::Finder::new(bytes_of_it);
-    unsealed::each(&transaction.open_table(TAIL)?, 0, |seq, bytes| -> Result<(), ReadError> {
+    unsealed::Tables::read(transaction)?.each(0, |seq, bytes| -> Result<(), ReadError> {
         // Most are another's, and reading a header takes ten times as long as looking for some bytes in it.
         let Ok(frame) = Frame::parse(bytes) else { return Ok(()) };
         if finder.find(frame.header).is_some() && frame.header().is_ok_and(|header| wanted(&header)) {

@@ -16,7 +16,7 @@ use super::archives::ArchiveFault;
 use super::damage::Damage;
 use super::files;
 use super::prepare::Prepared;
-use super::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
+use super::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS};
 use super::unsealed;
 use crate::codec::{self, Frame, FrameError};
 use crate::envelope::Draft;
@@ -272,25 +272,13 @@ fn copy_events(
             None => drop(copied.insert(first.value(), value.value())?),
         }
     }
-    let (tail, mut copied) = (from.open_table(TAIL)?, to.open_table(TAIL)?);
-    for row in unsealed::rows(&tail)? {
-        let (first, row) = row?;
-        let mut left = Frames::default();
-        for (seq, frame) in unsealed::frames(first, row.value()) {
-            match left_out.frame(seq, frame)? {
-                Some((changed, gone)) => {
-                    rewritten.payloads += gone;
-                    left.push(&changed);
-                }
-                None => left.push(frame),
-            }
-        }
-        unsealed::put(&mut copied, first, (&left, 0..left.len()))?;
-    }
-    if let Some(end) = tail.get(unsealed::END)? {
-        copied.insert(unsealed::END, end.value())?;
-    }
-    Ok(())
+    unsealed::copy(from, to, |seq, frame| -> Result<_, RewriteError> {
+        let left = left_out.frame(seq, frame)?;
+        Ok(left.map(|(changed, gone)| {
+            rewritten.payloads += gone;
+            changed
+        }))
+    })
 }
 
 fn copy_indexes(from: &ReadTransaction, to: &WriteTransaction) -> Result<(), RewriteError> {

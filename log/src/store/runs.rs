@@ -10,7 +10,7 @@ use redb::{ReadTransaction, ReadableDatabase};
 use super::archives::{self, Archives};
 use super::open;
 use super::reader::{ReadError, Reader, unharmed};
-use super::tables::{SEGMENTS, TAIL};
+use super::tables::SEGMENTS;
 use super::unsealed;
 use crate::codec::Frame;
 use crate::envelope::Recorded;
@@ -147,15 +147,15 @@ pub(super) fn fetch(transaction: &ReadTransaction, archives: &Archives, seq: u64
             return Ok(Some(Run::Sealed { first, from: seq, last, value: value.to_vec(), is_archived: false }));
         }
     }
-    let tail = transaction.open_table(TAIL)?;
+    let tables = unsealed::Tables::read(transaction)?;
     let mut frames = Frames::default();
-    for row in unsealed::rows_from(&tail, seq)? {
-        let (first, row) = row?;
+    for row in tables.rows_from(seq)? {
+        let row = row?;
         let next = seq + frames.len() as u64;
-        if first > next || frames.len() >= TAIL_EVENTS {
+        if row.first > next || frames.len() >= TAIL_EVENTS {
             break;
         }
-        unsealed::frames(first, row.value()).filter(|(at, _)| *at >= next).for_each(|(_, frame)| frames.push(frame));
+        row.frames().filter(|(at, _)| *at >= next).for_each(|(_, frame)| frames.push(frame));
     }
     if !frames.is_empty() {
         return Ok(Some(Run::Tail { first: seq, frames }));

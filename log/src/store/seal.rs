@@ -10,7 +10,7 @@ use std::ops::Range;
 use redb::WriteTransaction;
 
 use super::index::Rows;
-use super::tables::{SEGMENTS, TAIL};
+use super::tables::SEGMENTS;
 use super::tail::{Entry, Tail};
 use super::unsealed;
 use crate::segment::{Frames, Packer, Sealing};
@@ -52,6 +52,8 @@ pub(super) struct Lengths {
     longest: usize,
     /// From here on a commit is sealed whole.
     large: usize,
+    /// What small commits share before it is moved ([`unsealed::put`]).
+    pub(super) page: usize,
 }
 
 impl Lengths {
@@ -59,9 +61,9 @@ impl Lengths {
     pub(super) fn of_a_log() -> Self {
         #[cfg(test)]
         if let Some(smaller) = SMALLER.get() {
-            return Self { longest: smaller, large: smaller };
+            return Self { longest: smaller, large: smaller, page: smaller / 8 };
         }
-        Self { longest: LONGEST - BESIDE, large: LARGE }
+        Self { longest: LONGEST - BESIDE, large: LARGE, page: unsealed::PAGE }
     }
 
     /// How long the first segment is to be of events that are expected to shrink to so many bytes and are all sealed; `None`
@@ -135,7 +137,7 @@ impl<'b> Unsealed<'b> {
 
     /// Takes out of the tail what is due.
     fn planned(&self, known: &mut Tail) -> Result<Vec<Planned<'b>>, redb::Error> {
-        let Lengths { longest, large } = known.lengths();
+        let Lengths { longest, large, .. } = known.lengths();
         let is_large = known.shrunk_to(self.fresh.bytes()) >= large;
         let (before, mut planned) = (known.sealed(), Vec::new());
         let is_enough = |planned: usize, sealed: u64| planned >= SEGMENTS_MAX && sealed >= self.fresh.len() as u64;
@@ -159,7 +161,7 @@ impl<'b> Unsealed<'b> {
         greatest: Option<[u8; 16]>,
     ) -> Result<Option<[u8; 16]>, redb::Error> {
         if before + 1 < self.fresh_first {
-            unsealed::take_out(&mut self.transaction.open_table(TAIL)?, last.min(self.fresh_first - 1))?;
+            unsealed::take_out(self.transaction, last.min(self.fresh_first - 1))?;
         }
         rows.store(self.transaction, greatest)
     }
@@ -172,13 +174,13 @@ impl<'b> Unsealed<'b> {
         }
         let end = first + count as u64;
         let mut frames = Frames::default();
-        let tail = self.transaction.open_table(TAIL)?;
-        for row in unsealed::rows_from(&tail, first)? {
-            let (at, row) = row?;
-            if at >= end {
+        let tables = unsealed::Tables::write(self.transaction)?;
+        for row in tables.rows_from(first)? {
+            let row = row?;
+            if row.first >= end {
                 break;
             }
-            let asked = unsealed::frames(at, row.value()).filter(|(seq, _)| (first..end).contains(seq));
+            let asked = row.frames().filter(|(seq, _)| (first..end).contains(seq));
             asked.for_each(|(_, frame)| frames.push(frame));
         }
         for seq in self.fresh_first..end {

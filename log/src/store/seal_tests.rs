@@ -142,10 +142,10 @@ fn a_damaged_tail_is_not_sealed() {
     append(&log, 0..50, |_| 100);
     let transaction = log.database().begin_write().unwrap();
     {
-        let mut tail = transaction.open_table(tables::TAIL).unwrap();
-        let mut frame = unsealed::look(&tail, 7, <[u8]>::to_vec).unwrap().unwrap();
+        let looked = unsealed::Tables::write(&transaction).unwrap().look(7, <[u8]>::to_vec);
+        let mut frame = looked.unwrap().unwrap();
         *frame.last_mut().unwrap() ^= 1;
-        unsealed::replace(&mut tail, 7, &frame);
+        unsealed::replace(&transaction, 7, Some(&frame));
     }
     transaction.commit().unwrap();
     drop(log);

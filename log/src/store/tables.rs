@@ -6,15 +6,20 @@ use super::index::IdRun;
 
 /// The format of the file; a higher number is refused. Any two formats differ in two bits, so that one bit that is flipped
 /// makes none of them of another: there are no formats 3, 5 and 6.
-pub const FORMAT: u64 = 7;
+pub const FORMAT: u64 = 8;
 /// The formats that are read, and brought to the newest when they are opened.
-pub(super) const EARLIER_FORMATS: [u64; 3] = [1, 2, 4];
+pub(super) const EARLIER_FORMATS: [u64; 4] = [1, 2, 4, 7];
 
 /// From this format on only what is sealed has rows in the indexes.
 pub(super) const INDEXED: u64 = 4;
 
-/// First seq → the frames that a commit brought and did not seal; and last where the log ends ([`super::unsealed`]).
+/// Up to this format each event of the tail has a row of its own.
+pub(super) const SINGLE: u64 = 4;
+
+/// First seq → frames that are not sealed ([`super::unsealed`]).
 pub(super) const TAIL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("tail");
+/// First seq, one row → where the log ends, and the last frames that are not sealed.
+pub(super) const NEWEST: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("newest");
 /// First seq → sealed run of frames.
 pub(super) const SEGMENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("segments");
 /// Stream name → stream number.

@@ -7,7 +7,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable};
 
 use super::index::{self, Rows};
 use super::seal::Lengths;
-use super::tables::{BY_ID, ID_RUNS, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
+use super::tables::{BY_ID, ID_RUNS, SEGMENTS, STREAM_RUNS, STREAMS};
 use super::unsealed;
 use crate::chain::{self, Chain};
 use crate::codec::Frame;
@@ -77,7 +77,7 @@ pub(super) struct Tail {
 
 impl Tail {
     /// Looks at the stored tail. One that is damaged is not sealed; what is wrong with it is for verification to say.
-    pub(super) fn load(database: &Database, chain: &Chain) -> Result<Self, redb::Error> {
+    pub(super) fn load(database: &Database, chain: &Chain, lengths: Lengths) -> Result<Self, redb::Error> {
         let transaction = database.begin_read()?;
         let (sealed, head, is_sound) = sealed_end(&transaction)?;
         let newest = index::greatest_id(&transaction.open_table(BY_ID)?, &transaction.open_table(ID_RUNS)?)?;
@@ -90,14 +90,14 @@ impl Tail {
             streams: HashMap::new(),
             newest,
             sealed_newest: newest,
-            lengths: Lengths::of_a_log(),
+            lengths,
             thousandths: SHRINKS_TO,
             is_sound,
         };
         let (streams, stream_runs) = (transaction.open_table(STREAMS)?, transaction.open_table(STREAM_RUNS)?);
         let mut reached = head;
         let mut expected = sealed + 1;
-        unsealed::each(&transaction.open_table(TAIL)?, sealed + 1, |seq, bytes| -> Result<(), redb::Error> {
+        unsealed::Tables::read(&transaction)?.each(sealed + 1, |seq, bytes| -> Result<(), redb::Error> {
             tail.is_sound &= seq == expected;
             expected = seq + 1;
             let parsed = Frame::parse(bytes).and_then(|frame| Ok((frame, frame.header()?)));

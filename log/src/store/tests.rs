@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use ed25519_dalek::SigningKey;
-use redb::{Database, ReadableDatabase};
+use redb::{Database, ReadableDatabase, ReadableTable};
 
-use super::tables::{CHECKPOINTS, META, META_CHECKPOINTS, META_FORMAT, META_HEAD, META_RANGE, TAIL};
+use super::open::END;
+use super::tables::{CHECKPOINTS, META, META_CHECKPOINTS, META_FORMAT, META_HEAD, META_RANGE, NEWEST, TAIL};
 use super::*;
 use crate::envelope::{Draft, Recorded};
 use crate::event::instance::CredentialRemoved;
@@ -41,7 +42,7 @@ pub(super) fn events(log: &Log) -> Vec<Recorded> {
 
 /// How many events are not sealed.
 pub(super) fn in_tail(log: &Log) -> u64 {
-    unsealed::count(&log.database().begin_read().unwrap().open_table(TAIL).unwrap()).unwrap()
+    unsealed::Tables::read(&log.database().begin_read().unwrap()).unwrap().count().unwrap()
 }
 
 pub(super) fn draft(number: u8, stream: &str) -> Draft {
@@ -240,21 +241,33 @@ fn a_newer_log_is_refused_and_left_alone() {
     assert!(matches!(open(&home.file()), Err(OpenError::Newer { found: 9, .. })));
 }
 
-/// Makes a log of format 4 of it, or of format 2, whose events are few enough that none is in an index.
+/// Makes a log of format 7 of it, or of format 4, or of format 2, whose events are few enough that none is in an index.
 fn made_older(transaction: &redb::WriteTransaction, format: u64) {
-    let mut tail = transaction.open_table(TAIL).unwrap();
-    let chain = unsealed::end(&tail).unwrap().unwrap();
-    let of_row = |row: Result<(u64, redb::AccessGuard<'_, &'static [u8]>), _>| {
-        let (first, row) = row.unwrap();
-        unsealed::frames(first, row.value()).map(|(seq, frame)| (seq, frame.to_vec())).collect::<Vec<_>>()
+    let mut frames = Vec::new();
+    let chain = {
+        let tables = unsealed::Tables::write(transaction).unwrap();
+        let each = |seq, frame: &[u8]| -> Result<(), redb::StorageError> {
+            frames.push((seq, frame.to_vec()));
+            Ok(())
+        };
+        tables.each(0, each).unwrap();
+        tables.end().unwrap().unwrap()
     };
-    let frames: Vec<(u64, Vec<u8>)> = unsealed::rows(&tail).unwrap().flat_map(of_row).collect();
+    transaction.delete_table(NEWEST).unwrap();
+    let mut tail = transaction.open_table(TAIL).unwrap();
+    let mut meta = transaction.open_table(META).unwrap();
+    meta.insert(META_FORMAT, format.to_le_bytes().as_slice()).unwrap();
+    if format == 7 {
+        for (seq, frame) in frames {
+            let frames = crate::segment::Frames::of(&[frame]);
+            tail.insert(seq, frames.plain(0..1)).unwrap();
+        }
+        tail.insert(END, [&chain.head[..], &chain.range.to_bytes()].concat().as_slice()).unwrap();
+        return;
+    }
     for (seq, frame) in frames {
         tail.insert(seq, frame.as_slice()).unwrap();
     }
-    tail.remove(unsealed::END).unwrap();
-    let mut meta = transaction.open_table(META).unwrap();
-    meta.insert(META_FORMAT, format.to_le_bytes().as_slice()).unwrap();
     meta.insert(META_HEAD, chain.head.as_slice()).unwrap();
     meta.insert(META_RANGE, chain.range.to_bytes().as_slice()).unwrap();
     if format == 2 {
@@ -278,7 +291,7 @@ fn an_older_log_is_brought_up_and_one_that_only_says_so_is_refused() {
     log.checkpoint().unwrap();
     log.append(one(draft(3, "instance"), Expect::Any)).unwrap();
     drop(log);
-    for (format, events) in [(2, 3), (4, 4)] {
+    for (format, events) in [(2, 3), (4, 4), (7, 5)] {
         change(&|transaction| made_older(transaction, format));
         let log = home.log();
         let verified = log.reader().verify(|_, _| {}).unwrap();
@@ -295,7 +308,7 @@ fn an_older_log_is_brought_up_and_one_that_only_says_so_is_refused() {
     transaction.open_table(CHECKPOINTS).unwrap().remove(2).unwrap();
     transaction.commit().unwrap();
     let damage = log.reader().verify(|_, _| {}).unwrap_err();
-    assert!(matches!(damage, Damage::Checkpoints { found: 3, noted: 4 }), "{damage}");
+    assert!(matches!(damage, Damage::Checkpoints { found: 4, noted: 5 }), "{damage}");
     drop(log);
     let refused = |what: &str| {
         let before = std::fs::read(home.file()).unwrap();
@@ -311,14 +324,22 @@ fn an_older_log_is_brought_up_and_one_that_only_says_so_is_refused() {
         });
         refused(&format!("it is taken for a log of format {format}"));
     };
-    (1..7).for_each(said);
+    (1..8).for_each(said);
     // Nor is one that says where it ends in half.
+    let before = std::fs::read(home.file()).unwrap();
     change(&|transaction| {
         made_older(transaction, 4);
         transaction.open_table(META).unwrap().remove(META_RANGE).unwrap();
     });
     let why = refused("where it ends is made up");
     assert!(why.contains("range"), "{why}");
+    std::fs::write(home.file(), before).unwrap();
+    change(&|transaction| {
+        made_older(transaction, 7);
+        transaction.open_table(TAIL).unwrap().remove(END).unwrap();
+    });
+    let why = refused("where it ends is said nowhere");
+    assert!(why.contains("where it ends"), "{why}");
 }
 
 #[test]
@@ -349,31 +370,74 @@ fn a_flipped_byte_of_an_event_is_found_with_its_seq() {
         log.append(one(draft(number, "instance"), Expect::Any)).unwrap();
     }
     drop(log);
-    let rows: Vec<(u64, Vec<u8>)> = {
+    let mut frames: Vec<(u64, Vec<u8>)> = Vec::new();
+    {
         let database = Database::create(home.file()).unwrap();
-        let tail = database.begin_read().unwrap().open_table(TAIL).unwrap();
-        unsealed::rows(&tail).unwrap().map(|row| row.unwrap()).map(|(seq, row)| (seq, row.value().to_vec())).collect()
-    };
-    for (seq, bytes) in rows {
+        let tables = unsealed::Tables::read(&database.begin_read().unwrap()).unwrap();
+        let each = |seq, frame: &[u8]| -> Result<(), redb::StorageError> {
+            frames.push((seq, frame.to_vec()));
+            Ok(())
+        };
+        tables.each(0, each).unwrap();
+    }
+    assert_eq!(frames.len(), 3);
+    for (seq, bytes) in frames {
         for index in 0..bytes.len() {
             let mut flipped = bytes.clone();
             flipped[index] ^= 0x10;
-            put(&home.file(), seq, &flipped);
+            put(&home.file(), seq, Some(&flipped));
             let found = home.log().reader().verify(|_, _| {});
             assert!(
                 matches!(found, Err(Damage::Event { seq: at, .. }) if at == seq),
                 "byte {index} of {seq}: {found:?}"
             );
         }
-        put(&home.file(), seq, &bytes);
+        put(&home.file(), seq, Some(&bytes));
     }
     assert!(home.log().reader().verify(|_, _| {}).is_ok());
 }
 
-fn put(file: &Path, seq: u64, bytes: &[u8]) {
+/// Where the log ends and which events come last is one value: each of its bits, flipped, is told when the log is opened or
+/// verified.
+#[test]
+fn a_flipped_bit_of_the_newest_is_told() {
+    let home = Home::new();
+    home.log().append(one(draft(1, "instance"), Expect::Any)).unwrap();
+    let (number, sound) = {
+        let database = Database::create(home.file()).unwrap();
+        let newest = database.begin_read().unwrap().open_table(NEWEST).unwrap();
+        let row = newest.first().unwrap().unwrap();
+        (row.0.value(), row.1.value().to_vec())
+    };
+    let stored = |at: u64, value: &[u8]| {
+        let database = Database::create(home.file()).unwrap();
+        let transaction = database.begin_write().unwrap();
+        {
+            let mut newest = transaction.open_table(NEWEST).unwrap();
+            newest.retain(|_, _| false).unwrap();
+            newest.insert(at, value).unwrap();
+        }
+        transaction.commit().unwrap();
+    };
+    let told = || open(&home.file()).map_or(true, |log| log.reader().verify(|_, _| {}).is_err());
+    for bit in 0..sound.len() * 8 {
+        let mut flipped = sound.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        stored(number, &flipped);
+        assert!(told(), "bit {bit}");
+    }
+    for bit in 0..64 {
+        stored(number ^ 1 << bit, &sound);
+        assert!(told(), "bit {bit} of its number");
+    }
+    stored(number, &sound);
+    assert!(!told());
+}
+
+fn put(file: &Path, seq: u64, by: Option<&[u8]>) {
     let database = Database::create(file).unwrap();
     let transaction = database.begin_write().unwrap();
-    transaction.open_table(TAIL).unwrap().insert(seq, bytes).unwrap();
+    unsealed::replace(&transaction, seq, by);
     transaction.commit().unwrap();
 }
 
@@ -385,12 +449,6 @@ fn a_missing_event_is_found() {
         log.append(one(draft(number, "instance"), Expect::Any)).unwrap();
     }
     drop(log);
-    let change = |change: &dyn Fn(&redb::WriteTransaction)| {
-        let database = Database::create(home.file()).unwrap();
-        let transaction = database.begin_write().unwrap();
-        change(&transaction);
-        transaction.commit().unwrap();
-    };
-    change(&|transaction| drop(transaction.open_table(TAIL).unwrap().remove(2).unwrap()));
+    put(&home.file(), 2, None);
     assert!(matches!(home.log().reader().verify(|_, _| {}), Err(Damage::Event { seq: 2, .. })));
 }

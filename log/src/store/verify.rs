@@ -15,7 +15,7 @@ use super::noted::Tally;
 use super::open::{self, Fault};
 use super::reader::Reader;
 use super::runs::{Run, Unpacked};
-use super::tables::{BLOBS, CHECKPOINTS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
+use super::tables::{BLOBS, CHECKPOINTS, META, SEGMENTS, STREAM_RUNS, STREAMS};
 use super::{Head, blobs, unsealed, words};
 use crate::chain::Chain;
 use crate::codec::{Frame, FrameError};
@@ -76,6 +76,8 @@ struct Counted {
     sealed: u64,
     /// The last event.
     size: u64,
+    /// Whether the newest events are the last ones.
+    ends_there: bool,
 }
 
 /// What was seen up to some event.
@@ -137,7 +139,7 @@ impl Reader {
             return Err(Damage::Checkpoint { size, what: "the log does not go on so far".to_owned() });
         }
         if chain != stored {
-            return Err(Damage::End { seq: total, table: "tail", what: "the head or the range differs" });
+            return Err(Damage::End { seq: total, table: "newest", what: "the head or the range differs" });
         }
         let own = (listed == self.archived()?).then_some(verified.segments - verified.archived);
         self.verify_counts(total, (sealed, &found), own)?;
@@ -231,7 +233,8 @@ impl Reader {
                 let (place, run) = row?;
                 placed += index::read_run(run.value()).ok_or_else(|| index::unreadable(place.value()))?.len() as u64;
             }
-            let tail = unsealed::count(&transaction.open_table(TAIL)?)?;
+            let unsealed = unsealed::Tables::read(&transaction)?;
+            let tail = unsealed.count()?;
             let table = transaction.open_table(SEGMENTS)?;
             let sealed = match table.last()? {
                 Some((_, value)) => Segment::parse(value.value())?.header.last,
@@ -239,12 +242,13 @@ impl Reader {
             };
             let streams = transaction.open_table(STREAMS)?.len()?;
             let size = open::chain_in(&transaction)?.range.size();
-            Ok(Counted { rows: [tail, placed, streams], segments: table.len()?, sealed, size })
+            let ends_there = unsealed.newest_are_last(size)?;
+            Ok(Counted { rows: [tail, placed, streams], segments: table.len()?, sealed, size, ends_there })
         };
         let transaction = self.database().begin_read().map_err(|error| Damage::File(words::plain(&error)))?;
         let is_whole = open::chain_in(&transaction)?.range.size() == total;
         found.verify(&transaction, sealed, is_whole)?;
-        let Counted { rows: [tail, placed, streams], segments: stored, sealed, size } = count()?;
+        let Counted { rows: [tail, placed, streams], segments: stored, sealed, size, ends_there } = count()?;
         // Events that were appended meanwhile have their rows as well.
         let rows = [("tail", tail, size - sealed.min(size)), ("stream_runs", placed, sealed)];
         let unchanged = size == total;
@@ -253,6 +257,9 @@ impl Reader {
             if rows != wanted {
                 return Err(Damage::Index { table, seq: 0, what: "it has rows that belong to no event" });
             }
+        }
+        if !ends_there {
+            return Err(Damage::End { seq: size, table: "newest", what: "its events are not the last ones" });
         }
         let later = || -> Result<Option<u64>, Fault> {
             let checkpoints = self.database().begin_read()?.open_table(CHECKPOINTS)?;
@@ -269,11 +276,10 @@ impl Reader {
     fn verify_ways(&self) -> Result<(), Damage> {
         let lost = || -> Result<_, Fault> {
             let transaction = self.database().begin_read()?;
-            let tail = transaction.open_table(TAIL)?;
-            for row in unsealed::rows(&tail)? {
-                let (first, row) = row?;
-                for (seq, _) in unsealed::frames(first, row.value()) {
-                    if unsealed::look(&tail, seq, |_| ())?.is_none() {
+            let tables = unsealed::Tables::read(&transaction)?;
+            for row in tables.rows()? {
+                for (seq, _) in row?.frames() {
+                    if tables.look(seq, |_| ())?.is_none() {
                         return Ok(Some(("tail", seq)));
                     }
                 }

@@ -246,7 +246,7 @@ impl Writer {
         let fresh = rewrite::fresh(&self.path);
         let new = open::create(&fresh)?;
         let rewritten = rewrite::copy(&self.handle.now(), &new.database, left_out)?;
-        let tail = Tail::load(&new.database, &self.chain)?;
+        let tail = Tail::load(&new.database, &self.chain, self.tail.lengths())?;
         let notary =
             Notary { at: self.notary.at, ..Notary::new(self.notary.key.clone(), self.notary.log_id.clone(), 0) };
         let (publish, _) = watch::channel(Head::default());

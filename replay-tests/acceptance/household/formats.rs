@@ -39,7 +39,7 @@ fn a_log_of_format_1_is_read_and_gone_on_with() {
     // What it does next is an event of the old file too, and fills its first segment.
     assert_eq!(home.run(["ask", "what time is it in Tokyo"]).code, 0);
     let status = home.run(["--json", "log", "status"]).json();
-    assert_eq!(status["format"], 7);
+    assert_eq!(status["format"], 8);
     let verified = home.run(["--json", "log", "verify"]).json();
     assert_eq!(verified["ok"], true, "{verified}");
     assert!(verified["segments"].as_u64() > Some(0) && verified["checkpoints"].as_u64() > Some(0), "{verified}");
@@ -76,7 +76,7 @@ fn is_gone_on_with(format: &str, counts: [u64; 6], [head, root]: [&str; 2]) {
     let checked = home.run(["--json", "replay", "check"]).json();
     assert_eq!(checked["ok"], true, "{checked}");
     assert_eq!(home.run(["ask", "what time is it in Tokyo"]).code, 0);
-    assert_eq!(home.run(["--json", "log", "status"]).json()["format"], 7);
+    assert_eq!(home.run(["--json", "log", "status"]).json()["format"], 8);
     assert_eq!(home.run(["--json", "log", "verify"]).json()["ok"], true);
 }
 
@@ -105,4 +105,13 @@ fn a_log_of_format_7_is_read_and_gone_on_with() {
         "84d760c774c91e91f73939cff4e8f0ec9fe3c06f8f21088c4da005cc71b9539e",
     ];
     is_gone_on_with("format-7", [569, 171, 2, 1, 41, 16], ends);
+}
+
+#[test]
+fn a_log_of_format_8_is_read_and_gone_on_with() {
+    let ends = [
+        "5dbac7ec66d0ba9a3c44a8a014f248702a9337aa3f5f4e3a048f2707b974c435",
+        "a6c073718af20077f4b42b0ae9be12539a2ddfbdbffab8965f52f7b32847856b",
+    ];
+    is_gone_on_with("format-8", [494, 171, 2, 1, 33, 11], ends);
 }

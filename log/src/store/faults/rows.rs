@@ -2,7 +2,7 @@
 
 use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, TableHandle, Value, WriteTransaction};
 
-use crate::store::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
+use crate::store::tables::{BLOBS, BY_ID, CHECKPOINTS, ID_RUNS, META, NEWEST, SEGMENTS, STREAM_RUNS, STREAMS, TAIL};
 
 /// Key and value.
 pub(super) type Row = (Vec<u8>, Vec<u8>);
@@ -58,7 +58,7 @@ pub(super) fn tables(database: &Database) -> Vec<Box<dyn Rows>> {
         };
     }
     let tables: Vec<Box<dyn Rows>> =
-        all!(TAIL, SEGMENTS, STREAMS, STREAM_RUNS, ID_RUNS, BY_ID, BLOBS, CHECKPOINTS, META);
+        all!(TAIL, NEWEST, SEGMENTS, STREAMS, STREAM_RUNS, ID_RUNS, BY_ID, BLOBS, CHECKPOINTS, META);
     let transaction = database.begin_read().unwrap();
     let mut there: Vec<String> = transaction.list_tables().unwrap().map(|table| table.name().to_owned()).collect();
     let mut known: Vec<String> = tables.iter().map(|table| table.name().to_owned()).collect();

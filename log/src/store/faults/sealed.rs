@@ -170,7 +170,10 @@ pub(super) fn sealed() -> Image {
     };
     let record = Draft { stream: "instance".to_owned(), event: record.into(), ..short(254, &mut chance) };
     log.erase(Erasure { seqs: seqs.clone(), blobs: [name].into(), record }).unwrap();
-    log.append(Append { events: vec![short(253, &mut chance)], expect: Expect::Any }).unwrap();
+    // Few enough that nothing more is sealed, and more than the newest of them share.
+    for number in 244..248 {
+        log.append(Append { events: vec![short(number, &mut chance)], expect: Expect::Any }).unwrap();
+    }
     let verified = log.reader().verify(|_, _| {}).unwrap();
     assert_eq!(
         (verified.segments - verified.archived, verified.erased, verified.blobs),
