@@ -15,7 +15,7 @@ use crate::table::Table;
 
 pub(crate) const EVENTS: u32 = 100_000;
 const BATCH: u32 = 500;
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 15;
 
 /// Why reading ended early.
 #[derive(Debug)]
@@ -86,9 +86,9 @@ fn readings(reader: &Reader, sqlite: &Store) -> [Reading; 5] {
             "SQLite: scan and decode (nothing is checked)",
             Box::new(|| {
                 timed(|| {
-                    sqlite.scan(|seq, stream, kind, payload| {
-                        let event = Event::decode(kind, 1, payload).expect("a sound row");
-                        std::hint::black_box((seq, stream, event));
+                    sqlite.scan(|row| {
+                        let event = Event::decode(row.kind, row.schema, row.payload).expect("a sound row");
+                        std::hint::black_box((row, event));
                     });
                 })
             }),
@@ -97,8 +97,8 @@ fn readings(reader: &Reader, sqlite: &Store) -> [Reading; 5] {
             "SQLite: scan alone",
             Box::new(|| {
                 timed(|| {
-                    sqlite.scan(|seq, stream, kind, payload| {
-                        std::hint::black_box((seq, stream, kind, payload.len()));
+                    sqlite.scan(|row| {
+                        std::hint::black_box(row);
                     });
                 })
             }),

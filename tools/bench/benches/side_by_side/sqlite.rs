@@ -1,6 +1,7 @@
 //! The peer: SQLite in WAL mode with `synchronous = FULL`, which also syncs before it says that a commit is there.
 //!
-//! Two layouts: one row an event and nothing else, and with the two indexes that the log has as well (id; stream, version).
+//! A row has what the log stores of an event, but for what the log proves it by. Two layouts: rows and nothing else, and with the
+//! two indexes that the log has as well (id; stream, version); with these the store says which version an event is, as the log does.
 
 use std::path::Path;
 
@@ -25,19 +26,35 @@ pub(crate) struct Row {
     stream: String,
     version: i64,
     kind: &'static str,
+    schema: u16,
+    actor: String,
+    turn: Option<[u8; 16]>,
+    cause: Option<[u8; 16]>,
     payload: Vec<u8>,
 }
 
 impl Row {
     pub(crate) fn of(draft: &Draft) -> Self {
-        let Draft { id, time, stream, event, .. } = draft;
-        let version = place_in_turn(*time);
-        Self { id: id.0, time: time.0, stream: stream.clone(), version, kind: event.label(), payload: event.encode() }
+        let Draft { id, time, stream, actor, turn, cause, event, .. } = draft;
+        Self {
+            id: id.0,
+            time: time.0,
+            stream: stream.clone(),
+            version: place_in_turn(*time),
+            kind: event.label(),
+            schema: event.schema(),
+            actor: actor.clone(),
+            turn: turn.map(|turn| turn.0),
+            cause: cause.map(|cause| cause.0),
+            payload: event.encode(),
+        }
     }
 
     /// What a raw file would hold of it.
     pub(crate) fn bytes(&self) -> usize {
-        16 + 8 + self.stream.len() + 8 + self.kind.len() + self.payload.len()
+        let mut bytes = Vec::new();
+        self.write(&mut bytes);
+        bytes.len()
     }
 
     /// The bytes that a raw file would hold.
@@ -47,6 +64,9 @@ impl Row {
         bytes.extend(self.stream.as_bytes());
         bytes.extend(self.version.to_le_bytes());
         bytes.extend(self.kind.as_bytes());
+        bytes.extend(self.schema.to_le_bytes());
+        bytes.extend(self.actor.as_bytes());
+        bytes.extend(self.turn.into_iter().chain(self.cause).flatten());
         bytes.extend(&self.payload);
     }
 
@@ -55,7 +75,26 @@ impl Row {
     }
 }
 
-pub(crate) struct Store(Connection);
+/// A row as it is read: nothing of it is copied.
+#[expect(dead_code, reason = "a black box takes them")]
+pub(crate) struct Read<'r> {
+    seq: i64,
+    id: &'r [u8],
+    time: i64,
+    stream: &'r str,
+    version: i64,
+    pub(crate) kind: &'r str,
+    pub(crate) schema: u16,
+    actor: &'r str,
+    turn: Option<&'r [u8]>,
+    cause: Option<&'r [u8]>,
+    pub(crate) payload: &'r [u8],
+}
+
+pub(crate) struct Store {
+    connection: Connection,
+    layout: Layout,
+}
 
 impl Store {
     pub(crate) fn open(folder: &Path, layout: Layout) -> Self {
@@ -65,25 +104,33 @@ impl Store {
         assert_eq!(mode, "wal");
         connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA cache_size = -8192;").expect("known settings");
         let table = "CREATE TABLE events (seq INTEGER PRIMARY KEY, id BLOB NOT NULL, time INTEGER NOT NULL, stream TEXT NOT NULL,
-                     version INTEGER NOT NULL, kind TEXT NOT NULL, payload BLOB NOT NULL)";
+                     version INTEGER NOT NULL, kind TEXT NOT NULL, schema INTEGER NOT NULL, actor TEXT NOT NULL, turn BLOB,
+                     cause BLOB, payload BLOB NOT NULL)";
         connection.execute_batch(table).expect("a new table");
         if layout == Layout::Indexed {
             let indexes =
                 "CREATE UNIQUE INDEX by_id ON events (id); CREATE UNIQUE INDEX by_stream ON events (stream, version)";
             connection.execute_batch(indexes).expect("new indexes");
         }
-        Self(connection)
+        Self { connection, layout }
     }
 
     /// One transaction.
     pub(crate) fn append(&mut self, rows: &[Row]) {
-        let transaction = self.0.transaction().expect("nobody else writes");
+        let transaction = self.connection.transaction().expect("nobody else writes");
         {
-            let insert =
-                "INSERT INTO events (id, time, stream, version, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-            let mut insert = transaction.prepare_cached(insert).expect("a valid statement");
-            for Row { id, time, stream, version, kind, payload } in rows {
-                insert.execute(rusqlite::params![id, time, stream, version, kind, payload]).expect("a fresh row");
+            let version = match self.layout {
+                Layout::Rows => "?4",
+                Layout::Indexed => "(SELECT coalesce(max(version), 0) + 1 FROM events WHERE stream = ?3)",
+            };
+            let insert = format!(
+                "INSERT INTO events (id, time, stream, version, kind, schema, actor, turn, cause, payload)
+                 VALUES (?1, ?2, ?3, {version}, ?5, ?6, ?7, ?8, ?9, ?10)"
+            );
+            let mut insert = transaction.prepare_cached(&insert).expect("a valid statement");
+            for Row { id, time, stream, version, kind, schema, actor, turn, cause, payload } in rows {
+                let values = rusqlite::params![id, time, stream, version, kind, schema, actor, turn, cause, payload];
+                insert.execute(values).expect("a fresh row");
             }
         }
         transaction.commit().expect("the disk takes a commit");
@@ -92,23 +139,37 @@ impl Store {
     /// Brings what lies beside the database into it, and takes the room back.
     pub(crate) fn checkpoint(&self) {
         let busy: i64 = self
-            .0
+            .connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
             .expect("a checkpoint is built in");
         assert_eq!(busy, 0, "nobody else reads");
     }
 
-    /// Calls `each` with kind and payload of every row, in order.
-    pub(crate) fn scan(&self, mut each: impl FnMut(i64, &str, &str, &[u8])) {
-        let mut select = self
-            .0
-            .prepare_cached("SELECT seq, stream, kind, payload FROM events ORDER BY seq")
-            .expect("a valid statement");
+    /// Calls `each` with every row, in order.
+    pub(crate) fn scan(&self, mut each: impl FnMut(&Read<'_>)) {
+        let all =
+            "SELECT seq, id, time, stream, version, kind, schema, actor, turn, cause, payload FROM events ORDER BY seq";
+        let mut select = self.connection.prepare_cached(all).expect("a valid statement");
         let mut rows = select.query([]).expect("a table that exists");
         while let Some(row) = rows.next().expect("a sound file") {
-            let value = |column: usize| row.get_ref(column).expect("four columns");
-            let (stream, kind) = (value(1).as_str().expect("text"), value(2).as_str().expect("text"));
-            each(row.get(0).expect("a number"), stream, kind, value(3).as_blob().expect("bytes"));
+            let value = |column: usize| row.get_ref(column).expect("eleven columns");
+            let number = |column: usize| value(column).as_i64().expect("a number");
+            let text = |column: usize| value(column).as_str().expect("text");
+            let bytes = |column: usize| value(column).as_blob().expect("bytes");
+            let optional = |column: usize| value(column).as_blob_or_null().expect("bytes or none");
+            each(&Read {
+                seq: number(0),
+                id: bytes(1),
+                time: number(2),
+                stream: text(3),
+                version: number(4),
+                kind: text(5),
+                schema: u16::try_from(number(6)).expect("it was one"),
+                actor: text(7),
+                turn: optional(8),
+                cause: optional(9),
+                payload: bytes(10),
+            });
         }
     }
 }
