@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use metnos_log::event::instance::{CheckpointAnchored, EpochOpened};
-use metnos_log::note::Checkpoint;
+use metnos_log::note::{Checkpoint, NoteError};
 use metnos_log::store::{BackupError, Damage, Head, RewriteError, restore};
 use metnos_log::{Draft, EventId};
 use serde_json::json;
@@ -51,8 +51,10 @@ impl From<BackupError> for Failure {
                 (("error.no_backup", reason), by("next.backup_folder"))
             }
             BackupError::NoBackup { .. } => (("error.no_backup", reason), by("next.backup_folder")),
-            BackupError::Note(_) => (("error.backup_key", reason), by("next.restore_keys")),
-            BackupError::Damaged { .. } => (("error.backup_damaged", reason), by("next.other_backup")),
+            BackupError::Note(NoteError::OtherKey) => (("error.backup_key", reason), by("next.restore_keys")),
+            BackupError::Note(_) | BackupError::Damaged { .. } => {
+                (("error.backup_damaged", reason), by("next.other_backup"))
+            }
             BackupError::Unerased { .. } => (("error.backup_failed", reason), by("next.compact_erases")),
             BackupError::Summary { path, .. } => {
                 let (file, folder) = (path.to_string_lossy(), path.parent().map(Path::to_string_lossy));
