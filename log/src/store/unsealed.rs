@@ -37,6 +37,13 @@ impl<'t> Tables<Table<'t, u64, Value>> {
     pub(super) fn write(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
         Ok(Self { tail: transaction.open_table(TAIL)?, newest: transaction.open_table(NEWEST)? })
     }
+
+    /// Stores a row with other frames.
+    fn store(&mut self, row: &Row<'_>, frames: &Frames) -> Result<(), StorageError> {
+        let into = if row.is_newest { &mut self.newest } else { &mut self.tail };
+        into.insert(row.first, [row.end(), frames.plain(0..frames.len())].concat().as_slice())?;
+        Ok(())
+    }
 }
 
 /// A row of either table.
@@ -247,15 +254,6 @@ pub(super) fn copy<E: From<StorageError> + From<TableError>>(
         to.store(&row, &frames)?;
     }
     Ok(())
-}
-
-impl Tables<Table<'_, u64, Value>> {
-    /// Stores a row with other frames.
-    fn store(&mut self, row: &Row<'_>, frames: &Frames) -> Result<(), StorageError> {
-        let into = if row.is_newest { &mut self.newest } else { &mut self.tail };
-        into.insert(row.first, [row.end(), frames.plain(0..frames.len())].concat().as_slice())?;
-        Ok(())
-    }
 }
 
 /// Puts other bytes in the place of an event's, or takes it out of its row.
