@@ -280,6 +280,7 @@ pub fn install_missing(instance: &Instance) -> Result<usize, InstanceError> {
 #[cfg(test)]
 mod tests {
     use metnos_projections::machines::turn::forms;
+    use metnos_projections::views::audit::quoting::TELLING;
 
     use super::*;
     use crate::gateway::Loaded;
@@ -311,5 +312,16 @@ mod tests {
             );
             assert!(Loaded::new(manifest, &schema, Vec::new()).is_ok());
         }
+    }
+
+    /// The proof of one turn hides what comes of these; scheduling something tells of nothing but that itself.
+    #[test]
+    fn what_reads_or_changes_the_record_of_other_turns_is_known_to_quote_them() {
+        let reads = |builtin: &&Builtin| builtin.manifest().capabilities.iter().any(|it| it.name == "metnos:read");
+        let changes = |builtin: &&Builtin| builtin.changes_as().contains(&"metnos:write");
+        let alone = "schedule_recurring";
+        let quoting = ALL.iter().filter(|it| reads(it) || changes(it) && it.name != alone).map(|it| it.name);
+        let quoting: std::collections::BTreeSet<&str> = quoting.collect();
+        assert!(quoting.iter().eq(TELLING), "{quoting:?}");
     }
 }

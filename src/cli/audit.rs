@@ -76,7 +76,7 @@ pub(super) struct Export {
     /// Add what proves that the lines are in the log, for audit verify.
     #[arg(long)]
     proof: bool,
-    /// With --proof and a choice: show requests that quote earlier ones too, which are otherwise withheld.
+    /// With --proof and a choice: show what quotes other turns too, which is otherwise withheld.
     #[arg(long, requires = "proof")]
     quotes: bool,
 }

@@ -31,7 +31,7 @@ pub enum Format {
     Otel,
     /// JSON lines that stand alone: with their events and a proof.
     Proof {
-        /// Whether requests that quote others are shown nevertheless.
+        /// Whether what quotes other turns is shown nevertheless.
         quotes: bool,
     },
 }
@@ -136,10 +136,9 @@ fn proof<E: From<ReadError>>(
     put: Put<'_, E>,
 ) -> Result<u64, E> {
     let reader = log.reader();
-    let (mut sources, mut withheld, mut lines) = (BTreeSet::new(), BTreeSet::new(), 0);
+    let (mut sources, mut lines) = (BTreeSet::new(), 0);
     let mut chosen = Chosen::new(selection.clone(), quotes);
     each(&reader, size, |recorded| {
-        withheld.extend(chosen.withholds(&recorded).then_some(recorded.seq));
         if let Some(line) = chosen.take(&recorded) {
             sources.extend(line.sources);
             lines += 1;
@@ -165,7 +164,7 @@ fn proof<E: From<ReadError>>(
     let (mut rows, mut raw) = (Rows::default(), reader.raw());
     each(&reader, size, |recorded| {
         let Some(line) = chosen.take(&recorded) else { return Ok(()) };
-        let row = rows.row(&line, |seq| Ok::<_, E>((raw.frame(seq)?, withheld.contains(&seq))))?;
+        let row = rows.row(&line, |seq| Ok::<_, E>(raw.frame(seq)?))?;
         sealed.put(&row)
     })?;
     sealed.seal(keys)?;

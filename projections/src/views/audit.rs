@@ -10,6 +10,7 @@ pub mod genai;
 pub mod index;
 pub mod lines;
 pub mod proof;
+pub mod quoting;
 pub mod selection;
 pub mod spans;
 #[cfg(test)]
@@ -80,6 +81,8 @@ pub struct Line {
     pub executor: Option<String>,
     /// The numbers of the events that it is made of, in order; the last is its own.
     pub sources: Vec<u64>,
+    /// Those of them whose payload is in the log and not in the line.
+    pub withheld: Vec<u64>,
     /// What it says.
     pub value: Value,
 }
@@ -228,11 +231,6 @@ impl Audit {
         }
         None
     }
-}
-
-/// Whether an event's payload quotes other requests than its own turn's.
-pub fn quotes_others(recorded: &Recorded) -> bool {
-    matches!(recorded.event(), Some(Event::TurnOpened(opened)) if !opened.history.is_empty())
 }
 
 /// Whether a line ends with this event.

@@ -371,6 +371,43 @@ fn a_proof_of_one_turn_shows_no_grant_that_it_had_nothing_to_do_with() {
     home.is_whole();
 }
 
+/// What takes a turn back or tells of it quotes it; whoever is shown the one is not shown the other.
+#[test]
+fn a_proof_of_one_turn_shows_nothing_of_the_turn_that_it_took_back_or_told_of() {
+    let home = Home::new();
+    assert_eq!(home.ask_approved("write \"aubergine\" to one.txt").code, 0);
+    let wrote = lines(&home, &["--kind", "turns"]).last().unwrap()["turn_id"].as_str().unwrap().to_owned();
+    let raw = format!("{:032x}", u128::from_be_bytes(wrote.parse::<metnos_log::TurnId>().unwrap().0));
+    assert!(home.ask("what did you do").out.contains("aubergine"));
+    assert!(home.ask("why did you do that").out.contains("aubergine"));
+    assert_eq!(home.run(["--yes", "undo", &wrote]).code, 0);
+    let turns = lines(&home, &["--kind", "turns"]);
+    let turns = turns.iter().skip_while(|turn| turn["turn_id"] != *wrote);
+    assert_eq!(turns.clone().count(), 4);
+    for turn in turns {
+        let id = turn["turn_id"].as_str().unwrap();
+        let shown = |more: &[&str]| {
+            let ran = home.run(["audit", "export", "--turn", id, "--proof"].iter().chain(more));
+            assert_eq!(ran.code, 0, "{}", ran.err);
+            let script = "import base64, re, sys\n\
+                          text = sys.stdin.read()\n\
+                          print(text)\n\
+                          for part in re.findall(r'\"(?:header|payload)\":\"([A-Za-z0-9+/=]*)\"', text):\n\
+                          \x20   raw = base64.b64decode(part)\n\
+                          \x20   print(raw.decode('latin-1'), raw.hex())";
+            let seen = python(&["-I", "-S", "-c", script], &ran.out);
+            home.file("turn.jsonl", &ran.out);
+            let public = std::fs::read_to_string(home.metnos().join("config/keys/instance.pub")).unwrap();
+            let verified = home.run(["audit", "verify", "turn.jsonl", "--key", public.trim()]);
+            assert_eq!(verified.code, 0, "{}", verified.err);
+            ["aubergine", "one.txt", &wrote, &raw].map(|of| seen.contains(of))
+        };
+        assert_eq!(shown(&[]), [id == wrote; 4], "{turn}");
+        assert!(shown(&["--quotes"])[0], "{turn}");
+    }
+    home.is_whole();
+}
+
 /// What changes lines that were exported before is a line itself: who, when and why; nothing of what is gone.
 #[test]
 fn an_erasure_is_a_line_of_its_own() {

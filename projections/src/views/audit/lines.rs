@@ -1,6 +1,6 @@
 //! What the lines say. A part that is missing is null, and the line says why: `"erased"`, `"withheld"` or `"unknown"` is true.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use metnos_log::Kept;
@@ -141,14 +141,16 @@ pub(super) fn erasure(erased: &Source<Erased>) -> Line {
 
 /// A line of these events, with what is missing of them.
 fn made(mut value: Value, parts: impl IntoIterator<Item = (u64, Option<Missing>)>) -> Line {
-    let (sources, missing): (BTreeSet<u64>, Vec<Option<Missing>>) = parts.into_iter().unzip();
-    let names = missing.into_iter().flatten().map(|missing| (missing.name().to_owned(), Value::Bool(true)));
+    let parts: BTreeMap<u64, Option<Missing>> = parts.into_iter().collect();
+    let names = parts.values().flatten().map(|missing| (missing.name().to_owned(), Value::Bool(true)));
     if let Value::Object(fields) = &mut value {
         fields.extend(names.collect::<Map<_, _>>());
     }
-    let sources = sources.into_iter().collect();
+    let sources = parts.keys().copied().collect();
+    let withheld = parts.iter().filter(|(_, missing)| **missing == Some(Missing::Withheld)).map(|(seq, _)| *seq);
     let (seq, began, ended, actor) = (0, 0, 0, String::new());
-    Line { kind: Kind::Turns, seq, began, ended, turn: None, actor, executor: None, sources, value }
+    let withheld = withheld.collect();
+    Line { kind: Kind::Turns, seq, began, ended, turn: None, actor, executor: None, sources, withheld, value }
 }
 
 fn part<T>(source: Option<&Source<T>>) -> Option<(u64, Option<Missing>)> {

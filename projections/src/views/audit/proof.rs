@@ -16,8 +16,9 @@ use metnos_log::store::Stored;
 use metnos_log::{Recorded, canonical};
 use serde::{Deserialize, Serialize};
 
+use super::quoting::Quoting;
 use super::selection::Selection;
-use super::{Kind, Line, quotes_others};
+use super::{Kind, Line};
 
 /// What the first line says the file is: its own form, and the shape of the lines in it ([`super::VERSION`]).
 pub const FORMAT: &str = "metnos audit proof v1, lines v3";
@@ -101,26 +102,23 @@ pub fn written(part: &impl Serialize) -> String {
 pub struct Chosen {
     audit: super::Audit,
     selection: Selection,
-    /// Whether requests that quote others are shown nevertheless.
+    /// Whether what quotes other turns is shown nevertheless.
     quotes: bool,
+    quoting: Quoting,
 }
 
 impl Chosen {
-    /// The lines that are wanted. A request that quotes others is withheld unless every line is wanted, or `quotes`.
+    /// The lines that are wanted. What quotes other turns is withheld unless every line is wanted, or `quotes`.
     pub fn new(selection: Selection, quotes: bool) -> Self {
         let quotes = quotes || selection.is_everything();
-        Self { audit: super::Audit::default(), selection, quotes }
+        Self { audit: super::Audit::default(), selection, quotes, quoting: Quoting::default() }
     }
 
     /// Takes the next event in; gives the line that it completes, if that is wanted.
     pub fn take(&mut self, recorded: &Recorded) -> Option<Line> {
-        let line = self.audit.take_shown(recorded, self.withholds(recorded))?;
+        let is_withheld = self.quoting.take(recorded) && !self.quotes;
+        let line = self.audit.take_shown(recorded, is_withheld)?;
         self.selection.takes(&line).then_some(line)
-    }
-
-    /// Whether an event's payload is not shown.
-    pub fn withholds(&self, recorded: &Recorded) -> bool {
-        !self.quotes && quotes_others(recorded)
     }
 }
 
@@ -132,16 +130,13 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The text of a line, by the stored bytes of its events; `withholds` says which of them show no payload.
-    pub fn row<E>(
-        &mut self,
-        line: &Line,
-        mut stored: impl FnMut(u64) -> Result<(Stored, bool), E>,
-    ) -> Result<String, E> {
+    /// The text of a line, by the stored bytes of its events.
+    pub fn row<E>(&mut self, line: &Line, mut stored: impl FnMut(u64) -> Result<Stored, E>) -> Result<String, E> {
         let (mut events, mut withheld) = (Vec::new(), Vec::new());
         for seq in &line.sources {
             if self.shown.insert(*seq) {
-                let (bytes, is_withheld) = stored(*seq)?;
+                let is_withheld = line.withheld.contains(seq);
+                let bytes = stored(*seq)?;
                 events.push(if is_withheld { bytes.withheld() } else { bytes });
                 withheld.extend(is_withheld.then_some(*seq));
             }

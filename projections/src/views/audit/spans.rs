@@ -64,6 +64,7 @@ impl Spans {
             actor: recorded.actor.clone(),
             executor: None,
             sources: Vec::new(),
+            withheld: Vec::new(),
             value: Value::Null,
         };
         selection.takes(&line).then(|| written(log_id, &Span { key: &format!("model {}", recorded.seq), ..span }))

@@ -7,7 +7,7 @@ use ed25519_dalek::{Signer as _, SigningKey};
 use metnos_log::codec::{self, Frame};
 use metnos_log::envelope::Header;
 use metnos_log::event::model::{ModelAnswered, ModelAsked, ModelFailed};
-use metnos_log::event::turn::{ArgumentsResolved, InvocationInDoubt, InvocationStarted, TurnOpened};
+use metnos_log::event::turn::{ArgumentsResolved, InvocationInDoubt, InvocationStarted, StepProposed, TurnOpened};
 use metnos_log::note::Checkpoint;
 use metnos_log::proof::Builder;
 use metnos_log::store::{Stored, StoredBody};
@@ -115,7 +115,7 @@ fn log() -> Vec<Stored> {
         note: Kept::text("of last year"),
         by: "owner".to_owned(),
     };
-    let events: Vec<(Option<TurnId>, Event)> = vec![
+    stored(vec![
         (None, metnos_log::event::instance::CredentialRemoved { name: "weather".to_owned() }.into()),
         (a, begun("console", None, "the alpha request", &[])),
         (a, resolved_to(&json!({ "path": "/alpha" }))),
@@ -128,7 +128,11 @@ fn log() -> Vec<Stored> {
         (b, doubt.into()),
         (b, over("the beta answer")),
         (None, corrected.into()),
-    ];
+    ])
+}
+
+/// Events as a log stores them.
+fn stored(events: Vec<(Option<TurnId>, Event)>) -> Vec<Stored> {
     let stored = |(at, (turn, event)): (usize, (Option<TurnId>, Event))| {
         let seq = at as u64 + 1;
         let time = 1_700_000_000_000_000 + i64::try_from(seq).unwrap() * 1_500;
@@ -157,21 +161,15 @@ fn key(seed: u8) -> SigningKey {
     SigningKey::from_bytes(&[seed; 32])
 }
 
-/// The lines of a choice, and the events that show no payload.
-fn chosen(log: &[Stored], selection: &Selection, quotes: bool) -> (Vec<Line>, BTreeSet<u64>) {
-    let (mut chosen, mut withheld) = (Chosen::new(selection.clone(), quotes), BTreeSet::new());
-    let take = |stored: &Stored| {
-        let recorded = stored.recorded().unwrap();
-        withheld.extend(chosen.withholds(&recorded).then_some(stored.seq));
-        chosen.take(&recorded)
-    };
-    let lines = log.iter().filter_map(take).collect();
-    (lines, withheld)
+/// The lines of a choice.
+fn chosen(log: &[Stored], selection: &Selection, quotes: bool) -> Vec<Line> {
+    let mut chosen = Chosen::new(selection.clone(), quotes);
+    log.iter().filter_map(|stored| chosen.take(&stored.recorded().unwrap())).collect()
 }
 
 /// An export of a log with proofs.
 fn proved(log: &[Stored], selection: &Selection, quotes: bool) -> String {
-    let (lines, withheld) = chosen(log, selection, quotes);
+    let lines = chosen(log, selection, quotes);
     let sources: BTreeSet<u64> = lines.iter().flat_map(|line| line.sources.clone()).collect();
     let mut builder = Builder::new(sources.iter().copied());
     for stored in log {
@@ -184,8 +182,7 @@ fn proved(log: &[Stored], selection: &Selection, quotes: bool) -> String {
     let mut text = written(&Head { format, checkpoint, selection, lines: count, events, proof });
     let mut rows = Rows::default();
     for line in &lines {
-        let stored =
-            |seq: u64| Ok::<_, Infallible>((log[usize::try_from(seq - 1).unwrap()].clone(), withheld.contains(&seq)));
+        let stored = |seq: u64| Ok::<_, Infallible>(log[usize::try_from(seq - 1).unwrap()].clone());
         let Ok(row) = rows.row(line, stored);
         text.push_str(&row);
     }
@@ -305,6 +302,46 @@ fn the_proof_of_one_turn_shows_nothing_of_the_others() {
     let text = proved(&log(), &of(turn(2)), true);
     assert_eq!(check(&text).unwrap().withheld, 0);
     assert!(readable(&text).contains("the beta request") && readable(&text).contains("the alpha answer"));
+}
+
+/// A call that reads the record of others: what it was given, what it found, what was answered. What it did is its own.
+#[test]
+fn the_proof_of_a_turn_that_takes_another_back_shows_nothing_of_that() {
+    let (a, b) = (Some(turn(1)), Some(turn(2)));
+    let steps = |tool: &str| json!({ "steps": [{ "tool": tool, "args": { "turn": turn(1).to_string() } }] });
+    let given = |tool: &str| {
+        let Event::TurnOpened(opened) = begun("console", None, "the beta request", &[]) else { panic!() };
+        Event::TurnOpened(TurnOpened { given: Some(steps(tool).into()), ..opened })
+    };
+    for tool in super::quoting::TELLING.iter().chain(&["read_files"]) {
+        let args = Kept::json(&json!({ "turn": turn(1).to_string() }));
+        let (tool, is_telling) = ((*tool).to_owned(), *tool != "read_files");
+        let proposed = StepProposed { step: 1, tool: tool.clone(), args: args.clone(), provenance: None, call: None };
+        let log = stored(vec![
+            (a, begun("console", None, "the alpha request", &[])),
+            (b, given(&tool)),
+            (a, over("the alpha answer")),
+            (b, proposed.into()),
+            (b, resolved_to(&json!({ "turn": turn(1).to_string() }))),
+            (b, began("t2", &tool)),
+            (b, came_of("t2", &json!({ "metadata": { "turn": turn(1).to_string(), "text": "the alpha request" } }))),
+            (b, over("Undid the alpha request.")),
+        ]);
+        let of = Selection { turn: b.map(|turn| turn.to_string()), ..Selection::default() };
+        let text = proved(&log, &of, false);
+        let seen = readable(&text);
+        assert_eq!(seen.contains("alpha") || seen.contains(&turn(1).to_string()), !is_telling, "{tool}");
+        assert_eq!(check(&text).unwrap().withheld, if is_telling { 4 } else { 0 }, "{tool}");
+        assert!(seen.contains(&tool) && text.contains("\"calls\":1"));
+        let text = proved(&log, &of, true);
+        assert!(readable(&text).contains("the alpha request") && check(&text).unwrap().withheld == 0);
+        // Where the call that tells so was erased, whatever comes of it counts as such.
+        let gone = |seq: u64| [4, 6].contains(&seq);
+        let log: Vec<Stored> =
+            log.into_iter().map(|stored| if gone(stored.seq) { stored.withheld() } else { stored }).collect();
+        let text = proved(&log, &of, false);
+        assert!(!readable(&text).contains("alpha") && check(&text).unwrap().erased == 1);
+    }
 }
 
 #[test]
