@@ -8,6 +8,7 @@ mod closed;
 mod left;
 pub mod search;
 mod selection;
+mod shown;
 mod spelling;
 
 use std::collections::{BTreeMap, BTreeSet};

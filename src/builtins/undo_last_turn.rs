@@ -18,6 +18,7 @@ use crate::effects::plan::Planned;
 use crate::effects::undo::{Refused, settle};
 use crate::instance::Instance;
 use crate::scheduler::changes;
+use crate::why;
 
 /// The longest part of a request that is quoted.
 const QUOTED_MAX: usize = 80;
@@ -130,7 +131,7 @@ fn planned(call: &Call<'_>, id: TurnId, turn: &Turn, skipped: usize) -> Result<R
         let lasting = refused.iter().all(|refused| refused.class == "not_reversible");
         return Ok(Err((if lasting { "not_reversible" } else { "target_changed" }, reason)));
     }
-    let text = turn.opened.as_ref().map(|opened| opened.text.chars().take(QUOTED_MAX).collect::<String>());
+    let text = turn.opened.as_ref().map(|opened| why::short(&opened.text, QUOTED_MAX));
     let mut result = json!({
         "ok": true,
         "refused": refused.iter().map(line_of).collect::<Vec<_>>(),
@@ -182,7 +183,7 @@ impl Later {
             let turn = folded(instance, id)?;
             // What somebody else asked for is not told to a guest.
             let opened = turn.opened.as_ref().filter(|_| instance.may_see(summary));
-            let text = opened.map(|opened| opened.text.chars().take(QUOTED_MAX).collect::<String>());
+            let text = opened.map(|opened| why::short(&opened.text, QUOTED_MAX));
             for op in turn.steps.iter().flat_map(|step| step.ops.iter()) {
                 later.undid |= op.reverses.as_ref().is_some_and(|reversed| reversed.turn == undone);
                 for path in [Some(&op.path), op.dst.as_ref()].into_iter().flatten() {

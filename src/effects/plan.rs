@@ -34,7 +34,7 @@ const IMAGES_BYTES_MAX: u64 = 256 << 20;
 const OPS_MAX: usize = 250_000;
 /// The most texts of one step whose beginnings are shown, and the most letters of each.
 pub(super) const SHOWN_MAX: usize = 3;
-const SHOWN_CHARS: usize = 300;
+pub(crate) const SHOWN_CHARS: usize = 300;
 /// The changes that an executor may ask for.
 const CHANGES: [&str; 6] = ["mkdir", "write", "append", "move", "delete", "set_mode"];
 /// The change that is made on a server.

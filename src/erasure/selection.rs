@@ -7,6 +7,7 @@ use metnos_log::{BlobHash, Event, Kept, Recorded, TurnId};
 use serde_json::Value;
 
 use super::search::Sought;
+use super::shown::Shown;
 use super::spelling::Spelling;
 use super::{ErasureError, Selected, Selector, TEXT_BYTES_MIN};
 use crate::engine::{HISTORY_CHARACTERS, shortened};
@@ -168,10 +169,7 @@ impl<'s> Search<'s> {
     fn is_meant(&self, recorded: &Recorded, json: &Value) -> bool {
         match self.selector {
             Selector::Event(seq) => recorded.seq == *seq,
-            Selector::Text(_) => self
-                .wording
-                .as_ref()
-                .is_some_and(|Wording { sought, .. }| holds(json, &|text| sought.is_in(text.as_bytes()))),
+            Selector::Text(_) => self.wording.as_ref().is_some_and(|wording| holds(json, &|text| wording.is_in(text))),
             Selector::Turn(id) => recorded.turn == Some(*id) || self.follows(recorded, json),
             Selector::Actor(actor) => {
                 let own = recorded.actor == *actor && (recorded.turn.is_some() || is_said(&recorded.kind));
@@ -210,13 +208,19 @@ struct Blobs {
 struct Wording {
     /// In the forms in which files are searched for it: what is erased and what is found left are the same.
     sought: Sought,
+    /// As a person is shown it.
+    shown: Shown,
     /// In other spellings.
     spelling: Spelling,
 }
 
 impl Wording {
     fn of(text: &str) -> Self {
-        Self { sought: Sought::of(text), spelling: Spelling::of(text) }
+        Self { sought: Sought::of(text), shown: Shown::of(text), spelling: Spelling::of(text) }
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        self.sought.is_in(text.as_bytes()) || self.shown.is_in(text)
     }
 }
 
@@ -226,7 +230,9 @@ fn blobs_holding(instance: &Instance, wording: &Wording) -> Result<Blobs, Erasur
     instance.log.reader().each_blob(|hash, bytes| {
         let image = instance.keys.unseal(&bytes);
         let plain = image.as_deref().unwrap_or(&bytes);
-        if wording.sought.is_in(&bytes) || wording.sought.is_in(plain) {
+        let is_shown =
+            || holds(&Value::String(String::from_utf8_lossy(plain).into_owned()), &|text| wording.shown.is_in(text));
+        if wording.sought.is_in(&bytes) || wording.sought.is_in(plain) || is_shown() {
             holding.exact.insert(hash);
         }
         let mut found = BTreeSet::new();

@@ -122,6 +122,38 @@ fn a_text_goes_in_every_form_in_which_it_is_known() {
     assert_eq!(refused.code, 2, "{}", refused.err);
 }
 
+/// A question sets its lines below its own, a report tells its beginning: neither is the text, and both say it.
+#[test]
+fn a_text_goes_where_it_was_shown_in_other_lines_or_cut() {
+    let home = Home::new();
+    let lines = "the zucchini are\n  behind the azalea\nunder the wisteria";
+    let long = format!("the marmalade is on the {}shelf by the oleander", "third or fourth or fifth ".repeat(120));
+    for (name, text) in [("lines", lines), ("long", &long)] {
+        assert_eq!(home.ask_approved(&format!("write \"{text}\" to {name}.txt")).code, 0);
+        assert_eq!(home.ask("what did you do").code, 0);
+        assert_eq!(home.ask("why did you ask me").code, 0);
+        assert_eq!(home.run(["--yes", "undo"]).code, 0);
+    }
+    assert_eq!(home.ask_approved("write \"the marmalade is good\" to other.txt").code, 0);
+    assert_eq!(home.ask("what did you do").code, 0);
+    assert_eq!(home.run(["log", "backup"]).code, 0);
+    for (text, words) in [
+        (lines, ["zucchini", "azalea", "wisteria"].as_slice()),
+        (&long, &["marmalade is on the third", "the third or fourth", "oleander"]),
+    ] {
+        assert!(words.iter().all(|word| holding(&home.metnos(), word).len() >= 2), "{words:?}");
+        let erased = home.run(["--yes", "log", "erase", "--text", text]);
+        assert_eq!(erased.code, 0, "{}", erased.err);
+        for word in words {
+            assert_eq!(holding(&home.metnos(), word), Vec::<PathBuf>::new(), "{word}");
+            assert!(!home.run(["log", "grep", word]).out.contains(word));
+        }
+    }
+    // What says something else stays, however it begins.
+    assert!(home.run(["log", "grep", "marmalade is good"]).out.contains("marmalade is good"));
+    home.is_whole();
+}
+
 #[test]
 fn the_question_names_what_is_to_be_erased() {
     let home = Home::new();

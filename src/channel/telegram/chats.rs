@@ -312,7 +312,7 @@ impl Bot {
         let address = turn.opened.as_ref().and_then(|opened| opened.address.clone());
         let (Phase::Waiting, Some(address)) = (turn.phase, address) else { return Ok(()) };
         let instance = self.instance.as_actor(&self.instance.actor_of(id));
-        let asked: String = turn.text().chars().take(60).collect();
+        let asked = crate::why::short(turn.text(), 60);
         let text = self.told(&instance, "telegram.lapsed", &json!({ "text": asked }));
         self.end_question(id, turn, &Reply::Lapsed)?;
         let message = outbox::Message { address, purpose: "notice", text, ..outbox::Message::default() };

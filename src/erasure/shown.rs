@@ -1,0 +1,149 @@
+//! A text as Metnos words it where it shows it to a person: its lines indented or joined to one, its signs written out, or only
+//! its beginning or its end. What is looked for by its bytes passes that over, and it says the same.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use memchr::memmem::find_iter;
+use metnos_projections::visible;
+
+use crate::effects::plan::SHOWN_CHARS;
+
+/// What is left of a text that was cut shorter than this is everybody's.
+const CHARACTERS_MIN: usize = 12;
+/// Stands where something was cut off.
+const CUT: char = '…';
+
+/// The ways in which a text may be shown.
+pub(super) struct Shown {
+    forms: Vec<Form>,
+}
+
+struct Form {
+    /// As it is looked for: blanks of any kind are one.
+    text: String,
+    /// Its first and last characters, as many as tell it from others; none where it is too short to be shown in part.
+    ends: Option<(String, String)>,
+    /// Whether it has lines, so that it is shown with other blanks.
+    has_lines: bool,
+}
+
+impl Shown {
+    pub(super) fn of(text: &str) -> Self {
+        let written_out = [visible::name(text), visible::text(text), Cow::Owned(text.escape_debug().to_string())];
+        let by_lines = text.lines().map(visible::name).collect::<Vec<_>>().join("\n");
+        let forms: BTreeSet<String> =
+            written_out.map(Cow::into_owned).into_iter().chain([text.to_owned(), by_lines]).collect();
+        Self { forms: forms.iter().map(|form| Form::of(form)).collect() }
+    }
+
+    /// Whether a text shows it, wholly or in part.
+    pub(super) fn is_in(&self, said: &str) -> bool {
+        self.forms.iter().any(|form| form.is_in(said))
+    }
+}
+
+impl Form {
+    fn of(text: &str) -> Self {
+        let has_lines = is_reflowed(text);
+        let text = if has_lines { with_one_blank(text) } else { text.to_owned() };
+        let first = text.char_indices().nth(CHARACTERS_MIN).map(|(at, _)| text[..at].to_owned());
+        let last = text.char_indices().rev().nth(CHARACTERS_MIN - 1).map(|(at, _)| text[at..].to_owned());
+        Self { ends: first.zip(last), text, has_lines }
+    }
+
+    fn is_in(&self, said: &str) -> bool {
+        let is_cut_by_length = said.chars().nth(SHOWN_CHARS - 1).is_some() && said.chars().nth(SHOWN_CHARS).is_none();
+        if !self.has_lines {
+            return said.contains(&self.text) || self.is_in_part(said, is_cut_by_length);
+        }
+        // Most texts hold nothing of it.
+        let word = |text: &str| text.split(' ').next().is_some_and(|word| said.contains(word));
+        if !self.ends.as_ref().map_or_else(|| word(&self.text), |(first, _)| word(first)) && !said.contains(CUT) {
+            return false;
+        }
+        let said = with_one_blank(said);
+        said.contains(&self.text) || self.is_in_part(&said, is_cut_by_length)
+    }
+
+    /// Whether its beginning stands there before a cut, or its end behind one.
+    fn is_in_part(&self, said: &str, is_cut_by_length: bool) -> bool {
+        let Some((first, last)) = &self.ends else { return false };
+        let begins = |at: usize| {
+            let rest = &said[at + common(said[at..].chars(), self.text.chars())..];
+            rest.is_empty() && is_cut_by_length || rest.trim_start().trim_start_matches('[').starts_with(CUT)
+        };
+        let ends = |at: usize| {
+            let end = at + last.len();
+            let before = &said[..end - common(said[..end].chars().rev(), self.text.chars().rev())];
+            before.trim_end().ends_with(CUT)
+        };
+        find_iter(said.as_bytes(), first).any(begins) || find_iter(said.as_bytes(), last).any(ends)
+    }
+}
+
+/// How many bytes of two texts are the same from where both begin.
+fn common(one: impl Iterator<Item = char>, other: impl Iterator<Item = char>) -> usize {
+    one.zip(other).take_while(|(one, other)| one == other).map(|(sign, _)| sign.len_utf8()).sum()
+}
+
+/// Whether a text has blanks that are shown as others.
+fn is_reflowed(text: &str) -> bool {
+    text.contains(['\n', '\r', '\t']) || text.trim() != text
+}
+
+fn with_one_blank(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, said: &str, expected: bool) {
+        assert_eq!(Shown::of(text).is_in(said), expected, "{text:?} in {said:?}");
+    }
+
+    #[test]
+    fn lines_are_found_however_they_are_set() {
+        let text = "the safe\n  is behind\nthe clock\n";
+        check(text, "Write to a.txt?\n  the text:\n    the safe\n      is behind\n    the clock\n[y/N]", true);
+        check(text, "«write the safe   is behind the clock»", true);
+        check(text, &text.escape_debug().to_string(), true);
+        check(text, "the safe is behind the cl…", true);
+        check(text, "the safe is under the clock", false);
+        check("a\u{1b}[1mb of the safe", "a\\x1b[1mb of the safe", true);
+        check("it's 4711\nand 42", "content: it\\'s 4711\\nand 42", true);
+        // One line is not set anew; what stands on two is another text.
+        check("the safe", "the\n safe", false);
+    }
+
+    #[test]
+    fn a_part_is_found_where_it_was_cut() {
+        let text = format!("the safe is behind {}the clock", "the old door and ".repeat(40));
+        let characters = |from: usize, count: usize| text.chars().skip(from).take(count).collect::<String>();
+        for count in [12, 13, 80, 600] {
+            let beginning = characters(0, count);
+            for cut in ["…", " …", " […]", "\n    … and 5.0 kB more", "… (98 more letters, not shown here)"] {
+                check(&text, &format!("Undid «write \"{beginning}{cut}»."), true);
+            }
+            check(&text, &beginning, false);
+            check(&text, &format!("{beginning}!…"), false);
+            let end = characters(text.chars().count() - count, count);
+            check(&text, &format!("… {end}: found"), true);
+            check(&text, &format!("…and {end}"), false);
+        }
+        check(&text, &format!("{}…", characters(0, 11)), false);
+        // The beginning that a planned change carries has one length, and nothing that says so.
+        let carried = |before: usize, count: usize| "x".repeat(before) + &characters(0, count);
+        check(&text, &carried(0, 300), true);
+        check(&text, &carried(100, 200), true);
+        check(&text, &carried(0, 299), false);
+        check(&text, &carried(100, 201), false);
+        check("è un segreto di casa", "è un segreto …", true);
+        check("short one", "short o…", false);
+        check("…………………………", "…", false);
+        check("aaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaa…", true);
+    }
+}
