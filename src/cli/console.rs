@@ -79,10 +79,19 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<dyn Console>>> = const { RefCell::new(None) };
 }
 
+fn of_process() -> &'static Arc<own::Own> {
+    static OWN: OnceLock<Arc<own::Own>> = OnceLock::new();
+    OWN.get_or_init(Arc::default)
+}
+
 /// The console of this process.
 pub(super) fn own() -> Arc<dyn Console> {
-    static OWN: OnceLock<Arc<own::Own>> = OnceLock::new();
-    OWN.get_or_init(Arc::default).clone()
+    of_process().clone()
+}
+
+/// Has this process go on when nobody reads what it prints any more: its exit code is what it is asked for.
+pub(super) fn go_on_unread() {
+    of_process().go_on_unread();
 }
 
 /// The console of the command that this thread carries out.

@@ -18,7 +18,7 @@ use metnos_log::{Event, Recorded};
 use serde_json::{Value, json};
 
 use super::output::by;
-use super::{Context, Failure, console, output, progress};
+use super::{Context, Failure, console, output, plainly, progress};
 pub(super) use crate::export::history::line as as_json;
 use crate::instance::Instance;
 use crate::signing::hex;
@@ -216,7 +216,14 @@ fn show(context: &Context, instance: &Instance, seq: u64) -> Result<u8, Failure>
     if context.global.json {
         output::result_json(&value);
     } else {
-        output::json_text(&serde_json::to_string_pretty(&value).unwrap_or_default());
+        let mut values = value;
+        let payload = values["payload"].take();
+        values["when"] = output::moment(recorded.time.0, &instance.settings.zone).into();
+        output::result(&context.text(instance, "log.event", &values));
+        let said = plainly::lines(&payload);
+        if !said.is_empty() {
+            output::result(&format!("\n{said}"));
+        }
     }
     Ok(0)
 }

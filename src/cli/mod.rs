@@ -36,6 +36,7 @@ mod named;
 mod output;
 mod pair;
 mod place;
+mod plainly;
 mod plan;
 mod policy;
 mod prefilter;
@@ -247,6 +248,19 @@ impl Command {
             }
         }
     }
+
+    /// Whether it is asked whether something is right, so that its exit code says so whoever reads its output, and how far.
+    fn is_check(&self) -> bool {
+        matches!(
+            self,
+            Self::Doctor
+                | Self::Log(log::Log::Verify { .. })
+                | Self::Replay(replay::Replay::Check { .. })
+                | Self::Audit(audit::Audit::Verify { .. })
+                | Self::Config(config::Config::Check)
+                | Self::Executor(executor::Executor::Check { .. } | executor::Executor::Verify)
+        )
+    }
 }
 
 /// Runs the command line of this process.
@@ -259,6 +273,9 @@ pub fn main() -> ExitCode {
     let variables = Variables::read();
     faults::arm(&variables);
     let is_daemon = matches!(cli.command, Command::Serve);
+    if cli.command.is_check() {
+        console::go_on_unread();
+    }
     let context = Context { global: cli.global, variables, served: None, is_daemon };
     let carried = console::until_left(|| {
         let started = context.start(&cli.command);

@@ -7,15 +7,21 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use metnos_projections::messages::Messages;
 use metnos_projections::replay::{Checker, Difference, Report};
+use metnos_projections::views::structural::{self, Change};
 use serde_json::{Value, json};
 
 use super::output::by;
-use super::{Context, Failure, named, output, progress};
+use super::{Context, Failure, named, output, plainly, progress};
 use crate::cause::plain;
 use crate::projector::Projected;
 use crate::views::state as views;
 
 pub(super) use timeline::{shown, told};
+
+/// So much is shown of a value that differs.
+const VALUE_CHARS: usize = 120;
+/// So many values of one event.
+const PARTS_MAX: usize = 10;
 
 /// Replay the history and compare.
 #[derive(Subcommand, Debug)]
@@ -159,7 +165,7 @@ fn finish(context: &Context, report: &Report, equal: bool, digests: &[Value]) ->
         output::result(&say("replay.projection", line.clone()));
     }
     for difference in &report.differences {
-        output::result(&difference_text(difference));
+        output::result(&difference_text(difference, &say));
     }
     if report.unknown > 0 {
         output::result(&say("replay.unknown", json!({ "count": report.unknown })));
@@ -185,17 +191,27 @@ fn difference_json(difference: &Difference) -> Value {
     })
 }
 
-fn difference_text(difference: &Difference) -> String {
-    let line = |event: &Option<(String, Value)>| match event {
-        Some((label, payload)) => format!("{label} {}", output::short(&payload.to_string(), 400)),
-        None => "nothing".to_owned(),
-    };
-    let note = difference.note.as_ref().map(|note| format!("\n  note      {note}")).unwrap_or_default();
-    format!(
-        "seq {} of turn {}\n  recorded  {}\n  computed  {}{note}",
-        difference.seq,
-        difference.turn,
-        line(&difference.recorded),
-        line(&difference.computed)
-    )
+/// Where a record and its replay part, by the values that do.
+fn difference_text(difference: &Difference, say: &dyn Fn(&str, Value) -> String) -> String {
+    let Difference { seq, turn, recorded, computed, note } = difference;
+    let mut lines = vec![say("replay.parts", json!({ "seq": seq, "turn": turn }))];
+    let label = |event: &Option<(String, Value)>| event.as_ref().map(|(label, _)| label.clone());
+    let kinds = json!({ "recorded": label(recorded), "computed": label(computed), "note": note });
+    lines.push(say("replay.parts_by", kinds));
+    if let (Some((one, recorded)), Some((other, computed))) = (recorded, computed)
+        && one == other
+    {
+        let parts = structural::changes(&plainly::opened(recorded), &plainly::opened(computed));
+        let short = |value: Option<&Value>| output::short(&plainly::in_short(value), VALUE_CHARS);
+        for Change { path, before, after } in parts.iter().take(PARTS_MAX) {
+            let place = path.trim_start_matches('/').replace('/', ".").replace("~1", "/").replace("~0", "~");
+            let values =
+                json!({ "place": place, "recorded": short(before.as_ref()), "computed": short(after.as_ref()) });
+            lines.push(say("replay.part", values));
+        }
+        if parts.len() > PARTS_MAX {
+            lines.push(say("replay.more_parts", json!({ "count": parts.len() - PARTS_MAX })));
+        }
+    }
+    lines.join("\n")
 }

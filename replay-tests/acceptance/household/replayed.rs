@@ -1,6 +1,7 @@
 //! The history decides the same again, projections come back equal, and a changed history or a changed rule shows.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use metnos_projections::replay::Checker;
 use metnos_projections::rules::Rules;
@@ -159,6 +160,16 @@ fn a_changed_decision_is_reported_with_seq_recorded_and_computed() {
         assert_eq!(difference["recorded"]["kind"], kind, "{said}");
         assert_eq!(difference["computed"]["kind"], kind, "{said}");
         assert_ne!(difference["recorded"], difference["computed"]);
+        // A person is told the value that differs, not all that the event holds.
+        let words = ["replay".as_ref(), "check".as_ref(), "--history".as_ref(), file.as_os_str()];
+        let told = home.run(words).out;
+        let told = told.split_once(&format!("event {seq} of turn ")).unwrap().1.to_owned();
+        assert!(told.contains(&format!("{kind} says something else than the rules decide:")), "{told}");
+        assert!(told.len() < 600 && !told.contains('{') && told.contains("      recorded  "), "{told}");
+        // Whoever reads no further hears the same by the exit code.
+        let mut child = home.command().args(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{kind}");
     }
 }
 

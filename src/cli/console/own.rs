@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +23,15 @@ pub(super) struct Own {
     interrupts: Interrupts,
     /// What was read of the input and not yet asked for.
     input: Mutex<Option<BufReader<File>>>,
+    /// Whether the command goes on when nobody reads what it prints any more.
+    goes_on_unread: AtomicBool,
+}
+
+impl Own {
+    /// From now on a reader that goes away (`| head`) does not end the command.
+    pub(super) fn go_on_unread(&self) {
+        self.goes_on_unread.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Console for Own {
@@ -31,7 +41,12 @@ impl Console for Own {
             return stderr.write_all(bytes).and_then(|()| stderr.flush());
         }
         let mut stdout = io::stdout().lock();
-        stdout.write_all(bytes).and_then(|()| stdout.flush())
+        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.goes_on_unread.load(Ordering::Relaxed) => {
+                Ok(())
+            }
+            written => written,
+        }
     }
 
     fn read(&self, wanted: Wanted, until: &[&CancelFlag]) -> io::Result<Heard> {
