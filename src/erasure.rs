@@ -274,13 +274,25 @@ fn rewritten_files(instance: &Instance, backups: &[PathBuf]) -> Result<Vec<PathB
     Ok(files)
 }
 
-fn erasure(instance: &Instance, selector: &Selector, selected: &Selected, reason: &str) -> Erasure {
-    let (name, of) = match selector {
+/// The newest record that this was erased.
+pub fn erased_before(instance: &Instance, selector: &Selector) -> Result<Option<Recorded>, ReadError> {
+    let (name, of) = recorded_as(instance, selector);
+    let is_of_it = |recorded: &Recorded| matches!(recorded.event(), Some(Event::Erased(erased)) if erased.selector == name && erased.of == of);
+    Ok(instance.log.reader().stream("instance")?.into_iter().rfind(is_of_it))
+}
+
+/// How a selector is put on record: its name, and what it is about. A text is no part of the record of its erasure.
+fn recorded_as(instance: &Instance, selector: &Selector) -> (&'static str, String) {
+    match selector {
         Selector::Turn(id) => ("turn", id.to_string()),
         Selector::Actor(actor) => ("actor", actor.clone()),
         Selector::Event(seq) => ("event", seq.to_string()),
         Selector::Text(text) => ("text", instance.log.keyed_blob_hash(text.as_bytes()).to_string()),
-    };
+    }
+}
+
+fn erasure(instance: &Instance, selector: &Selector, selected: &Selected, reason: &str) -> Erasure {
+    let (name, of) = recorded_as(instance, selector);
     let (time, by) = (now(), instance.actor.clone());
     let record = Erased {
         selector: name.to_owned(),

@@ -106,6 +106,7 @@ pub(super) fn run(context: &Context, command: &Audit) -> Result<u8, Failure> {
     match command {
         Audit::Export(export) => {
             let instance = context.instance()?;
+            context.tell_pending_erasure(&instance);
             if export.is_plain() && !context.global.json {
                 return files(context, &instance);
             }

@@ -154,6 +154,13 @@ impl Context {
         Ok(instance)
     }
 
+    /// Says that an erasure broke off, where one did and is not gone on with by this command.
+    pub(super) fn tell_pending_erasure(&self, instance: &Instance) {
+        if erasure::is_pending(instance) {
+            self.say(&self.text(instance, "notice.erasure_pending", &serde_json::json!({})));
+        }
+    }
+
     /// Goes on with an erasure that broke off; says where nothing of it was done.
     pub(super) fn resume_erasure(&self, instance: &Instance) -> Result<(), ErasureError> {
         if erasure::resume(instance)? == BrokenOff::BeforeIt {

@@ -138,6 +138,7 @@ fn status(context: &Context, instance: &Instance) -> Result<u8, Failure> {
         });
         output::result(&context.text(instance, "log.status", &values));
     }
+    context.tell_pending_erasure(instance);
     Ok(0)
 }
 

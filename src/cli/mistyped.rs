@@ -3,6 +3,7 @@
 //!
 //! Nothing is guessed and run: the line is shown for the person to type.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -22,7 +23,7 @@ const VALUED: [&str; 5] = ["--home", "--lang", "--at", "--approve", "--engine"];
 
 /// Tells the person what was wrong with the command line; the exit code.
 pub(super) fn told(error: &clap::Error, words: &[OsString]) -> ExitCode {
-    let Some(failure) = sentence_alone(error, words) else {
+    let Some(failure) = sentence_alone(error, words).or_else(|| no_number(error)) else {
         let code = u8::try_from(error.exit_code()).unwrap_or(2);
         // A terminal that is gone is no error of ours.
         error.print().ok();
@@ -95,6 +96,14 @@ fn sentence_alone(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
     line.push(quoted(&joined(said)));
     let meant = meant.filter(|meant| meant != verb);
     Some(Failure::usage(message, ("next.sentence", json!({ "line": line.join(" "), "meant": meant }))))
+}
+
+/// What to say of a value that is no number where one must be: what the library says of it is for programmers.
+fn no_number(error: &clap::Error) -> Option<Failure> {
+    error.source()?.downcast_ref::<std::num::ParseIntError>()?;
+    let [argument, value] = [ContextKind::InvalidArg, ContextKind::InvalidValue].map(|kind| named(error, kind));
+    let values = json!({ "argument": argument?, "value": super::output::short(&value?, 60) });
+    Some(Failure::usage(("error.no_number", values), by("next.number")))
 }
 
 fn named(error: &clap::Error, kind: ContextKind) -> Option<String> {

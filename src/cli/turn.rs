@@ -51,20 +51,24 @@ pub(super) fn run(context: &Context, command: &Turn) -> Result<u8, Failure> {
     }
 }
 
+/// The turn of that name: its id, or «last».
+pub(super) fn id(instance: &crate::instance::Instance, name: &str) -> Result<TurnId, Failure> {
+    let turns = instance.turns();
+    let found = match name {
+        "last" => turns.last(),
+        "" => return Err(Failure::refused(by("error.no_turn_name"), by("next.turns"))),
+        other => other.parse().ok().filter(|id| turns.get(*id).is_some()),
+    };
+    let named = if name == "last" { "" } else { name };
+    found
+        .ok_or_else(|| Failure::refused(("error.no_turn", json!({ "id": output::short(named, 60) })), by("next.turns")))
+}
+
 /// The events of a turn, blobs fetched.
 pub(super) fn events(instance: &crate::instance::Instance, name: &str) -> Result<(TurnId, Vec<Recorded>), Failure> {
-    let name = match name {
-        "last" => instance.turns().last().map(|id| id.to_string()).unwrap_or_default(),
-        "" => return Err(Failure::refused(by("error.no_turn_name"), by("next.turns"))),
-        other => other.to_owned(),
-    };
-    let missing = || Failure::refused(("error.no_turn", json!({ "id": name })), by("next.turns"));
-    let id: TurnId = name.parse().map_err(|_| missing())?;
+    let id = id(instance, name)?;
     let reader = instance.log.reader();
     let events = reader.stream(&stream(id))?;
-    if events.is_empty() {
-        return Err(missing());
-    }
     let events = events.into_iter().map(|recorded| reader.rehydrated(recorded)).collect::<Result<Vec<_>, _>>()?;
     Ok((id, events))
 }

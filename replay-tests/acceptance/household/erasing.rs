@@ -98,10 +98,19 @@ fn what_is_erased_from_the_log_alone_is_told_and_ended_later() {
     assert!(broken.err.contains("it is gone from the log, and not yet from everything"), "{}", broken.err);
     let after = home.run(["--json", "log", "verify"]).json();
     assert!(after["erased"].as_u64() > Some(0), "{after}");
+    // Whatever looks at the record or copies it says that it is not all.
+    let copy = home.files().join("copy").into_os_string().into_string().unwrap();
+    for words in [&["log", "status"][..], &["log", "backup", &copy], &["audit", "export", "--kind", "erasures"]] {
+        let ran = home.run(words);
+        assert!(ran.code == 0 && ran.err.contains("An erasure broke off"), "{words:?}: {} {}", ran.out, ran.err);
+    }
     std::fs::remove_dir_all(&tail).unwrap();
     let ended = home.run(erase);
     assert_eq!(ended.code, 0, "{} {}", ended.out, ended.err);
     assert_eq!(holding(&home.metnos(), SECRET), Vec::<PathBuf>::new());
+    let again = home.run(erase);
+    assert!(again.code == 0 && again.out.contains("That was erased on "), "{} {}", again.out, again.err);
+    assert!(!home.run(["log", "status"]).err.contains("broke off"));
 }
 
 /// A text that somebody wrote with escapes, and that is JSON in an answer: what is searched for at the end goes as well, wherever.
@@ -273,7 +282,9 @@ fn other_spellings_that_stay_are_said() {
     for other in &spellings[1..] {
         assert_eq!(erase(&["--yes", "--text", other]).code, 0);
     }
-    let nothing = erase(&["--yes", "--text", spellings[0]]);
+    let again = erase(&["--yes", "--text", spellings[0]]);
+    assert!(again.code == 0 && again.out.contains("That was erased on "), "{} {}", again.out, again.err);
+    let nothing = erase(&["--yes", "--text", "the tea 4711"]);
     assert!(nothing.code == 1 && nothing.err.contains("nothing was found"), "{}", nothing.err);
 }
 

@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use clap::Args;
-use metnos_log::TurnId;
 use metnos_projections::visible;
 use serde_json::{Value, json};
 
 use super::super::output::{Failure, by, remedy};
-use super::super::{Context, actor, mistyped, output, progress, terminal};
+use super::super::{Context, actor, mistyped, output, progress, terminal, turn};
 use crate::cause::plain;
 use crate::engine;
 use crate::erasure::search::Sought;
@@ -32,9 +31,9 @@ pub(in crate::cli) struct Erase {
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 struct What {
-    /// All that was said and returned in a turn.
+    /// All that was said and returned in a turn: its id, or «last».
     #[arg(long, value_name = "ID")]
-    turn: Option<TurnId>,
+    turn: Option<String>,
     /// The same of every turn of a person.
     #[arg(long, value_name = "PERSON")]
     actor: Option<String>,
@@ -139,7 +138,7 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
         return Err(Failure::refused(("error.text_stays", values), by("next.erasable")));
     }
     if selected.seqs.is_empty() {
-        return Err(nothing(context, &instance, &selector)?);
+        return nothing(context, &instance, &selector);
     }
     if command.preview {
         if context.global.json {
@@ -167,19 +166,31 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
     Err(Failure::failed(("error.erased_yet_there", json!({ "files": report.missed })), by("next.erased_yet_there")))
 }
 
-/// That the log holds nothing of it, and which files of the home do all the same.
-fn nothing(context: &Context, instance: &Instance, selector: &Selector) -> Result<Failure, Failure> {
+/// That the log holds nothing of it, and which files of the home do all the same. Where that was erased from here, it is as it
+/// was asked for.
+fn nothing(context: &Context, instance: &Instance, selector: &Selector) -> Result<u8, Failure> {
     let mut left = Left::default();
     if let Selector::Text(text) = selector {
         let line = progress::line(context);
         line.say(&context.text(instance, "log.searching", &json!({})));
         left = erasure::beside_the_log(instance, text)?;
     }
-    if left.holding.is_empty() && left.copies.is_empty() {
-        return Ok(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
+    if !left.holding.is_empty() || !left.copies.is_empty() {
+        let values = json!({ "files": named(&left.holding), "copies": named(&left.copies) });
+        return Err(Failure::refused(("error.only_in_files", values), by("next.only_in_files")));
     }
-    let values = json!({ "files": named(&left.holding), "copies": named(&left.copies) });
-    Ok(Failure::refused(("error.only_in_files", values), by("next.only_in_files")))
+    let Some(before) = erasure::erased_before(instance, selector)? else {
+        return Err(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
+    };
+    let values = json!({
+        "seq": before.seq, "when": output::moment(before.time.0, &instance.settings.zone), "payloads": 0,
+    });
+    if context.global.json {
+        output::result_json(&values);
+    } else {
+        output::result(&context.text(instance, "log.erased_before", &values));
+    }
+    Ok(0)
 }
 
 /// Paths as they are told: whoever laid a file into the workspace named it.
@@ -209,10 +220,7 @@ fn resume(context: &Context, instance: &Instance) -> Result<bool, Failure> {
 fn selector(instance: &Instance, what: &What) -> Result<Selector, Failure> {
     let What { turn, actor, event, text } = what;
     match (turn, actor, event, text) {
-        (Some(turn), ..) => match instance.turns().get(*turn) {
-            Some(_) => Ok(Selector::Turn(*turn)),
-            None => Err(Failure::refused(("error.no_turn", json!({ "id": turn })), by("next.turns"))),
-        },
+        (Some(turn), ..) => turn::id(instance, turn).map(Selector::Turn),
         (_, Some(actor), ..) => actor::known(instance, actor).map(Selector::Actor),
         (_, _, Some(seq), _) => Ok(Selector::Event(*seq)),
         (.., text) => Ok(Selector::Text(text.clone().unwrap_or_default())),
@@ -284,7 +292,7 @@ fn told(context: &Context, instance: &Instance, selector: &Selector, report: &Re
     let left = &report.left;
     let mut values = json!({
         "payloads": report.rewritten.payloads, "blobs": report.rewritten.blobs, "turns": report.turns,
-        "quotes": matches!(selector, Selector::Turn(_)), "backups": report.backups,
+        "quotes": !matches!(selector, Selector::Text(_)), "backups": report.backups,
         "left": named(&left.holding), "copies": named(&left.copies), "unread": named(&left.unread), "closed": named(&left.closed),
         "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
     });

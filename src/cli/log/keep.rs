@@ -171,6 +171,7 @@ pub(super) fn backup(context: &Context, instance: &Instance, folder: Option<&Pat
     } else {
         output::result(&context.text(instance, "log.backed_up", &values));
     }
+    context.tell_pending_erasure(instance);
     Ok(0)
 }
 

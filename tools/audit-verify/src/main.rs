@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use metnos_projections::messages::{Language, Messages};
 use metnos_projections::views::audit::verify;
+use metnos_projections::visible;
 use serde_json::{Value, json};
 
 const USAGE: &str = "usage: metnos-audit-verify FILE --key KEY [--lang en|it] [--json]\n\nKEY: 64 hexadecimal digits, or a \
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
 
 /// Prints a result. A reader that went away (`| head`) wants no more; whatever else keeps it from being read is a failure.
 fn printed(text: &str) -> ExitCode {
-    match writeln!(std::io::stdout(), "{text}") {
+    match writeln!(std::io::stdout(), "{}", visible::text(text)) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             told(&format!("error: {error}"));
             ExitCode::from(2)
@@ -64,7 +65,7 @@ fn printed(text: &str) -> ExitCode {
 
 /// Says something aside; where nobody listens, the exit code is left.
 fn told(text: &str) {
-    drop(writeln!(std::io::stderr(), "{text}"));
+    drop(writeln!(std::io::stderr(), "{}", visible::text(text)));
 }
 
 /// The words of the command; none where they are not those of [`USAGE`].
@@ -87,8 +88,11 @@ fn asked(words: &[String]) -> Option<Asked> {
 fn checked(asked: &Asked) -> Result<Value, (&'static str, Value)> {
     let in_file = || std::fs::read_to_string(&asked.key).ok().as_deref().and_then(verify::key);
     let key = verify::key(&asked.key).or_else(in_file).ok_or(("error.no_public_key", json!({})))?;
-    let unreadable =
-        |error: &std::io::Error| ("error.file_unreadable", json!({ "file": asked.file, "reason": error.to_string() }));
+    let unreadable = |error: &std::io::Error| {
+        // Without the system's number for it.
+        let reason = error.to_string().split(" (os error").next().unwrap_or_default().to_owned();
+        ("error.file_unreadable", json!({ "file": visible::name(&asked.file), "reason": reason }))
+    };
     let file = File::open(&asked.file).map_err(|error| unreadable(&error))?;
     let verified = verify::verified(&mut BufReader::new(file), key).map_err(|error| unreadable(&error))?;
     Ok(verified.map_err(|refusal| refusal.said())?.said())
