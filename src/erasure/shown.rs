@@ -4,9 +4,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use aho_corasick::AhoCorasick;
 use memchr::memmem::find_iter;
 use metnos_projections::visible;
 
+use super::TEXT_BYTES_MIN;
 use crate::effects::plan::SHOWN_CHARS;
 
 /// What is left of a text that was cut shorter than this is everybody's.
@@ -17,6 +19,8 @@ const CUT: char = '…';
 /// The ways in which a text may be shown.
 pub(super) struct Shown {
     forms: Vec<Form>,
+    /// What stands in every text that shows it, one of them: most texts hold nothing of it.
+    marks: AhoCorasick,
 }
 
 struct Form {
@@ -24,7 +28,7 @@ struct Form {
     text: String,
     /// Its first and last characters, as many as tell it from others; none where it is too short to be shown in part.
     ends: Option<(String, String)>,
-    /// Whether it has lines, so that it is shown with other blanks.
+    /// Whether it has lines or tabs, so that it is shown with other blanks.
     has_lines: bool,
 }
 
@@ -34,35 +38,39 @@ impl Shown {
         let by_lines = text.lines().map(visible::name).collect::<Vec<_>>().join("\n");
         let forms: BTreeSet<String> =
             written_out.map(Cow::into_owned).into_iter().chain([text.to_owned(), by_lines]).collect();
-        Self { forms: forms.iter().map(|form| Form::of(form)).collect() }
+        let forms: Vec<Form> = forms.iter().map(|form| Form::of(form)).collect();
+        let marks =
+            AhoCorasick::new(forms.iter().flat_map(Form::marks)).expect("a few words are far fewer than states");
+        Self { forms, marks }
     }
 
     /// Whether a text shows it, wholly or in part.
     pub(super) fn is_in(&self, said: &str) -> bool {
-        self.forms.iter().any(|form| form.is_in(said))
+        self.marks.is_match(said) && self.forms.iter().any(|form| form.is_in(said))
     }
 }
 
 impl Form {
     fn of(text: &str) -> Self {
-        let has_lines = is_reflowed(text);
-        let text = if has_lines { with_one_blank(text) } else { text.to_owned() };
+        let set_anew = with_one_blank(text);
+        let has_lines = text.trim().contains(['\n', '\r', '\t']) && set_anew.len() >= TEXT_BYTES_MIN;
+        let text = if has_lines { set_anew } else { text.to_owned() };
         let first = text.char_indices().nth(CHARACTERS_MIN).map(|(at, _)| text[..at].to_owned());
         let last = text.char_indices().rev().nth(CHARACTERS_MIN - 1).map(|(at, _)| text[at..].to_owned());
         Self { ends: first.zip(last), text, has_lines }
     }
 
+    /// What it begins and ends with, as far as no blank changes it.
+    fn marks(&self) -> [&str; 2] {
+        let (first, last) = self.ends.as_ref().map_or((&self.text, &self.text), |(first, last)| (first, last));
+        let first_word = first.split(' ').next().unwrap_or_default();
+        let last_word = last.rsplit(' ').next().unwrap_or_default();
+        if self.has_lines { [first_word, last_word] } else { [first, last] }
+    }
+
     fn is_in(&self, said: &str) -> bool {
         let is_cut_by_length = said.chars().nth(SHOWN_CHARS - 1).is_some() && said.chars().nth(SHOWN_CHARS).is_none();
-        if !self.has_lines {
-            return said.contains(&self.text) || self.is_in_part(said, is_cut_by_length);
-        }
-        // Most texts hold nothing of it.
-        let word = |text: &str| text.split(' ').next().is_some_and(|word| said.contains(word));
-        if !self.ends.as_ref().map_or_else(|| word(&self.text), |(first, _)| word(first)) && !said.contains(CUT) {
-            return false;
-        }
-        let said = with_one_blank(said);
+        let said = if self.has_lines { Cow::Owned(with_one_blank(said)) } else { Cow::Borrowed(said) };
         said.contains(&self.text) || self.is_in_part(&said, is_cut_by_length)
     }
 
@@ -85,11 +93,6 @@ impl Form {
 /// How many bytes of two texts are the same from where both begin.
 fn common(one: impl Iterator<Item = char>, other: impl Iterator<Item = char>) -> usize {
     one.zip(other).take_while(|(one, other)| one == other).map(|(sign, _)| sign.len_utf8()).sum()
-}
-
-/// Whether a text has blanks that are shown as others.
-fn is_reflowed(text: &str) -> bool {
-    text.contains(['\n', '\r', '\t']) || text.trim() != text
 }
 
 fn with_one_blank(text: &str) -> String {
@@ -117,6 +120,11 @@ mod tests {
         check("it's 4711\nand 42", "content: it\\'s 4711\\nand 42", true);
         // One line is not set anew; what stands on two is another text.
         check("the safe", "the\n safe", false);
+        // Blanks alone, or around a word, are no lines.
+        for text in ["\n\n\n\n", "    ", "\n\n the \n\n", " a\nb"] {
+            check(text, "the a b of the safe", false);
+            check(text, &format!("x{text}y"), true);
+        }
     }
 
     #[test]
