@@ -1,4 +1,4 @@
-//! Whether a file holds a text, whatever it is written as: plainly, as JSON in a few layers, or packed by zstd.
+//! Whether a file holds a text, whatever it is written as: plainly, as JSON in a few layers, in base64, or packed by zstd.
 //!
 //! Packed parts are found by how a frame of zstd begins, at any place: the log's file with its free pages, segments, archives,
 //! backups, blobs and packed exports are looked into alike, whatever is around them. What is encrypted stays closed.
@@ -9,8 +9,12 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use aho_corasick::AhoCorasick;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use memchr::memmem::find_iter;
 use metnos_log::TurnId;
+
+use super::CHANCE_BYTES;
 
 /// How a frame of zstd begins.
 pub(super) const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -45,7 +49,8 @@ impl Sought {
     /// The same of several texts, any of which counts.
     pub fn of_any(texts: impl IntoIterator<Item = String>) -> Self {
         let mut forms = BTreeSet::new();
-        for text in texts {
+        let texts: Vec<String> = texts.into_iter().collect();
+        for text in texts.iter().cloned() {
             let (mut kept, mut ascii) = (text.clone(), text.clone());
             forms.insert(text);
             for _ in 0..LAYERS {
@@ -54,7 +59,9 @@ impl Sought {
             }
         }
         let in_tables: Vec<String> = forms.iter().map(|form| form.replace('"', "\"\"")).collect();
-        forms.extend(in_tables);
+        let packed: Vec<String> =
+            texts.iter().flat_map(|text| [text.clone(), escaped(text)]).flat_map(in_base64).collect();
+        forms.extend(in_tables.into_iter().chain(packed));
         let longest = forms.iter().map(String::len).max().unwrap_or(1);
         let forms = AhoCorasick::new(forms).expect("texts of a log are far fewer than states");
         Self { forms: Forms::Texts(forms), longest }
@@ -143,9 +150,24 @@ impl<R: Read> Read for UntilBroken<R> {
 }
 
 /// As it stands between the quotation marks of a JSON text.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let quoted = serde_json::to_string(text).expect("a text is JSON");
     quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// As it stands in the middle of base64, such as the payloads in a file of proofs: by where it begins, one of three. Nothing of
+/// a text so short that it may come about by chance.
+fn in_base64(text: String) -> Vec<String> {
+    if text.len() < CHANCE_BYTES {
+        return Vec::new();
+    }
+    let begun = |before: usize| {
+        let packed = STANDARD_NO_PAD.encode([&vec![0; before], text.as_bytes()].concat());
+        // The letters that hold nothing of what stands around.
+        let (first, end) = ((before * 8).div_ceil(6), (before + text.len()) * 8 / 6);
+        packed[first..end].to_owned()
+    };
+    (0..3).map(begun).collect()
 }
 
 /// The same with every other character by its number, as some programs write it.
@@ -191,6 +213,11 @@ mod tests {
         check(br#""{\"a\":\"the \\\"code\\\" \\u00e8 4711\"}""#, text, true);
         // A cell of a table, and JSON in one.
         check("7,\"the \"\"code\"\" è 4711\"\r\n".as_bytes(), text, true);
+        for before in 0..3 {
+            let packed = STANDARD_NO_PAD.encode(format!("{}{text} and more", "x".repeat(before)));
+            check(packed.as_bytes(), text, true);
+            check(packed.as_bytes(), "another combination", false);
+        }
         check("7,\"{\"\"a\"\":\"\"the \\\"\"code\\\"\" è 4711\"\"}\"\r\n".as_bytes(), text, true);
     }
 

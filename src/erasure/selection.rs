@@ -182,7 +182,11 @@ impl<'s> Search<'s> {
     fn is_quoting(&self, recorded: &Recorded, json: &Value) -> bool {
         let is_reminded = recorded.turn.is_some_and(|turn| self.quoting.contains(&turn))
             && matches!(&*recorded.kind, "model_asked" | "turn_opened");
-        is_reminded || (recorded.kind.starts_with("model_") || recorded.kind == "turn_opened") && self.quotes_any(json)
+        // A request of the same words is another one's; what it was reminded of is not.
+        let reminded = |json: &Value| json.as_array().into_iter().flatten().any(|one| self.quotes_any(&one["history"]));
+        is_reminded
+            || recorded.kind.starts_with("model_") && self.quotes_any(json)
+            || recorded.kind == "turn_opened" && reminded(json)
     }
 
     /// Whether something outside of turns was written because of what is selected, or led to it.

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use aho_corasick::AhoCorasick;
-use memchr::memmem::find_iter;
 use metnos_projections::visible;
 
 use super::TEXT_BYTES_MIN;
+use super::search::escaped;
 use crate::effects::plan::SHOWN_CHARS;
 
 /// What is left of a text that was cut shorter than this is everybody's.
@@ -34,10 +34,24 @@ struct Form {
 
 impl Shown {
     pub(super) fn of(text: &str) -> Self {
-        let written_out = [visible::name(text), visible::text(text), Cow::Owned(text.escape_debug().to_string())];
+        let quoted = |text: &str| {
+            let quoted = format!("{text:?}");
+            quoted[1..quoted.len() - 1].to_owned()
+        };
+        // As one line, as lines, in quotation marks, as JSON in JSON.
         let by_lines = text.lines().map(visible::name).collect::<Vec<_>>().join("\n");
-        let forms: BTreeSet<String> =
-            written_out.map(Cow::into_owned).into_iter().chain([text.to_owned(), by_lines]).collect();
+        let as_json = escaped(text);
+        let forms = BTreeSet::from([
+            text.to_owned(),
+            visible::name(text).into_owned(),
+            visible::text(text).into_owned(),
+            by_lines,
+            text.escape_debug().to_string(),
+            quoted(text),
+            escaped(&as_json),
+            visible::name(&as_json).into_owned(),
+            as_json,
+        ]);
         let forms: Vec<Form> = forms.iter().map(|form| Form::of(form)).collect();
         let marks =
             AhoCorasick::new(forms.iter().flat_map(Form::marks)).expect("a few words are far fewer than states");
@@ -77,22 +91,43 @@ impl Form {
     /// Whether its beginning stands there before a cut, or its end behind one.
     fn is_in_part(&self, said: &str, is_cut_by_length: bool) -> bool {
         let Some((first, last)) = &self.ends else { return false };
-        let begins = |at: usize| {
-            let rest = &said[at + common(said[at..].chars(), self.text.chars())..];
+        let is_cut = |end: usize| {
+            let rest = &said[end..];
             rest.is_empty() && is_cut_by_length || rest.trim_start().trim_start_matches('[').starts_with(CUT)
         };
-        let ends = |at: usize| {
-            let end = at + last.len();
-            let before = &said[..end - common(said[..end].chars().rev(), self.text.chars().rev())];
-            before.trim_end().ends_with(CUT)
+        let begins = said.contains(first) && {
+            let found = lengths(self.text.bytes(), said.bytes());
+            let ends = found.iter().enumerate().filter(|(_, length)| **length >= first.len());
+            ends.map(|(at, length)| said.floor_char_boundary(at + length)).any(is_cut)
         };
-        find_iter(said.as_bytes(), first).any(begins) || find_iter(said.as_bytes(), last).any(ends)
+        begins
+            || said.contains(last) && {
+                let found = lengths(self.text.bytes().rev(), said.bytes().rev());
+                let starts = found.iter().enumerate().filter(|(_, length)| **length >= last.len());
+                let starts = starts.map(|(at, length)| said.ceil_char_boundary(said.len() - at - length));
+                starts.map(|start| &said[..start]).any(|before| before.trim_end().ends_with(CUT))
+            }
     }
 }
 
-/// How many bytes of two texts are the same from where both begin.
-fn common(one: impl Iterator<Item = char>, other: impl Iterator<Item = char>) -> usize {
-    one.zip(other).take_while(|(one, other)| one == other).map(|(sign, _)| sign.len_utf8()).sum()
+/// At each place of `said`, how much of the beginning of `text` stands there (the Z algorithm: Gusfield, «Algorithms on Strings,
+/// Trees and Sequences», 1.4); in time for both together, however often a text repeats itself.
+fn lengths(text: impl Iterator<Item = u8>, said: impl Iterator<Item = u8>) -> Vec<usize> {
+    let (text, said): (Vec<u8>, Vec<u8>) = (text.collect(), said.collect());
+    let all: Vec<u8> = [&*text, &said].concat();
+    let mut found = vec![0; all.len()];
+    let (mut start, mut end) = (0, 0);
+    for at in 1..all.len() {
+        let mut length: usize = if at < end { found[at - start].min(end - at) } else { 0 };
+        while length < text.len() && all.get(at + length) == Some(&text[length]) {
+            length += 1;
+        }
+        found[at] = length;
+        if at + length > end {
+            (start, end) = (at, at + length);
+        }
+    }
+    found.split_off(text.len())
 }
 
 fn with_one_blank(text: &str) -> String {
@@ -118,6 +153,10 @@ mod tests {
         check(text, "the safe is under the clock", false);
         check("a\u{1b}[1mb of the safe", "a\\x1b[1mb of the safe", true);
         check("it's 4711\nand 42", "content: it\\'s 4711\\nand 42", true);
+        check("it's the cafe\u{301} of 4711", "echo \"it's the cafe\\u{301} of 4711\"", true);
+        let text = "the \"blue\" box isn't empty, look under the drawer";
+        check(text, "«write \"the \\\"blue\\\" box isn't emp…»", true);
+        check(text, "«{\\\"content\\\":\\\"the \\\\\\\"blue\\\\\\\" box isn't emp…»", true);
         // One line is not set anew; what stands on two is another text.
         check("the safe", "the\n safe", false);
         // Blanks alone, or around a word, are no lines.
@@ -153,5 +192,19 @@ mod tests {
         check("short one", "short o…", false);
         check("…………………………", "…", false);
         check("aaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaa…", true);
+        check("============ the safe is behind", "==================== the safe is…", true);
+        check("the safe is behind ============", "… safe is behind ====================", true);
+    }
+
+    /// Of each place, in one pass.
+    #[test]
+    fn how_much_stands_where_is_counted() {
+        let found = |text: &str, said: &str| lengths(text.bytes(), said.bytes());
+        assert_eq!(found("abc", "xabcabdab"), [0, 3, 0, 0, 2, 0, 0, 2, 0]);
+        assert_eq!(found("aaa", "aaaa"), [3, 3, 2, 1]);
+        assert_eq!(found("aab", "aaab"), [2, 3, 1, 0]);
+        let long = "x".repeat(200_000);
+        assert!(Shown::of(&long).is_in(&format!("{}…", "x".repeat(150_000))));
+        assert!(!Shown::of(&long).is_in(&"x".repeat(150_000)));
     }
 }

@@ -1,7 +1,8 @@
 //! Which events quote other turns than their own: their payloads are not shown to whoever is shown one turn.
 //!
 //! What a turn says by itself is its own, whatever it is about. What the program put into it from the record of others is
-//! theirs: what was said before, and all that comes of a call that reads that record.
+//! theirs: what was said before, all that comes of a model that was reminded of it, and all that comes of a call that reads
+//! that record.
 
 use std::collections::BTreeSet;
 
@@ -23,9 +24,12 @@ pub const TELLING: &[&str] = &[
     "undo_last_turn",
 ];
 
-/// Knows which open turns have called one of [`TELLING`].
+/// Knows what the open turns have heard of others.
 #[derive(Clone, Debug, Default)]
 pub struct Quoting {
+    /// Those that began with what was said before: a model that they ask hears it.
+    reminded: BTreeSet<TurnId>,
+    /// Those in which a model has, or that have called one of [`TELLING`].
     turns: BTreeSet<TurnId>,
 }
 
@@ -42,14 +46,25 @@ impl Quoting {
         let Some(turn) = recorded.turn else { return false };
         match (&*recorded.kind, recorded.event()) {
             (_, Some(Event::TurnOpened(opened))) => {
-                !opened.history.is_empty() || opened.given.as_ref().is_some_and(|given| names_telling(&given.0))
+                let is_reminded = !opened.history.is_empty();
+                self.reminded.extend(is_reminded.then_some(turn));
+                is_reminded || opened.given.as_ref().is_some_and(|given| names_telling(&given.0))
+            }
+            ("model_asked", _) => self.called(turn, self.reminded.contains(&turn)),
+            // One that cannot be read may have begun with it.
+            ("turn_opened", None) => {
+                self.reminded.insert(turn);
+                false
             }
             (_, Some(Event::StepProposed(step))) => self.called(turn, TELLING.contains(&&*step.tool)),
             (_, Some(Event::InvocationStarted(started))) => self.called(turn, TELLING.contains(&&*started.tool)),
             // A call that cannot be read may have been one.
             ("step_proposed" | "invocation_started", None) => self.called(turn, true),
             ("arguments_resolved" | "invocation_finished", _) => self.turns.contains(&turn),
-            ("turn_closed", _) => self.turns.remove(&turn),
+            ("turn_closed", _) => {
+                self.reminded.remove(&turn);
+                self.turns.remove(&turn)
+            }
             _ => false,
         }
     }

@@ -344,6 +344,38 @@ fn the_proof_of_a_turn_that_takes_another_back_shows_nothing_of_that() {
     }
 }
 
+/// What a model was reminded of, it may repeat: in arguments, and in its answer.
+#[test]
+fn the_proof_of_a_turn_whose_model_was_reminded_of_another_shows_nothing_of_that() {
+    let b = Some(turn(2));
+    let asked = ModelAsked {
+        ask: 1,
+        role: "proposer".to_owned(),
+        tier: "wise".to_owned(),
+        provider: "llamacpp".to_owned(),
+        model: "small".to_owned(),
+        template: String::new(),
+        tools: String::new(),
+        parameters: json!({}).into(),
+        body: Kept::text("alpha"),
+    };
+    let reminder: &[(&str, &str)] = &[("the alpha request", "the alpha answer")];
+    for (history, is_asked, withheld) in [(reminder, true, 4), (reminder, false, 1), (&[], true, 0)] {
+        let mut events = vec![(b, begun("console", None, "the beta request", history))];
+        events.extend(is_asked.then(|| (b, asked.clone().into())));
+        events.extend([
+            (b, resolved_to(&json!({ "path": "/alpha" }))),
+            (b, began("t2", "read_files")),
+            (b, came_of("t2", &json!({ "content": "alpha" }))),
+            (b, over("As you said: alpha.")),
+        ]);
+        let of = Selection { turn: b.map(|turn| turn.to_string()), ..Selection::default() };
+        let text = proved(&stored(events), &of, false);
+        assert_eq!(check(&text).unwrap().withheld, withheld);
+        assert_eq!(readable(&text).contains("alpha"), withheld < 4);
+    }
+}
+
 #[test]
 fn any_changed_character_anywhere_is_refused() {
     let text = proved(&erased(&[6]), &Selection { kind: Some(Kind::Executors), ..Selection::default() }, false);
