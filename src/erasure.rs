@@ -6,6 +6,7 @@
 
 mod closed;
 mod left;
+mod pieces;
 pub mod search;
 mod selection;
 mod shown;
@@ -71,10 +72,12 @@ pub struct Selected {
     words: Words,
     /// Events that hold the text and cannot be erased, since Metnos works by what they say; how many of each kind.
     pub staying: BTreeMap<String, u64>,
-    /// The text as it is written in events that stay, where only its spelling is another.
+    /// The text as it is written in events that stay: in another spelling, or a piece of it.
     pub spellings: BTreeSet<String>,
     /// Those events.
     pub spelled: BTreeSet<u64>,
+    /// The turns whose request held it, and was understood by its parts: what was made of them stays.
+    pub taken_apart: BTreeSet<TurnId>,
     /// How far the log went when it was looked through.
     until: u64,
     /// Whether the text is part of what an event is called, which is never erased.

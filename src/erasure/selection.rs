@@ -1,11 +1,13 @@
 //! What a selector comes to: one pass over the log, and over the blobs for a text. Nothing is changed here.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use metnos_log::envelope::Body;
 use metnos_log::{BlobHash, Event, Kept, Recorded, TurnId};
 use serde_json::Value;
 
+use super::pieces::Pieces;
 use super::search::Sought;
 use super::shown::Shown;
 use super::spelling::Spelling;
@@ -92,6 +94,7 @@ impl<'s> Search<'s> {
         if goes {
             self.selected.turns.extend(recorded.turn);
         }
+        self.note_taken_apart(&recorded, is_meant);
         if !goes || !recorded.is_erasable() {
             if recorded.is_erasable() {
                 self.look_for_spellings(recorded.seq, &json, &blobs);
@@ -140,11 +143,22 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Notes how the text is spelled in an event that stays.
+    /// Notes whether what a request was understood by holds the text as the request does.
+    fn note_taken_apart(&mut self, recorded: &Recorded, is_meant: bool) {
+        let Some(turn) = recorded.turn.filter(|_| is_meant && self.wording.is_some()) else { return };
+        match &*recorded.kind {
+            "turn_opened" => self.selected.taken_apart.insert(turn),
+            "plan_proposed" => self.selected.taken_apart.remove(&turn),
+            _ => false,
+        };
+    }
+
+    /// Notes how the text is spelled in an event that stays, and which pieces of it stand there.
     fn look_for_spellings(&mut self, seq: u64, json: &Value, blobs: &[BlobHash]) {
-        let Some(Wording { spelling, .. }) = &self.wording else { return };
+        let Some(Wording { spelling, pieces, .. }) = &self.wording else { return };
         let mut found = BTreeSet::new();
         spelling.others_in(json, &mut found);
+        pieces_in(json, pieces, &mut found);
         found.extend(blobs.iter().filter_map(|blob| self.holding.spelled.get(blob)).flatten().cloned());
         if !found.is_empty() {
             self.selected.spelled.insert(seq);
@@ -156,6 +170,9 @@ impl<'s> Search<'s> {
     fn end(self) -> Selected {
         let Self { mut selected, kept, .. } = self;
         selected.blobs.retain(|blob| !kept.contains(blob));
+        // What holds another of them goes with that.
+        let all = selected.spellings.clone();
+        selected.spellings.retain(|long| !all.iter().any(|short| short != long && long.contains(short)));
         selected
     }
 
@@ -204,7 +221,7 @@ impl<'s> Search<'s> {
 #[derive(Default)]
 struct Blobs {
     exact: BTreeSet<BlobHash>,
-    /// Those in which it is spelled otherwise.
+    /// Those in which it is spelled otherwise, or in pieces.
     spelled: BTreeMap<BlobHash, BTreeSet<String>>,
 }
 
@@ -216,11 +233,17 @@ struct Wording {
     shown: Shown,
     /// In other spellings.
     spelling: Spelling,
+    pieces: Pieces,
 }
 
 impl Wording {
     fn of(text: &str) -> Self {
-        Self { sought: Sought::of(text), shown: Shown::of(text), spelling: Spelling::of(text) }
+        Self {
+            sought: Sought::of(text),
+            shown: Shown::of(text),
+            spelling: Spelling::of(text),
+            pieces: Pieces::of(text),
+        }
     }
 
     fn is_in(&self, text: &str) -> bool {
@@ -234,13 +257,14 @@ fn blobs_holding(instance: &Instance, wording: &Wording) -> Result<Blobs, Erasur
     instance.log.reader().each_blob(|hash, bytes| {
         let image = instance.keys.unseal(&bytes);
         let plain = image.as_deref().unwrap_or(&bytes);
-        let is_shown =
-            || holds(&Value::String(String::from_utf8_lossy(plain).into_owned()), &|text| wording.shown.is_in(text));
+        let text = Value::String(String::from_utf8_lossy(plain).into_owned());
+        let is_shown = || holds(&text, &|text| wording.shown.is_in(text));
         if wording.sought.is_in(&bytes) || wording.sought.is_in(plain) || is_shown() {
             holding.exact.insert(hash);
         }
         let mut found = BTreeSet::new();
         wording.spelling.others(plain, &mut found);
+        pieces_in(&text, &wording.pieces, &mut found);
         if !found.is_empty() {
             holding.spelled.insert(hash, found);
         }
@@ -269,6 +293,15 @@ fn holds(value: &Value, says: &dyn Fn(&str) -> bool) -> bool {
         Value::Object(members) => members.iter().any(|(key, value)| says(key) || holds(value, says)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
+}
+
+/// The pieces of a text that stand in the strings of a value; those in strings that hold JSON as well.
+fn pieces_in(value: &Value, pieces: &Pieces, into: &mut BTreeSet<String>) {
+    let found = RefCell::new(into);
+    holds(value, &|text| {
+        pieces.in_text(text, &mut found.borrow_mut());
+        false
+    });
 }
 
 fn names_any(value: &Value, names: &BTreeSet<String>) -> bool {

@@ -274,7 +274,7 @@ fn other_spellings_that_stay_are_said() {
             assert!(ran.out.contains(&format!("  metnos log erase {flag}--text '{other}'")), "{}", ran.out);
         }
     }
-    assert!(erased.out.contains("events spell it otherwise and stay."), "{}", erased.out);
+    assert!(erased.out.contains("events spell it otherwise or hold a piece of it, and stay."), "{}", erased.out);
     // Another spelling alone is no «nothing».
     let otherwise = erase(&["--yes", "--text", "the caffè 4711"]);
     assert_eq!(otherwise.code, 1);
@@ -286,6 +286,60 @@ fn other_spellings_that_stay_are_said() {
     assert!(again.code == 0 && again.out.contains("That was erased on "), "{} {}", again.out, again.err);
     let nothing = erase(&["--yes", "--text", "the tea 4711"]);
     assert!(nothing.code == 1 && nothing.err.contains("nothing was found"), "{}", nothing.err);
+}
+
+/// What holds a piece of it does not hold it; whoever erases the whole may mean that too.
+#[test]
+fn pieces_that_stay_are_said() {
+    let home = Home::new();
+    let line = |name: &str| format!("the {name} of the hidden poem");
+    let poem = ["alpha line", "beta line", "gamma line"].map(line).join("\n");
+    home.file("poem.txt", format!("{poem}\n"));
+    assert_eq!(home.ask("read the file poem.txt and tell me the last line").code, 0);
+    assert_eq!(home.ask("read the file poem.txt").code, 0);
+    let erased = home.run(["--yes", "log", "erase", "--text", &poem]);
+    assert!(erased.code == 0 && erased.out.contains("it otherwise or hold a piece of it, and stay"), "{}", erased.out);
+    let left = |erased: &str| {
+        let told = erased.lines().filter_map(|line| line.strip_prefix("  metnos log erase --text '"));
+        told.map(|text| text.trim_end_matches('\'').to_owned()).collect::<Vec<_>>()
+    };
+    // What is told is erased by what is told.
+    assert_eq!(left(&erased.out), [line("gamma line")]);
+    assert_eq!(home.run(["--yes", "log", "erase", "--text", &line("gamma line")]).code, 0);
+    assert_eq!(holding(&home.metnos(), "of the hidden poem"), Vec::<PathBuf>::new());
+
+    // A whole sentence is in one event; what it was understood by is in others.
+    let sentence = "write \"the walnut lock opens with 7741\" to walnut.txt";
+    assert_eq!(home.ask_approved(sentence).code, 0);
+    let erased = home.run(["--yes", "log", "erase", "--text", sentence]).out;
+    assert_eq!(left(&erased), ["the walnut lock opens with 7741"], "{erased}");
+    let turn = erased.lines().find_map(|line| line.strip_prefix("  metnos log erase --turn ")).unwrap();
+    assert_eq!(home.run(["--yes", "log", "erase", "--turn", turn]).code, 0);
+    assert_eq!(holding(&home.metnos(), "the walnut lock"), Vec::<PathBuf>::new());
+    // A text that was understood as it stands leaves nothing to be said.
+    assert_eq!(home.ask_approved("write \"the chestnut lock opens with 7742\" to walnut.txt").code, 0);
+    let erased = home.run(["--yes", "log", "erase", "--text", "the chestnut lock opens with 7742"]).out;
+    assert!(!erased.contains("stay") && !erased.contains("--turn"), "{erased}");
+    home.is_whole();
+}
+
+/// Two requests of the same words are two turns.
+#[test]
+fn a_request_of_the_same_words_stays() {
+    let home = Home::new();
+    home.file("one.txt", "one\ntwo\nthree\n");
+    for sentence in
+        ["read the file one.txt", "read the file one.txt", "read the file one.txt and tell me the last line"]
+    {
+        assert_eq!(home.ask(sentence).code, 0);
+    }
+    let turns = home.run(["--json", "turn", "list"]).out;
+    let turns: Vec<serde_json::Value> = turns.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let first = turns.iter().find(|turn| turn["user_query"] == "read the file one.txt").unwrap();
+    let erased = home.run(["--yes", "--json", "log", "erase", "--turn", first["turn_id"].as_str().unwrap()]).json();
+    assert_eq!(erased["turns"], 1, "{erased}");
+    assert_eq!(home.run(["turn", "list"]).out.matches("read the file one.txt").count(), 2);
+    home.is_whole();
 }
 
 /// A preview changes nothing: it is given where the erasure itself has to wait, and says for what.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use clap::Args;
+use metnos_log::TurnId;
 use metnos_projections::visible;
 use serde_json::{Value, json};
 
@@ -93,7 +94,7 @@ fn stays(kind: &str) -> &'static str {
     }
 }
 
-/// So many other spellings are shown, each with its command.
+/// So many other spellings, and turns, are shown, each with its command.
 const SPELLINGS: usize = 5;
 /// The most letters of a text that a question quotes.
 const QUOTED_MAX: usize = 80;
@@ -278,7 +279,8 @@ fn preview(instance: &Instance, selected: &Selected) -> Value {
     values
 }
 
-/// What else holds the text and stays: events without which Metnos would not work, and events that spell it otherwise.
+/// What else holds the text and stays: events without which Metnos would not work, events that spell it otherwise or hold a piece
+/// of it, and what was made of the parts of a request.
 fn spelled(selected: &Selected, values: &mut Value) {
     let shown: Vec<String> = selected.spellings.iter().take(SPELLINGS).map(|text| mistyped::quoted(text)).collect();
     values["staying"] = json!(selected.staying);
@@ -286,6 +288,9 @@ fn spelled(selected: &Selected, values: &mut Value) {
     values["spellings"] = json!(selected.spellings);
     values["more_spellings"] = (selected.spellings.len() - shown.len()).into();
     values["spelling_words"] = json!(shown);
+    let apart: Vec<String> = selected.taken_apart.iter().take(SPELLINGS).map(TurnId::to_string).collect();
+    values["more_apart"] = (selected.taken_apart.len() - apart.len()).into();
+    values["apart"] = apart.into();
 }
 
 fn told(context: &Context, instance: &Instance, selector: &Selector, report: &Report) {
