@@ -4,6 +4,8 @@
 use std::error::Error;
 use std::fmt::Display;
 
+/// What the store writes before what the system said.
+const STORE: &str = "I/O error: ";
 /// How the number of an error begins, after its words.
 const NUMBER: &str = " (os error ";
 
@@ -20,7 +22,7 @@ pub(crate) fn innermost(error: &dyn Error) -> Option<String> {
 
 /// An error in its words, without the numbers of the system's errors that it holds.
 pub(crate) fn plain(error: &dyn Display) -> String {
-    let said = error.to_string();
+    let said = error.to_string().replace(STORE, "");
     let mut parts = said.split(NUMBER);
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -43,6 +45,7 @@ mod tests {
                 format!("open /a: {stale}; close /b: {stale}."),
                 "open /a: Stale file handle; close /b: Stale file handle.",
             ),
+            (format!("the log cannot be copied: I/O error: {stale}"), "the log cannot be copied: Stale file handle"),
             ("/a (os error b)/c is no folder".to_owned(), "/a (os error b)/c is no folder"),
             ("nothing is cut (os error 1".to_owned(), "nothing is cut (os error 1"),
         ] {

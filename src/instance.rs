@@ -43,6 +43,7 @@ use crate::views::Views;
 use caging::Caging;
 use errors::refuse_full_disk;
 use folds::Folds;
+pub use own::closed_folder;
 use own::{refuse_foreign_key, refuse_lost_parts};
 
 pub use crate::clock::now;
@@ -136,6 +137,7 @@ impl Instance {
         if instance.is_new {
             instance.create()?;
         }
+        instance.readmit_own_key()?;
         instance.record_lost_end()?;
         instance.record_host()?;
         instance.record_settings()?;
@@ -275,6 +277,20 @@ impl Instance {
         let by = "first run".to_owned();
         let admitted = KeyAdmitted { key_id: self.keys.key_id(), public_key, role: OWN_KEY.to_owned(), by, name: None };
         self.record("instance", vec![created.into(), admitted.into()])
+    }
+
+    /// Admits the instance's own key to a log that lost its admission: a salvaged one without its beginning. One that was revoked
+    /// stays so.
+    fn readmit_own_key(&self) -> Result<(), InstanceError> {
+        let (catalog, key_id) = (self.catalog(), self.keys.key_id());
+        if catalog.keys.contains_key(&key_id) || catalog.revoked.contains_key(&key_id) {
+            return Ok(());
+        }
+        let (public_key, by) = (self.keys.public_hex(), "its admission was lost".to_owned());
+        self.record(
+            "instance",
+            vec![KeyAdmitted { key_id, public_key, role: OWN_KEY.to_owned(), by, name: None }.into()],
+        )
     }
 
     /// Says on the record that the log goes on from an end before which other files of the home had seen it: what is appended now

@@ -52,11 +52,12 @@ impl Keys {
     /// Reads `instance.ed25519` below `folder`, or makes it, with its public half beside it. Returns whether it is new.
     pub fn open(folder: &Path) -> Result<(Self, bool), KeyError> {
         let path = folder.join("instance.ed25519");
-        match fs::read_to_string(&path) {
-            Ok(text) => {
+        match fs::read(&path) {
+            Ok(bytes) => {
                 refuse_exposed(&path)?;
-                let text = Zeroizing::new(text);
-                let seed = unhex_of(text.trim()).ok_or(KeyError::Malformed { path })?;
+                let bytes = Zeroizing::new(bytes);
+                let seed = std::str::from_utf8(&bytes).ok().and_then(|text| unhex_of(text.trim()));
+                let seed = seed.ok_or(KeyError::Malformed { path })?;
                 Ok((Self { signing: SigningKey::from_bytes(&seed) }, false))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -89,14 +89,16 @@ pub struct Checker<'r> {
     catalog: Catalog,
     tools: Option<(u64, Tools)>,
     courses: BTreeMap<TurnId, Course>,
+    /// Up to here lie events from behind a gap: what they go on from, and what they were decided by, may be lost.
+    behind_gap: u64,
     report: Report,
 }
 
 impl<'r> Checker<'r> {
     /// Checks against these rules. `strict` compares turns of other rules too.
     pub fn new(rules: &'r Rules, strict: bool) -> Self {
-        let catalog = Catalog::default();
-        Self { rules, strict, catalog, tools: None, courses: BTreeMap::new(), report: Report::default() }
+        let (catalog, courses, report) = (Catalog::default(), BTreeMap::new(), Report::default());
+        Self { rules, strict, catalog, tools: None, courses, behind_gap: 0, report }
     }
 
     /// Takes the next event, its blobs fetched.
@@ -109,8 +111,12 @@ impl<'r> Checker<'r> {
     }
 
     fn take_of_instance(&mut self, recorded: &Recorded) {
-        if matches!(recorded.event(), Some(Event::EpochOpened(epoch)) if epoch.reason == SALVAGED) {
+        if let Some(Event::EpochOpened(epoch)) = recorded.event()
+            && epoch.reason == SALVAGED
+        {
             self.interrupt();
+            let again = epoch.again.filter(|_| !epoch.lost.is_empty()).unwrap_or_default();
+            self.behind_gap = recorded.seq.saturating_add(again);
         }
         self.catalog.evolve(recorded);
     }
@@ -126,8 +132,15 @@ impl<'r> Checker<'r> {
     }
 
     fn take_of_turn(&mut self, id: TurnId, recorded: &Recorded) {
-        let mut course = self.courses.remove(&id).unwrap_or_default();
+        let known = self.courses.remove(&id);
+        let is_behind_gap = known.is_none() && recorded.seq <= self.behind_gap;
+        let mut course = known.unwrap_or_default();
         course.last_seq = recorded.seq;
+        if is_behind_gap {
+            self.release(&mut course);
+            // Nothing is said of a turn whose beginning is lost.
+            course.reported = recorded.kind != "turn_opened";
+        }
         match &recorded.body {
             // A long text that was erased or has expired.
             Body::Known(event) if !event.is_whole() => {
@@ -175,7 +188,7 @@ impl<'r> Checker<'r> {
     fn start(&mut self, course: &mut Course, event: &Event, flags: u32) {
         if let Event::TurnOpened(opened) = event {
             self.report.turns += 1;
-            if opened.rules_digest != self.rules.digest() && !self.strict {
+            if opened.rules_digest != self.rules.digest() && !self.strict && !course.released {
                 course.released = true;
                 self.report.by_other_rules += 1;
             }

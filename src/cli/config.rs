@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::{Context, Failure, output};
-use crate::config::{Dirs, Settings, settings};
+use crate::config::{ConfigError, Dirs, Settings, settings};
 use crate::instance::InstanceError;
 
 /// Show, check or change settings.
@@ -54,9 +54,16 @@ pub(super) fn run(context: &Context, command: &Config) -> Result<u8, Failure> {
         }
         Config::Set { key, value } => {
             dirs.create().map_err(InstanceError::from)?;
+            let before = std::fs::read(&path).ok();
             settings::set(&path, key, value)?;
-            // Opening records the new value, so that replay knows it.
-            drop(context.instance()?);
+            // Opening records the new value, so that replay knows it; where it cannot be recorded, it is not set.
+            if let Err(failure) = context.instance() {
+                let unset = |source| InstanceError::Config(ConfigError::Io { path: path.clone(), source });
+                before
+                    .map_or_else(|| std::fs::remove_file(&path), |before| crate::signing::write_private(&path, &before))
+                    .map_err(unset)?;
+                return Err(failure);
+            }
             show(context, &path)
         }
         Config::Show => show(context, &path),

@@ -20,7 +20,7 @@ use crate::config::dirs::DirsError;
 use crate::config::settings::Source;
 use crate::engine::EngineError;
 use crate::export::audit::ExportError;
-use crate::instance::InstanceError;
+use crate::instance::{InstanceError, closed_folder};
 use crate::loader::{InstallError, SignerError};
 use crate::sandbox::SandboxError;
 use metnos_log::store::{ReadError, refusal};
@@ -127,6 +127,11 @@ impl Failure {
         Self { code: super::interrupt::code(), ..Self::internal(by("error.interrupted")) }
     }
 
+    /// The same with another next step.
+    pub(super) fn with_hint(self, hint: impl Into<Said>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
     /// An error with its causes.
     pub(super) fn of(error: &dyn Error, hint: Option<Said>) -> Self {
         Self { code: 2, message: causes(error).into(), hint, is_served: false, is_question: false }
@@ -181,8 +186,19 @@ impl From<InstanceError> for Failure {
                     .unwrap_or_else(|| remedy(&error, Some(path), by("next.choose_home")));
                 return Self::of(&error, Some(hint));
             }
+            InstanceError::Closed { folder } => return place::closed(folder),
             InstanceError::NoFile { path } => {
                 return place::no_file(path).unwrap_or_else(|| Self::of(&error, Some(by("next.log_place"))));
+            }
+            InstanceError::Dirs(DirsError::Create { path, .. }) if closed_folder(path).is_some() => {
+                return place::closed(&closed_folder(path).unwrap_or_default());
+            }
+            InstanceError::Dirs(DirsError::Create { path, .. }) if seen(path).is_symlink() && !seen(path).exists() => {
+                let to = std::fs::read_link(seen(path)).unwrap_or_default();
+                return Self::failed(
+                    ("error.link_to_nothing", json!({ "path": seen(path), "to": to })),
+                    by("next.disk_there"),
+                );
             }
             InstanceError::Dirs(DirsError::Create { path, .. }) if !seen(path).is_dir() => {
                 return Self::of(&error, Some(("next.in_the_way", json!({ "path": seen(path) })).into()));

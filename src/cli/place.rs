@@ -85,6 +85,17 @@ pub(super) fn not_writable(path: &Path) -> Option<(Said, Said)> {
     Some((message, (hint, json!({ "path": path.to_string_lossy() })).into()))
 }
 
+/// What is said of a folder that may not be looked into: whose it is, and how it is opened.
+pub(super) fn closed(folder: &Path) -> Failure {
+    let metadata = fs::metadata(folder).ok();
+    let mode = metadata.as_ref().map(|metadata| format!("{:o}", metadata.mode() & 0o7777));
+    let user = metadata.as_ref().map(fs::Metadata::uid);
+    let is_own = user == Some(rustix::process::geteuid().as_raw());
+    let values = json!({ "folder": folder.to_string_lossy(), "owner": user.map(owner), "mode": mode });
+    let hint = if is_own { "next.own_folder" } else { "next.others_log" };
+    Failure::failed(("error.folder_closed", values), (hint, json!({ "path": folder.to_string_lossy() })))
+}
+
 /// The name of an account; its number where it has none.
 fn owner(uid: u32) -> Value {
     let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();

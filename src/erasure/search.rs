@@ -60,7 +60,7 @@ impl Sought {
         }
         let in_tables: Vec<String> = forms.iter().map(|form| form.replace('"', "\"\"")).collect();
         let packed: Vec<String> =
-            texts.iter().flat_map(|text| [text.clone(), escaped(text)]).flat_map(in_base64).collect();
+            texts.iter().flat_map(|text| [text.clone(), escaped(text)]).flat_map(|text| in_base64(&text)).collect();
         forms.extend(in_tables.into_iter().chain(packed));
         let longest = forms.iter().map(String::len).max().unwrap_or(1);
         let forms = AhoCorasick::new(forms).expect("texts of a log are far fewer than states");
@@ -157,7 +157,7 @@ pub(super) fn escaped(text: &str) -> String {
 
 /// As it stands in the middle of base64, such as the payloads in a file of proofs: by where it begins, one of three. Nothing of
 /// a text so short that it may come about by chance.
-fn in_base64(text: String) -> Vec<String> {
+fn in_base64(text: &str) -> Vec<String> {
     if text.len() < CHANCE_BYTES {
         return Vec::new();
     }

@@ -47,6 +47,12 @@ pub enum InstanceError {
         /// What is there instead.
         found: String,
     },
+    /// A folder on the way to its log or its key may not be looked into.
+    #[error("{folder} may not be looked into")]
+    Closed {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// What stands in the place of its log is no file.
     #[error("{path} is no file")]
     NoFile {

@@ -1,6 +1,6 @@
 //! Whether keys, log and workspace belong together: what is not the instance's own is refused before anything is written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use metnos_log::{Event, Reader};
 
@@ -10,6 +10,12 @@ use crate::signing::{Keys, key_id};
 
 /// A log without its key, or executors without their log: never begun anew in silence.
 pub(super) fn refuse_lost_parts(dirs: &Dirs) -> Result<(), InstanceError> {
+    // What may not be looked for is not lost.
+    for path in [dirs.log(), dirs.config.join("keys/instance.ed25519")] {
+        if let Some(folder) = closed_folder(&path) {
+            return Err(InstanceError::Closed { folder });
+        }
+    }
     let holds_bytes = |path: &Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
     let path = dirs.log();
     let is_file = std::fs::metadata(&path).map(|metadata| metadata.is_file());
@@ -31,6 +37,16 @@ pub(super) fn refuse_lost_parts(dirs: &Dirs) -> Result<(), InstanceError> {
     let executors =
         std::fs::read_dir(dirs.workspace.join("executors")).is_ok_and(|mut entries| entries.next().is_some());
     if executors { Err(InstanceError::LogLost { path: path.display().to_string() }) } else { Ok(()) }
+}
+
+/// The folder on the way to a file that keeps whoever asks from looking for it, if one does.
+pub fn closed_folder(path: &Path) -> Option<PathBuf> {
+    let is_closed =
+        |path: &Path| std::fs::metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
+    if !is_closed(path) {
+        return None;
+    }
+    path.ancestors().skip(1).find(|folder| !is_closed(folder)).map(Path::to_owned)
 }
 
 /// The first event names the key that the log was begun with.

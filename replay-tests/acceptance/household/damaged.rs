@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::daemon::Daemon;
 use super::erasing::holding;
-use super::home::{Home, Ran, User, is_root};
+use super::home::{Home, Ran, User, is_root, users};
 
 /// What must hold of every answer about a log that cannot be used.
 #[track_caller]
@@ -441,5 +441,57 @@ fn a_kill_between_any_two_steps_loses_nothing() {
             }
         }
         assert!(kills > 2, "{words:?}: {kills} kills");
+    }
+}
+
+/// What may not be looked for is there all the same: nobody is told to put it back, or to begin anew.
+#[test]
+fn a_folder_that_may_not_be_looked_into_is_named() {
+    let home = Home::of(*users().last().unwrap());
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    let set =
+        |folder: &Path, mode: u32| std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+    for name in ["data/log", "config/keys", "data", "config", ""] {
+        let folder = home.metnos().join(name);
+        let mode = folder.metadata().unwrap().permissions().mode();
+        set(&folder, 0);
+        for words in [&["log", "status"][..], &["ask", "what time is it in Tokyo"]] {
+            let ran = home.run(words);
+            let named = folder.to_str().unwrap().trim_end_matches('/');
+            plain(&ran, 2, &format!("{named} may not be looked into").to_lowercase());
+            assert!(ran.err.contains(&format!("chmod u+rwx {named}")), "{name}: {}", ran.err);
+        }
+        set(&folder, mode);
+    }
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    // A disk that is not there.
+    let log = home.metnos().join("data/log");
+    std::fs::rename(&log, home.metnos().join("data/kept")).unwrap();
+    std::os::unix::fs::symlink("/nowhere/at/all", &log).unwrap();
+    plain(&home.run(["log", "status"]), 2, "is a link to /nowhere/at/all, where nothing is");
+    std::fs::remove_file(&log).unwrap();
+    std::fs::rename(home.metnos().join("data/kept"), &log).unwrap();
+    home.is_whole();
+}
+
+/// A setting that cannot be put on record is not set.
+#[test]
+fn a_setting_is_as_it_was_where_it_cannot_be_recorded() {
+    let home = Home::new();
+    assert_eq!(home.run(["config", "set", "language", "en"]).code, 0);
+    let file = home.metnos().join("config/metnos.toml");
+    let (before, log) = (std::fs::read(&file).unwrap(), log_of(&home));
+    let sound = std::fs::read(&log).unwrap();
+    for there in [true, false] {
+        if !there {
+            std::fs::remove_file(&file).unwrap();
+        }
+        std::fs::write(&log, &sound[..sound.len() / 2]).unwrap();
+        let set = home.run(["config", "set", "language", "it"]);
+        assert_eq!(set.code, 2, "{} {}", set.out, set.err);
+        assert_eq!(std::fs::read(&file).ok(), there.then(|| before.clone()));
+        std::fs::write(&log, &sound).unwrap();
+        let set = home.run(["config", "set", "language", "en"]);
+        assert_eq!(set.code, 0, "{}", set.err);
     }
 }

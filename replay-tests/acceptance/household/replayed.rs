@@ -270,6 +270,15 @@ fn a_turn_whose_rest_is_lost_is_no_difference() {
     assert!(ran.out.contains("1 not decidable"), "{}", ran.out);
     cut.remove(opened + 1);
     assert_eq!(check(&cut).code, 1, "without the word of a salvage it is a difference");
+    // The same of one whose beginning lay in the gap.
+    let end = at("turn_closed");
+    let behind = |again: usize| {
+        let epoch = serde_json::json!({ "reason": "salvaged", "size": opened, "head_before": "00", "lost": ["x"], "again": again });
+        [&lines[..opened], &[with(created, 1, ("epoch_opened", epoch))], &lines[opened + 1..=end]].concat()
+    };
+    let ran = check(&behind(end - opened));
+    assert!(ran.code == 0 && ran.out.contains("1 not decidable"), "{} {}", ran.out, ran.err);
+    assert_eq!(check(&behind(0)).code, 1, "what was appended since lost nothing");
 }
 
 /// What an event is missing from is another history, and none of this log.

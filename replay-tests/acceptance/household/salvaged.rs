@@ -196,6 +196,41 @@ fn an_end_that_only_other_files_have_seen_is_told() {
     plain(&home.run(["log", "backup"]), 1, "a backup there would lose them");
 }
 
+/// The key that signed what is there was admitted by one of the first events.
+#[test]
+fn a_home_whose_log_lost_its_beginning_works() {
+    let home = grown(told());
+    let log = log_of(&home);
+    let mut bytes = std::fs::read(&log).unwrap();
+    // The segment of event 1 is a frame of zstd; without the start of it, none of its events is there.
+    let holds_first = |at: &usize| {
+        let Ok(length) = zstd::zstd_safe::find_frame_compressed_size(&bytes[*at..]) else { return false };
+        let plain = bytes.get(*at..*at + length).and_then(|frame| zstd::decode_all(frame).ok()).unwrap_or_default();
+        plain.windows(16).any(|part| part == b"instance_created")
+    };
+    let mut frames = (0..bytes.len() - 4).filter(|at| bytes[*at..*at + 4] == [0x28, 0xb5, 0x2f, 0xfd]);
+    let frame = frames.find(holds_first).unwrap();
+    bytes[frame..frame + 64].fill(0);
+    std::fs::write(&log, &bytes).unwrap();
+    let new = home.files().join("new");
+    let said = home.run(["--json", "log", "salvage", "--to", new.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let said = said.json();
+    assert!(said["runs"][0][0] == 1 && said["runs"][0][1].as_u64() > Some(2), "the beginning is lost: {said}");
+    let at = |words: &[&str]| {
+        let mut args = vec!["--home", new.to_str().unwrap()];
+        args.extend(words);
+        home.run(args)
+    };
+    for _ in 0..2 {
+        let asked = at(&["ask", "read the file ~/safe.txt"]);
+        assert!(asked.code == 0 && asked.out.contains(SECRET), "{} {}", asked.out, asked.err);
+        assert!(!asked.err.contains("quarantined"), "{}", asked.err);
+    }
+    assert!(at(&["key", "list"]).out.contains("this instance"));
+    assert_eq!((at(&["log", "verify"]).code, at(&["replay", "check"]).code), (0, 0));
+}
+
 #[test]
 fn the_log_of_another_key_is_not_taken_over() {
     let home = told();

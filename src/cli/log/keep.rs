@@ -51,7 +51,7 @@ impl From<BackupError> for Failure {
                 (("error.no_backup", reason), by("next.backup_folder"))
             }
             BackupError::NoBackup { .. } => (("error.no_backup", reason), by("next.backup_folder")),
-            BackupError::Note(NoteError::OtherKey) => (("error.backup_key", reason), by("next.restore_keys")),
+            BackupError::Note(NoteError::OtherKey) => (("error.backup_key", reason), by("next.backup_keys")),
             BackupError::Note(_) | BackupError::Damaged { .. } => {
                 (("error.backup_damaged", reason), by("next.other_backup"))
             }

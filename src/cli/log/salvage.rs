@@ -38,7 +38,7 @@ impl From<SalvageError> for Failure {
     fn from(error: SalvageError) -> Self {
         let reason = json!({ "reason": output::causes(&error) });
         match &error {
-            SalvageError::Busy { .. } => Self::failed(("error.not_salvaged", reason), by("next.other_command")),
+            SalvageError::Busy { .. } => Self::failed(("error.not_salvaged", reason), by("next.salvage_busy")),
             SalvageError::Nothing { path } => Self::refused(
                 ("error.no_log_there", json!({ "file": path.to_string_lossy() })),
                 by("next.nothing_to_salvage"),
@@ -74,7 +74,9 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     let from = command.file.as_ref().map_or_else(|| dirs.log(), |file| console::path(file));
     // A pipe would be waited for.
     if let Some(refusal) = place::no_file(&from) {
-        return Err(refusal);
+        // What was named is not in the log's place.
+        let is_named = command.file.is_some();
+        return Err(if is_named { refusal.with_hint(by("next.named_log")) } else { refusal });
     }
     fs::File::open(&from).map_err(|error| unusable(&from, &error))?;
     let key = dirs.config.join("keys/instance.ed25519");
@@ -91,6 +93,10 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
     };
     if log.exists() {
         return Err(SalvageError::Occupied { path: log }.into());
+    }
+    if home.is_none() && log.parent().is_some_and(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        let values = json!({ "reason": output::causes(&io::Error::from(io::ErrorKind::NotFound)) });
+        return Err(Failure::failed(("error.not_salvaged", values), by("next.folder_first")));
     }
     let into = home.as_deref().unwrap_or(&log);
     if dirs.hold(into) {
