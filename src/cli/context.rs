@@ -142,7 +142,7 @@ impl Context {
         if self.served.is_none() {
             self.lay_out(&instance)?;
         }
-        for notice in instance.alone(|| check::all(&instance))? {
+        for notice in self.trying(&instance, || instance.alone(|| check::all(&instance)))? {
             self.say(&self.notice(&instance, &notice));
         }
         self.tell_lacks(&instance);
@@ -179,7 +179,7 @@ impl Context {
             self.say(&self.text(instance, "first_run.created", &values));
         }
         let lost = loader::lost::quarantine_all(instance)?;
-        let laid = seeds::install_missing(instance);
+        let laid = self.trying(instance, || seeds::install_missing(instance));
         for notice in lost {
             // A seed that came again is told below.
             let check::Notice::Quarantined { name, .. } = &notice else { continue };
@@ -192,6 +192,13 @@ impl Context {
         instance.seed_mnests()?;
         self.tell_seeds(instance, &laid, is_new);
         Ok(())
+    }
+
+    /// Does what may run birth tests, which takes a while on a new home and on a new Python; a line says so.
+    fn trying<T>(&self, instance: &Instance, work: impl FnOnce() -> T) -> T {
+        let line = progress::line(self);
+        line.say(&self.text(instance, "notice.trying", &serde_json::json!({})));
+        work()
     }
 
     pub(super) fn tell_lacks(&self, instance: &Instance) {
