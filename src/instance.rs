@@ -279,20 +279,6 @@ impl Instance {
         self.record("instance", vec![created.into(), admitted.into()])
     }
 
-    /// Admits the instance's own key to a log that lost its admission: a salvaged one without its beginning. One that was revoked
-    /// stays so.
-    fn readmit_own_key(&self) -> Result<(), InstanceError> {
-        let (catalog, key_id) = (self.catalog(), self.keys.key_id());
-        if catalog.keys.contains_key(&key_id) || catalog.revoked.contains_key(&key_id) {
-            return Ok(());
-        }
-        let (public_key, by) = (self.keys.public_hex(), "its admission was lost".to_owned());
-        self.record(
-            "instance",
-            vec![KeyAdmitted { key_id, public_key, role: OWN_KEY.to_owned(), by, name: None }.into()],
-        )
-    }
-
     /// Says on the record that the log goes on from an end before which other files of the home had seen it: what is appended now
     /// takes the numbers of what was lost, and no file would tell it apart.
     fn record_lost_end(&self) -> Result<(), InstanceError> {

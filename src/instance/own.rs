@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use metnos_log::event::instance::KeyAdmitted;
 use metnos_log::{Event, Reader};
+use metnos_projections::machines::catalog::OWN_KEY;
 
-use super::InstanceError;
+use super::{Instance, InstanceError};
 use crate::config::Dirs;
 use crate::signing::{Keys, key_id};
 
@@ -37,6 +39,22 @@ pub(super) fn refuse_lost_parts(dirs: &Dirs) -> Result<(), InstanceError> {
     let executors =
         std::fs::read_dir(dirs.workspace.join("executors")).is_ok_and(|mut entries| entries.next().is_some());
     if executors { Err(InstanceError::LogLost { path: path.display().to_string() }) } else { Ok(()) }
+}
+
+impl Instance {
+    /// Admits the instance's own key to a log that lost its admission: a salvaged one without its beginning. One that was revoked
+    /// stays so.
+    pub(super) fn readmit_own_key(&self) -> Result<(), InstanceError> {
+        let (catalog, key_id) = (self.catalog(), self.keys.key_id());
+        if catalog.keys.contains_key(&key_id) || catalog.revoked.contains_key(&key_id) {
+            return Ok(());
+        }
+        let (public_key, by) = (self.keys.public_hex(), "its admission was lost".to_owned());
+        self.record(
+            "instance",
+            vec![KeyAdmitted { key_id, public_key, role: OWN_KEY.to_owned(), by, name: None }.into()],
+        )
+    }
 }
 
 /// The folder on the way to a file that keeps whoever asks from looking for it, if one does.
