@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use metnos_log::canonical;
 use serde_json::{Map, Value, json};
 
 /// Stands where there is nothing.
@@ -14,18 +15,22 @@ pub(super) fn lines(value: &Value) -> String {
     said.trim_end().to_owned()
 }
 
-/// A value with what it holds as JSON texts taken apart, so that it can be compared and shown by its parts.
+/// A value with what it keeps as JSON taken apart, so that it can be compared and shown by its parts: where that is what was
+/// written, to the letter. JSON of others may say a name twice, or a number to more digits than fit.
 pub(super) fn opened(value: &Value) -> Value {
     match value {
-        Value::String(text) if text.starts_with(['{', '[']) => match serde_json::from_str::<Value>(text) {
-            Ok(inner) => opened(&inner),
-            Err(_) => value.clone(),
+        Value::Object(members) => match members.get("inline") {
+            // A text that might lie in a blob, and does not.
+            Some(Value::String(text)) if members.keys().all(|name| name == "inline" || name == "len") => {
+                let inner = serde_json::from_str::<Value>(text).ok();
+                let inner = inner
+                    .filter(|inner| (inner.is_object() || inner.is_array()) && canonical::to_string(inner) == *text);
+                inner.unwrap_or_else(|| Value::String(text.clone()))
+            }
+            _ => {
+                Value::Object(members.iter().map(|(name, value)| (name.clone(), opened(value))).collect::<Map<_, _>>())
+            }
         },
-        // A text that might lie in a blob, and does not.
-        Value::Object(members) if members.get("inline").is_some_and(Value::is_string) => opened(&members["inline"]),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (name.clone(), opened(value))).collect::<Map<_, _>>())
-        }
         Value::Array(items) => items.iter().map(opened).collect(),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
@@ -81,12 +86,18 @@ mod tests {
     fn each_value_has_a_line_and_what_is_json_inside_is_taken_apart() {
         let value = json!({
             "ok": true, "none": null, "empty": [], "count": 3, "text": "two\nlines",
-            "plan": { "len": 46, "inline": "{\"steps\":[{\"tool\":\"get_now\",\"args\":{}},7]}" },
+            "plan": { "len": 46, "inline": "{\"steps\":[{\"args\":{},\"tool\":\"get_now\"},7]}" },
         });
         let expected = "count: 3\nempty: -\nnone: -\nok: yes\nplan:\n  steps:\n    -\n      args: -\n      tool: get_now\n    \
                         - 7\ntext:\n  two\n  lines";
         assert_eq!(lines(&value), expected);
         assert_eq!(lines(&json!({ "broken": "{no json" })), "broken: {no json");
+        // What is not the program's own JSON is shown as it is.
+        for text in ["{\"pin\":1,\"pin\":2}", "{\"n\":12345678901234567890123}", "{ \"a\":1}"] {
+            assert_eq!(lines(&json!({ "message": { "len": 9, "inline": text } })), format!("message: {text}"));
+        }
+        let others = json!({ "inline": "only this", "hidden": "and this" });
+        assert_eq!(lines(&others), "hidden: and this\ninline: only this");
         assert_eq!(in_short(Some(&json!({ "a": [1] }))), "{\"a\":[1]}");
         assert_eq!((in_short(None), in_short(Some(&json!("")))), ("-".to_owned(), "-".to_owned()));
     }

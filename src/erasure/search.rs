@@ -55,7 +55,9 @@ impl Sought {
             forms.insert(text);
             for _ in 0..LAYERS {
                 (kept, ascii) = (escaped(&kept), in_ascii(&escaped(&ascii)));
-                forms.extend([kept.clone(), ascii.clone()]);
+                // Numbers in large letters as well, and signs that only the last of several layers writes so.
+                let others = [in_large_letters(&ascii), in_ascii(&kept), in_large_letters(&in_ascii(&kept))];
+                forms.extend([kept.clone(), ascii.clone()].into_iter().chain(others));
             }
         }
         let in_tables: Vec<String> = forms.iter().map(|form| form.replace('"', "\"\"")).collect();
@@ -185,6 +187,18 @@ fn in_ascii(text: &str) -> String {
     written
 }
 
+/// The same with the numbers of characters in large letters.
+fn in_large_letters(text: &str) -> String {
+    let mut parts = text.split("\\u");
+    let mut written = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_number = part.len() >= 4 && part.as_bytes()[..4].iter().all(u8::is_ascii_hexdigit);
+        let (number, rest) = part.split_at(if is_number { 4 } else { 0 });
+        written.extend(["\\u", &number.to_ascii_uppercase(), rest]);
+    }
+    written
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,6 +225,8 @@ mod tests {
         }
         check(br#"{"a":"the \"code\" \u00e8 4711"}"#, text, true);
         check(br#""{\"a\":\"the \\\"code\\\" \\u00e8 4711\"}""#, text, true);
+        check(br#"{"a":"the \"code\" \u00E8 4711"}"#, text, true);
+        check(br#""{\"a\":\"the \\\"code\\\" \u00e8 4711\"}""#, text, true);
         // A cell of a table, and JSON in one.
         check("7,\"the \"\"code\"\" è 4711\"\r\n".as_bytes(), text, true);
         for before in 0..3 {

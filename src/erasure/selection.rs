@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use metnos_log::envelope::Body;
 use metnos_log::{BlobHash, Event, Kept, Recorded, TurnId};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::pieces::Pieces;
 use super::search::Sought;
@@ -81,7 +81,7 @@ impl<'s> Search<'s> {
         let json: Value = recorded.events().iter().map(Event::to_json).collect();
         let is_meant = blobs.iter().any(|blob| self.holding.exact.contains(blob)) || self.is_meant(&recorded, &json);
         if let Some(Event::TurnOpened(opened)) = recorded.event()
-            && opened.history.iter().any(|pair| self.pairs.contains(pair))
+            && (opened.history.iter().any(|pair| self.pairs.contains(pair)) || self.quotes_any(&json!(opened.history)))
         {
             self.quoting.extend(recorded.turn);
         }
@@ -197,13 +197,11 @@ impl<'s> Search<'s> {
 
     /// Whether it holds what was said in what is selected: what a model was asked, and what a request was understood by.
     fn is_quoting(&self, recorded: &Recorded, json: &Value) -> bool {
-        let is_reminded = recorded.turn.is_some_and(|turn| self.quoting.contains(&turn))
-            && matches!(&*recorded.kind, "model_asked" | "turn_opened");
-        // A request of the same words is another one's; what it was reminded of is not.
-        let reminded = |json: &Value| json.as_array().into_iter().flatten().any(|one| self.quotes_any(&one["history"]));
+        // A turn of the same words that was reminded of nothing is another one.
+        let is_reminded = recorded.turn.is_some_and(|turn| self.quoting.contains(&turn));
         is_reminded
-            || recorded.kind.starts_with("model_") && self.quotes_any(json)
-            || recorded.kind == "turn_opened" && reminded(json)
+            && (matches!(&*recorded.kind, "model_asked" | "turn_opened")
+                || recorded.kind.starts_with("model_") && self.quotes_any(json))
     }
 
     /// Whether something outside of turns was written because of what is selected, or led to it.

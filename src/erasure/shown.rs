@@ -15,6 +15,8 @@ use crate::effects::plan::SHOWN_CHARS;
 const CHARACTERS_MIN: usize = 12;
 /// Stands where something was cut off.
 const CUT: char = '…';
+/// So many blanks stand before it at most: the end of a line, and how far a question sets its lines in.
+const BLANKS_MAX: usize = 16;
 
 /// The ways in which a text may be shown.
 pub(super) struct Shown {
@@ -69,8 +71,10 @@ impl Form {
         let set_anew = with_one_blank(text);
         let has_lines = text.trim().contains(['\n', '\r', '\t']) && set_anew.len() >= TEXT_BYTES_MIN;
         let text = if has_lines { set_anew } else { text.to_owned() };
-        let first = text.char_indices().nth(CHARACTERS_MIN).map(|(at, _)| text[..at].to_owned());
-        let last = text.char_indices().rev().nth(CHARACTERS_MIN - 1).map(|(at, _)| text[at..].to_owned());
+        // Blanks around it tell nothing.
+        let core = text.trim();
+        let first = core.char_indices().nth(CHARACTERS_MIN).map(|(at, _)| core[..at].to_owned());
+        let last = core.char_indices().rev().nth(CHARACTERS_MIN - 1).map(|(at, _)| core[at..].to_owned());
         Self { ends: first.zip(last), text, has_lines }
     }
 
@@ -91,23 +95,43 @@ impl Form {
     /// Whether its beginning stands there before a cut, or its end behind one.
     fn is_in_part(&self, said: &str, is_cut_by_length: bool) -> bool {
         let Some((first, last)) = &self.ends else { return false };
-        let is_cut = |end: usize| {
-            let rest = &said[end..];
-            rest.is_empty() && is_cut_by_length || rest.trim_start().trim_start_matches('[').starts_with(CUT)
-        };
+        if !is_cut_by_length && !said.contains(CUT) {
+            return false;
+        }
+        let core = self.text.trim();
+        let is_cut = |end: usize| end == said.len() && is_cut_by_length || is_next(said[end..].chars());
         let begins = said.contains(first) && {
-            let found = lengths(self.text.bytes(), said.bytes());
+            let found = lengths(core.bytes(), said.bytes());
             let ends = found.iter().enumerate().filter(|(_, length)| **length >= first.len());
             ends.map(|(at, length)| said.floor_char_boundary(at + length)).any(is_cut)
         };
         begins
             || said.contains(last) && {
-                let found = lengths(self.text.bytes().rev(), said.bytes().rev());
+                let found = lengths(core.bytes().rev(), said.bytes().rev());
                 let starts = found.iter().enumerate().filter(|(_, length)| **length >= last.len());
                 let starts = starts.map(|(at, length)| said.ceil_char_boundary(said.len() - at - length));
-                starts.map(|start| &said[..start]).any(|before| before.trim_end().ends_with(CUT))
+                starts.map(|start| &said[..start]).any(|before| is_next(before.chars().rev()))
             }
     }
+}
+
+/// Whether the next that is seen is the sign of a cut as Metnos makes it, and none that somebody wrote between two words: behind it
+/// a text ends, or its quotation, or it is said how much there is beside it.
+fn is_next(signs: impl Iterator<Item = char>) -> bool {
+    let mut signs = signs.take(2 * BLANKS_MAX).skip_while(|sign| sign.is_whitespace() || *sign == '[');
+    if signs.next() != Some(CUT) {
+        return false;
+    }
+    let rest: String = signs.collect();
+    let words = rest.trim_start();
+    let is_counted = ["and ", "e "].iter().any(|and| {
+        let count = words.strip_prefix(and).and_then(|rest| rest.chars().next());
+        count.is_some_and(|sign| sign.is_ascii_digit())
+    });
+    // «… 98 characters omitted …», read from its end.
+    let is_counted = is_counted || words.starts_with("dettimo");
+    let (next, is_apart) = (words.chars().next(), rest.starts_with("  ") || rest.starts_with('\n'));
+    is_counted || is_apart || !next.is_some_and(char::is_alphabetic)
 }
 
 /// At each place of `said`, how much of the beginning of `text` stands there (the Z algorithm: Gusfield, «Algorithms on Strings,
@@ -179,7 +203,10 @@ mod tests {
             check(&text, &format!("{beginning}!…"), false);
             let end = characters(text.chars().count() - count, count);
             check(&text, &format!("… {end}: found"), true);
+            check(&text, &format!("x\n… 98 characters omitted …\n{end}"), true);
             check(&text, &format!("…and {end}"), false);
+            check(&text, &format!("who knows … {end}"), false);
+            check(&text, &format!("«{beginning} … who knows»"), false);
         }
         check(&text, &format!("{}…", characters(0, 11)), false);
         // The beginning that a planned change carries has one length, and nothing that says so.
@@ -206,5 +233,8 @@ mod tests {
         let long = "x".repeat(200_000);
         assert!(Shown::of(&long).is_in(&format!("{}…", "x".repeat(150_000))));
         assert!(!Shown::of(&long).is_in(&"x".repeat(150_000)));
+        let blanks = " ".repeat(200_000);
+        assert!(!Shown::of("            the safe is behind").is_in(&format!("{blanks}…")));
+        assert!(!Shown::of("the safe is behind            ").is_in(&format!("…{blanks}")));
     }
 }

@@ -143,7 +143,9 @@ fn a_text_goes_where_it_was_shown_in_other_lines_or_cut() {
         assert_eq!(home.ask("why did you ask me").code, 0);
         assert_eq!(home.run(["--yes", "undo"]).code, 0);
     }
-    assert_eq!(home.ask_approved("write \"the marmalade is good\" to other.txt").code, 0);
+    for other in ["the marmalade is good", "the marmalade is … who knows, ask the oak"] {
+        assert_eq!(home.ask_approved(&format!("write \"{other}\" to other.txt")).code, 0);
+    }
     assert_eq!(home.ask("what did you do").code, 0);
     assert_eq!(home.run(["log", "backup"]).code, 0);
     for (text, words) in [
@@ -159,7 +161,9 @@ fn a_text_goes_where_it_was_shown_in_other_lines_or_cut() {
         }
     }
     // What says something else stays, however it begins.
-    assert!(home.run(["log", "grep", "marmalade is good"]).out.contains("marmalade is good"));
+    for other in ["marmalade is good", "ask the oak"] {
+        assert!(home.run(["log", "grep", "--kind", "turn_opened", other]).out.contains(other));
+    }
     home.is_whole();
 }
 
@@ -307,6 +311,15 @@ fn pieces_that_stay_are_said() {
     assert_eq!(left(&erased.out), [line("gamma line")]);
     assert_eq!(home.run(["--yes", "log", "erase", "--text", &line("gamma line")]).code, 0);
     assert_eq!(holding(&home.metnos(), "of the hidden poem"), Vec::<PathBuf>::new());
+
+    // What is told is taken as it stands, whatever it begins with.
+    let list = ["- buy the milk and bread for the week", "- and the oak is behind the shed"];
+    home.file("one.txt", list[0]);
+    home.file("two.txt", list.join("\n"));
+    assert_eq!((home.ask("read the file one.txt").code, home.ask("read the file two.txt").code), (0, 0));
+    let erased = home.run(["--yes", "log", "erase", "--text", &list.join("\n")]).out;
+    assert_eq!(left(&erased), [list[0]], "{erased}");
+    assert_eq!(home.run(["--yes", "log", "erase", "--text", list[0]]).code, 0);
 
     // A whole sentence is in one event; what it was understood by is in others.
     let sentence = "write \"the walnut lock opens with 7741\" to walnut.txt";

@@ -196,6 +196,27 @@ fn an_end_that_only_other_files_have_seen_is_told() {
     plain(&home.run(["log", "backup"]), 1, "a backup there would lose them");
 }
 
+/// A file that lies alone has nothing beside it that knows more; keys and settings may be links.
+#[test]
+fn a_file_that_lies_alone_is_told_of_and_linked_keys_come_along() {
+    let home = told();
+    let alone = home.files().join("alone.redb");
+    std::fs::copy(log_of(&home), &alone).unwrap();
+    let (keys, kept) = (home.metnos().join("config/keys"), home.files().join("keys"));
+    std::fs::rename(&keys, &kept).unwrap();
+    std::os::unix::fs::symlink(&kept, &keys).unwrap();
+    for (language, said) in [("en", "events are copied as they were"), ("it", "eventi")] {
+        let to = home.files().join(language);
+        let words = ["--lang", language, "log", "salvage", alone.to_str().unwrap(), "--to", to.to_str().unwrap()];
+        let salvaged = home.run(words);
+        assert!(salvaged.code == 0 && salvaged.out.contains(said), "{} {}", salvaged.out, salvaged.err);
+        assert!(!salvaged.out.contains("[log"), "{}", salvaged.out);
+        let asked = home.run(["--home", to.to_str().unwrap(), "ask", "what time is it in Tokyo"]);
+        assert_eq!(asked.code, 0, "{}", asked.err);
+        assert!(to.join("config/keys/instance.ed25519").is_file());
+    }
+}
+
 /// The key that signed what is there was admitted by one of the first events.
 #[test]
 fn a_home_whose_log_lost_its_beginning_works() {

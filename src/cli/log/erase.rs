@@ -42,7 +42,7 @@ struct What {
     #[arg(long, value_name = "SEQ")]
     event: Option<u64>,
     /// Everything that holds just this text; where other capitals or normal forms of it stay, that is said.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     text: Option<String>,
 }
 
@@ -301,6 +301,8 @@ fn told(context: &Context, instance: &Instance, selector: &Selector, report: &Re
         "left": named(&left.holding), "copies": named(&left.copies), "unread": named(&left.unread), "closed": named(&left.closed),
         "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
     });
+    let as_words = report.elsewhere.iter().map(|folder| mistyped::quoted(folder));
+    values["elsewhere_words"] = as_words.collect::<Vec<_>>().into();
     spelled(&report.selected, &mut values);
     if context.global.json {
         output::result_json(&values);

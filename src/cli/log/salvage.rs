@@ -24,6 +24,9 @@ use crate::witnesses::{self, Witness};
 /// What the settings and keys of a new home are called until its log is there.
 const COPIED: &str = "config.salvaged";
 
+/// So deep are settings and keys; a link that leads back is followed no farther.
+const CONFIG_DEPTH_MAX: usize = 4;
+
 /// Copy what is sound in a damaged log into a new home, and say what is lost.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Salvage {
@@ -160,7 +163,7 @@ fn prepare(dirs: &Dirs, home: &Path, begun: &mut Begun) -> Result<(), Failure> {
 fn beyond(salvaged: &Salvaged, from: &Path) -> Value {
     // A file that is named alone has none.
     let Some(data) = from.parent().filter(|folder| folder.ends_with("log")).and_then(Path::parent) else {
-        return json!({});
+        return json!({ "seen": null, "seen_by": null, "backup": null, "backup_events": null });
     };
     let backups = witnesses::backups(data, &salvaged.log_id);
     let saved = salvaged.copied + salvaged.again;
@@ -219,15 +222,20 @@ fn private_folder(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Copies a folder of settings and keys for its owner alone.
+/// Copies a folder of settings and keys for its owner alone, what links in it lead to as well.
 fn copy_private(from: &Path, to: &Path) -> io::Result<()> {
+    copy_private_below(from, to, CONFIG_DEPTH_MAX)
+}
+
+fn copy_private_below(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
     private_folder(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (path, copy) = (entry.path(), to.join(entry.file_name()));
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            copy_private(&path, &copy)?;
+        // A link that leads nowhere has nothing to be copied.
+        let Ok(kind) = fs::metadata(&path).map(|metadata| metadata.file_type()) else { continue };
+        if kind.is_dir() && depth > 0 {
+            copy_private_below(&path, &copy, depth - 1)?;
         } else if kind.is_file() {
             fs::copy(&path, &copy)?;
             let mode = fs::metadata(&path)?.permissions().mode() & 0o700;
