@@ -197,7 +197,9 @@ impl Context {
     /// Does what may run birth tests, which takes a while on a new home and on a new Python; a line says so.
     fn trying<T>(&self, instance: &Instance, work: impl FnOnce() -> T) -> T {
         let line = progress::line(self);
-        line.say(&self.text(instance, "notice.trying", &serde_json::json!({})));
+        if line.is_drawn() {
+            line.say(&self.text(instance, "notice.trying", &serde_json::json!({})));
+        }
         work()
     }
 

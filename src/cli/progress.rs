@@ -110,6 +110,11 @@ pub(super) fn line(context: &Context) -> Line {
 }
 
 impl Line {
+    /// Whether there is one: else nothing need be worded for it.
+    pub(super) fn is_drawn(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// What it says from now on.
     pub(super) fn say(&self, text: &str) {
         if let Some(line) = &self.0 {

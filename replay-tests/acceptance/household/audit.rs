@@ -197,6 +197,17 @@ fn elsewhere(folder: &Path, words: &[&str]) -> Ran {
     Command::new(binary()).args(words).env_clear().current_dir(folder).output().unwrap().into()
 }
 
+/// A file of proofs as a reader sees it: what lies in base64 is looked through too.
+fn readable(proof: &str) -> String {
+    let script = "import base64, re, sys\n\
+                  text = sys.stdin.read()\n\
+                  print(text)\n\
+                  for part in re.findall(r'\"(?:header|payload)\":\"([A-Za-z0-9+/=]*)\"', text):\n\
+                  \x20   raw = base64.b64decode(part)\n\
+                  \x20   print(raw.decode('latin-1'), raw.hex())";
+    python(&["-I", "-S", "-c", script], proof)
+}
+
 #[test]
 fn a_proof_of_one_turn_verifies_elsewhere_and_shows_nothing_of_the_others() {
     let home = lived_in();
@@ -205,14 +216,7 @@ fn a_proof_of_one_turn_verifies_elsewhere_and_shows_nothing_of_the_others() {
     let id = wrote["turn_id"].as_str().unwrap();
     let ran = home.run(["audit", "export", "--turn", id, "--proof"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    // What lies in base64 is looked through too.
-    let script = "import base64, re, sys\n\
-                  text = sys.stdin.read()\n\
-                  print(text)\n\
-                  for part in re.findall(r'\"(?:header|payload)\":\"([A-Za-z0-9+/=]*)\"', text):\n\
-                  \x20   raw = base64.b64decode(part)\n\
-                  \x20   print(raw.decode('latin-1'), raw.hex())";
-    let seen = python(&["-I", "-S", "-c", script], &ran.out);
+    let seen = readable(&ran.out);
     assert!(seen.contains("=1+1") && seen.contains(id) && seen.contains(&format!("turn/{id}")));
     for other in all.iter().filter(|line| line["turn_id"] != id) {
         let (turn, text) = (other["turn_id"].as_str().unwrap(), other["user_query"].as_str().unwrap());
@@ -389,13 +393,7 @@ fn a_proof_of_one_turn_shows_nothing_of_the_turn_that_it_took_back_or_told_of() 
         let shown = |more: &[&str]| {
             let ran = home.run(["audit", "export", "--turn", id, "--proof"].iter().chain(more));
             assert_eq!(ran.code, 0, "{}", ran.err);
-            let script = "import base64, re, sys\n\
-                          text = sys.stdin.read()\n\
-                          print(text)\n\
-                          for part in re.findall(r'\"(?:header|payload)\":\"([A-Za-z0-9+/=]*)\"', text):\n\
-                          \x20   raw = base64.b64decode(part)\n\
-                          \x20   print(raw.decode('latin-1'), raw.hex())";
-            let seen = python(&["-I", "-S", "-c", script], &ran.out);
+            let seen = readable(&ran.out);
             home.file("turn.jsonl", &ran.out);
             let public = std::fs::read_to_string(home.metnos().join("config/keys/instance.pub")).unwrap();
             let verified = home.run(["audit", "verify", "turn.jsonl", "--key", public.trim()]);

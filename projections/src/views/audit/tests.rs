@@ -348,17 +348,7 @@ fn the_proof_of_a_turn_that_takes_another_back_shows_nothing_of_that() {
 #[test]
 fn the_proof_of_a_turn_whose_model_was_reminded_of_another_shows_nothing_of_that() {
     let b = Some(turn(2));
-    let asked = ModelAsked {
-        ask: 1,
-        role: "proposer".to_owned(),
-        tier: "wise".to_owned(),
-        provider: "llamacpp".to_owned(),
-        model: "small".to_owned(),
-        template: String::new(),
-        tools: String::new(),
-        parameters: json!({}).into(),
-        body: Kept::text("alpha"),
-    };
+    let asked = asked(1, "alpha");
     let reminder: &[(&str, &str)] = &[("the alpha request", "the alpha answer")];
     for (history, is_asked, withheld) in [(reminder, true, 4), (reminder, false, 1), (&[], true, 0)] {
         let mut events = vec![(b, begun("console", None, "the beta request", history))];
@@ -499,9 +489,9 @@ fn of_turn(turn: TurnId, seq: u64, event: Event) -> Recorded {
     Recorded { turn: Some(turn), ..recorded }
 }
 
-/// A turn that asks a model twice.
-fn asking() -> [Event; 6] {
-    let asked = |ask| ModelAsked {
+/// What a model is asked.
+fn asked(ask: u32, body: &str) -> ModelAsked {
+    ModelAsked {
         ask,
         role: "proposer".to_owned(),
         tier: "wise".to_owned(),
@@ -510,8 +500,13 @@ fn asking() -> [Event; 6] {
         template: String::new(),
         tools: String::new(),
         parameters: json!({ "max_tokens": 512 }).into(),
-        body: Kept::text("the alpha request"),
-    };
+        body: Kept::text(body),
+    }
+}
+
+/// A turn that asks a model twice.
+fn asking() -> [Event; 6] {
+    let asked = |ask| asked(ask, "the alpha request");
     let answered = ModelAnswered {
         ask: 1,
         raw: Kept::text("the alpha answer"),
