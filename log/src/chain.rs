@@ -40,6 +40,12 @@ pub(crate) struct Committed {
 }
 
 impl Committed {
+    /// Room for so many events, whose headers have so many bytes each.
+    pub(crate) fn with_capacity(events: usize, header_bytes: usize) -> Self {
+        let bytes = Vec::with_capacity(events * (size_of::<u64>() + header_bytes + DIGEST_BYTES));
+        Self { bytes, ends: Vec::with_capacity(events) }
+    }
+
     /// Takes one more event in.
     pub(crate) fn push(&mut self, seq: u64, header: &[u8], payload_digest: &[u8; 32]) {
         self.bytes.extend(seq.to_le_bytes());

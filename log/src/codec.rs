@@ -20,7 +20,7 @@ const CHECK: Range<usize> = 2..10;
 const SALT_BYTES: usize = 16;
 const DIGEST_BYTES: usize = 32;
 /// Room that a header takes in most frames.
-const HEADER_BYTES_USUAL: usize = 160;
+pub(crate) const HEADER_BYTES_USUAL: usize = 160;
 
 /// Why a frame cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -153,7 +153,7 @@ impl<'a> Frame<'a> {
         };
         let texts: Vec<&[u8]> = frames.iter().filter_map(salted).collect();
         let mut digests = chain::payload_digests(&texts).into_iter();
-        let mut committed = Committed::default();
+        let mut committed = Committed::with_capacity(frames.len(), HEADER_BYTES_USUAL);
         for one in frames {
             let digest = salted(one).and_then(|_| digests.next()).unwrap_or_else(|| one.2.payload_digest());
             committed.push(one.0, one.2.header, &digest);

@@ -11,6 +11,8 @@ use crate::redact::{Encoded, Redactor, SALT_BYTES};
 
 /// The most that a frame has beside its payload and the texts of its header, with the length before it.
 const BESIDE: usize = 128;
+/// What a stream and an actor take together, mostly; neighbours share theirs.
+const NAMES_BYTES_USUAL: usize = 48;
 
 /// The drafts of one request, their payloads as the bytes that will be stored.
 #[derive(Debug, Default)]
@@ -64,20 +66,22 @@ pub(super) fn prepared(mut drafts: Vec<Draft>, redactor: &Redactor, name: impl F
     });
     let salted: Vec<&[u8]> = (0..drafts.len()).map(|place| encoded.salted(place)).collect();
     let digests = chain::payload_digests(&salted);
-    let mut all = Prepared { parts: Vec::with_capacity(drafts.len()), encoded, digests, names: String::new() };
-    for draft in drafts {
+    let parts = Vec::with_capacity(drafts.len());
+    let mut all = Prepared { parts, encoded, digests, names: String::with_capacity(drafts.len() * NAMES_BYTES_USUAL) };
+    for draft in &mut drafts {
         all.push(draft);
     }
     all
 }
 
 impl Prepared {
-    /// Takes in what is left of a draft whose event is encoded.
-    fn push(&mut self, draft: Draft) {
-        let Draft { id, time, stream, actor, turn, cause, event, blobs } = draft;
+    /// Takes in a draft whose event is encoded, and its blobs out of it.
+    fn push(&mut self, draft: &mut Draft) {
+        let Draft { id, time, turn, cause, event, .. } = draft;
+        let (id, time, turn, cause, kind, schema) = (*id, *time, *turn, *cause, event.label(), event.schema());
         let before = self.parts.last().map(|part| (part.stream.clone(), part.actor.clone())).unwrap_or_default();
-        let (stream, actor) = (self.named(&stream, before.0), self.named(&actor, before.1));
-        let (kind, schema) = (event.label(), event.schema());
+        let (stream, actor) = (self.named(&draft.stream, before.0), self.named(&draft.actor, before.1));
+        let blobs = std::mem::take(&mut draft.blobs);
         self.parts.push(Part { id, time, stream, actor, turn, cause, kind, schema, blobs });
     }
 
