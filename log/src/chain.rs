@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 
 use blake3::hazmat::{ContextKey, HasherExt as _, hash_derive_key_context};
 
+use crate::codec::HEADER_BYTES_USUAL;
+
 /// Contexts are hashed once: an event needs four short hashes, and the context would double each.
 static PAYLOAD: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context("metnos log payload v1"));
 static LEAF: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context("metnos log leaf v1"));
@@ -33,16 +35,15 @@ pub(crate) fn payload_digests(salted: &[&[u8]]) -> Vec<[u8; 32]> {
 }
 
 /// What events' leaves are the digests of: number, header and payload digest of each, one behind the other.
-#[derive(Default)]
 pub(crate) struct Committed {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Committed {
-    /// Room for so many events, whose headers have so many bytes each.
-    pub(crate) fn with_capacity(events: usize, header_bytes: usize) -> Self {
-        let bytes = Vec::with_capacity(events * (size_of::<u64>() + header_bytes + DIGEST_BYTES));
+    /// Room for so many events.
+    pub(crate) fn with_capacity(events: usize) -> Self {
+        let bytes = Vec::with_capacity(events * (size_of::<u64>() + HEADER_BYTES_USUAL + DIGEST_BYTES));
         Self { bytes, ends: Vec::with_capacity(events) }
     }
 
@@ -244,7 +245,7 @@ mod tests {
             assert_eq!(at_once, one_by_one, "{before} and {more}");
             assert_eq!(heads.last().copied().unwrap_or(at_once.head), one_by_one.head);
         }
-        let mut committed = Committed::default();
+        let mut committed = Committed::with_capacity(20);
         (0..20).for_each(|n| committed.push(n, b"header", &[3; 32]));
         assert_eq!(committed.leaves(), (0..20).map(|n| leaf(n, b"header", &[3; 32])).collect::<Vec<_>>());
     }

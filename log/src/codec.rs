@@ -153,7 +153,7 @@ impl<'a> Frame<'a> {
         };
         let texts: Vec<&[u8]> = frames.iter().filter_map(salted).collect();
         let mut digests = chain::payload_digests(&texts).into_iter();
-        let mut committed = Committed::with_capacity(frames.len(), HEADER_BYTES_USUAL);
+        let mut committed = Committed::with_capacity(frames.len());
         for one in frames {
             let digest = salted(one).and_then(|_| digests.next()).unwrap_or_else(|| one.2.payload_digest());
             committed.push(one.0, one.2.header, &digest);

@@ -12,19 +12,18 @@ const LANES: usize = 8;
 /// What is hashed at a time.
 const BLOCK_BYTES: usize = 64;
 /// Fewer texts than this are hashed one behind the other: eight lanes take as long as two or three texts alone.
-#[cfg(target_arch = "x86_64")]
 const WORTH: usize = 4;
-
-/// What hashes some texts side by side, if it can.
-type Group = fn(&ContextKey, &[&[u8]]) -> Option<[[u8; 32]; LANES]>;
 
 /// The digests of texts under a context key, in order, as the library's key derivation mode makes them.
 pub(super) fn digests(key: &ContextKey, texts: &[&[u8]]) -> Vec<[u8; 32]> {
     // Where nothing is optimised, each instruction on a vector is the call of a function, and the library is faster.
-    digests_by(if cfg!(debug_assertions) { |_, _| None } else { vectors::of_a_group }, key, texts)
+    if cfg!(debug_assertions) || texts.len() < WORTH {
+        return texts.iter().map(|text| alone(key, text)).collect();
+    }
+    side_by_side(key, texts)
 }
 
-fn digests_by(of_a_group: Group, key: &ContextKey, texts: &[&[u8]]) -> Vec<[u8; 32]> {
+fn side_by_side(key: &ContextKey, texts: &[&[u8]]) -> Vec<[u8; 32]> {
     let mut digests = vec![[0; 32]; texts.len()];
     let mut places: Vec<usize> = (0..texts.len()).collect();
     if texts.len() > LANES {
@@ -37,7 +36,7 @@ fn digests_by(of_a_group: Group, key: &ContextKey, texts: &[&[u8]]) -> Vec<[u8; 
             *text = texts[*place];
         }
         let group = &group[..places.len()];
-        let found = of_a_group(key, group);
+        let found = vectors::of_a_group(key, group);
         for (at, place) in places.iter().enumerate() {
             digests[*place] = found.map_or_else(|| alone(key, group[at]), |found| found[at]);
         }
@@ -270,11 +269,7 @@ mod tests {
                 }
                 let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
                 let one_by_one: Vec<[u8; 32]> = texts.iter().map(|text| alone(&key, text)).collect();
-                assert_eq!(
-                    digests_by(vectors::of_a_group, &key, &texts),
-                    one_by_one,
-                    "{count} texts of at most {longest} bytes"
-                );
+                assert_eq!(side_by_side(&key, &texts), one_by_one, "{count} texts of at most {longest} bytes");
             }
         }
     }

@@ -87,7 +87,7 @@ impl<'t> Batch<'t> {
         let first = chain.range.size() + 1;
         self.fresh.reserve(request.events.iter().map(|event| event.payload().len() + BESIDE_PAYLOAD_USUAL).sum());
         let (mut seq, mut places) = (first, Vec::with_capacity(request.events.len()));
-        let mut committed = Committed::with_capacity(request.events.len(), codec::HEADER_BYTES_USUAL);
+        let mut committed = Committed::with_capacity(request.events.len());
         // Neighbours are mostly of one stream.
         for (stream, events) in request.events.by_stream() {
             let mut place = self.place(stream, tail)?;

@@ -21,9 +21,9 @@ use crate::store::prepare::SEED;
 use crate::store::withheld::Opened;
 use crate::store::{AppendError, Appended, Log, LogKeys, Pending};
 
-/// How many cuts each mode gets, unless `METNOS_TEST_CUTS` says how many: what a debug build does within a minute. `.ci/run` has an
-/// optimised one make a thousand.
-const CUTS: u64 = 100;
+/// How many cuts each mode gets, unless `METNOS_TEST_CUTS` says how many: what a debug build does in a minute or two.
+/// `.ci/run` has an optimised one make a thousand.
+const CUTS: u64 = 300;
 /// The most cuts that interrupt the opening after a cut.
 const CUTS_NESTED_MAX: usize = 3;
 /// Requests before the cut that are made again after it, besides all that have no answer.
