@@ -114,14 +114,15 @@ impl<'b> Unsealed<'b> {
     /// it: as rows, its events would be written unpacked, and once more when they are sealed.
     pub(super) fn seal(&self, known: &mut Tail) -> Result<Option<u64>, redb::Error> {
         let before = known.sealed();
-        let planned = self.planned(known)?;
+        let is_large = known.shrunk_to(self.fresh.bytes()) >= known.lengths().large;
+        let planned = self.planned(known, is_large)?;
         if planned.is_empty() {
             return Ok(None);
         }
         let mut rows = known.rows(planned.iter().flat_map(|planned| &planned.entries));
         rows.end_behind(planned.iter().filter_map(|planned| Some(planned.entries.last()?.seq)));
         let greatest = self.store_rows((before, known.sealed()), rows, known.sealed_newest())?;
-        let mut packer = Packer::new();
+        let mut packer = known.packer.take().unwrap_or_default();
         let mut segments = self.transaction.open_table(SEGMENTS)?;
         let mut shrunk = (0, 0);
         for planned in planned {
@@ -132,13 +133,14 @@ impl<'b> Unsealed<'b> {
             }
         }
         known.sealed_as(greatest, shrunk);
+        // Large commits come one after the other, and small ones seal a few times a day.
+        known.packer = is_large.then_some(packer);
         Ok(Some(before))
     }
 
     /// Takes out of the tail what is due.
-    fn planned(&self, known: &mut Tail) -> Result<Vec<Planned<'b>>, redb::Error> {
-        let Lengths { longest, large, .. } = known.lengths();
-        let is_large = known.shrunk_to(self.fresh.bytes()) >= large;
+    fn planned(&self, known: &mut Tail, is_large: bool) -> Result<Vec<Planned<'b>>, redb::Error> {
+        let longest = known.lengths().longest;
         let (before, mut planned) = (known.sealed(), Vec::new());
         let is_enough = |planned: usize, sealed: u64| planned >= SEGMENTS_MAX && sealed >= self.fresh.len() as u64;
         while (known.fills(longest) || is_large && known.can_be_sealed())
