@@ -41,6 +41,7 @@ use crate::instance::{Instance, InstanceError, now, people, random};
 use crate::loader::check;
 use crate::sandbox::{CallFailure, CancelFlag, Progress, SandboxError};
 use crate::seats::Seat;
+use crate::signing::hex;
 use record::never_ran;
 
 /// The most changes that an event lists itself, and the most outcomes that get an event each.
@@ -139,6 +140,7 @@ pub fn opened(instance: &Instance, request: &Request) -> TurnOpened {
         history: thinking::history(instance, request),
         within,
         patience_s: request.patience_s,
+        salt: Some(hex(&random::<16>())),
     }
 }
 
@@ -175,6 +177,7 @@ pub fn caller(instance: &Instance, turn: &Turn, id: TurnId) -> Caller {
         language: turn.language.code().to_owned(),
         zone: opened.map_or_else(|| "UTC".to_owned(), |opened| opened.zone.clone()),
         turn_id: id.to_string(),
+        salt: turn.salt().map(str::to_owned),
     }
 }
 

@@ -11,6 +11,7 @@ pub mod search;
 mod selection;
 mod shown;
 mod spelling;
+mod worded;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -78,6 +79,8 @@ pub struct Selected {
     pub spelled: BTreeSet<u64>,
     /// The turns whose request held it, and was understood by its parts: what was made of them stays.
     pub taken_apart: BTreeSet<TurnId>,
+    /// Events that stay and hold a file in a form that is not looked into for a text.
+    pub closed: BTreeSet<u64>,
     /// How far the log went when it was looked through.
     until: u64,
     /// Whether the text is part of what an event is called, which is never erased.

@@ -17,3 +17,4 @@ pub mod views;
 
 pub use presented::bounds::check as check_presentation;
 pub use presented::visible;
+pub use presented::word::as_word;

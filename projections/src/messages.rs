@@ -185,8 +185,8 @@ mod tests {
         let messages = Messages::embedded();
         let row = serde_json::json!({ "class": "other", "texts": 1, "days": 1 });
         let lists = serde_json::json!({
-            "files": ["f"], "left": ["f"], "copies": ["f"], "closed": ["f"], "unread": ["f"], "elsewhere": ["f"], "elsewhere_words": ["f"], "runs": [[1, 1]], "lost_blobs": ["b"],
-            "classes": [row], "kinds": {}, "staying": { "actor_added": 1 }, "spelling_words": ["w"], "apart": ["t"], "more_apart": 0, "file": "f", "folder": "f", "path": "p", "reason": "r",
+            "files": ["f"], "left": ["f"], "copies": ["f"], "closed": ["f"], "unread": ["f"], "elsewhere": ["f"], "runs": [[1, 1]], "lost_blobs": ["b"],
+            "classes": [row], "kinds": {}, "staying": { "actor_added": 1 }, "spelling_words": ["w"], "apart": ["t"], "more_apart": 0, "closed_events": [1], "more_closed_events": 0, "file": "f", "folder": "f", "path": "p", "reason": "r", "backup": "b", "home": "h", "history": "h",
             "names": ["n"], "head": "0123456789abcdef", "more_spellings": 0, "log": "l", "key": "k", "name": "n",
         });
         let many = regex::Regex::new(

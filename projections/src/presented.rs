@@ -8,6 +8,7 @@
 //! | `value \| local_number("it")` | `1.234,5`; what is no number stays as it is |
 //! | `text \| local_date("it", zone)` | `5 mar 2026 14:05` of an ISO 8601 day or moment; other text stays as it is |
 //! | `names \| field_names("it", own)` | fields as they are called, joined: `dimensione, nome` |
+//! | `path \| as_word` | the text as a shell takes it back: `'my home'` |
 //! | `entries \| table("it", …)` | aligned lines of at most 100 characters, see `table` |
 
 pub(crate) mod bounds;
@@ -15,6 +16,7 @@ mod local;
 pub(crate) mod rows;
 mod table;
 pub mod visible;
+pub(crate) mod word;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ pub(crate) fn add_filters(environment: &mut Environment<'_>) {
     environment.add_filter("local_date", local_date);
     environment.add_filter("field_names", field_names);
     environment.add_filter("table", tabled);
+    environment.add_filter("as_word", word::as_word);
 }
 
 /// The step with its columns in the order of what was read first: an object's fields have no order of their own, but a

@@ -44,6 +44,8 @@ mod declared;
 mod dialogs;
 #[path = "household/erasing.rs"]
 mod erasing;
+#[path = "household/erasing_forms.rs"]
+mod erasing_forms;
 #[path = "household/erasing_left.rs"]
 mod erasing_left;
 #[path = "household/formats.rs"]

@@ -506,5 +506,6 @@ fn opened(text: &str, digest: &str) -> TurnOpened {
         history: Vec::new(),
         within: None,
         patience_s: None,
+        salt: None,
     }
 }

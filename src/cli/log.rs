@@ -17,8 +17,9 @@ use metnos_log::store::{Damage, ReadError};
 use metnos_log::{Event, Recorded};
 use serde_json::{Value, json};
 
-use super::output::by;
+use super::output::{by, remedy};
 use super::{Context, Failure, console, output, plainly, progress};
+use crate::cause::plain;
 pub(super) use crate::export::history::line as as_json;
 use crate::instance::Instance;
 use crate::signing::hex;
@@ -243,6 +244,16 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
             return Ok(1);
         }
         Err(damage) => {
+            if let Damage::Archive { path, .. } = &damage
+                && let Err(error) = std::fs::File::open(path)
+                && error.kind() == std::io::ErrorKind::PermissionDenied
+            {
+                let values = json!({ "file": path.to_string_lossy(), "reason": plain(&error) });
+                return Err(Failure::failed(
+                    ("error.file_unusable", values),
+                    remedy(&error, Some(path), by("next.archive_back")),
+                ));
+            }
             let (message, hint) = match &damage {
                 Damage::Archive { .. } => ("error.log_damaged", "next.archive_back"),
                 damage if damage.is_unerased() && crate::erasure::is_pending(instance) => {

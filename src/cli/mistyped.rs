@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use metnos_projections::as_word;
 use metnos_projections::messages::Language;
 use serde_json::json;
 
@@ -57,10 +58,10 @@ fn split(words: &[OsString]) -> Split {
         if word == "--" {
             split.rest.extend(words.by_ref());
         } else if PLAIN.contains(&word.as_str()) || (VALUED.contains(&name.as_str()) && word.contains('=')) {
-            split.options.push(quoted(&word));
+            split.options.push(as_word(&word));
         } else if VALUED.contains(&name.as_str()) {
             split.options.push(word);
-            split.options.extend(words.next().map(|value| quoted(&value)));
+            split.options.extend(words.next().map(|value| as_word(&value)));
         } else {
             split.rest.push(word);
         }
@@ -93,7 +94,7 @@ fn sentence_alone(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
     };
     let mut line = vec!["metnos".to_owned(), verb.to_owned()];
     line.extend(options);
-    line.push(quoted(&joined(said)));
+    line.push(as_word(&joined(said)));
     let meant = meant.filter(|meant| meant != verb);
     Some(Failure::usage(message, ("next.sentence", json!({ "line": line.join(" "), "meant": meant }))))
 }
@@ -141,25 +142,6 @@ fn joined(words: &[String]) -> String {
     word.clone()
 }
 
-/// A word as a shell takes it back.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |sign: char| sign.is_alphanumeric() || "-_=./:,+@%".contains(sign);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    if !word.contains(char::is_control) {
-        return format!("'{}'", word.replace('\'', r"'\''"));
-    }
-    let escaped = |sign: char| match sign {
-        '\'' | '\\' => format!("\\{sign}"),
-        '\n' => "\\n".to_owned(),
-        _ if sign.is_ascii_control() => format!("\\x{:02x}", u32::from(sign)),
-        _ if sign.is_control() => format!("\\u{:04x}", u32::from(sign)),
-        _ => sign.to_string(),
-    };
-    format!("$'{}'", word.chars().map(escaped).collect::<String>())
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -204,5 +186,27 @@ mod tests {
         // Both readings are named where several words leave it open.
         goes(&["create", "a", "folder"], "metnos ask 'create a folder'");
         goes(&["statsu", "of", "the", "disk"], "did you mean the command metnos status?");
+    }
+
+    #[test]
+    fn a_shell_reads_back_what_was_meant() {
+        for word in [
+            "/home/owner/.metnos",
+            "",
+            "my home",
+            "it's",
+            "two\nlines",
+            "$HOME `a` \"b\" \\",
+            "casa/perché",
+            "~",
+            "#1",
+            "*",
+        ] {
+            let said =
+                std::process::Command::new("bash").args(["-c", &format!("printf %s {}", as_word(word))]).output();
+            assert_eq!(String::from_utf8(said.unwrap().stdout).unwrap(), word);
+        }
+        assert_eq!(as_word("/home/owner/.metnos"), "/home/owner/.metnos");
+        assert_eq!(as_word("my home"), "'my home'");
     }
 }

@@ -23,6 +23,7 @@ use crate::export::audit::ExportError;
 use crate::instance::{InstanceError, closed_folder};
 use crate::loader::{InstallError, SignerError};
 use crate::sandbox::SandboxError;
+use crate::signing::KeyError;
 use metnos_log::store::{ReadError, refusal};
 use metnos_log::{AppendError, OpenError};
 use metnos_projections::machines::catalog::Rejection;
@@ -205,7 +206,10 @@ impl From<InstanceError> for Failure {
             }
             InstanceError::Dirs(_) => "next.choose_home",
             InstanceError::Config(error) => return Self::of(error, Some(error.next_step())),
-            InstanceError::Key(crate::signing::KeyError::Exposed { .. }) => "next.private_key",
+            InstanceError::Key(KeyError::Exposed { .. }) => "next.private_key",
+            InstanceError::Key(KeyError::Io { path, source }) if source.kind() == io::ErrorKind::PermissionDenied => {
+                return Self::of(&error, Some(not_permitted(Some(path))));
+            }
             InstanceError::Key(_) => "next.restore_key",
             InstanceError::Credentials(_) => "next.restore_credentials",
             InstanceError::ForeignKey { .. } => "next.restore_keys",

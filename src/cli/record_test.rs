@@ -48,7 +48,7 @@ pub(super) fn run(context: &Context, command: &RecordTest) -> Result<u8, Failure
         fs::remove_dir_all(&folder).ok();
         return Err(unusable(error));
     }
-    let values = json!({ "folder": folder.to_string_lossy(), "events": case.events, "decidable": case.is_decidable, "turn": id });
+    let values = json!({ "folder": folder.to_string_lossy(), "history": folder.join("history.jsonl").to_string_lossy(), "events": case.events, "decidable": case.is_decidable, "turn": id });
     if context.global.json {
         output::result_json(&values);
     } else {

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 /// So much of a file tells its form.
-const BEGIN_BYTES: u64 = 4096;
+const BEGIN_BYTES: usize = 4096;
 /// So long is a line of base64 at least, where it is not the last.
 const LINE_BYTES: usize = 60;
 
@@ -31,9 +31,15 @@ const BEGINNINGS: [&[u8]; 14] = [
 /// Whether a file has such a form.
 pub(super) fn is_closed(path: &Path) -> io::Result<bool> {
     let mut begin = Vec::new();
-    File::open(path)?.take(BEGIN_BYTES).read_to_end(&mut begin)?;
+    File::open(path)?.take(BEGIN_BYTES as u64).read_to_end(&mut begin)?;
+    Ok(begins_closed(&begin))
+}
+
+/// Whether bytes begin as such a file does.
+pub(super) fn begins_closed(bytes: &[u8]) -> bool {
+    let begin = &bytes[..bytes.len().min(BEGIN_BYTES)];
     let begins = BEGINNINGS.iter().any(|form| begin.starts_with(form)) || begin.get(4..8) == Some(b"ftyp");
-    Ok(begins || is_of_16_bits(&begin) || is_base64(&begin))
+    begins || is_of_16_bits(begin) || is_base64(begin)
 }
 
 /// Letters of 16 bits without a mark: nearly every other byte is nothing.

@@ -114,6 +114,12 @@ impl<'g> Gone<'g> {
         Self { names, texts, blobs, stays: true }
     }
 
+    /// Whether a file or folder is called so.
+    fn is_called(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        self.names.is_none() && self.texts.as_ref().is_some_and(|texts| texts.is_in(name))
+    }
+
     fn is_in(&self, path: &Path) -> io::Result<bool> {
         let stem = path.file_name().and_then(|name| blake3::Hash::from_hex(name.as_encoded_bytes()).ok());
         if stem.is_some_and(|hash| self.blobs.contains(&BlobHash(*hash.as_bytes()))) {
@@ -168,6 +174,9 @@ pub(super) fn files(dirs: &Dirs, rewritten: &[PathBuf], gone: &Gone<'_>) -> Left
     while let Some(folder) = waiting.pop() {
         let looked = look(&folder, &mut |path, is_folder| {
             if is_folder {
+                if path.starts_with(&dirs.workspace) && gone.is_called(&path) {
+                    left.holding.push(path.clone());
+                }
                 waiting.push(path);
             } else if let Err(error) = home.take(&path, &mut left)
                 && error.kind() != io::ErrorKind::NotFound
@@ -212,7 +221,8 @@ impl Home<'_> {
         }
         let executors = self.dirs.workspace.join("executors");
         let written = [self.dirs.workspace.join(".mnestome"), executors, self.dirs.runtime.clone()];
-        if !(self.gone.stays && below(&written)) && self.gone.is_in(path)? {
+        let is_called = path.starts_with(&self.dirs.workspace) && self.gone.is_called(path);
+        if !(self.gone.stays && below(&written)) && (is_called || self.gone.is_in(path)?) {
             left.holding.push(path.to_owned());
         } else if path.starts_with(&self.dirs.workspace) && !below(&written) && is_closed(path)? {
             left.closed.push(path.to_owned());

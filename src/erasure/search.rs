@@ -1,4 +1,5 @@
-//! Whether a file holds a text, whatever it is written as: plainly, as JSON in a few layers, in base64, or packed by zstd.
+//! Whether a file holds a text, whatever it is written as: plainly, in markup or an address, as JSON in a few layers, in base64,
+//! in another encoding, or packed by zstd.
 //!
 //! Packed parts are found by how a frame of zstd begins, at any place: the log's file with its free pages, segments, archives,
 //! backups, blobs and packed exports are looked into alike, whatever is around them. What is encrypted stays closed.
@@ -14,7 +15,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use memchr::memmem::find_iter;
 use metnos_log::TurnId;
 
-use super::CHANCE_BYTES;
+use super::{CHANCE_BYTES, worded};
 
 /// How a frame of zstd begins.
 pub(super) const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -50,7 +51,7 @@ impl Sought {
     pub fn of_any(texts: impl IntoIterator<Item = String>) -> Self {
         let mut forms = BTreeSet::new();
         let texts: Vec<String> = texts.into_iter().collect();
-        for text in texts.iter().cloned() {
+        for text in texts.iter().cloned().chain(texts.iter().flat_map(|text| worded::in_texts(text))) {
             let (mut kept, mut ascii) = (text.clone(), text.clone());
             forms.insert(text);
             for _ in 0..LAYERS {
@@ -64,7 +65,9 @@ impl Sought {
         let packed: Vec<String> =
             texts.iter().flat_map(|text| [text.clone(), escaped(text)]).flat_map(|text| in_base64(&text)).collect();
         forms.extend(in_tables.into_iter().chain(packed));
-        let longest = forms.iter().map(String::len).max().unwrap_or(1);
+        let mut forms: BTreeSet<Vec<u8>> = forms.into_iter().map(String::into_bytes).collect();
+        forms.extend(texts.iter().flat_map(|text| worded::in_bytes(text)));
+        let longest = forms.iter().map(Vec::len).max().unwrap_or(1);
         let forms = AhoCorasick::new(forms).expect("texts of a log are far fewer than states");
         Self { forms: Forms::Texts(forms), longest }
     }
@@ -218,6 +221,9 @@ mod tests {
         check(&plain, text, true);
         check(b"the \"code\"", text, false);
         check(&[], text, false);
+        check(b"the \"code\" \xe8 4711", text, true);
+        check(&text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>(), text, true);
+        check("the &quot;code&quot; è 4711".as_bytes(), text, true);
         let mut json = text.to_owned();
         for _ in 0..LAYERS {
             json = serde_json::to_string(&json).unwrap();

@@ -7,6 +7,7 @@ use metnos_log::envelope::Body;
 use metnos_log::{BlobHash, Event, Kept, Recorded, TurnId};
 use serde_json::{Value, json};
 
+use super::closed::begins_closed;
 use super::pieces::Pieces;
 use super::search::Sought;
 use super::shown::Shown;
@@ -98,6 +99,9 @@ impl<'s> Search<'s> {
         if !goes || !recorded.is_erasable() {
             if recorded.is_erasable() {
                 self.look_for_spellings(recorded.seq, &json, &blobs);
+                if blobs.iter().any(|blob| self.holding.closed.contains(blob)) {
+                    self.selected.closed.insert(recorded.seq);
+                }
             } else if is_meant && self.wording.is_some() {
                 *self.selected.staying.entry(recorded.kind.to_string()).or_default() += 1;
             }
@@ -221,6 +225,8 @@ struct Blobs {
     exact: BTreeSet<BlobHash>,
     /// Those in which it is spelled otherwise, or in pieces.
     spelled: BTreeMap<BlobHash, BTreeSet<String>>,
+    /// Those in forms that are not looked into.
+    closed: BTreeSet<BlobHash>,
 }
 
 /// A text as it is looked for.
@@ -259,6 +265,8 @@ fn blobs_holding(instance: &Instance, wording: &Wording) -> Result<Blobs, Erasur
         let is_shown = || holds(&text, &|text| wording.shown.is_in(text));
         if wording.sought.is_in(&bytes) || wording.sought.is_in(plain) || is_shown() {
             holding.exact.insert(hash);
+        } else if begins_closed(plain) {
+            holding.closed.insert(hash);
         }
         let mut found = BTreeSet::new();
         wording.spelling.others(plain, &mut found);

@@ -1,5 +1,5 @@
-//! A text in other spellings: other capitals, other normal forms. What is looked for by its bytes passes them over, and they mean
-//! the same to whoever reads them.
+//! A text in other spellings: other capitals, other normal forms, other blanks between its words. What is looked for by its bytes
+//! passes them over, and they mean the same to whoever reads them.
 
 use std::collections::BTreeSet;
 
@@ -30,14 +30,16 @@ impl Spelling {
             let forms = forms.iter().rev().map(|form| regex::escape(form)).collect::<Vec<_>>();
             format!("(?:{})", forms.join("|"))
         };
-        let pattern: String = given.nfc().map(forms).collect();
+        let words: Vec<String> = given.split_whitespace().map(|word| word.nfc().map(forms).collect()).collect();
+        let pattern = if words.is_empty() { regex::escape(&given) } else { words.join(r"\s+") };
         let regex = RegexBuilder::new(&pattern).case_insensitive(true).size_limit(COMPILED_BYTES_MAX).build();
         Self { given, regex: regex.expect("so few characters are an expression") }
     }
 
     /// The other spellings that stand in bytes as they are.
     pub(super) fn others(&self, bytes: &[u8], into: &mut BTreeSet<String>) {
-        let found = self.regex.find_iter(bytes).filter(|found| found.as_bytes() != self.given.as_bytes());
+        // Blanks around it tell nothing.
+        let found = self.regex.find_iter(bytes).filter(|found| found.as_bytes() != self.given.trim().as_bytes());
         into.extend(found.map(|found| String::from_utf8_lossy(found.as_bytes()).into_owned()));
     }
 
@@ -86,6 +88,9 @@ mod tests {
         check("a.c+\"d\"", &json!("A.C+\"D\" abcdd"), &["A.C+\"D\""]);
         check("a \"c\" d", &json!("{\"x\":\"A \\\"c\\\" d\"}"), &["A \"c\" d"]);
         check("caffè", &json!(["caffè", "caffe", "tea", 7, null]), &[]);
+        check("pin 4711 of Anna", &json!("pin 4711\nof  Anna, pin 4711 of Anna"), &["pin 4711\nof  Anna"]);
+        check("pin 4711\nof Anna\n", &json!("pin 4711 of Anna"), &["pin 4711 of Anna"]);
+        check(" pin ", &json!("the pin is"), &[]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use metnos_log::event::actor::Granted;
 use metnos_log::event::turn::{Check, Lead, Target};
 use metnos_projections::machines::turn::command::Prepared;
 use metnos_projections::machines::turn::react::{wanted, with_targets};
-use metnos_projections::machines::turn::writers;
+use metnos_projections::machines::turn::{salted, writers};
 use metnos_projections::manifest::Manifest;
 use metnos_projections::rules::cage_plan::{self, Autonomy, CagePlan, CallGrants, Places};
 use metnos_projections::rules::core_paths::{self, OwnDirs};
@@ -64,6 +64,17 @@ pub struct Caller {
     pub zone: String,
     /// The turn's id.
     pub turn_id: String,
+    /// What digests of this turn are made under.
+    pub salt: Option<String>,
+}
+
+/// The digest of a plan as the record has it. A plan names files, and what holds its digest outlives what names them.
+fn recorded(plan: &CagePlan, caller: &Caller) -> String {
+    let digest = plan.digest();
+    match &caller.salt {
+        Some(salt) => format!("blake3:{}", salted::digest(Some(salt), &digest)),
+        None => digest,
+    }
 }
 
 /// A prepared call: the facts for the turn, and what is held for the cage.
@@ -150,7 +161,7 @@ impl PreparedCall {
             targets,
             version: loaded.version.clone(),
             checks,
-            plan_digest: plan.digest(),
+            plan_digest: recorded(&plan, caller),
             mnest_permille: None,
             leads,
             uncaged: false,

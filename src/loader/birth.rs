@@ -227,6 +227,7 @@ fn one(instance: &Instance, sandbox: &Sandbox, candidate: &Candidate, case: Case
         language: "en".to_owned(),
         zone: "UTC".to_owned(),
         turn_id: "birth".to_owned(),
+        salt: None,
     };
     let source = &candidate.source;
     let loaded = super::candidate(source.clone())?.loaded;

@@ -303,6 +303,7 @@ fn decisions() -> Vec<Event> {
             history: Vec::new(),
             within: None,
             patience_s: None,
+            salt: None,
         }
         .into(),
         CandidatesRanked {
@@ -498,7 +499,8 @@ pub(super) fn grown() -> Vec<Event> {
                 later.push(TurnOpened { proposer: Some(proposer()), ..opened.clone() }.into());
                 later.push(TurnOpened { history: vec![(text("hi"), text("hello"))], ..opened.clone() }.into());
                 later.push(TurnOpened { within: Some(vec![text("/m/guests/guest_k7m2qa")]), ..opened.clone() }.into());
-                later.push(TurnOpened { patience_s: Some(43_200), ..opened }.into());
+                later.push(TurnOpened { patience_s: Some(43_200), ..opened.clone() }.into());
+                later.push(TurnOpened { salt: Some("5a".repeat(16)), ..opened }.into());
             }
             Event::StepProposed(proposed) => {
                 let provenance = Some(Json(json!({ "/path": { "from": "model" } })));

@@ -69,6 +69,10 @@ pub struct TurnOpened {
     /// a schedule begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_s: Option<u32>,
+    /// Random. What the turn's other events say by digests alone is digested under it: where this payload is erased and they
+    /// stay, nobody can guess from them what it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub salt: Option<String>,
 }
 
 /// The catalog was ranked for a sentence.

@@ -318,6 +318,12 @@ fn a_missing_right_is_told_with_whose_it_is() {
     plain(&ran, 2, "has the mode 444");
     assert!(ran.err.contains(&format!("chmod u+rw {}", log.display())), "{}", ran.err);
     std::fs::set_permissions(&log, std::fs::Permissions::from_mode(0o600)).unwrap();
+    // A key that may not be read is there.
+    let key = home.metnos().join("config/keys/instance.ed25519");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o000)).unwrap();
+    let ran = home.run(["log", "status"]);
+    assert!(ran.code == 2 && ran.err.contains(&format!("chmod u+rw {}", key.display())), "{}", ran.err);
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
     home.own(&home.metnos());
     home.is_whole();
 }

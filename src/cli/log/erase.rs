@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use metnos_log::TurnId;
-use metnos_projections::visible;
+use metnos_projections::{as_word, visible};
 use serde_json::{Value, json};
 
 use super::super::output::{Failure, by, remedy};
-use super::super::{Context, actor, mistyped, output, progress, terminal, turn};
+use super::super::{Context, actor, output, progress, terminal, turn};
 use crate::cause::plain;
 use crate::engine;
 use crate::erasure::search::Sought;
@@ -139,7 +139,7 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
         return Err(Failure::refused(("error.text_stays", values), by("next.erasable")));
     }
     if selected.seqs.is_empty() {
-        return nothing(context, &instance, &selector);
+        return nothing(context, &instance, (&selector, &selected));
     }
     if command.preview {
         if context.global.json {
@@ -169,7 +169,11 @@ pub(super) fn run(context: &Context, command: &Erase) -> Result<u8, Failure> {
 
 /// That the log holds nothing of it, and which files of the home do all the same. Where that was erased from here, it is as it
 /// was asked for.
-fn nothing(context: &Context, instance: &Instance, selector: &Selector) -> Result<u8, Failure> {
+fn nothing(
+    context: &Context,
+    instance: &Instance,
+    (selector, selected): (&Selector, &Selected),
+) -> Result<u8, Failure> {
     let mut left = Left::default();
     if let Selector::Text(text) = selector {
         let line = progress::line(context);
@@ -178,10 +182,23 @@ fn nothing(context: &Context, instance: &Instance, selector: &Selector) -> Resul
     }
     if !left.holding.is_empty() || !left.copies.is_empty() {
         let values = json!({ "files": named(&left.holding), "copies": named(&left.copies) });
-        return Err(Failure::refused(("error.only_in_files", values), by("next.only_in_files")));
+        // A backup in the home follows the log.
+        let backups = instance.dirs.data.join("backups");
+        let below =
+            |path: &PathBuf| path.strip_prefix(&backups).ok()?.components().next().map(|name| backups.join(name));
+        let hint: output::Said = match left.holding.iter().find_map(below) {
+            Some(folder) => ("next.backup_behind", json!({ "folder": folder })).into(),
+            None => by("next.only_in_files"),
+        };
+        return Err(Failure::refused(("error.only_in_files", values), hint));
     }
     let Some(before) = erasure::erased_before(instance, selector)? else {
-        return Err(Failure::refused(by("error.nothing_to_erase"), by("next.erasable")));
+        let hint = if selected.closed.is_empty() {
+            by("next.erasable")
+        } else {
+            ("next.closed_events", preview(instance, selected)).into()
+        };
+        return Err(Failure::refused(by("error.nothing_to_erase"), hint));
     };
     let values = json!({
         "seq": before.seq, "when": output::moment(before.time.0, &instance.settings.zone), "payloads": 0,
@@ -282,7 +299,7 @@ fn preview(instance: &Instance, selected: &Selected) -> Value {
 /// What else holds the text and stays: events without which Metnos would not work, events that spell it otherwise or hold a piece
 /// of it, and what was made of the parts of a request.
 fn spelled(selected: &Selected, values: &mut Value) {
-    let shown: Vec<String> = selected.spellings.iter().take(SPELLINGS).map(|text| mistyped::quoted(text)).collect();
+    let shown: Vec<String> = selected.spellings.iter().take(SPELLINGS).map(|text| as_word(text)).collect();
     values["staying"] = json!(selected.staying);
     values["spelled"] = selected.spelled.len().into();
     values["spellings"] = json!(selected.spellings);
@@ -291,6 +308,9 @@ fn spelled(selected: &Selected, values: &mut Value) {
     let apart: Vec<String> = selected.taken_apart.iter().take(SPELLINGS).map(TurnId::to_string).collect();
     values["more_apart"] = (selected.taken_apart.len() - apart.len()).into();
     values["apart"] = apart.into();
+    let closed: Vec<u64> = selected.closed.iter().take(SPELLINGS).copied().collect();
+    values["more_closed_events"] = (selected.closed.len() - closed.len()).into();
+    values["closed_events"] = closed.into();
 }
 
 fn told(context: &Context, instance: &Instance, selector: &Selector, report: &Report) {
@@ -301,8 +321,6 @@ fn told(context: &Context, instance: &Instance, selector: &Selector, report: &Re
         "left": named(&left.holding), "copies": named(&left.copies), "unread": named(&left.unread), "closed": named(&left.closed),
         "elsewhere": report.elsewhere, "head": crate::signing::hex(&instance.log.head().head),
     });
-    let as_words = report.elsewhere.iter().map(|folder| mistyped::quoted(folder));
-    values["elsewhere_words"] = as_words.collect::<Vec<_>>().into();
     spelled(&report.selected, &mut values);
     if context.global.json {
         output::result_json(&values);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use metnos_log::event::instance::{CheckpointAnchored, EpochOpened};
 use metnos_log::note::{Checkpoint, NoteError};
-use metnos_log::store::{BackupError, Damage, Head, RewriteError, restore};
+use metnos_log::store::{BackupError, Damage, Head, ReadError, RewriteError, restore};
 use metnos_log::{Draft, EventId};
 use serde_json::json;
 
@@ -68,6 +68,9 @@ impl From<BackupError> for Failure {
                     ("error.backup_failed", reason),
                     remedy(&error, Some(path), by("next.writable_folder")),
                 );
+            }
+            BackupError::Read(ReadError::Archive { .. }) => {
+                return Self::failed(("error.backup_failed", reason), remedy(&error, None, by("next.archive_back")));
             }
             BackupError::Read(_) | BackupError::Open(_) | BackupError::Unwritten(_) | BackupError::Unsigned(_) => {
                 return Self::failed(("error.backup_failed", reason), remedy(&error, None, by("next.verify_log")));

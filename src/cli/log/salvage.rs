@@ -132,7 +132,7 @@ pub(super) fn run(context: &Context, command: &Salvage) -> Result<u8, Failure> {
 }
 
 fn unusable(path: &Path, error: &io::Error) -> Failure {
-    Failure::refused(
+    Failure::failed(
         ("error.file_unusable", json!({ "file": path.to_string_lossy(), "reason": plain(error) })),
         remedy(error, Some(path), by("next.log_file")),
     )

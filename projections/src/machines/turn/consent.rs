@@ -10,6 +10,7 @@ use metnos_log::event::turn::{PlannedOp, Target};
 use serde_json::{Value, json};
 
 use super::decide::{bound, trouble};
+use super::salted;
 use super::state::{Step, Turn};
 use super::writers;
 use crate::machines::schedules::task;
@@ -37,8 +38,8 @@ const TEXT_CHARS: usize = 2000;
 const SOURCES_MAX: usize = 5;
 
 /// Hash of tool, resolved arguments, effects, cage plan and version: an answer to anything else does not count.
-pub(super) fn digest(step: &Step, about: &str) -> String {
-    blake3::hash(bound(step, about).as_bytes()).to_hex().to_string()
+pub(super) fn digest(turn: &Turn, step: &Step, about: &str) -> String {
+    salted::digest(turn.salt(), &bound(step, about))
 }
 
 /// The question: what would happen, to what, where that was named, whether it can be taken back.

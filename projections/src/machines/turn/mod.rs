@@ -26,6 +26,7 @@ mod passings;
 mod programs;
 pub mod react;
 mod remedies;
+pub mod salted;
 mod signs;
 pub mod state;
 mod switched;

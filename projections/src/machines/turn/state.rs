@@ -167,6 +167,11 @@ impl Turn {
         self.steps.last()
     }
 
+    /// What digests in events that outlive the request are made under.
+    pub fn salt(&self) -> Option<&str> {
+        self.opened.as_ref()?.salt.as_deref()
+    }
+
     /// The request as it reads now.
     pub fn text(&self) -> &str {
         let opened = self.opened.as_ref().map(|opened| opened.text.as_str());

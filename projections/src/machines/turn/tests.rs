@@ -182,6 +182,7 @@ pub(super) fn open(text: &str, autonomy: &str) -> Command {
         history: Vec::new(),
         within: None,
         patience_s: None,
+        salt: None,
     }))
 }
 

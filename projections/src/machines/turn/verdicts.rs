@@ -180,7 +180,7 @@ impl Decider<'_> {
         self.push(ConsentAsked {
             step: step.number,
             about: about.to_owned(),
-            digest: consent::digest(&step, about),
+            digest: consent::digest(&self.turn, &step, about),
             text: Kept::text(text),
             expires_s: patience.unwrap_or(CONSENT_EXPIRES_S),
         });

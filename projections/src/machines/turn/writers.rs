@@ -112,7 +112,7 @@ impl Decider<'_> {
         self.push(ConsentAsked {
             step: step.number,
             about: DOUBT.to_owned(),
-            digest: consent::digest(step, DOUBT),
+            digest: consent::digest(&self.turn, step, DOUBT),
             text: Kept::text(text),
             expires_s: patience.unwrap_or(EXPIRES_S),
         });

@@ -50,6 +50,7 @@ fn begun(channel: &str, address: Option<&str>, text: &str, history: &[(&str, &st
         history: history.iter().map(|(one, two)| ((*one).to_owned(), (*two).to_owned())).collect(),
         within: None,
         patience_s: None,
+        salt: None,
     }
     .into()
 }

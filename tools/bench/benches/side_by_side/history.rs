@@ -67,6 +67,7 @@ fn opened() -> TurnOpened {
         history: Vec::new(),
         within: None,
         patience_s: None,
+        salt: None,
     }
 }
 
