@@ -42,16 +42,20 @@ enum Forms {
 }
 
 impl Sought {
-    /// The text, and what it looks like in JSON and in CSV.
+    /// The text, and what it looks like in JSON and in CSV, in what programs make of it, and in other encodings.
     pub fn of(text: &str) -> Self {
-        Self::of_any([text.to_owned()])
+        Self::of_forms([text.to_owned()].into_iter().chain(worded::in_texts(text)), worded::in_bytes(text))
     }
 
-    /// The same of several texts, any of which counts.
+    /// Several texts, any of which counts; in JSON and in CSV.
     pub fn of_any(texts: impl IntoIterator<Item = String>) -> Self {
+        Self::of_forms(texts, Vec::new())
+    }
+
+    fn of_forms(texts: impl IntoIterator<Item = String>, bytes: Vec<Vec<u8>>) -> Self {
         let mut forms = BTreeSet::new();
         let texts: Vec<String> = texts.into_iter().collect();
-        for text in texts.iter().cloned().chain(texts.iter().flat_map(|text| worded::in_texts(text))) {
+        for text in texts.iter().cloned() {
             let (mut kept, mut ascii) = (text.clone(), text.clone());
             forms.insert(text);
             for _ in 0..LAYERS {
@@ -66,7 +70,7 @@ impl Sought {
             texts.iter().flat_map(|text| [text.clone(), escaped(text)]).flat_map(|text| in_base64(&text)).collect();
         forms.extend(in_tables.into_iter().chain(packed));
         let mut forms: BTreeSet<Vec<u8>> = forms.into_iter().map(String::into_bytes).collect();
-        forms.extend(texts.iter().flat_map(|text| worded::in_bytes(text)));
+        forms.extend(bytes);
         let longest = forms.iter().map(Vec::len).max().unwrap_or(1);
         let forms = AhoCorasick::new(forms).expect("texts of a log are far fewer than states");
         Self { forms: Forms::Texts(forms), longest }
