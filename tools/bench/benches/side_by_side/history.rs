@@ -13,6 +13,7 @@ use metnos_log::event::turn::{
 use metnos_log::redact::Redactor;
 use metnos_log::store::LogKeys;
 use metnos_log::{Append, Draft, Event, EventId, Expect, Kept, Log, Micros, TurnId};
+use metnos_projections::machines::turn::salted;
 use serde_json::json;
 
 /// Events a turn, as [`event`] numbers them.
@@ -43,7 +44,8 @@ pub(crate) fn open(folder: &Path) -> Log {
     Log::open(&folder.join(FILE), keys(), Duration::from_secs(1)).expect("a log in a folder of ours")
 }
 
-fn opened() -> TurnOpened {
+/// Each has a salt of its own, which nothing shrinks.
+fn opened(number: u32) -> TurnOpened {
     let text = str::to_owned;
     TurnOpened {
         text: text("read the file notes/today.md and tell me the last three lines"),
@@ -67,7 +69,7 @@ fn opened() -> TurnOpened {
         history: Vec::new(),
         within: None,
         patience_s: None,
-        salt: None,
+        salt: Some(salted::digest(None, &number.to_string())[..32].to_owned()),
     }
 }
 
@@ -75,7 +77,7 @@ fn opened() -> TurnOpened {
 pub(crate) fn event(number: u32) -> Event {
     let trace_id = format!("01JDCZ0000000000{number:010}");
     match number % TURN {
-        0 => opened().into(),
+        0 => opened(number).into(),
         1 => StepProposed { step: 1, tool: "read_files".to_owned(), args: Kept::json(&json!({ "paths": ["notes/today.md"], "tail_lines": 3 })), provenance: None, call: None }.into(),
         2 => ArgumentsResolved {
             step: 1,
