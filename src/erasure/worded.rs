@@ -41,11 +41,10 @@ pub(super) fn in_texts(text: &str) -> BTreeSet<String> {
         in_address(text, is_unreserved),
         in_address(text, is_unreserved).replace("%20", "+"),
     ]);
-    // A name of a host whose letters are not all of ASCII has one that is.
-    let address = reqwest::Url::parse(&format!("http://{text}/")).ok();
-    forms.extend(address.as_ref().and_then(reqwest::Url::host_str).filter(|_| !text.is_ascii()).map(str::to_owned));
+    forms.extend(host(text));
     forms.extend(["en", "it"].into_iter().flat_map(|language| [number(text, language), day(text, language)]).flatten());
-    forms.remove(text);
+    // What is shorter is less than the text: others hold it, too.
+    forms.retain(|form| form != text && form.len() >= text.len());
     forms
 }
 
@@ -102,6 +101,13 @@ fn in_address(text: &str, is_kept: fn(u8) -> bool) -> String {
     written
 }
 
+/// The name of ASCII that a host has whose letters are not all of it. What is more than a name is not looked for by its host alone.
+fn host(text: &str) -> Option<String> {
+    let is_name = text.chars().all(|sign| sign.is_alphanumeric() || "-._".contains(sign));
+    let address = reqwest::Url::parse(&format!("http://{text}/")).ok().filter(|_| is_name && !text.is_ascii())?;
+    address.host_str().map(str::to_owned)
+}
+
 /// A long number as a person is told it.
 fn number(text: &str, language: &str) -> Option<String> {
     let is_number = text.len() >= DIGITS_MIN && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -109,9 +115,9 @@ fn number(text: &str, language: &str) -> Option<String> {
     said("local_number", &number.into(), &json!([language]))
 }
 
-/// A day or a moment as a person is told it.
+/// A day as a person is told it. A moment is told by its minute, in a zone that is not known here.
 fn day(text: &str, language: &str) -> Option<String> {
-    let is_day = text.len() >= 10
+    let is_day = text.len() == 10
         && text.bytes().take(10).enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
@@ -150,10 +156,15 @@ mod tests {
         check("münchen-geheim", &["xn--mnchen-geheim-wob"]);
         check("5551234567", &["5,551,234,567", "5.551.234.567"]);
         check("1980-03-17", &["17 Mar 1980"]);
-        check("1980-03-17T10:22:33Z", &["17 Mar 1980 10:22"]);
         // What nobody writes otherwise has no other form.
-        for text in ["plain", "4711", "0815123456", "1980-13-99"] {
-            assert!(in_texts(text).iter().all(|form| form == text), "{:?}", in_texts(text));
+        for text in ["plain", "4711", "0815123456", "1980-13-99", "1980-03-17T10:22:33Z"] {
+            let forms = in_texts(text);
+            assert!(forms.iter().all(|form| form.contains('%')), "{forms:?}");
+        }
+        // Nothing that is only a part of it: that is others' as well.
+        for text in ["jörg@example.org", "zürich.example/geheim", "münchen.example:8080", "abc\n", "\n\n\nä"] {
+            let parts = ["example.org", "xn--zrich-kva.example", "xn--mnchen-3ya.example", "abc", "ä"];
+            assert!(in_texts(text).iter().all(|form| !parts.contains(&form.as_str())), "{:?}", in_texts(text));
         }
     }
 
