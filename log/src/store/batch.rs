@@ -4,15 +4,17 @@
 //! written nothing. When to commit is the writer's business.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::archives::{self, Archives};
+use super::aside::Aside;
 use super::blobs;
 use super::index;
 use super::prepare::{Prepared, PreparedEvent};
 use super::runs::Run;
-use super::seal::Unsealed;
+use super::seal::{Packing, Unsealed};
 use super::tables::{BLOBS, BY_ID, ID_RUNS, META, SEGMENTS, STREAM_RUNS, STREAMS};
 use super::tail::{self, Place, Tail};
 use super::writer::{AppendError, Appended};
@@ -49,6 +51,17 @@ struct Looked {
     frames: Option<(u64, Frames)>,
 }
 
+/// A name that is not stored, and the first one behind it that is.
+#[derive(Default)]
+struct Gap(Option<(String, Option<String>)>);
+
+impl Gap {
+    fn holds(&self, stream: &str) -> bool {
+        let Some((lower, upper)) = &self.0 else { return false };
+        lower.as_str() <= stream && upper.as_deref().is_none_or(|upper| stream < upper)
+    }
+}
+
 /// How many segments were looked into for ids, by all tests of this process.
 #[cfg(test)]
 pub(super) static UNPACKED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
@@ -60,6 +73,8 @@ pub(super) struct Batch<'t> {
     archives: &'t Archives,
     /// The numbers of streams, once one was looked up: most streams that are not in the tail are new.
     streams: Option<Table<'t, &'static str, u64>>,
+    /// Where no stream is stored, as the last lookup found: the names of new ones mostly rise.
+    gap: Gap,
     /// Number of the first event of this transaction.
     fresh_first: u64,
     /// The events of this transaction. They become rows of the tail at the end, unless they are sealed at once.
@@ -70,8 +85,8 @@ pub(super) struct Batch<'t> {
 impl<'t> Batch<'t> {
     /// Begins, behind the first `size` events.
     pub(super) fn open(transaction: &'t WriteTransaction, archives: &'t Archives, size: u64) -> Self {
-        let (fresh, looked) = (Frames::default(), Looked::default());
-        Self { transaction, archives, streams: None, fresh_first: size + 1, fresh, looked }
+        let (fresh, looked, gap) = (Frames::default(), Looked::default(), Gap::default());
+        Self { transaction, archives, streams: None, gap, fresh_first: size + 1, fresh, looked }
     }
 
     /// Appends one request, or refuses it whole; only a failing store is an outer error.
@@ -273,15 +288,19 @@ impl<'t> Batch<'t> {
         if let Some(place) = tail.place(stream) {
             return Ok(place);
         }
+        if self.gap.holds(stream) {
+            return Ok(Place::default());
+        }
         let streams = match self.streams.take() {
             Some(open) => open,
             None => self.transaction.open_table(STREAMS)?,
         };
-        let number = self.streams.insert(streams).get(stream)?.map(|number| number.value());
-        match number {
-            None => Ok(Place::default()),
-            Some(number) => tail::stored_place(&self.transaction.open_table(STREAM_RUNS)?, number),
+        let found = self.streams.insert(streams).range(stream..)?.next().transpose()?;
+        if let Some((_, number)) = found.as_ref().filter(|(name, _)| name.value() == stream) {
+            return tail::stored_place(&self.transaction.open_table(STREAM_RUNS)?, number.value());
         }
+        self.gap = Gap(Some((stream.to_owned(), found.map(|(name, _)| name.value().to_owned()))));
+        Ok(Place::default())
     }
 
     /// Takes blobs out.
@@ -295,16 +314,21 @@ impl<'t> Batch<'t> {
         Ok(())
     }
 
-    /// Seals what is due, stores the rest, and says where the log ends; returns the event up to which
-    /// everything was sealed before, if more is now.
-    pub(super) fn finish(self, chain: &Chain, known: &mut Tail) -> Result<Option<u64>, redb::Error> {
+    /// Seals what is due, stores the rest, and says where the log ends; returns what is left to be done of a seal.
+    pub(super) fn finish(
+        self,
+        chain: &Chain,
+        known: &mut Tail,
+        aside: &mut Aside,
+    ) -> Result<Option<Packing>, redb::Error> {
         let Self { transaction, fresh_first, fresh, streams, .. } = self;
         drop(streams);
-        let sealed = Unsealed { transaction, fresh_first, fresh: &fresh }.seal(known)?;
+        let fresh = Arc::new(fresh);
+        let packing = Unsealed { transaction, fresh_first, fresh: &fresh }.seal(known, aside)?;
         let first = fresh_first.max(known.sealed() + 1);
         let from = usize::try_from(first - fresh_first).expect("what is fresh is in memory");
         unsealed::put(transaction, (first, fresh.plain(from..fresh.len())), chain, known.lengths().page)?;
-        Ok(sealed)
+        Ok(packing)
     }
 
     /// Takes one event in, whose leaf is still to be made of what is committed to.

@@ -5,6 +5,7 @@ mod archive;
 #[cfg(test)]
 mod archive_tests;
 mod archives;
+mod aside;
 mod assemble;
 mod backup;
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub(super) struct Prepared {
     digests: Vec<[u8; 32]>,
     /// Streams and actors.
     names: String,
+    /// What it was made of.
+    spent: Vec<Draft>,
 }
 
 /// What one draft has for itself.
@@ -67,11 +69,12 @@ pub(super) fn prepared(mut drafts: Vec<Draft>, redactor: &Redactor, name: impl F
     let salted: Vec<&[u8]> = (0..drafts.len()).map(|place| encoded.salted(place)).collect();
     let digests = chain::payload_digests(&salted);
     let parts = Vec::with_capacity(drafts.len());
-    let mut all = Prepared { parts, encoded, digests, names: String::with_capacity(drafts.len() * NAMES_BYTES_USUAL) };
+    let names = String::with_capacity(drafts.len() * NAMES_BYTES_USUAL);
+    let mut all = Prepared { parts, encoded, digests, names, spent: Vec::new() };
     for draft in &mut drafts {
         all.push(draft);
     }
-    all
+    Prepared { spent: drafts, ..all }
 }
 
 impl Prepared {
@@ -83,6 +86,11 @@ impl Prepared {
         let (stream, actor) = (self.named(&draft.stream, before.0), self.named(&draft.actor, before.1));
         let blobs = std::mem::take(&mut draft.blobs);
         self.parts.push(Part { id, time, stream, actor, turn, cause, kind, schema, blobs });
+    }
+
+    /// Gives what it was made of away.
+    pub(super) fn take_spent(&mut self) -> Vec<Draft> {
+        std::mem::take(&mut self.spent)
     }
 
     /// Where a name lies: mostly where that of the event before it does.

@@ -4,11 +4,12 @@
 //! many events fill it is guessed from what the last ones shrank to; where they shrink less, what is too long for one
 //! segment becomes several.
 
-use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::{Arc, mpsc};
 
 use redb::WriteTransaction;
 
+use super::aside::Aside;
 use super::index::Rows;
 use super::tables::SEGMENTS;
 use super::tail::{Entry, Tail};
@@ -83,18 +84,18 @@ pub(super) struct Unsealed<'b> {
     pub(super) transaction: &'b WriteTransaction,
     /// Number of the first frame of this transaction.
     pub(super) fresh_first: u64,
-    pub(super) fresh: &'b Frames,
+    pub(super) fresh: &'b Arc<Frames>,
 }
 
 /// Events that go into one segment if they shrink as those before them did.
-struct Planned<'b> {
+struct Planned {
     /// How long the value may be.
     longest: usize,
     /// The chain's head before the first.
     before: [u8; 32],
     entries: Vec<Entry>,
     /// Frames among which theirs are, from this one on.
-    frames: (Cow<'b, Frames>, usize),
+    frames: (Arc<Frames>, usize),
 }
 
 /// Segments as they are stored, of one plan.
@@ -106,13 +107,39 @@ struct Made {
     shrunk: (usize, usize),
 }
 
-impl<'b> Unsealed<'b> {
-    /// Seals as much as is due; returns the event up to which everything was sealed before, if more is now. What of the
-    /// fresh frames is sealed needs no row.
+/// What is being packed, of a transaction that has all the rows about it.
+pub(super) struct Packing {
+    /// The event up to which everything was sealed before.
+    pub(super) before: u64,
+    /// Whether by another thread.
+    pub(super) is_aside: bool,
+    /// The greatest id up to the last that is sealed now.
+    greatest: Option<[u8; 16]>,
+    packed: mpsc::Receiver<Vec<Made>>,
+}
+
+impl Packing {
+    /// Waits for the segments and stores them.
+    pub(super) fn store(self, transaction: &WriteTransaction, known: &mut Tail) -> Result<(), redb::Error> {
+        let made = self.packed.recv().expect("packing does not break off");
+        let shrunk = made.last().map_or((0, 0), |made| made.shrunk);
+        let mut segments = transaction.open_table(SEGMENTS)?;
+        for (first, value) in made.into_iter().flat_map(|made| made.values) {
+            segments.insert(first, value.as_slice())?;
+        }
+        known.sealed_as(self.greatest, shrunk);
+        Ok(())
+    }
+}
+
+impl Unsealed<'_> {
+    /// Seals as much as is due, and gives what is left to be done of it, where anything is sealed. What of the fresh frames is
+    /// sealed needs no row.
     ///
     /// Small commits gather until they fill the longest segment. A large one is sealed at once, with what had gathered before
-    /// it: as rows, its events would be written unpacked, and once more when they are sealed.
-    pub(super) fn seal(&self, known: &mut Tail) -> Result<Option<u64>, redb::Error> {
+    /// it: as rows, its events would be written unpacked, and once more when they are sealed. It is packed aside, while its
+    /// rows are stored here and what else there is to do.
+    pub(super) fn seal(&self, known: &mut Tail, aside: &mut Aside) -> Result<Option<Packing>, redb::Error> {
         let before = known.sealed();
         let is_large = known.shrunk_to(self.fresh.bytes()) >= known.lengths().large;
         let planned = self.planned(known, is_large)?;
@@ -121,25 +148,26 @@ impl<'b> Unsealed<'b> {
         }
         let mut rows = known.rows(planned.iter().flat_map(|planned| &planned.entries));
         rows.end_behind(planned.iter().filter_map(|planned| Some(planned.entries.last()?.seq)));
-        let greatest = self.store_rows((before, known.sealed()), rows, known.sealed_newest())?;
-        let mut packer = known.packer.take().unwrap_or_default();
-        let mut segments = self.transaction.open_table(SEGMENTS)?;
-        let mut shrunk = (0, 0);
-        for planned in planned {
-            let made = planned.packed(known.kinds(), &mut packer);
-            shrunk = made.shrunk;
-            for (first, value) in made.values {
-                segments.insert(first, value.as_slice())?;
-            }
+        let (done, packed) = mpsc::channel();
+        let kinds = known.kinds().to_vec();
+        let pack = move |by: &mut Packer| {
+            let made: Vec<Made> = planned.into_iter().map(|planned| planned.packed(&kinds, by)).collect();
+            // Nobody waits for it where the rows could not be stored.
+            drop(done.send(made));
+        };
+        if is_large {
+            aside.hand(pack);
+        } else {
+            // Large commits come one after the other, and small ones seal a few times a day.
+            aside.rest();
+            pack(&mut Packer::new());
         }
-        known.sealed_as(greatest, shrunk);
-        // Large commits come one after the other, and small ones seal a few times a day.
-        known.packer = is_large.then_some(packer);
-        Ok(Some(before))
+        let greatest = self.store_rows((before, known.sealed()), rows, known.sealed_newest())?;
+        Ok(Some(Packing { before, is_aside: is_large, greatest, packed }))
     }
 
     /// Takes out of the tail what is due.
-    fn planned(&self, known: &mut Tail, is_large: bool) -> Result<Vec<Planned<'b>>, redb::Error> {
+    fn planned(&self, known: &mut Tail, is_large: bool) -> Result<Vec<Planned>, redb::Error> {
         let longest = known.lengths().longest;
         let (before, mut planned) = (known.sealed(), Vec::new());
         let is_enough = |planned: usize, sealed: u64| planned >= SEGMENTS_MAX && sealed >= self.fresh.len() as u64;
@@ -169,10 +197,10 @@ impl<'b> Unsealed<'b> {
     }
 
     /// Frames among which are so many from a number on, and the place of the first.
-    fn frames(&self, first: u64, count: usize) -> Result<(Cow<'b, Frames>, usize), redb::Error> {
+    fn frames(&self, first: u64, count: usize) -> Result<(Arc<Frames>, usize), redb::Error> {
         let fresh = |seq: u64| usize::try_from(seq - self.fresh_first).expect("what is fresh is in memory");
         if first >= self.fresh_first {
-            return Ok((Cow::Borrowed(self.fresh), fresh(first)));
+            return Ok((Arc::clone(self.fresh), fresh(first)));
         }
         let end = first + count as u64;
         let mut frames = Frames::default();
@@ -188,13 +216,13 @@ impl<'b> Unsealed<'b> {
         for seq in self.fresh_first..end {
             frames.push(self.fresh.get(fresh(seq)).expect("what is not in the table is of this transaction"));
         }
-        Ok((Cow::Owned(frames), 0))
+        Ok((Arc::new(frames), 0))
     }
 }
 
-impl Planned<'_> {
+impl Planned {
     /// Its segments.
-    fn packed(&self, kinds: &[String], packer: &mut Packer) -> Made {
+    fn packed(self, kinds: &[String], packer: &mut Packer) -> Made {
         let mut made = Made::default();
         self.add(&mut made, 0..self.entries.len(), (kinds, packer));
         made

@@ -12,7 +12,7 @@ use super::unsealed;
 use crate::chain::{self, Chain};
 use crate::codec::Frame;
 use crate::envelope::Header;
-use crate::segment::{Packer, Segment};
+use crate::segment::Segment;
 
 /// What frames shrink to before anything was measured, in thousandths.
 const SHRINKS_TO: usize = 350;
@@ -73,8 +73,6 @@ pub(super) struct Tail {
     thousandths: usize,
     /// Whether the stored rows are those that were chained. Others are never sealed.
     is_sound: bool,
-    /// What packed the last large commit, for the next one: to make its memory anew takes a fifth of what packing does.
-    pub(super) packer: Option<Packer>,
 }
 
 impl Tail {
@@ -95,7 +93,6 @@ impl Tail {
             lengths,
             thousandths: SHRINKS_TO,
             is_sound,
-            packer: None,
         };
         let (streams, stream_runs) = (transaction.open_table(STREAMS)?, transaction.open_table(STREAM_RUNS)?);
         let mut reached = head;

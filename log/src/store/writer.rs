@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::archive::{self, ArchiveError};
 use super::archives::Archives;
+use super::aside::Aside;
 use super::batch::Batch;
 use super::damage::Damage;
 use super::guard::guarded;
@@ -119,6 +120,7 @@ pub(super) struct Writer {
     publish: watch::Sender<Head>,
     seen: Seen,
     place: Place,
+    aside: Aside,
 }
 
 /// Who signs what the log is.
@@ -170,7 +172,7 @@ impl Writer {
         publish: watch::Sender<Head>,
     ) -> Self {
         let (seen, place) = (Seen::of(&path, &notary.log_id), Place::of(&path));
-        Self { handle, archives, path, chain, tail, notary, publish, seen, place }
+        Self { handle, archives, path, chain, tail, notary, publish, seen, place, aside: Aside::default() }
     }
 
     /// Does what was asked for, with the appends that queued behind it. What queued and was taken out, but is to be done next,
@@ -311,7 +313,7 @@ impl Writer {
     }
 
     /// One transaction for all, in which these blobs go.
-    pub(super) fn commit(&mut self, batch: Vec<Request>, gone: &BTreeSet<BlobHash>) -> Result<(), Failed> {
+    pub(super) fn commit(&mut self, mut batch: Vec<Request>, gone: &BTreeSet<BlobHash>) -> Result<(), Failed> {
         if self.place.is_lost(&self.path) {
             let refused = AppendError::TakenAway { path: self.path.clone() };
             for request in batch {
@@ -320,7 +322,8 @@ impl Writer {
             return Err(Failed);
         }
         let mut answers = Vec::with_capacity(batch.len());
-        let written = guarded(|| self.write(&batch, gone, &mut answers).map_err(|error| error.to_string())).flatten();
+        let written =
+            guarded(|| self.write(&mut batch, gone, &mut answers).map_err(|error| error.to_string())).flatten();
         // The events are let go of only after the answers are out: callers wait for those.
         let (acknowledges, _events): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|request| (request.acknowledge, request.events)).unzip();
@@ -345,7 +348,7 @@ impl Writer {
     /// Checks, writes and commits. The chain runs ahead of the disk here: after a failure the writer stops, so nobody sees it.
     fn write(
         &mut self,
-        requests: &[Request],
+        requests: &mut [Request],
         gone: &BTreeSet<BlobHash>,
         answers: &mut Vec<Answer>,
     ) -> Result<(), redb::Error> {
@@ -356,7 +359,7 @@ impl Writer {
         let _superseded = store.begin_read()?;
         let transaction = store.begin_write()?;
         let mut batch = Batch::open(&transaction, &self.archives, before);
-        for request in requests {
+        for request in &*requests {
             match batch.append(request, &mut self.chain, &mut self.tail) {
                 Ok(answer) => answers.push(answer),
                 Err(error) => {
@@ -371,9 +374,18 @@ impl Writer {
             return Ok(());
         }
         batch.remove(gone)?;
-        let sealed = batch.finish(&self.chain, &mut self.tail)?;
+        let packing = batch.finish(&self.chain, &mut self.tail, &mut self.aside)?;
+        if packing.as_ref().is_some_and(|packing| packing.is_aside) {
+            // Behind what is packed: nobody waits for it, and to let go of many takes longer than to pack them.
+            let spent: Vec<_> = requests.iter_mut().map(|request| request.events.take_spent()).collect();
+            self.aside.hand(|_| drop(spent));
+        }
+        let sealed = packing.as_ref().map(|packing| packing.before);
         if sealed.is_some() || self.notary.is_due(&self.chain) {
             self.notary.sign(&transaction, &self.chain, sealed)?;
+        }
+        if let Some(packing) = packing {
+            packing.store(&transaction, &mut self.tail)?;
         }
         commits::reach(commits::Side::Before);
         transaction.commit()?;
