@@ -123,6 +123,43 @@ fn a_large_append_is_sealed_at_once() {
     reads_back(&log, &drafts);
 }
 
+/// Streams are looked for where the tail does not know them, and new ones by the gap between two that are stored: each event
+/// still gets the version that is next in its own.
+#[test]
+fn streams_keep_their_versions_however_their_names_lie() {
+    let log = seal::in_small_segments(512, memory);
+    let rounds = [
+        ["d", "b", "d", "f", "b", "h"],
+        ["a", "c", "d", "ca", "b", "e"],
+        ["aa", "a", "i", "f", "ff", "c"],
+        ["h", "hh", "", "b", "g", "i"],
+        ["z", "y", "a", "d", "dd", "d"],
+    ];
+    let mut wanted: std::collections::BTreeMap<&str, Vec<EventId>> = std::collections::BTreeMap::new();
+    for (round, streams) in (0..).zip(rounds) {
+        let drafts = (0..)
+            .zip(streams)
+            .map(|(place, stream)| Draft { stream: stream.to_owned(), ..numbered(round * 10 + place, 300) });
+        let events: Vec<Draft> = drafts.collect();
+        for (draft, stream) in events.iter().zip(streams) {
+            wanted.entry(stream).or_default().push(draft.id);
+        }
+        log.append(Append { events, expect: Expect::Any }).unwrap();
+        assert_eq!(in_tail(&log), 0, "all of it is sealed, so that the next round looks it up");
+    }
+    log.reader().verify(|_, _| {}).unwrap();
+    for (stream, wanted) in wanted {
+        let found = log.reader().stream(stream).unwrap();
+        assert!(
+            found.iter().map(|recorded| (recorded.id, recorded.version)).eq(wanted.into_iter().zip(1..)),
+            "{stream}"
+        );
+        let behind =
+            Append { events: vec![Draft { stream: stream.to_owned(), ..numbered(900, 10) }], expect: Expect::NoStream };
+        assert!(matches!(log.append(behind), Err(AppendError::Conflict { .. })), "{stream}");
+    }
+}
+
 /// Commits whose every event is a segment of its own leave no more rows each time.
 #[test]
 fn the_tail_does_not_grow_without_end() {
