@@ -431,7 +431,7 @@ pub(super) fn erase(database: &Database, archives: &Archives, left_out: &LeftOut
     let listed = archives::listed(&database.begin_read()?).map_err(|error| RewriteError::Refused(error.to_string()))?;
     let mut payloads = 0;
     for span in listed.into_iter().filter(|span| left_out.concerns(*span)) {
-        payloads += erase_file(archives, span, left_out)?;
+        payloads += erase_file(archives, span, left_out).map_err(|error| RewriteError::Behind(Box::new(error)))?;
         archives.forget();
     }
     Ok(payloads)
@@ -440,7 +440,10 @@ pub(super) fn erase(database: &Database, archives: &Archives, left_out: &LeftOut
 fn erase_file(archives: &Archives, span: Span, left_out: &LeftOut) -> Result<u64, RewriteError> {
     let path = archives.path(span);
     let unread = |fault: ArchiveFault| RewriteError::Archive { path: path.clone(), source: fault };
-    let unwritten = |error: ArchiveError| RewriteError::Refused(error.to_string());
+    let unwritten = |error: ArchiveError| match error {
+        ArchiveError::Io { path, source } => RewriteError::Io { path, source },
+        error => RewriteError::Refused(error.to_string()),
+    };
     // Mostly nothing is to be done: a file is written only where something is.
     let mut is_due = false;
     Archives::each(&path, span, |place, value| {
@@ -451,15 +454,21 @@ fn erase_file(archives: &Archives, span: Span, left_out: &LeftOut) -> Result<u64
     if !is_due {
         return Ok(0);
     }
-    let mut payloads = 0;
+    let (mut payloads, mut full) = (0, None);
     let mut fresh = Growing::begin(path.with_extension(FRESH), span).map_err(unwritten)?;
-    Archives::each(&path, span, |place, value| {
+    let read = Archives::each(&path, span, |place, value| {
         let changed = left_out.segment(place.first, &value).map_err(io::Error::other)?;
         let (value, gone) = changed.unwrap_or((value, 0));
         payloads += gone;
-        fresh.push((place.first, place.last), &value).map_err(io::Error::other)
-    })
-    .map_err(unread)?;
+        fresh.push((place.first, place.last), &value).map_err(|error| {
+            full = Some(error);
+            io::Error::other("the copy cannot be written")
+        })
+    });
+    if let Some(error) = full {
+        return Err(unwritten(error));
+    }
+    read.map_err(unread)?;
     fresh.replace(archives).map_err(unwritten)?;
     Ok(payloads)
 }

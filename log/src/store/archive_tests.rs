@@ -206,6 +206,13 @@ fn an_erased_payload_goes_from_archive_files_too() {
     let log = open(&place.path().join("events.redb")).unwrap();
     let damage = log.reader().verify(|_, _| {}).unwrap_err();
     assert!(matches!(damage, Damage::Unerased { seq: 701, table: "archive", by: 6001 }), "{damage}");
+    // Where the file cannot be written anew, that is what is said: the log itself is as it is to be.
+    let fresh = path.with_extension("seg.new");
+    std::fs::create_dir(&fresh).unwrap();
+    let refused = log.erase_archived().unwrap_err();
+    let RewriteError::Behind(cause) = &refused else { panic!("{refused:?}") };
+    assert!(matches!(&**cause, RewriteError::Io { path, .. } if *path == fresh), "{cause:?}");
+    std::fs::remove_dir(&fresh).unwrap();
     assert_eq!((log.erase_archived().unwrap(), log.erase_archived().unwrap()), (1, 0));
     assert!(!holds(place.path()));
     assert_eq!(log.reader().verify(|_, _| {}).unwrap().erased, 1);

@@ -4,6 +4,7 @@
 use std::sync::mpsc;
 use std::thread;
 
+use super::guard::guarded;
 use crate::segment::Packer;
 
 /// Something to do with a packer at hand.
@@ -42,7 +43,10 @@ fn started() -> Option<mpsc::Sender<Job>> {
     let work = move || {
         let mut packer = Packer::new();
         for job in handed {
-            job(&mut packer);
+            // Who waits for one that broke off learns it by getting nothing.
+            if guarded(|| job(&mut packer)).is_err() {
+                break;
+            }
         }
     };
     thread::Builder::new().name("log-packer".to_owned()).spawn(work).ok().map(|_| jobs)

@@ -1,6 +1,6 @@
 //! Putting a log together from stored frames: the rows of every table, as appends would have left them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use redb::{Database, WriteTransaction};
 
@@ -73,6 +73,9 @@ pub(super) struct Assembly<'d> {
     signed: Option<Checkpoint>,
     /// Whether it was.
     is_signed: bool,
+    /// Sizes at which the chain is kept, and what it was there.
+    marks: BTreeSet<u64>,
+    marked: Vec<Chain>,
 }
 
 impl<'d> Assembly<'d> {
@@ -87,6 +90,8 @@ impl<'d> Assembly<'d> {
             transaction: None,
             signed: None,
             is_signed: false,
+            marks: BTreeSet::new(),
+            marked: Vec::new(),
         })
     }
 
@@ -101,7 +106,21 @@ impl<'d> Assembly<'d> {
         self.is_signed
     }
 
+    /// From here on the chain is kept as it is at each of these sizes.
+    pub(super) fn mark(&mut self, sizes: impl Iterator<Item = u64>) {
+        self.marks = sizes.collect();
+    }
+
+    /// What was kept; from here on nothing more is.
+    pub(super) fn take_marked(&mut self) -> Vec<Chain> {
+        self.marks.clear();
+        std::mem::take(&mut self.marked)
+    }
+
     fn compare(&mut self, chain: &Chain) {
+        if self.marks.contains(&chain.range.size()) {
+            self.marked.push(chain.clone());
+        }
         if let Some(signed) = self.signed.as_ref().filter(|signed| signed.size == chain.range.size()) {
             self.is_signed = signed.head == chain.head && signed.root == chain.range.root();
         }

@@ -43,6 +43,7 @@ mod tests {
         check(&BackupError::Read(ReadError::Store(store())), full);
         check(&BackupError::Unwritten(store()), full);
         check(&RewriteError::Store(store()), full);
+        check(&RewriteError::Behind(Box::new(RewriteError::Io { path: path.clone(), source: said() })), full);
         check(&ArchiveError::Store(store()), full);
         check(&SalvageError::Store(store()), full);
         check(&BackupError::Unsigned(AppendError::Stopped), None);

@@ -116,6 +116,9 @@ pub enum RewriteError {
     /// The event that says what was erased was refused.
     #[error("the copy could not be finished: {0}")]
     Refused(String),
+    /// The log is as it is to be, and a file of its archive is not yet: the next that opens the log tries again.
+    #[error("its archive still holds what was erased")]
+    Behind(#[source] Box<Self>),
     /// The log does not lie in a file.
     #[error("this log is not in a file")]
     NoFile,

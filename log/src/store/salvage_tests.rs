@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use redb::{ReadableDatabase as _, ReadableTable as _};
+
 use super::tests::{draft, events, keys, open};
 use super::*;
 use crate::chain;
@@ -82,6 +84,33 @@ fn sound(salvaged: &Salvaged, log: &Log, before: &[Recorded], head: &Head) -> Ep
     let upto = found.union(&gone).copied().collect::<Vec<u64>>();
     assert_eq!(upto, (1..=upto.len() as u64).collect::<Vec<u64>>(), "every number is found or lost");
     epoch.clone()
+}
+
+/// A signature is worth as much where a segment holds events of both sides of it.
+#[test]
+fn checkpoints_within_a_segment_stay() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("events.redb");
+    let log = open(&path).unwrap();
+    for (first, last) in [(0, 40), (40, 700), (700, 720)] {
+        log.append(Append { events: (first..last).map(said).collect(), expect: Expect::Any }).unwrap();
+        log.checkpoint().unwrap();
+    }
+    let sizes = |log: &Log| {
+        let table = log.database().begin_read().unwrap().open_table(tables::CHECKPOINTS).unwrap();
+        table.iter().unwrap().map(|row| row.unwrap().0.value()).collect::<Vec<u64>>()
+    };
+    let table = log.database().begin_read().unwrap().open_table(tables::SEGMENTS).unwrap();
+    assert!(
+        table.iter().unwrap().all(|row| row.unwrap().0.value() != 41),
+        "the first 40 end in the midst of a segment"
+    );
+    let before = sizes(&log);
+    assert!(before.starts_with(&[40, 700]), "{before:?}");
+    drop((log, table));
+    let (said, new, _place) = salvaged(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!((said.copied, said.signed), (720, 720));
+    assert!(sizes(&new).starts_with(&before), "{:?}", sizes(&new));
 }
 
 #[test]

@@ -88,12 +88,16 @@ fn is_of_another_kind(error: &io::Error) -> bool {
 
 impl From<RewriteError> for Failure {
     fn from(error: RewriteError) -> Self {
+        let (error, message, usual) = match error {
+            RewriteError::Behind(error) => (*error, "error.erased_in_part", "next.erase_again"),
+            error => (error, "error.not_rewritten", "next.verify_log"),
+        };
         let is_away = matches!(&error, RewriteError::Archive { .. })
             || matches!(&error, RewriteError::Damaged(damage) if matches!(**damage, Damage::Archive { .. }));
-        let hint = if is_away { "next.archive_back" } else { "next.verify_log" };
+        let hint = if is_away { "next.archive_back" } else { usual };
         let path = if let RewriteError::Io { path, .. } = &error { Some(path.as_path()) } else { None };
         let hint = remedy(&error, path, by(hint));
-        Self::failed(("error.not_rewritten", json!({ "reason": output::causes(&error) })), hint)
+        Self::failed((message, json!({ "reason": output::causes(&error) })), hint)
     }
 }
 

@@ -47,13 +47,10 @@ impl<'k, 'd> Rebuild<'k, 'd> {
     pub(super) fn written(mut self, by: &By) -> Result<Salvaged, SalvageError> {
         let mut notes: Vec<_> = self.known.notes.iter().collect();
         notes.sort_by_key(|(note, _)| note.size);
-        let mut chains = vec![self.assembly.chain.clone()];
-        while self.copy_next()? {
-            let size = self.assembly.chain.range.size();
-            if notes.iter().any(|(note, _)| note.size == size) {
-                chains.push(self.assembly.chain.clone());
-            }
-        }
+        // Most of them end in the midst of a segment.
+        self.assembly.mark(notes.iter().map(|(note, _)| note.size));
+        while self.copy_next()? {}
+        let chains = self.assembly.take_marked();
         let is_own = |note: &crate::note::Checkpoint| {
             let own = |chain: &Chain| {
                 (chain.range.size(), chain.head, chain.range.root()) == (note.size, note.head, note.root)
