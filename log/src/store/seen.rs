@@ -14,6 +14,8 @@ const LOG: &str = "redb";
 const ENDING: &str = "head";
 /// Digits of a number of events, so that each line is as long as the one before it.
 const DIGITS: usize = 20;
+/// Bytes of the digest that a line ends in.
+const CHECK: usize = 8;
 
 /// Where it lies.
 pub(super) fn beside(log: &Path) -> PathBuf {
@@ -37,15 +39,28 @@ impl Seen {
     /// Notes where the log is. What cannot be written is not: the log itself is whole without it.
     pub(super) fn note(&self, head: &Head) {
         if let Some(file) = &self.file {
-            drop(file.write_all_at(line(&self.log_id, head).as_bytes(), 0));
+            drop(file.write_all_at(&line(&self.log_id, head), 0));
         }
     }
 }
 
-fn line(log_id: &str, head: &Head) -> String {
-    let said = format!("{log_id} {:0DIGITS$} {}", head.size, crate::hex(&head.head));
-    let check = blake3::hash(said.as_bytes());
-    format!("{said} {}\n", crate::hex(&check.as_bytes()[..8]))
+/// Whoever appends waits for it, so that it is put together by hand.
+fn line(log_id: &str, head: &Head) -> Vec<u8> {
+    let mut line = Vec::with_capacity(log_id.len() + DIGITS + 2 * (head.head.len() + CHECK) + 4);
+    line.extend_from_slice(log_id.as_bytes());
+    line.push(b' ');
+    let (mut digits, mut rest) = ([0; DIGITS], head.size);
+    for digit in digits.iter_mut().rev() {
+        (*digit, rest) = (b"0123456789"[(rest % 10) as usize], rest / 10);
+    }
+    line.extend_from_slice(&digits);
+    line.push(b' ');
+    line.extend(crate::hex_digits(&head.head));
+    let check = blake3::hash(&line);
+    line.push(b' ');
+    line.extend(crate::hex_digits(&check.as_bytes()[..CHECK]));
+    line.push(b'\n');
+    line
 }
 
 /// Where a log of that name was seen last, its size and its head in hexadecimal.
@@ -54,7 +69,7 @@ pub fn last_seen(log: &Path, log_id: &str) -> Option<(u64, String)> {
     let (said, check) = text.trim_end().rsplit_once(' ')?;
     let mut words = said.split(' ');
     let (id, size, head) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
-    let is_whole = crate::hex(&blake3::hash(said.as_bytes()).as_bytes()[..8]) == check;
+    let is_whole = crate::hex(&blake3::hash(said.as_bytes()).as_bytes()[..CHECK]) == check;
     (is_whole && id == log_id).then(|| (size, head.to_owned()))
 }
 
