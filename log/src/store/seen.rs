@@ -4,6 +4,7 @@
 //! A commit is on disk before this file knows of it. One that is missing, torn, or of an earlier moment says less, and nothing wrong.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -44,17 +45,10 @@ impl Seen {
     }
 }
 
-/// Whoever appends waits for it, so that it is put together by hand.
+/// Whoever appends waits for it: one allocation, and digits by table.
 fn line(log_id: &str, head: &Head) -> Vec<u8> {
     let mut line = Vec::with_capacity(log_id.len() + DIGITS + 2 * (head.head.len() + CHECK) + 4);
-    line.extend_from_slice(log_id.as_bytes());
-    line.push(b' ');
-    let (mut digits, mut rest) = ([0; DIGITS], head.size);
-    for digit in digits.iter_mut().rev() {
-        (*digit, rest) = (b"0123456789"[(rest % 10) as usize], rest / 10);
-    }
-    line.extend_from_slice(&digits);
-    line.push(b' ');
+    write!(line, "{log_id} {:0DIGITS$} ", head.size).expect("memory takes bytes");
     line.extend(crate::hex_digits(&head.head));
     let check = blake3::hash(&line);
     line.push(b' ');
