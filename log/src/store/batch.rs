@@ -51,17 +51,6 @@ struct Looked {
     frames: Option<(u64, Frames)>,
 }
 
-/// A name that is not stored, and the first one behind it that is.
-#[derive(Default)]
-struct Gap(Option<(String, Option<String>)>);
-
-impl Gap {
-    fn holds(&self, stream: &str) -> bool {
-        let Some((lower, upper)) = &self.0 else { return false };
-        lower.as_str() <= stream && upper.as_deref().is_none_or(|upper| stream < upper)
-    }
-}
-
 /// How many segments were looked into for ids, by all tests of this process.
 #[cfg(test)]
 pub(super) static UNPACKED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
@@ -73,8 +62,6 @@ pub(super) struct Batch<'t> {
     archives: &'t Archives,
     /// The numbers of streams, once one was looked up: most streams that are not in the tail are new.
     streams: Option<Table<'t, &'static str, u64>>,
-    /// Where no stream is stored, as the last lookup found: the names of new ones mostly rise.
-    gap: Gap,
     /// Number of the first event of this transaction.
     fresh_first: u64,
     /// The events of this transaction. They become rows of the tail at the end, unless they are sealed at once.
@@ -85,8 +72,8 @@ pub(super) struct Batch<'t> {
 impl<'t> Batch<'t> {
     /// Begins, behind the first `size` events.
     pub(super) fn open(transaction: &'t WriteTransaction, archives: &'t Archives, size: u64) -> Self {
-        let (fresh, looked, gap) = (Frames::default(), Looked::default(), Gap::default());
-        Self { transaction, archives, streams: None, gap, fresh_first: size + 1, fresh, looked }
+        let (fresh, looked) = (Frames::default(), Looked::default());
+        Self { transaction, archives, streams: None, fresh_first: size + 1, fresh, looked }
     }
 
     /// Appends one request, or refuses it whole; only a failing store is an outer error.
@@ -130,7 +117,7 @@ impl<'t> Batch<'t> {
     fn refusal(
         &mut self,
         request: &Request,
-        tail: &Tail,
+        tail: &mut Tail,
     ) -> Result<Option<Result<Appended, AppendError>>, redb::Error> {
         let Some(head) = request.events.first() else {
             return Ok(Some(Err(AppendError::Malformed("it holds no event"))));
@@ -284,12 +271,9 @@ impl<'t> Batch<'t> {
     }
 
     /// Where a stream stands, earlier events of this batch counted.
-    fn place(&mut self, stream: &str, tail: &Tail) -> Result<Place, redb::Error> {
+    fn place(&mut self, stream: &str, tail: &mut Tail) -> Result<Place, redb::Error> {
         if let Some(place) = tail.place(stream) {
             return Ok(place);
-        }
-        if self.gap.holds(stream) {
-            return Ok(Place::default());
         }
         let streams = match self.streams.take() {
             Some(open) => open,
@@ -299,7 +283,7 @@ impl<'t> Batch<'t> {
         if let Some((_, number)) = found.as_ref().filter(|(name, _)| name.value() == stream) {
             return tail::stored_place(&self.transaction.open_table(STREAM_RUNS)?, number.value());
         }
-        self.gap = Gap(Some((stream.to_owned(), found.map(|(name, _)| name.value().to_owned()))));
+        tail.is_new(stream, found.map(|(name, _)| name.value().to_owned()));
         Ok(Place::default())
     }
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::writer::Writer;
@@ -40,9 +41,14 @@ struct Work {
 }
 
 impl Work {
-    /// Does the next of what was handed in; `false` where nothing is left. What comes after a failure is refused, not tried.
+    /// Does the next of what was handed in; `false` where nothing is left.
     fn next(&mut self) -> bool {
-        let Some(message) = self.behind.take().or_else(|| self.inbox.try_recv().ok()) else { return false };
+        let next = self.behind.take().or_else(|| self.inbox.try_recv().ok());
+        next.map(|message| self.does(message)).is_some()
+    }
+
+    /// What comes after a failure is refused, not tried.
+    fn does(&mut self, message: Message) {
         // Taken out while it works: one that broke off in the midst does not go on.
         if let Some(mut writer) = self.writer.take()
             && let Ok(behind) = writer.does(message, &mut self.inbox)
@@ -51,7 +57,11 @@ impl Work {
         } else {
             self.inbox.close();
         }
-        true
+    }
+
+    /// Whether nothing was handed in that is not done.
+    fn is_idle(&self) -> bool {
+        self.behind.is_none() && self.inbox.is_empty()
     }
 }
 
@@ -106,10 +116,19 @@ impl Desk {
     pub(super) fn append(
         &self,
         message: Message,
-        pending: oneshot::Receiver<Result<Appended, AppendError>>,
+        mut pending: oneshot::Receiver<Result<Appended, AppendError>>,
     ) -> Result<Appended, AppendError> {
-        self.push(message);
-        let Some(mut work) = self.shared.work_now() else {
+        let work = match self.shared.work_now() {
+            Some(mut work) if work.is_idle() => {
+                work.does(message);
+                Some(work)
+            }
+            work => {
+                self.push(message);
+                work
+            }
+        };
+        let Some(mut work) = work else {
             self.ring();
             return pending.blocking_recv().unwrap_or(Err(AppendError::Stopped));
         };
@@ -119,7 +138,10 @@ impl Desk {
         if is_more {
             self.ring();
         }
-        pending.blocking_recv().unwrap_or(Err(AppendError::Stopped))
+        match pending.try_recv() {
+            Err(TryRecvError::Empty) => pending.blocking_recv().unwrap_or(Err(AppendError::Stopped)),
+            answered => answered.unwrap_or(Err(AppendError::Stopped)),
+        }
     }
 
     /// Whether the writer has stopped.

@@ -59,7 +59,8 @@ impl Place {
 
     /// Whether somebody watches and has nothing to tell. Once something was told, the way may be another one.
     fn is_quiet(&mut self) -> bool {
-        let mut told = [0; 1024];
+        // Long enough for what is told of a watched file or folder itself, which has no name.
+        let mut told = [0; 64];
         let Some(watch) = &self.watch else { return false };
         let is_quiet = rustix::io::read(watch, &mut told) == Err(rustix::io::Errno::AGAIN);
         if !is_quiet {

@@ -1,5 +1,6 @@
 //! What crosses to the writer: drafts without secrets, encoded once. Decides nothing about where an event goes.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use crate::chain;
@@ -13,6 +14,8 @@ use crate::redact::{Encoded, Redactor, SALT_BYTES};
 const BESIDE: usize = 128;
 /// What a stream and an actor take together, mostly; neighbours share theirs.
 const NAMES_BYTES_USUAL: usize = 48;
+/// So many drafts are let go of later. Of fewer each is still at hand when it is encoded, and goes soonest then.
+const MANY: usize = 64;
 
 /// The drafts of one request, their payloads as the bytes that will be stored.
 #[derive(Debug, Default)]
@@ -23,7 +26,7 @@ pub(super) struct Prepared {
     digests: Vec<[u8; 32]>,
     /// Streams and actors.
     names: String,
-    /// What it was made of.
+    /// What it was made of, where that is much.
     spent: Vec<Draft>,
 }
 
@@ -74,7 +77,10 @@ pub(super) fn prepared(mut drafts: Vec<Draft>, redactor: &Redactor, name: impl F
     for draft in &mut drafts {
         all.push(draft);
     }
-    Prepared { spent: drafts, ..all }
+    if drafts.len() >= MANY {
+        all.spent = drafts;
+    }
+    all
 }
 
 impl Prepared {
@@ -200,32 +206,27 @@ impl<'p> PreparedEvent<'p> {
     }
 }
 
-/// Fresh salts. From random bytes that are kept nowhere: an erased payload must not be guessable from what is left.
+/// Fresh salts. No more is kept than what the next ones are made of, which does not say what these were made of: an erased
+/// payload must not be guessable from what is left, in memory neither ([fast-key-erasure generators][erasure]).
+///
+/// [erasure]: https://blog.cr.yp.to/20170723-random.html
 fn salts(count: usize) -> Vec<[u8; SALT_BYTES]> {
-    let seed = seed();
-    let mut salts = vec![[0; SALT_BYTES]; count];
-    blake3::Hasher::new_keyed(&seed).finalize_xof().fill(salts.as_flattened_mut());
+    let (seed, uses) = SEED.get().unwrap_or_else(|| (random(), USES));
+    let mut stream = blake3::Hasher::new_keyed(&seed).finalize_xof();
+    let (mut next, mut salts) = ([0; 32], vec![[0; SALT_BYTES]; count]);
+    stream.fill(&mut next);
+    stream.fill(salts.as_flattened_mut());
+    SEED.set(uses.checked_sub(1).map(|uses| (next, uses)));
     salts
 }
 
-#[cfg(not(test))]
-fn seed() -> [u8; 32] {
-    random()
-}
+/// How often the system is spared the question for random bytes, until it is asked again.
+const USES: u32 = 64;
 
-/// In a test that is to be the same each time, what the one before led to.
-#[cfg(test)]
-fn seed() -> [u8; 32] {
-    SEED.get().map_or_else(random, |seed| {
-        SEED.set(Some(*blake3::hash(&seed).as_bytes()));
-        seed
-    })
-}
-
-#[cfg(test)]
 thread_local! {
-    /// From which seed the salts of this thread's events are made: they hardly shrink, so that lengths hang on them.
-    pub(super) static SEED: std::cell::Cell<Option<[u8; 32]>> = const { std::cell::Cell::new(None) };
+    /// What the next salts of this thread are made of, and how often there are to be others without the system. A test that is
+    /// to be the same each time sets it: salts hardly shrink, so that lengths hang on them.
+    pub(super) static SEED: Cell<Option<([u8; 32], u32)>> = const { Cell::new(None) };
 }
 
 fn random() -> [u8; 32] {

@@ -52,6 +52,18 @@ pub(super) struct Entry {
     version: u64,
 }
 
+/// Names that the indexes do not have: from one on, up to the first behind it that they have.
+struct Gap {
+    from: String,
+    next: Option<String>,
+}
+
+impl Gap {
+    fn holds(&self, stream: &str) -> bool {
+        self.from.as_str() <= stream && self.next.as_deref().is_none_or(|next| stream < next)
+    }
+}
+
 /// The unsealed end of the log.
 pub(super) struct Tail {
     /// The last sealed event.
@@ -64,6 +76,8 @@ pub(super) struct Tail {
     kinds: Vec<String>,
     /// The streams that these events belong to.
     streams: HashMap<String, Place>,
+    /// Where no other stream is, as the last lookup found: the names of new ones mostly rise.
+    gap: Option<Gap>,
     /// The greatest id in the log: ids mostly rise, and what is above it need not be looked up.
     newest: Option<[u8; 16]>,
     /// The greatest id of a sealed event.
@@ -88,6 +102,7 @@ impl Tail {
             bytes: 0,
             kinds: Vec::new(),
             streams: HashMap::new(),
+            gap: None,
             newest,
             sealed_newest: newest,
             lengths,
@@ -131,9 +146,15 @@ impl Tail {
         self.sealed
     }
 
-    /// Where a stream stands, if an event of it is in the tail.
+    /// Where a stream stands, if that is known without the indexes: an event of it is in the tail, or it is a new one.
     pub(super) fn place(&self, stream: &str) -> Option<Place> {
-        self.streams.get(stream).copied()
+        let is_new = || self.gap.as_ref().is_some_and(|gap| gap.holds(stream));
+        self.streams.get(stream).copied().or_else(|| is_new().then(Place::default))
+    }
+
+    /// Learns that the indexes have no such stream, and the first name behind it that they have.
+    pub(super) fn is_new(&mut self, stream: &str, next: Option<String>) {
+        self.gap = Some(Gap { from: stream.to_owned(), next });
     }
 
     /// Where an id stands, if it is that of an event of the tail.
@@ -224,6 +245,8 @@ impl Tail {
             }
         }
         self.streams.retain(|_, place| place.last > self.sealed);
+        // The indexes are to have what is opened here.
+        self.gap = None;
         rows
     }
 

@@ -211,6 +211,7 @@ pub(super) fn put(
             (number, fresh) = (chain.range.size() + 1, &[]);
         }
     }
+    value.reserve_exact(held.len() + fresh.len());
     value.extend(held);
     value.extend(fresh);
     if number != before {

@@ -85,7 +85,7 @@ struct Left {
 /// closed. The creation is looked at by itself.
 fn worked_until_cut(mode: &Mode, seed: u64, lies: bool) -> Left {
     let mut chance = Chance::of(seed);
-    SEED.set(Some(*blake3::hash(&seed.to_le_bytes()).as_bytes()));
+    SEED.set(Some((*blake3::hash(&seed.to_le_bytes()).as_bytes(), u32::MAX)));
     let disk = Arc::new(Disk::holding(Vec::new(), Chance::of(chance.next())));
     let rounds = workload::rounds(&mut chance);
     let dies_in = chance.below(rounds.len() + 1);
