@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use metnos_log::Draft;
 
-use crate::bursts::{Figure, Rival, micros_each, take_turns, timed};
+use crate::bursts::{Figure, Stepped, micros_each, take_turns_by_steps, timed};
 use crate::history;
 use crate::slow_disk;
 use crate::sqlite::{Layout, Row, Store};
@@ -114,21 +114,21 @@ fn measured(longer: Duration, (events, commits): (u32, u32), rounds: usize) -> S
     let mut indexed = Store::open(folders[1].path(), Layout::Indexed);
     // The same once more: what differs between these two is chance.
     let mut same = Store::open(folders[2].path(), Layout::Indexed);
-    let mut rivals: Vec<Rival<'_>> = vec![
+    let mut rivals: Vec<Stepped<'_>> = vec![
         Box::new(|| burst(events, commits, |drafts| raw(&mut file, &drafts))),
         Box::new(|| burst(events, commits, |drafts| history::append(&log, drafts))),
         Box::new(|| burst(events, commits, |drafts| rows.append(&drafts.iter().map(Row::of).collect::<Vec<_>>()))),
         Box::new(|| burst(events, commits, |drafts| indexed.append(&drafts.iter().map(Row::of).collect::<Vec<_>>()))),
         Box::new(|| burst(events, commits, |drafts| same.append(&drafts.iter().map(Row::of).collect::<Vec<_>>()))),
     ];
-    let (figures, syncs) = slow_disk::with(longer, || take_turns(rounds, &mut rivals));
+    let (figures, syncs) = slow_disk::with(longer, || take_turns_by_steps(rounds, &mut rivals));
     assert!(syncs >= (rounds as u64 + 1) * u64::from(commits) * rivals.len() as u64, "a rival syncs in another way");
-    let measured = |figure: &Figure| Measured { us: micros_each(figure.median, commits), by_file: figure.ratio };
+    let measured = |figure: &Figure| Measured { us: micros_each(figure.median, 1), by_file: figure.ratio };
     let [file, log, rows, indexed, same] = figures.as_slice() else { unreachable!("one figure a rival") };
     Size {
         longer,
         events,
-        file_us: micros_each(file.median, commits),
+        file_us: micros_each(file.median, 1),
         log: measured(log),
         rows: measured(rows),
         indexed: measured(indexed),
@@ -138,10 +138,10 @@ fn measured(longer: Duration, (events, commits): (u32, u32), rounds: usize) -> S
     }
 }
 
-/// One burst: whoever it is gets drafts, and is done when they are on disk.
-fn burst(events: u32, commits: u32, append: impl FnMut(Vec<Draft>)) -> Duration {
+/// One burst: whoever it is gets drafts, and is done when they are on disk. How long each commit took.
+fn burst(events: u32, commits: u32, mut append: impl FnMut(Vec<Draft>)) -> Vec<Duration> {
     let batches: Vec<_> = (0..commits).map(|_| history::drafts(events)).collect();
-    timed(|| batches.into_iter().for_each(append))
+    batches.into_iter().map(|drafts| timed(|| append(drafts))).collect()
 }
 
 /// The rows one behind the other, and one fdatasync.

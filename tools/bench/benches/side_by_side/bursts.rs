@@ -5,23 +5,28 @@ use std::time::{Duration, Instant};
 /// Something that is measured in bursts; returns how long one burst took (its own set-up left out).
 pub(crate) type Rival<'r> = Box<dyn FnMut() -> Duration + 'r>;
 
+/// One whose bursts are several steps, each measured for itself; returns how long each took, as many every time.
+pub(crate) type Stepped<'r> = Box<dyn FnMut() -> Vec<Duration> + 'r>;
+
 /// What the bursts of one rival say.
 pub(crate) struct Figure {
-    /// Median of a burst.
+    /// Median of a burst, or of its steps.
     pub(crate) median: Duration,
-    /// Median of (its burst / the first rival's burst of the same round).
+    /// Median of (its burst / the first rival's burst of the same round), step by step where there are steps.
     pub(crate) ratio: f64,
-    /// Its bursts, in seconds, in the order of the rounds.
-    bursts: Vec<f64>,
+    /// Its bursts or their steps, in seconds, in the order of the rounds.
+    times: Vec<f64>,
+    /// Steps of a burst.
+    steps: usize,
 }
 
 impl Figure {
     /// The burst that this share of the bursts does not exceed.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
-        quantile(self.bursts.clone(), share)
+        quantile(self.times.clone(), share)
     }
 
-    /// Median of (its burst / the other one's burst of the same round).
+    /// Median of (its burst / the other one's burst of the same round), step by step where there are steps.
     pub(crate) fn beside(&self, other: &Self) -> f64 {
         median(self.pairs(other))
     }
@@ -31,12 +36,16 @@ impl Figure {
     pub(crate) fn apart_by_chance(&self, same: &Self) -> f64 {
         const DRAWS: usize = 2_000;
         let (pairs, mut dice) = (self.pairs(same), Dice::new());
-        let drawn = |dice: &mut Dice| median((0..pairs.len()).map(|_| pairs[dice.below(pairs.len())]).collect());
+        // Rounds as a whole: what one step meets, its neighbours meet, too.
+        let rounds: Vec<&[f64]> = pairs.chunks(self.steps).collect();
+        let drawn = |dice: &mut Dice| {
+            median((0..rounds.len()).flat_map(|_| rounds[dice.below(rounds.len())].to_vec()).collect())
+        };
         quantile((0..DRAWS).map(|_| (drawn(&mut dice) - 1.0).abs()).collect(), 0.95)
     }
 
     fn pairs(&self, other: &Self) -> Vec<f64> {
-        self.bursts.iter().zip(&other.bursts).map(|(own, other)| own / other).collect()
+        self.times.iter().zip(&other.times).map(|(own, other)| own / other).collect()
     }
 }
 
@@ -60,8 +69,16 @@ impl Dice {
 
 /// Runs `rounds` rounds, each in another order: what one rival leaves behind in caches is not always the same other's.
 pub(crate) fn take_turns(rounds: usize, rivals: &mut [Rival<'_>]) -> Vec<Figure> {
+    take_turns_by_steps(
+        rounds,
+        &mut rivals.iter_mut().map(|rival| -> Stepped<'_> { Box::new(|| vec![rival()]) }).collect::<Vec<_>>(),
+    )
+}
+
+/// The same with rivals whose bursts are several steps.
+pub(crate) fn take_turns_by_steps(rounds: usize, rivals: &mut [Stepped<'_>]) -> Vec<Figure> {
     let count = rivals.len();
-    let mut times = vec![Vec::with_capacity(rounds); count];
+    let mut times = vec![Vec::new(); count];
     for rival in rivals.iter_mut() {
         rival(); // To warm up.
     }
@@ -71,14 +88,18 @@ pub(crate) fn take_turns(rounds: usize, rivals: &mut [Rival<'_>]) -> Vec<Figure>
             order.swap(place, dice.below(place + 1));
         }
         for &which in &order {
-            times[which].push(rivals[which]().as_secs_f64());
+            times[which].extend(rivals[which]().iter().map(Duration::as_secs_f64));
         }
     }
-    let figure = |bursts: &Vec<f64>| {
-        let ratio = median(bursts.iter().zip(&times[0]).map(|(own, first)| own / first).collect());
-        Figure { median: Duration::from_secs_f64(median(bursts.clone())), ratio, bursts: bursts.clone() }
+    let figure = |times: &Vec<f64>| {
+        let steps = times.len() / rounds;
+        Figure { median: Duration::from_secs_f64(median(times.clone())), ratio: f64::NAN, times: times.clone(), steps }
     };
-    times.iter().map(figure).collect()
+    let mut figures: Vec<Figure> = times.iter().map(figure).collect();
+    for which in 0..count {
+        figures[which].ratio = figures[which].beside(&figures[0]);
+    }
+    figures
 }
 
 /// How long something takes.
