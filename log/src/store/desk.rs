@@ -118,17 +118,13 @@ impl Desk {
         message: Message,
         mut pending: oneshot::Receiver<Result<Appended, AppendError>>,
     ) -> Result<Appended, AppendError> {
-        let work = match self.shared.work_now() {
-            Some(mut work) if work.is_idle() => {
-                work.does(message);
-                Some(work)
-            }
-            work => {
-                self.push(message);
-                work
-            }
-        };
-        let Some(mut work) = work else {
+        // Whoever waits for room in the queue must not keep others from making it.
+        let mut idle = self.shared.work_now().filter(|work| work.is_idle());
+        match &mut idle {
+            Some(work) => work.does(message),
+            None => self.push(message),
+        }
+        let Some(mut work) = idle.or_else(|| self.shared.work_now()) else {
             self.ring();
             return pending.blocking_recv().unwrap_or(Err(AppendError::Stopped));
         };
@@ -181,10 +177,12 @@ impl Drop for Desk {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use super::super::faults::{self, disk::Disk};
     use super::super::tests::draft;
     use super::super::{Append, Appended, Expect};
+    use super::QUEUE;
     use crate::envelope::Draft;
     use crate::id::EventId;
 
@@ -221,6 +219,30 @@ mod tests {
         seqs.sort_unstable();
         assert_eq!(seqs, (1..=u64::from(5 * EACH)).collect::<Vec<_>>());
         assert_eq!(log.reader().verify(|_, _| {}).unwrap().head.size, u64::from(5 * EACH));
+    }
+
+    /// An append takes its turn behind what waits, also where it has to wait for room, and keeps nobody from making it.
+    #[test]
+    fn an_append_behind_a_full_queue_is_the_last() {
+        let log = faults::start(&Arc::new(Disk::default())).unwrap();
+        let desk = log.desk.as_ref().unwrap();
+        let number = |number: usize| numbered(u32::try_from(number).unwrap());
+        // Nobody is woken by these.
+        let waiting: Vec<_> = (0..QUEUE)
+            .map(|at| {
+                let (message, pending) = log.request(number(at));
+                desk.push(message);
+                pending
+            })
+            .collect();
+        let last = QUEUE as u64 + 1;
+        std::thread::scope(|scope| {
+            let appended = scope.spawn(|| log.append(number(QUEUE)));
+            std::thread::sleep(Duration::from_millis(50));
+            desk.ring();
+            assert_eq!(appended.join().unwrap(), Ok(Appended::At { first: last, last }));
+        });
+        assert!(waiting.into_iter().all(|pending| matches!(pending.blocking_recv(), Ok(Ok(Appended::At { .. })))));
     }
 
     #[test]

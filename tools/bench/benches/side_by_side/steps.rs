@@ -12,7 +12,8 @@ use crate::history;
 use crate::table::Table;
 
 const EVENTS: u32 = 5_000;
-const ROUNDS: usize = 9;
+/// Some seconds in all: what a machine is worth changes from one to the next.
+const ROUNDS: usize = 60;
 
 /// Events of one sealed run: about as many as a household's fill a segment.
 const SEALED: usize = 600;
