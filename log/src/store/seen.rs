@@ -4,7 +4,6 @@
 //! A commit is on disk before this file knows of it. One that is missing, torn, or of an earlier moment says less, and nothing wrong.
 
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -45,10 +44,18 @@ impl Seen {
     }
 }
 
-/// Whoever appends waits for it: one allocation, and digits by table.
+/// Whoever appends waits for it, and what formats in general is seldom at hand then: one allocation, and digits one by one.
 fn line(log_id: &str, head: &Head) -> Vec<u8> {
     let mut line = Vec::with_capacity(log_id.len() + DIGITS + 2 * (head.head.len() + CHECK) + 4);
-    write!(line, "{log_id} {:0DIGITS$} ", head.size).expect("memory takes bytes");
+    line.extend(log_id.as_bytes());
+    line.push(b' ');
+    let mut rest = head.size;
+    let mut digits = [b' '; DIGITS + 1];
+    for digit in digits[..DIGITS].iter_mut().rev() {
+        *digit = b'0' + u8::try_from(rest % 10).expect("a digit");
+        rest /= 10;
+    }
+    line.extend(digits);
     line.extend(crate::hex_digits(&head.head));
     let check = blake3::hash(&line);
     line.push(b' ');
