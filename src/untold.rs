@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,7 +35,8 @@ impl Untold {
 
     /// A turn is going to change something. What fails here costs no more than a notice.
     pub fn begin(&self, turn: TurnId) {
-        let marked = fs::create_dir_all(&self.folder).and_then(|()| fs::write(self.folder.join(turn.to_string()), ""));
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        let marked = made.and_then(|()| fs::write(self.folder.join(turn.to_string()), ""));
         match marked {
             Ok(()) => drop(self.own().insert(turn)),
             Err(error) => tracing::info!(%error, %turn, "that it is untold was not noted"),
@@ -85,6 +87,8 @@ impl Drop for Untold {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -95,6 +99,7 @@ mod tests {
         let first = Untold::new(folder.clone());
         first.begin(one);
         assert!(first.left().is_empty(), "its own is not left by anybody");
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         first.told();
         first.begin(other);
         // Killed: nothing of it runs any more.

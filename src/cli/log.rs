@@ -237,12 +237,6 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
     drop(line);
     let verified = match verified {
         Ok(verified) => verified,
-        Err(damage) if context.global.json => {
-            output::result_json(
-                &json!({ "ok": false, "seq": damage.seq(), "table": damage.table(), "error": damage.to_string() }),
-            );
-            return Ok(1);
-        }
         Err(damage) => {
             if let Damage::Archive { path, .. } = &damage
                 && let Err(error) = std::fs::File::open(path)
@@ -262,6 +256,13 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
                 damage if damage.is_unerased() => ("error.log_unerased", "next.compact_erases"),
                 _ => ("error.log_damaged", "next.salvage"),
             };
+            if context.global.json {
+                output::result_json(&json!({
+                    "ok": false, "seq": damage.seq(), "table": damage.table(), "error": damage.to_string(),
+                    "hint": context.text(instance, hint, &json!({})), "exit": 1,
+                }));
+                return Ok(1);
+            }
             return Err(Failure::refused((message, json!({ "reason": damage.to_string() })), by(hint)));
         }
     };

@@ -34,10 +34,12 @@ impl Context {
         }
         let dirs = Dirs::resolve(self.global.home.as_deref(), &self.variables).map_err(InstanceError::from)?;
         let file = dirs.log();
-        let is_absent = match fs::symlink_metadata(&file) {
-            Ok(metadata) => metadata.is_file() && metadata.len() == 0,
+        let is_empty =
+            |file: &Path| fs::symlink_metadata(file).map(|metadata| metadata.is_file() && metadata.len() == 0);
+        let (is_absent, is_empty) = match is_empty(&file) {
+            Ok(is_empty) => (is_empty, is_empty),
             // Of one that may not be looked for nobody knows: opening says why.
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
+            Err(error) => (error.kind() == io::ErrorKind::NotFound, false),
         };
         if !is_absent {
             return Ok(());
@@ -47,11 +49,12 @@ impl Context {
         let begun = restoring.or_else(|| Some(file.with_extension("redb.new")).filter(|begun| begun.exists()));
         let has_executors =
             fs::read_dir(dirs.workspace.join("executors")).is_ok_and(|mut entries| entries.next().is_some());
-        if begun.is_none() && has_executors {
+        let was_seen = fs::metadata(file.with_extension("head")).is_ok_and(|seen| seen.len() > 0);
+        if !is_restoring && (was_seen || begun.is_none() && has_executors) {
             // Opening says that a log was there, and makes nothing either.
             return Ok(());
         }
-        let values = json!({ "file": file, "begun": begun, "restoring": is_restoring });
+        let values = json!({ "file": file, "empty": is_empty, "begun": begun, "restoring": is_restoring });
         let next = if is_restoring { by("next.restore_again") } else { by("next.no_log") };
         Err(Failure::refused(("error.no_log", values), next))
     }

@@ -143,6 +143,14 @@ fn where_no_log_is_nothing_is_made_by_looking() {
         assert!(!nowhere.join("data/log/events.redb").exists() && restoring.exists(), "{words:?} made a log");
     }
     std::fs::remove_file(&restoring).unwrap();
+    // An empty file is no log, and is there; where something has seen one in its place, that says more.
+    let (log, seen) = (nowhere.join("data/log/events.redb"), nowhere.join("data/log/events.head"));
+    std::fs::write(&log, "").unwrap();
+    plain(&at(&nowhere, &["log", "status"]), 1, "events.redb is empty");
+    std::fs::write(&seen, "what was there").unwrap();
+    plain(&at(&nowhere, &["log", "status"]), 2, "events.head says that there was a log");
+    std::fs::remove_file(&seen).unwrap();
+    std::fs::remove_file(&log).unwrap();
     assert_eq!(at(&nowhere, &["status"]).code, 0);
     assert_eq!(at(&nowhere, &["log", "verify"]).code, 0);
 }
