@@ -454,6 +454,11 @@ fn a_backup_is_restored_where_no_log_is() {
     std::fs::remove_file(other.metnos().join("data/log/events.redb")).ok();
     let foreign = other.run(["log", "restore", folder]);
     assert!(foreign.code == 1 && foreign.err.contains("put config/keys back"), "{} {}", foreign.code, foreign.err);
+    // Where no key is, nothing is made.
+    let nowhere = home.files().join("nowhere");
+    let keyless = home.run(["--home", nowhere.to_str().unwrap(), "log", "restore", folder]);
+    assert!(keyless.code == 1 && keyless.err.contains("Nothing was changed"), "{} {}", keyless.code, keyless.err);
+    assert!(!nowhere.exists());
 }
 
 /// What is said of an erasure is never erased.

@@ -190,11 +190,12 @@ pub(super) fn from_backup(context: &Context, folder: &Path) -> Result<u8, Failur
     if path.exists() {
         return Err(BackupError::Occupied { path }.into());
     }
-    dirs.create().map_err(instance::InstanceError::from)?;
     let key = dirs.config.join("keys/instance.ed25519");
-    if !key.exists() {
+    // Where it may not be looked for, opening says why.
+    if !key.try_exists().unwrap_or(true) {
         return Err(Failure::refused(("error.no_key_here", json!({ "file": key })), by("next.restore_keys")));
     }
+    dirs.create().map_err(instance::InstanceError::from)?;
     let (keys, _) = Keys::open(&dirs.config.join("keys")).map_err(instance::InstanceError::from)?;
     let credentials = Credentials::open(&dirs.config, &keys).map_err(instance::InstanceError::from)?;
     let log_keys = instance::log_keys(&keys, &credentials);
