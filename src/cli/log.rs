@@ -237,34 +237,7 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
     drop(line);
     let verified = match verified {
         Ok(verified) => verified,
-        Err(damage) => {
-            if let Damage::Archive { path, .. } = &damage
-                && let Err(error) = std::fs::File::open(path)
-                && error.kind() == std::io::ErrorKind::PermissionDenied
-            {
-                let values = json!({ "file": path.to_string_lossy(), "reason": plain(&error) });
-                return Err(Failure::failed(
-                    ("error.file_unusable", values),
-                    remedy(&error, Some(path), by("next.archive_back")),
-                ));
-            }
-            let (message, hint) = match &damage {
-                Damage::Archive { .. } => ("error.log_damaged", "next.archive_back"),
-                damage if damage.is_unerased() && crate::erasure::is_pending(instance) => {
-                    ("error.log_unerased", "notice.erasure_pending")
-                }
-                damage if damage.is_unerased() => ("error.log_unerased", "next.compact_erases"),
-                _ => ("error.log_damaged", "next.salvage"),
-            };
-            if context.global.json {
-                output::result_json(&json!({
-                    "ok": false, "seq": damage.seq(), "table": damage.table(), "error": damage.to_string(),
-                    "hint": context.text(instance, hint, &json!({})), "exit": 1,
-                }));
-                return Ok(1);
-            }
-            return Err(Failure::refused((message, json!({ "reason": damage.to_string() })), by(hint)));
-        }
+        Err(damage) => return damaged(context, instance, &damage),
     };
     let ended = end_lost(instance)?;
     let epochs = epochs(instance)?;
@@ -303,6 +276,34 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
         output::result(&context.text(instance, "log.unknown", &json!({ "seq": seq, "kind": kind })));
     }
     held::said(context, instance, &anchors)
+}
+
+/// What is said of a log that is not as it was written.
+fn damaged(context: &Context, instance: &Instance, damage: &Damage) -> Result<u8, Failure> {
+    if let Damage::Archive { path, .. } = damage
+        && let Err(error) = std::fs::File::open(path)
+        && error.kind() == std::io::ErrorKind::PermissionDenied
+    {
+        let values = json!({ "file": path.to_string_lossy(), "reason": plain(&error) });
+        let hint = remedy(&error, Some(path), by("next.archive_back"));
+        return Err(Failure::failed(("error.file_unusable", values), hint));
+    }
+    let (message, hint) = match damage {
+        Damage::Archive { .. } => ("error.log_damaged", "next.archive_back"),
+        damage if damage.is_unerased() && crate::erasure::is_pending(instance) => {
+            ("error.log_unerased", "notice.erasure_pending")
+        }
+        damage if damage.is_unerased() => ("error.log_unerased", "next.compact_erases"),
+        _ => ("error.log_damaged", "next.salvage"),
+    };
+    if context.global.json {
+        output::result_json(&json!({
+            "ok": false, "seq": damage.seq(), "table": damage.table(), "error": damage.to_string(),
+            "hint": context.text(instance, hint, &json!({})), "exit": 1,
+        }));
+        return Ok(1);
+    }
+    Err(Failure::refused((message, json!({ "reason": damage.to_string() })), by(hint)))
 }
 
 /// Where the log goes on from a copy, or without an end that it had: what it holds is whole, and was not all.
