@@ -207,7 +207,7 @@ impl<'p> PreparedEvent<'p> {
 }
 
 /// Fresh salts. No more is kept than what the next ones are made of, which does not say what these were made of: an erased
-/// payload must not be guessable from what is left, in memory neither ([fast-key-erasure generators][erasure]).
+/// payload must not be guessable from what is left, be it in memory ([fast-key-erasure generators][erasure]).
 ///
 /// [erasure]: https://blog.cr.yp.to/20170723-random.html
 fn salts(count: usize) -> Vec<[u8; SALT_BYTES]> {
