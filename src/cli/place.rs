@@ -34,14 +34,11 @@ impl Context {
         }
         let dirs = Dirs::resolve(self.global.home.as_deref(), &self.variables).map_err(InstanceError::from)?;
         let file = dirs.log();
-        let is_empty =
-            |file: &Path| fs::symlink_metadata(file).map(|metadata| metadata.is_file() && metadata.len() == 0);
-        let (is_absent, is_empty) = match is_empty(&file) {
-            Ok(is_empty) => (is_empty, is_empty),
-            // Of one that may not be looked for nobody knows: opening says why.
-            Err(error) => (error.kind() == io::ErrorKind::NotFound, false),
-        };
-        if !is_absent {
+        let found = fs::symlink_metadata(&file);
+        let is_empty = found.as_ref().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);
+        // Of one that may not be looked for nobody knows: opening says why.
+        let is_away = found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        if !is_empty && !is_away {
             return Ok(());
         }
         let restoring = Some(metnos_log::store::unfinished_restore(&file)).filter(|begun| begun.exists());
@@ -49,8 +46,8 @@ impl Context {
         let begun = restoring.or_else(|| Some(file.with_extension("redb.new")).filter(|begun| begun.exists()));
         let has_executors =
             fs::read_dir(dirs.workspace.join("executors")).is_ok_and(|mut entries| entries.next().is_some());
-        let was_seen = fs::metadata(file.with_extension("head")).is_ok_and(|seen| seen.len() > 0);
-        if !is_restoring && (was_seen || begun.is_none() && has_executors) {
+        let was_there = metnos_log::store::was_seen(&file) || begun.is_none() && has_executors;
+        if !is_restoring && was_there {
             // Opening says that a log was there, and makes nothing either.
             return Ok(());
         }

@@ -283,7 +283,7 @@ impl<'t> Batch<'t> {
         if let Some((_, number)) = found.as_ref().filter(|(name, _)| name.value() == stream) {
             return tail::stored_place(&self.transaction.open_table(STREAM_RUNS)?, number.value());
         }
-        tail.is_new(stream, found.map(|(name, _)| name.value().to_owned()));
+        tail.learn_gap(stream, found.map(|(name, _)| name.value().to_owned()));
         Ok(Place::default())
     }
 

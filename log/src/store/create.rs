@@ -37,11 +37,10 @@ pub(super) fn unless_there(path: &Path, fresh_id: &[u8; 16], until: Instant) -> 
             .map_err(failed)?;
         return Ok(None);
     }
-    let seen = seen::beside(path);
-    if holds_bytes(&seen) {
+    if seen::was_seen(path) {
         // A log that was lost must not be followed by an empty one that says nothing of it.
         fs::remove_file(&beside).map_err(failed)?;
-        return Err(OpenError::Away { path: path.to_owned(), beside: seen });
+        return Err(OpenError::Away { path: path.to_owned(), beside: seen::beside(path) });
     }
     file.set_len(0).map_err(failed)?;
     let created = || -> Result<Opened, Fault> {

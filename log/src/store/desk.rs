@@ -124,20 +124,18 @@ impl Desk {
             Some(work) => work.does(message),
             None => self.push(message),
         }
-        let Some(mut work) = idle.or_else(|| self.shared.work_now()) else {
-            self.ring();
-            return pending.blocking_recv().unwrap_or(Err(AppendError::Stopped));
-        };
-        while pending.is_empty() && work.next() {}
-        let is_more = work.behind.is_some();
-        drop(work);
+        let is_more = idle.or_else(|| self.shared.work_now()).is_none_or(|mut work| {
+            while pending.is_empty() && work.next() {}
+            work.behind.is_some()
+        });
         if is_more {
             self.ring();
         }
-        match pending.try_recv() {
-            Err(TryRecvError::Empty) => pending.blocking_recv().unwrap_or(Err(AppendError::Stopped)),
-            answered => answered.unwrap_or(Err(AppendError::Stopped)),
-        }
+        let answer = match pending.try_recv() {
+            Err(TryRecvError::Empty) => pending.blocking_recv().ok(),
+            answered => answered.ok(),
+        };
+        answer.unwrap_or(Err(AppendError::Stopped))
     }
 
     /// Whether the writer has stopped.

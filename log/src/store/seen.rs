@@ -22,6 +22,11 @@ pub(super) fn beside(log: &Path) -> PathBuf {
     log.with_extension(ENDING)
 }
 
+/// Whether a log of that name was ever seen; that it is there is not said.
+pub fn was_seen(log: &Path) -> bool {
+    fs::metadata(beside(log)).is_ok_and(|file| file.len() > 0)
+}
+
 /// The file of a log that is written to.
 pub(super) struct Seen {
     file: Option<File>,

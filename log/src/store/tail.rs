@@ -153,7 +153,7 @@ impl Tail {
     }
 
     /// Learns that the indexes have no such stream, and the first name behind it that they have.
-    pub(super) fn is_new(&mut self, stream: &str, next: Option<String>) {
+    pub(super) fn learn_gap(&mut self, stream: &str, next: Option<String>) {
         self.gap = Some(Gap { from: stream.to_owned(), next });
     }
 

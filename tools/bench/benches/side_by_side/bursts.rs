@@ -28,14 +28,14 @@ impl Figure {
 
     /// Median of (its burst / the other one's burst of the same round), step by step where there are steps.
     pub(crate) fn beside(&self, other: &Self) -> f64 {
-        median(self.pairs(other))
+        median(pairs(&self.times, &other.times))
     }
 
     /// How far from 1 the median ratio of two that are the same comes by chance: what 95 of 100 medians stay within that are
     /// drawn from these rounds (bootstrap).
     pub(crate) fn apart_by_chance(&self, same: &Self) -> f64 {
         const DRAWS: usize = 2_000;
-        let (pairs, mut dice) = (self.pairs(same), Dice::new());
+        let (pairs, mut dice) = (pairs(&self.times, &same.times), Dice::new());
         // Rounds as a whole: what one step meets, its neighbours meet, too.
         let rounds: Vec<&[f64]> = pairs.chunks(self.steps).collect();
         let drawn = |dice: &mut Dice| {
@@ -43,10 +43,11 @@ impl Figure {
         };
         quantile((0..DRAWS).map(|_| (drawn(&mut dice) - 1.0).abs()).collect(), 0.95)
     }
+}
 
-    fn pairs(&self, other: &Self) -> Vec<f64> {
-        self.times.iter().zip(&other.times).map(|(own, other)| own / other).collect()
-    }
+/// What each of one is beside that of the other in the same place.
+fn pairs(own: &[f64], other: &[f64]) -> Vec<f64> {
+    own.iter().zip(other).map(|(own, other)| own / other).collect()
 }
 
 /// Numbers by chance, the same in every run.
@@ -91,15 +92,13 @@ pub(crate) fn take_turns_by_steps(rounds: usize, rivals: &mut [Stepped<'_>]) -> 
             times[which].extend(rivals[which]().iter().map(Duration::as_secs_f64));
         }
     }
-    let figure = |times: &Vec<f64>| {
-        let steps = times.len() / rounds;
-        Figure { median: Duration::from_secs_f64(median(times.clone())), ratio: f64::NAN, times: times.clone(), steps }
+    let figure = |own: &Vec<f64>| Figure {
+        median: Duration::from_secs_f64(median(own.clone())),
+        ratio: median(pairs(own, &times[0])),
+        times: own.clone(),
+        steps: own.len() / rounds,
     };
-    let mut figures: Vec<Figure> = times.iter().map(figure).collect();
-    for which in 0..count {
-        figures[which].ratio = figures[which].beside(&figures[0]);
-    }
-    figures
+    times.iter().map(figure).collect()
 }
 
 /// How long something takes.
