@@ -24,11 +24,7 @@ pub use store::{Append, AppendError, Appended, Expect, Log, OpenError, Reader};
 
 /// Lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    hex_digits(bytes).map(char::from).collect()
-}
-
-/// The same as ASCII.
-fn hex_digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf].map(|value| DIGITS[usize::from(value)]))
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf].map(|value| DIGITS[usize::from(value)]));
+    digits.map(char::from).collect()
 }

@@ -1,11 +1,17 @@
-//! How far the log went, in a file of its own beside it: `….head`. It is written after each commit and never synced, so it costs
+//! How far the log went, in a file of its own beside it: `….head`. It is written behind a commit and never synced, so it costs
 //! nothing, and says nothing by itself: a log that ends before it has lost its end.
 //!
-//! A commit is on disk before this file knows of it. One that is missing, torn, or of an earlier moment says less, and nothing wrong.
+//! A commit is on disk before this file knows of it, and nobody waits for that: a thread of its own writes it. After a quiet time it
+//! does so at once, and while one append follows another each [`REST`]; a log that is closed is noted to its end. So whoever is killed
+//! leaves the commits of the last [`REST`] at most without a note. What is missing, torn, or of an earlier moment says less, and
+//! nothing wrong.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::Head;
 
@@ -16,6 +22,8 @@ const ENDING: &str = "head";
 const DIGITS: usize = 20;
 /// Bytes of the digest that a line ends in.
 const CHECK: usize = 8;
+/// How long the thread rests behind a note. Of what is appended meanwhile the last is noted, and nobody has to wake it.
+const REST: Duration = Duration::from_millis(10);
 
 /// Where it lies.
 pub(super) fn beside(log: &Path) -> PathBuf {
@@ -27,46 +35,95 @@ pub fn was_seen(log: &Path) -> bool {
     fs::metadata(beside(log)).is_ok_and(|file| file.len() > 0)
 }
 
-/// The file of a log that is written to.
+/// The file of a log that is written to. Dropping it notes what is not noted yet.
 pub(super) struct Seen {
-    file: Option<File>,
-    log_id: String,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
 }
 
-impl Seen {
-    /// That of a log that lies in a file of its own; of any other, none.
-    pub(super) fn of(log: &Path, log_id: &str) -> Self {
-        let has_one = log.extension().is_some_and(|ending| ending == LOG) && log.is_file();
-        let open = || File::options().write(true).create(true).truncate(false).mode(0o600).open(beside(log)).ok();
-        Self { file: has_one.then(open).flatten(), log_id: log_id.to_owned() }
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Where the log is, if that is not noted yet.
+    newest: Option<Head>,
+    /// Whether the thread sleeps until there is something to note.
+    is_asleep: bool,
+    is_closing: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes where the log is. What cannot be written is not: the log itself is whole without it.
-    pub(super) fn note(&self, head: &Head) {
-        if let Some(file) = &self.file {
-            drop(file.write_all_at(&line(&self.log_id, head), 0));
+    /// Writes what there is to note, until it is closed. What cannot be written is not: the log itself is whole without it.
+    fn attend(&self, file: &File, log_id: &str) {
+        let mut state = self.state();
+        loop {
+            if let Some(head) = state.newest.take() {
+                drop(state);
+                drop(file.write_all_at(line(log_id, &head).as_bytes(), 0));
+                let rest = self.changed.wait_timeout_while(self.state(), REST, |state| !state.is_closing);
+                state = rest.unwrap_or_else(PoisonError::into_inner).0;
+            } else if state.is_closing {
+                return;
+            } else {
+                state.is_asleep = true;
+                let is_nothing = |state: &mut State| state.newest.is_none() && !state.is_closing;
+                state = self.changed.wait_while(state, is_nothing).unwrap_or_else(PoisonError::into_inner);
+                state.is_asleep = false;
+            }
         }
     }
 }
 
-/// Whoever appends waits for it, and what formats in general is seldom at hand then: one allocation, and digits one by one.
-fn line(log_id: &str, head: &Head) -> Vec<u8> {
-    let mut line = Vec::with_capacity(log_id.len() + DIGITS + 2 * (head.head.len() + CHECK) + 4);
-    line.extend(log_id.as_bytes());
-    line.push(b' ');
-    let mut rest = head.size;
-    let mut digits = [b' '; DIGITS + 1];
-    for digit in digits[..DIGITS].iter_mut().rev() {
-        *digit = b'0' + u8::try_from(rest % 10).expect("a digit");
-        rest /= 10;
+impl Seen {
+    /// That of a log that lies in a file of its own; of any other, and where the system gives no file or no thread, none.
+    pub(super) fn of(log: &Path, log_id: &str) -> Self {
+        let shared = Arc::<Shared>::default();
+        let has_one = log.extension().is_some_and(|ending| ending == LOG) && log.is_file();
+        let open = || File::options().write(true).create(true).truncate(false).mode(0o600).open(beside(log)).ok();
+        let start = |file: File| {
+            let (attending, log_id) = (Arc::clone(&shared), log_id.to_owned());
+            let work = move || attending.attend(&file, &log_id);
+            std::thread::Builder::new().name("log-seen".to_owned()).spawn(work).ok()
+        };
+        let thread = has_one.then(open).flatten().and_then(start);
+        Self { shared, thread }
     }
-    line.extend(digits);
-    line.extend(crate::hex_digits(&head.head));
-    let check = blake3::hash(&line);
-    line.push(b' ');
-    line.extend(crate::hex_digits(&check.as_bytes()[..CHECK]));
-    line.push(b'\n');
-    line
+
+    /// Notes where the log is, soon.
+    pub(super) fn note(&self, head: &Head) {
+        let mut state = self.shared.state();
+        state.newest = Some(head.clone());
+        let is_asleep = state.is_asleep;
+        drop(state);
+        if is_asleep {
+            self.shared.changed.notify_one();
+        }
+    }
+}
+
+impl Drop for Seen {
+    fn drop(&mut self) {
+        self.shared.state().is_closing = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // One that panicked has nothing left to wait for.
+            drop(thread.join());
+        }
+    }
+}
+
+fn line(log_id: &str, head: &Head) -> String {
+    let said = format!("{log_id} {:0DIGITS$} {}", head.size, crate::hex(&head.head));
+    let check = crate::hex(&blake3::hash(said.as_bytes()).as_bytes()[..CHECK]);
+    format!("{said} {check}\n")
 }
 
 /// Where a log of that name was seen last, its size and its head in hexadecimal.
@@ -82,8 +139,49 @@ pub fn last_seen(log: &Path, log_id: &str) -> Option<(u64, String)> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{draft, open};
-    use super::super::{Append, Expect, OpenError};
+    use super::super::{Append, Expect, Log, OpenError};
     use super::*;
+
+    fn append_to(log: &Log, number: u8) {
+        log.append(Append { events: vec![draft(number, "instance")], expect: Expect::Any }).unwrap();
+    }
+
+    /// Waits until that is so; a test that hangs fails.
+    fn is_noted(path: &Path, log: &Log) {
+        let end = (log.head().size, crate::hex(&log.head().head));
+        while last_seen(path, log.id()).as_ref() != Some(&end) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Also where a burst ends while the thread rests, and where it sleeps again.
+    #[test]
+    fn each_end_is_noted_however_the_appends_lie_in_time() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("events.redb");
+        let log = open(&path).unwrap();
+        let mut numbers = 1..;
+        for burst in [1, 1, 5, 1, 40, 2] {
+            numbers.by_ref().take(burst).for_each(|number| append_to(&log, number));
+            is_noted(&path, &log);
+        }
+        // Back to sleep, and in the midst of a rest.
+        std::thread::sleep(REST * 3);
+        for _ in 0..3 {
+            append_to(&log, numbers.next().unwrap());
+            std::thread::sleep(REST / 2);
+        }
+        is_noted(&path, &log);
+        drop(log);
+        for number in numbers.take(5) {
+            let log = open(&path).unwrap();
+            append_to(&log, number);
+            let (id, end) = (log.id().to_owned(), log.head());
+            drop(log);
+            // Nobody waits here.
+            assert_eq!(last_seen(&path, &id), Some((end.size, crate::hex(&end.head))));
+        }
+    }
 
     /// A killed process leaves a file whose newest commit one flipped bit makes redb forget.
     #[test]
@@ -92,13 +190,13 @@ mod tests {
         let path = place.path().join("events.redb");
         let log = open(&path).unwrap();
         let append = |number| {
-            log.append(Append { events: vec![draft(number, "instance")], expect: Expect::Any }).unwrap();
+            append_to(&log, number);
             std::fs::read(&path).unwrap()
         };
         // The first commits of a file give room back: what was before them lies where the file has ended since.
         append(1);
         let before = append(2);
-        assert_eq!(last_seen(&path, log.id()), Some((2, crate::hex(&log.head().head))));
+        is_noted(&path, &log);
         let killed = append(3);
         let (id, head) = (log.id().to_owned(), log.head());
         drop(log);
@@ -118,8 +216,8 @@ mod tests {
         std::fs::write(&path, before).unwrap();
         let log = open(&path).unwrap();
         assert_eq!((log.head().size, last_seen(&path, &id).map(|(size, _)| size)), (2, Some(3)));
-        log.append(Append { events: vec![draft(4, "instance")], expect: Expect::Any }).unwrap();
-        assert_eq!(last_seen(&path, &id), Some((3, crate::hex(&log.head().head))));
+        append_to(&log, 4);
+        is_noted(&path, &log);
         let text = std::fs::read(beside(&path)).unwrap();
         for at in 0..text.len() - 1 {
             let mut torn = text.clone();
@@ -134,7 +232,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("events.redb");
         let log = open(&path).unwrap();
-        log.append(Append { events: vec![draft(1, "instance")], expect: Expect::Any }).unwrap();
+        append_to(&log, 1);
         drop(log);
         for lost in [|path: &Path| std::fs::remove_file(path).unwrap(), |path: &Path| std::fs::write(path, "").unwrap()]
         {

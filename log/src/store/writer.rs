@@ -111,6 +111,8 @@ type Answer = Result<Appended, AppendError>;
 pub(super) struct Failed;
 
 pub(super) struct Writer {
+    /// First, so that all is noted before another process can have the file.
+    seen: Seen,
     handle: Arc<Handle>,
     archives: Arc<Archives>,
     path: PathBuf,
@@ -118,7 +120,6 @@ pub(super) struct Writer {
     tail: Tail,
     notary: Notary,
     publish: watch::Sender<Head>,
-    seen: Seen,
     place: Place,
     aside: Aside,
 }
@@ -172,7 +173,7 @@ impl Writer {
         publish: watch::Sender<Head>,
     ) -> Self {
         let (seen, place) = (Seen::of(&path, &notary.log_id), Place::of(&path));
-        Self { handle, archives, path, chain, tail, notary, publish, seen, place, aside: Aside::default() }
+        Self { seen, handle, archives, path, chain, tail, notary, publish, place, aside: Aside::default() }
     }
 
     /// Does what was asked for, with the appends that queued behind it. What queued and was taken out, but is to be done next,
