@@ -193,7 +193,7 @@ pub(super) fn hint(context: &Context, turn: &Turn) {
         let undoes = is_command && turn.step().is_some_and(|step| step.tool == "undo_last_turn");
         let given = if undoes { "--yes" } else { "--approve all" };
         let hint = Messages::embedded().say(turn.language, "next.give", json!({ "flag": given }));
-        context.say(&format!("hint: {hint}"));
+        context.hint(&hint);
     }
 }
 

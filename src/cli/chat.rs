@@ -139,7 +139,7 @@ fn at_a_terminal(context: &Context, chat: &Chat) -> Result<u8, Failure> {
             Ok(Carried::Failed(code)) if interrupt::is_at_once() => return Ok(code),
             Ok(Carried::Failed(_)) => {}
             // The next line may fare better: the log is opened anew for it.
-            Err(failure) => failure.print(false, context.spoken()),
+            Err(failure) => failure.print(false, context.spoken(), context.global.home.as_deref()),
         }
     }
 }

@@ -8,7 +8,7 @@ use metnos_log::OpenError;
 use metnos_projections::messages::Language;
 
 use super::output::Failure;
-use super::{Global, ask, client, console, interrupt, output, progress, serve};
+use super::{Global, ask, client, console, interrupt, output, progress, serve, typed};
 use crate::cause::plain;
 use crate::config::{Dirs, Flags, Settings, Variables};
 use crate::erasure::{self, BrokenOff, ErasureError};
@@ -206,7 +206,7 @@ impl Context {
     pub(super) fn tell_lacks(&self, instance: &Instance) {
         if instance.is_new {
             for (key, values) in crate::instance::missing(instance) {
-                self.say(&self.text(instance, key, &values));
+                self.say(&self.typed(&self.text(instance, key, &values)));
             }
         }
         if instance.variables().sandbox.as_deref().is_some_and(crate::sandbox::is_off) {
@@ -302,6 +302,16 @@ impl Context {
     pub(super) fn stopping(&self, instance: &Instance) -> String {
         let text = (!self.global.quiet).then(|| self.text(instance, "turn.stopping", &serde_json::json!({})));
         text.unwrap_or_default()
+    }
+
+    /// A text whose commands are to be typed for this command's home.
+    pub(super) fn typed(&self, hint: &str) -> String {
+        typed::for_home(hint, self.global.home.as_deref())
+    }
+
+    /// Tells the person what to do next.
+    pub(super) fn hint(&self, hint: &str) {
+        self.say(&format!("hint: {}", self.typed(hint)));
     }
 
     /// Tells the person something that is not the result.

@@ -63,11 +63,11 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         });
     }
     for (name, reason) in crate::loader::check::quarantined(&instance) {
-        let hint = format!("metnos executor show {name}");
+        let hint = context.typed(&format!("metnos executor show {name}"));
         findings.push((false, say("notice.quarantined", json!({ "name": name, "reason": reason })), Some(hint)));
     }
     let lacks = crate::instance::missing(&instance).into_iter().filter(|(key, _)| *key != "first_run.partial_cage");
-    findings.extend(lacks.map(|(key, values)| (false, say(key, values), None)));
+    findings.extend(lacks.map(|(key, values)| (false, context.typed(&say(key, values)), None)));
     if context.global.json {
         let findings: Vec<Value> =
             findings.iter().map(|(good, text, hint)| json!({ "ok": good, "text": text, "hint": hint })).collect();

@@ -259,7 +259,7 @@ fn call(context: &Context, name: &str, args: &str, approve: Approve) -> Result<u
         let code = ask::tell(context, &instance, &turn)?;
         if turn.final_class.as_deref() == Some("invalid_args") {
             let hint = context.text(&instance, "next.executor_args", &json!({}));
-            context.say(&format!("hint: {hint}"));
+            context.hint(&hint);
         }
         return Ok(code);
     }

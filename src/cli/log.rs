@@ -299,7 +299,7 @@ fn damaged(context: &Context, instance: &Instance, damage: &Damage) -> Result<u8
     if context.global.json {
         output::result_json(&json!({
             "ok": false, "seq": damage.seq(), "table": damage.table(), "error": damage.to_string(),
-            "hint": context.text(instance, hint, &json!({})), "exit": 1,
+            "hint": context.typed(&context.text(instance, hint, &json!({}))), "exit": 1,
         }));
         return Ok(1);
     }

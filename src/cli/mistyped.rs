@@ -30,7 +30,7 @@ pub(super) fn told(error: &clap::Error, words: &[OsString]) -> ExitCode {
         error.print().ok();
         return ExitCode::from(code);
     };
-    failure.print(words.iter().any(|word| word == "--json"), language(words));
+    failure.print(words.iter().any(|word| word == "--json"), language(words), None);
     ExitCode::from(failure.code)
 }
 

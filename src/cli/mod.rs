@@ -51,6 +51,7 @@ mod snapshot;
 mod status;
 mod terminal;
 mod turn;
+mod typed;
 mod undo;
 mod why;
 mod wire;
@@ -284,7 +285,7 @@ pub fn main() -> ExitCode {
     let code = carried.unwrap_or_else(|error| match error.kind() {
         // A reader that went away (`| head`).
         std::io::ErrorKind::BrokenPipe => 0,
-        _ => Failure::unwritten(&error).told_aside(context.spoken()),
+        _ => Failure::unwritten(&error).told_aside(context.spoken(), context.global.home.as_deref()),
     });
     ExitCode::from(code)
 }
@@ -298,7 +299,7 @@ impl Context {
     /// The exit code; a failure is printed.
     fn told(&self, outcome: Result<u8, Failure>) -> u8 {
         outcome.unwrap_or_else(|failure| {
-            failure.print(self.global.json, self.spoken());
+            failure.print(self.global.json, self.spoken(), self.global.home.as_deref());
             failure.code
         })
     }

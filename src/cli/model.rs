@@ -61,7 +61,7 @@ fn list(context: &Context, instance: &Instance) {
     if rows.is_empty() {
         output::result(&context.text(instance, "error.no_model", &json!({ "tier": null })));
         let hint = context.text(instance, "next.bind_model", &json!({ "tier": "wise" }));
-        return context.say(&format!("hint: {hint}"));
+        return context.hint(&hint);
     }
     output::result(&output::table(&["tier", "provider", "server", "model", "key", ""], &rows));
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::console::{self, Stream};
 use super::fit::{self, Lines};
-use super::place;
+use super::{place, typed};
 use crate::ageing::AgeingError;
 use crate::cause;
 use crate::config::ConfigError;
@@ -150,16 +150,16 @@ impl Failure {
     }
 
     /// Prints it where nothing else can be printed; the exit code.
-    pub(super) fn told_aside(&self, language: Language) -> u8 {
-        self.print(false, language);
+    pub(super) fn told_aside(&self, language: Language, home: Option<&Path>) -> u8 {
+        self.print(false, language, home);
         self.code
     }
 
-    /// Prints it on stderr; with `json` also as an object on stdout.
-    pub(super) fn print(&self, json: bool, language: Language) {
+    /// Prints it on stderr; with `json` also as an object on stdout. `home` is the one that the command line named.
+    pub(super) fn print(&self, json: bool, language: Language, home: Option<&Path>) {
         let messages = Messages::embedded();
         let message = self.message.in_language(&messages, language);
-        let hint = self.next_step(&messages, language);
+        let hint = self.next_step(&messages, language).map(|hint| typed::for_home(&hint, home));
         aside(&format!("{}: {message}", if self.is_question { "question" } else { "error" }));
         if let Some(hint) = &hint {
             aside(&format!("hint: {hint}"));
