@@ -10,7 +10,7 @@ use metnos_projections::machines::catalog::{Entry, Version};
 use metnos_projections::machines::turn::writers::DID_NOT_HAPPEN;
 use metnos_projections::machines::turn::{Turn, stream};
 use metnos_projections::rules::undo::reverse;
-use metnos_projections::views::turns::Summary;
+use metnos_projections::views::turns::{ERASED, Summary};
 use serde_json::{Value, json};
 
 use super::{Answer, Call, planned_around};
@@ -57,7 +57,8 @@ fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
         }
         if turn.changes == 0 {
             changed_by_itself(call.instance, id, turn)?;
-            return Err(("not_reversible", format!("turn_changed_nothing: {named}")));
+            let why = if is_erased(turn) { "turn_erased" } else { "turn_changed_nothing" };
+            return Err(("not_reversible", format!("{why}: {named}")));
         }
         return Ok((id, 0));
     }
@@ -65,13 +66,22 @@ fn meant(call: &Call<'_>) -> Result<(TurnId, usize), Refusal> {
     let theirs = Some(call.instance.actor.as_str()).filter(|actor| *actor != HOST);
     let is_theirs = |id: TurnId, turn: Summary<'_>| id != call.turn && turn.actor == theirs;
     let ended = turns.iter().rev().filter(|(id, turn)| is_theirs(*id, *turn) && turn.final_kind.is_some());
+    let mut nothing = ("not_found", "nothing_changed_yet");
     for (skipped, (id, turn)) in ended.enumerate() {
         if turn.changes > 0 {
             return Ok((id, skipped));
         }
         changed_by_itself(call.instance, id, turn)?;
+        if is_erased(turn) {
+            nothing = ("not_reversible", "nothing_but_erased");
+        }
     }
-    Err(("not_found", "nothing_changed_yet".to_owned()))
+    Err((nothing.0, nothing.1.to_owned()))
+}
+
+/// Whether what a turn did is not on record any more.
+fn is_erased(turn: Summary<'_>) -> bool {
+    turn.final_kind == Some(ERASED)
 }
 
 /// Refuses a turn in which an executor changed files by itself: nothing of that can be taken back, and it did not change

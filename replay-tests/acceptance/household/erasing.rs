@@ -244,6 +244,17 @@ fn an_erased_turn_is_told_as_erased() {
         "{}",
         unknown.err
     );
+    let first = serde_json::from_str::<serde_json::Value>(turns.lines().next().unwrap()).unwrap();
+    for undo in [&["--yes", "undo"][..], &["--yes", "undo", first["turn_id"].as_str().unwrap()]] {
+        let undone = home.run(undo);
+        assert!(
+            undone.code == 1 && (undone.out.clone() + &undone.err).contains("erased from"),
+            "{} {}",
+            undone.out,
+            undone.err
+        );
+    }
+    assert!(one.is_file());
     home.is_whole();
 }
 

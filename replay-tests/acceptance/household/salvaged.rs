@@ -309,7 +309,7 @@ fn what_is_no_file_in_a_backup_is_said_to_be_none() {
             }
             let restored = home.run(["--home", place.to_str().unwrap(), "log", "restore", folder.to_str().unwrap()]);
             plain(&restored, 1, "it is no plain file");
-            assert!(restored.err.contains("name the folder that metnos log backup wrote"), "{}", restored.err);
+            assert!(restored.err.contains("name the folder that a backup was written to"), "{}", restored.err);
             plain(&home.run(["log", "backup", folder.to_str().unwrap()]), 1, "it is no plain file");
         }
     }

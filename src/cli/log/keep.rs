@@ -57,11 +57,8 @@ impl From<BackupError> for Failure {
             }
             BackupError::Unerased { .. } => (("error.backup_failed", reason), by("next.compact_erases")),
             BackupError::Summary { path, .. } => {
-                let (file, folder) = (path.to_string_lossy(), path.parent().map(Path::to_string_lossy));
-                (
-                    ("error.backup_failed", reason),
-                    ("next.summary_again", json!({ "file": file, "folder": folder })).into(),
-                )
+                let values = json!({ "file": path.to_string_lossy() });
+                (("error.backup_failed", reason), ("next.summary_again", values).into())
             }
             BackupError::Io { path, .. } => {
                 return Self::failed(
