@@ -234,8 +234,12 @@ impl Instance {
         let reader = self.log.reader();
         let folder = self.dirs.data.join("projections");
         let head = self.log.head();
+        if self.is_new {
+            // What was made of another log tells nothing of one that begins, and would be taken for what it has lost.
+            drop(std::fs::remove_dir_all(&folder));
+        }
         let loaded = projector::load(&folder, &reader, &head, watch)?;
-        self.beyond = self.beyond.max(loaded.beyond);
+        self.beyond = self.beyond.max(loaded.beyond.filter(|_| !self.is_new));
         self.folds = Arc::new(Folds::of(loaded.projected, folder));
         Ok(self.folds.catch_up(&self.log, watch)?)
     }

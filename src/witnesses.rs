@@ -32,6 +32,8 @@ struct Stands {
 pub fn farthest(data: &Path, log_id: &str) -> Option<Witness> {
     let folder = data.join("projections");
     let named = |path: &Path| {
+        // Whoever opens a pipe waits.
+        path.metadata().ok().filter(std::fs::Metadata::is_file)?;
         let events = match path.extension()?.to_str()? {
             "jsonl" => first_line(path)?,
             "json" => serde_json::from_slice::<Stands>(&fs::read(path).ok()?).ok()?.position,

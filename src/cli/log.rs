@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use metnos_log::envelope::Body;
-use metnos_log::store::{Damage, ReadError};
+use metnos_log::event::instance::EpochOpened;
+use metnos_log::store::{Damage, ReadError, unreadable_note};
 use metnos_log::{Event, Recorded};
 use serde_json::{Value, json};
 
@@ -24,6 +25,9 @@ pub(super) use crate::export::history::line as as_json;
 use crate::instance::Instance;
 use crate::signing::hex;
 use crate::witnesses::{self, Witness};
+
+/// How much of what was lost is named.
+const LOST_MAX: usize = 3;
 
 /// Look at the log and verify it.
 #[derive(Subcommand, Debug)]
@@ -139,6 +143,9 @@ fn status(context: &Context, instance: &Instance) -> Result<u8, Failure> {
         });
         output::result(&context.text(instance, "log.status", &values));
     }
+    if !context.global.json {
+        super::status::tell_missing_archives(context, instance)?;
+    }
     context.tell_pending_erasure(instance);
     Ok(0)
 }
@@ -241,6 +248,10 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
     };
     let ended = end_lost(instance)?;
     let epochs = epochs(instance)?;
+    let note = unreadable_note(&instance.dirs.log()).map(|error| {
+        let file = instance.dirs.log().with_extension("head");
+        json!({ "file": file.to_string_lossy(), "reason": plain(&error) })
+    });
     let mut values = json!({
         "events": verified.head.size, "head": hex(&verified.head.head), "range_root": hex(&verified.range_root),
         "blobs": verified.blobs, "erased": verified.erased, "segments": verified.segments, "archived": verified.archived,
@@ -250,6 +261,7 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
         let unknown = verified.unknown.iter().map(|(seq, kind)| json!({ "seq": seq, "kind": kind }));
         values["unknown"] = unknown.collect();
         values["epochs"] = epochs.into();
+        values["unreadable_note"] = json!(note);
         let (anchors, is_held) = held::as_json(instance, &anchors)?;
         let is_good = is_held && ended.is_none();
         values["ok"] = is_good.into();
@@ -268,6 +280,9 @@ fn verify(context: &Context, instance: &Instance, anchors: &[PathBuf]) -> Result
     output::result(&context.text(instance, "log.verified", &values));
     for epoch in &epochs {
         output::result(&context.text(instance, "log.epoch", epoch));
+    }
+    if let Some(note) = &note {
+        output::result(&context.text(instance, "notice.note_unread", note));
     }
     if crate::erasure::is_pending(instance) {
         output::result(&context.text(instance, "notice.erasure_pending", &json!({})));
@@ -314,11 +329,26 @@ fn epochs(instance: &Instance) -> Result<Vec<Value>, Failure> {
         let recorded = reader.rehydrated(recorded)?;
         if let Some(Event::EpochOpened(epoch)) = recorded.event() {
             let when = output::moment(recorded.time.0, &instance.settings.zone);
-            let lost = epoch.lost.first().filter(|_| epoch.lost.len() == 1);
+            let lost = lost(epoch);
             found.push(json!({ "seq": recorded.seq, "reason": epoch.reason, "lost": lost, "when": when }));
         }
     }
     Ok(found)
+}
+
+/// What an epoch says was lost, in a few words: that each blob is named is for programs.
+fn lost(epoch: &EpochOpened) -> Option<String> {
+    let mut words: Vec<String> = epoch.lost.iter().filter(|line| !line.starts_with("blob ")).cloned().collect();
+    if words.len() > LOST_MAX {
+        words.truncate(LOST_MAX);
+        words.push("…".to_owned());
+    }
+    match epoch.lost_blobs.len() {
+        0 => {}
+        1 => words.push("1 blob".to_owned()),
+        blobs => words.push(format!("{blobs} blobs")),
+    }
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// What is said of a log that ends before what something else in the home has seen, and how many events that has seen.

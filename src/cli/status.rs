@@ -35,6 +35,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         },
         "folders": { "config": instance.dirs.config, "data": instance.dirs.data, "workspace": instance.dirs.workspace },
         "autonomy": instance.settings.autonomy,
+        "archives_missing": instance.log.reader().missing_archives()?,
         "erasure_pending": crate::erasure::is_pending(&instance),
         "telegram": telegram(&instance),
         "daemon": about.map(|about| json!({ "pid": about.pid, "since": about.since, "socket": about.socket, "http": about.http })),
@@ -63,11 +64,20 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     for idle in &proposed {
         output::result(&proposal(context, &instance, idle));
     }
+    tell_missing_archives(context, &instance)?;
     if crate::erasure::is_pending(&instance) {
         output::result(&context.text(&instance, "notice.erasure_pending", &json!({})));
     }
     inbox::show(context, &instance)?;
     Ok(0)
+}
+
+/// Says which archive files of the log are not there: nothing else reads them until somebody asks for what they hold.
+pub(super) fn tell_missing_archives(context: &Context, instance: &Instance) -> Result<(), Failure> {
+    for file in instance.log.reader().missing_archives()? {
+        output::result(&context.text(instance, "notice.archive_missing", &json!({ "file": file.to_string_lossy() })));
+    }
+    Ok(())
 }
 
 /// How the channel is; nothing where it has no token.

@@ -85,7 +85,7 @@ pub use refusal::refusal;
 pub use restore::{restore, unfinished as unfinished_restore};
 pub use rewrite::{Erasure, RewriteError, Rewritten};
 pub use salvage::{By, SalvageError, Salvaged, salvage};
-pub use seen::{last_seen, was_seen};
+pub use seen::{last_seen, unreadable_note, was_seen};
 pub use tables::FORMAT;
 pub use verify::Verified;
 pub use withheld::read_untouched;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ed25519_dalek::VerifyingKey;
 use redb::{ReadTransaction, ReadableDatabase, ReadableTable};
 
-use super::archives::{ArchiveFault, Archives};
+use super::archives::{self, ArchiveFault, Archives};
 use super::blobs::{self, BlobError};
 use super::guard::{Store, guarded};
 use super::handle::Handle;
@@ -148,6 +148,16 @@ impl Reader {
     /// Where the log ends, as far as it is on disk.
     pub fn size(&self) -> Result<u64, ReadError> {
         Ok(self.chain_now()?.range.size())
+    }
+
+    /// The archive files of the log that do not lie where they should.
+    pub fn missing_archives(&self) -> Result<Vec<PathBuf>, ReadError> {
+        let listed = archives::listed(&self.database().begin_read()?)?;
+        let is_missing = |path: &PathBuf| match path.metadata() {
+            Ok(found) => !found.is_file(),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        Ok(listed.into_iter().map(|span| self.archives.path(span)).filter(is_missing).collect())
     }
 
     /// Whether the newest checkpoint is signed by the key that this log was opened with, one that is damaged left out; `None` where

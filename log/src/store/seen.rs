@@ -5,8 +5,11 @@
 //! does so at once, and while one append follows another each [`REST`]; a log that is closed is noted to its end. So whoever is killed
 //! leaves the commits of the last [`REST`] at most without a note. What is missing, torn, or of an earlier moment says less, and
 //! nothing wrong.
+//!
+//! Whoever writes the log makes the file anew, in the place of whatever lay there: a link that somebody put there leads nowhere.
 
 use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,6 +21,10 @@ use super::Head;
 /// What a log's own file ends in. A copy that is not the log yet has another ending, and no such file.
 const LOG: &str = "redb";
 const ENDING: &str = "head";
+/// And what it is made as.
+const MADE: &str = "head.new";
+/// A line is shorter.
+const LINE_BYTES_MAX: u64 = 512;
 /// Digits of a number of events, so that each line is as long as the one before it.
 const DIGITS: usize = 20;
 /// Bytes of the digest that a line ends in.
@@ -30,9 +37,9 @@ pub(super) fn beside(log: &Path) -> PathBuf {
     log.with_extension(ENDING)
 }
 
-/// Whether a log of that name was ever seen; that it is there is not said.
+/// Whether a log of that name was ever seen; that it is there is not said. What is no file may be in the place of one that says so.
 pub fn was_seen(log: &Path) -> bool {
-    fs::metadata(beside(log)).is_ok_and(|file| file.len() > 0)
+    fs::symlink_metadata(beside(log)).is_ok_and(|found| !found.is_file() || found.len() > 0)
 }
 
 /// The file of a log that is written to. Dropping it notes what is not noted yet.
@@ -62,12 +69,13 @@ impl Shared {
     }
 
     /// Writes what there is to note, until it is closed. What cannot be written is not: the log itself is whole without it.
-    fn attend(&self, file: &File, log_id: &str) {
+    fn attend(&self, log: &Path, log_id: &str) {
+        let mut file = None;
         let mut state = self.state();
         loop {
             if let Some(head) = state.newest.take() {
                 drop(state);
-                drop(file.write_all_at(line(log_id, &head).as_bytes(), 0));
+                file = written(file, log, &line(log_id, &head)).ok();
                 let rest = self.changed.wait_timeout_while(self.state(), REST, |state| !state.is_closing);
                 state = rest.unwrap_or_else(PoisonError::into_inner).0;
             } else if state.is_closing {
@@ -83,17 +91,16 @@ impl Shared {
 }
 
 impl Seen {
-    /// That of a log that lies in a file of its own; of any other, and where the system gives no file or no thread, none.
+    /// That of a log that lies in a file of its own; of any other, and where the system gives no thread, none.
     pub(super) fn of(log: &Path, log_id: &str) -> Self {
         let shared = Arc::<Shared>::default();
         let has_one = log.extension().is_some_and(|ending| ending == LOG) && log.is_file();
-        let open = || File::options().write(true).create(true).truncate(false).mode(0o600).open(beside(log)).ok();
-        let start = |file: File| {
-            let (attending, log_id) = (Arc::clone(&shared), log_id.to_owned());
-            let work = move || attending.attend(&file, &log_id);
+        let start = || {
+            let (attending, log, log_id) = (Arc::clone(&shared), log.to_owned(), log_id.to_owned());
+            let work = move || attending.attend(&log, &log_id);
             std::thread::Builder::new().name("log-seen".to_owned()).spawn(work).ok()
         };
-        let thread = has_one.then(open).flatten().and_then(start);
+        let thread = has_one.then(start).flatten();
         Self { shared, thread }
     }
 
@@ -120,6 +127,23 @@ impl Drop for Seen {
     }
 }
 
+/// Writes a line into the file, which is made where this process has not made it yet.
+fn written(file: Option<File>, log: &Path, line: &str) -> io::Result<File> {
+    if let Some(file) = file {
+        file.write_all_at(line.as_bytes(), 0)?;
+        return Ok(file);
+    }
+    let made = log.with_extension(MADE);
+    match fs::remove_file(&made) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = File::options().write(true).create_new(true).mode(0o600).open(&made)?;
+    file.write_all_at(line.as_bytes(), 0)?;
+    fs::rename(&made, beside(log))?;
+    Ok(file)
+}
+
 fn line(log_id: &str, head: &Head) -> String {
     let said = format!("{log_id} {:0DIGITS$} {}", head.size, crate::hex(&head.head));
     let check = crate::hex(&blake3::hash(said.as_bytes()).as_bytes()[..CHECK]);
@@ -128,12 +152,29 @@ fn line(log_id: &str, head: &Head) -> String {
 
 /// Where a log of that name was seen last, its size and its head in hexadecimal.
 pub fn last_seen(log: &Path, log_id: &str) -> Option<(u64, String)> {
-    let text = fs::read_to_string(beside(log)).ok()?;
-    let (said, check) = text.trim_end().rsplit_once(' ')?;
+    let text = read(&beside(log)).ok()?;
+    let (said, check) = text.lines().next()?.rsplit_once(' ')?;
     let mut words = said.split(' ');
     let (id, size, head) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
     let is_whole = crate::hex(&blake3::hash(said.as_bytes()).as_bytes()[..CHECK]) == check;
     (is_whole && id == log_id).then(|| (size, head.to_owned()))
+}
+
+/// Why nobody can read where a log was seen last, although something lies there; `None` where it can be read or nothing lies there.
+pub fn unreadable_note(log: &Path) -> Option<io::Error> {
+    read(&beside(log)).err().filter(|error| error.kind() != io::ErrorKind::NotFound)
+}
+
+/// The beginning of a file. What is no file is none, and nobody waits for a pipe.
+fn read(path: &Path) -> io::Result<String> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
+    }
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let mut bytes = Vec::new();
+    file.take(LINE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -226,6 +267,48 @@ mod tests {
             assert_eq!(last_seen(&path, &id), None, "byte {at}");
         }
     }
+
+    /// What lay there was written to, wherever it led, waited for, or never written again.
+    #[test]
+    fn whatever_lies_in_its_place_gives_way() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("events.redb");
+        let own = place.path().join("own.txt");
+        let made = beside(&path).with_extension(MADE);
+        drop(open(&path).unwrap());
+        let mut numbers = 1..;
+        for lay in [
+            |_: &Path, at: &Path| fs::write(at, "of an earlier, longer line".repeat(100)).unwrap(),
+            |own: &Path, at: &Path| std::os::unix::fs::symlink(own, at).unwrap(),
+            |own: &Path, at: &Path| fs::hard_link(own, at).unwrap(),
+            |_: &Path, at: &Path| std::os::unix::fs::symlink("events.redb", at).unwrap(),
+            |_: &Path, at: &Path| std::os::unix::fs::symlink("nowhere", at).unwrap(),
+            |_: &Path, at: &Path| {
+                let rights = rustix::fs::Mode::RWXU;
+                rustix::fs::mknodat(rustix::fs::CWD, at, rustix::fs::FileType::Fifo, rights, 0).unwrap();
+            },
+        ] {
+            fs::write(&own, "of somebody else").unwrap();
+            drop(fs::remove_file(beside(&path)));
+            lay(&own, &beside(&path));
+            fs::write(&made, "half").unwrap();
+            let log = open(&path).unwrap();
+            let (id, is_file) = (log.id().to_owned(), fs::symlink_metadata(beside(&path)).unwrap().is_file());
+            assert_eq!((last_seen(&path, &id), unreadable_note(&path).is_none()), (None, is_file));
+            append_to(&log, numbers.next().unwrap());
+            drop(log);
+            assert_eq!(last_seen(&path, &id).map(|(size, _)| size), Some(u64::from(numbers.start) - 1));
+            assert!(unreadable_note(&path).is_none() && !made.exists());
+            assert_eq!(fs::read_to_string(&own).unwrap(), "of somebody else");
+        }
+        // A folder stays; nothing is noted, and that is told.
+        fs::remove_file(beside(&path)).unwrap();
+        fs::create_dir(beside(&path)).unwrap();
+        append_to(&open(&path).unwrap(), numbers.next().unwrap());
+        assert!(unreadable_note(&path).is_some_and(|error| error.to_string().contains("no plain file")));
+        assert_eq!(open(&path).unwrap().reader().verify(|_, _| {}).unwrap().head.size, u64::from(numbers.start) - 1);
+    }
+
     /// A new, empty log was made in the place of one that was lost, without a word.
     #[test]
     fn a_log_that_was_there_is_not_followed_by_an_empty_one() {

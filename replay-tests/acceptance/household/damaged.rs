@@ -313,8 +313,13 @@ fn a_missing_right_is_told_with_whose_it_is() {
     home.own(&own);
     std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o555)).unwrap();
     let ran = home.run(["log", "anchor", own.join("note").to_str().unwrap()]);
-    let allows = format!("chmod u+rw {}", own.display());
+    let allows = format!("chmod u+rwX {} {}", home.files().display(), own.display());
     assert!(ran.code > 0 && ran.err.contains(&allows), "{}", ran.err);
+    // A folder is of use with all three: what is said helps.
+    std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o000)).unwrap();
+    let words: Vec<&str> = allows.split(' ').collect();
+    assert!(std::process::Command::new(words[0]).args(&words[1..]).status().unwrap().success());
+    assert_eq!(home.run(["log", "anchor", own.join("note").to_str().unwrap()]).code, 0);
     let log = log_of(&home);
     std::os::unix::fs::chown(&log, Some(0), Some(0)).unwrap();
     std::fs::set_permissions(&log, std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -332,7 +337,12 @@ fn a_missing_right_is_told_with_whose_it_is() {
     let key = home.metnos().join("config/keys/instance.ed25519");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o000)).unwrap();
     let ran = home.run(["log", "status"]);
-    assert!(ran.code == 2 && ran.err.contains(&format!("chmod u+rw {}", key.display())), "{}", ran.err);
+    assert!(
+        ran.code == 2
+            && ran.err.contains(&format!("chmod u+rwX {} {}", key.parent().unwrap().display(), key.display())),
+        "{}",
+        ran.err
+    );
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
     home.own(&home.metnos());
     home.is_whole();
@@ -383,7 +393,10 @@ fn archived_history_is_part_of_the_log_and_a_file_that_is_away_is_named() {
     std::fs::rename(&files[0], &away).unwrap();
     let name = files[0].file_name().unwrap().to_str().unwrap();
     assert_eq!(home.ask("what time is it in Tokyo").code, 0, "a turn today needs no history");
-    assert_eq!(home.run(["log", "status"]).code, 0);
+    for words in [&["status"][..], &["log", "status"]] {
+        let told = home.run(words);
+        assert!(told.code == 0 && told.out.contains(name) && told.out.contains("is not there"), "{}", told.out);
+    }
     for (words, code) in [(["log", "show", "1"].as_slice(), 2), (&["log", "verify"], 1), (&["log", "export"], 2)] {
         let ran = home.run(words);
         plain(&ran, code, "missing");

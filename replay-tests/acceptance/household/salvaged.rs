@@ -196,6 +196,60 @@ fn an_end_that_only_other_files_have_seen_is_told() {
     plain(&home.run(["log", "backup"]), 1, "a backup there would lose them");
 }
 
+/// What noted how far the log went and tells nothing now is not passed over, and whoever opened a pipe there waited for ever.
+#[test]
+fn what_lies_in_the_place_of_the_note_is_told() {
+    let home = told();
+    let note = log_of(&home).with_extension("head");
+    for kind in ["pipe", "folder"] {
+        std::fs::remove_file(&note).unwrap();
+        if kind == "pipe" {
+            assert!(std::process::Command::new("mkfifo").arg(&note).status().unwrap().success());
+        } else {
+            std::fs::create_dir(&note).unwrap();
+        }
+        let verified = home.run(["log", "verify"]);
+        assert!(
+            verified.code == 0 && verified.out.contains("it is no plain file"),
+            "{} {}",
+            verified.out,
+            verified.err
+        );
+        let json = home.run(["--json", "log", "verify"]).json();
+        assert_eq!(json["unreadable_note"]["file"], note.to_str().unwrap());
+        assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+        let verified = home.run(["log", "verify"]);
+        assert_eq!(verified.out.contains("it is no plain file"), kind == "folder", "{kind}: {}", verified.out);
+    }
+    std::fs::remove_dir(&note).unwrap();
+    home.is_whole();
+}
+
+/// What was made of a log that is gone was taken for the lost end of the one that was begun after it.
+#[test]
+fn who_begins_anew_has_lost_nothing() {
+    let home = told();
+    let (log, executors) = (log_of(&home), home.metnos().join("workspace/executors"));
+    std::fs::write(&log, "").unwrap();
+    let verified = home.run(["log", "verify"]);
+    assert!(verified.code > 0 && verified.err.contains("move the home's data folder and"), "{}", verified.err);
+    let own = home.metnos().join("data/backups/own");
+    let occupied = home.run(["log", "restore", own.to_str().unwrap()]);
+    assert!(occupied.code == 1 && occupied.err.contains("move away first what is there"), "{}", occupied.err);
+    // Without what is said of the data folder.
+    std::fs::rename(&executors, home.files().join("executors")).unwrap();
+    std::fs::remove_file(log.with_extension("head")).unwrap();
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    let verified = home.run(["--json", "log", "verify"]);
+    assert_eq!((verified.code, &verified.json()["epochs"]), (0, &serde_json::json!([])), "{}", verified.out);
+    // As it is said.
+    std::fs::rename(home.metnos().join("data"), home.files().join("data")).unwrap();
+    std::fs::rename(&executors, home.files().join("executors-too")).unwrap();
+    assert_eq!(home.ask("what time is it in Tokyo").code, 0);
+    assert_eq!(home.run(["log", "backup"]).code, 0);
+    home.is_whole();
+}
+
 /// A file that lies alone has nothing beside it that knows more; keys and settings may be links.
 #[test]
 fn a_file_that_lies_alone_is_told_of_and_linked_keys_come_along() {

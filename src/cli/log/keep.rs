@@ -19,15 +19,18 @@ use crate::config::{Dirs, resolved};
 use crate::instance::{self, Instance, now, random};
 use crate::signing::{Keys, hex};
 
+/// What lies where a log would go.
+pub(super) fn occupied(path: &Path) -> serde_json::Value {
+    let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
+    let is_empty = found.as_ref().is_some_and(|file| file.len() == 0);
+    json!({ "file": path.to_string_lossy(), "is_file": found.is_some(), "is_empty": is_empty })
+}
+
 impl From<BackupError> for Failure {
     fn from(error: BackupError) -> Self {
         let reason = json!({ "reason": output::causes(&error) });
         let (message, hint) = match &error {
-            BackupError::Occupied { path } => {
-                let is_empty = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0);
-                let values = json!({ "file": path.to_string_lossy(), "is_empty": is_empty });
-                (("error.log_occupied", values), by("next.restore_elsewhere"))
-            }
+            BackupError::Occupied { path } => (("error.log_occupied", occupied(path)), by("next.restore_elsewhere")),
             BackupError::Foreign { path } => {
                 (("error.no_backup_folder", json!({ "folder": path.to_string_lossy() })), by("next.empty_folder"))
             }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::super::output::{Failure, by, remedy};
 use super::super::{Context, console, output, place};
+use super::keep::occupied;
 use crate::cause::plain;
 use crate::config::Dirs;
 use crate::config::credentials::Credentials;
@@ -52,10 +53,9 @@ impl From<SalvageError> for Failure {
                 Self::refused(("error.not_salvaged", json!({ "reason": reason })), by("next.restore_keys"))
             }
             SalvageError::OthersNotes { .. } => Self::refused(("error.not_salvaged", reason), by("next.restore_keys")),
-            SalvageError::Occupied { path } => Self::refused(
-                ("error.log_occupied", json!({ "file": path.to_string_lossy(), "is_empty": false })),
-                by("next.new_home"),
-            ),
+            SalvageError::Occupied { path } => {
+                Self::refused(("error.log_occupied", occupied(path)), by("next.new_home"))
+            }
             SalvageError::Io { path, source } => {
                 let usual =
                     if source.kind() == io::ErrorKind::InvalidInput { "next.log_file" } else { "next.new_home" };
