@@ -451,19 +451,23 @@ fn check_events(
                     checked.remains.erased(seq, frame.tombstone().unwrap_or_default());
                 }
                 Some(payload) => {
-                    let mut known = match upcast::read(header.4, header.5, payload)? {
-                        Body::Known(event) => vec![event],
-                        Body::Raised(events) => events,
+                    // An event is large: it is moved only where it is kept.
+                    let mut take = |mut event: Event| {
+                        let blobs = event.blobs();
+                        named.extend(blobs.iter().map(|hash| (seq, *hash)));
+                        checked.remains.names(seq, blobs);
+                        if is_record(&event) {
+                            checked.records.push((seq, header.1, event));
+                        }
+                    };
+                    match upcast::read(header.4, header.5, payload)? {
+                        Body::Known(event) => take(event),
+                        Body::Raised(events) => events.into_iter().for_each(take),
                         Body::Unknown(_) | Body::Erased => {
                             checked.unknown.push((seq, header.4.to_owned()));
                             checked.remains.unknown(seq);
-                            Vec::new()
                         }
-                    };
-                    let blobs: Vec<BlobHash> = known.iter_mut().flat_map(Event::blobs).collect();
-                    named.extend(blobs.iter().map(|hash| (seq, *hash)));
-                    checked.remains.names(seq, blobs);
-                    checked.records.extend(known.into_iter().filter(is_record).map(|event| (seq, header.1, event)));
+                    }
                 }
             }
             indexes.expect(seq, &header);
