@@ -236,7 +236,10 @@ impl Instance {
         let head = self.log.head();
         if self.is_new {
             // What was made of another log tells nothing of one that begins, and would be taken for what it has lost.
-            drop(std::fs::remove_dir_all(&folder));
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                drop(std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path)));
+            }
         }
         let loaded = projector::load(&folder, &reader, &head, watch)?;
         self.beyond = self.beyond.max(loaded.beyond.filter(|_| !self.is_new));
