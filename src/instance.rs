@@ -242,7 +242,7 @@ impl Instance {
             }
         }
         let loaded = projector::load(&folder, &reader, &head, watch)?;
-        self.beyond = self.beyond.max(loaded.beyond.filter(|_| !self.is_new));
+        self.beyond = self.beyond.max(loaded.beyond);
         self.folds = Arc::new(Folds::of(loaded.projected, folder));
         Ok(self.folds.catch_up(&self.log, watch)?)
     }

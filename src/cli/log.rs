@@ -19,7 +19,7 @@ use metnos_log::{Event, Recorded};
 use serde_json::{Value, json};
 
 use super::output::{by, remedy};
-use super::{Context, Failure, console, output, plainly, progress};
+use super::{Context, Failure, console, output, plainly, progress, status};
 use crate::cause::plain;
 pub(super) use crate::export::history::line as as_json;
 use crate::instance::Instance;
@@ -131,9 +131,10 @@ fn status(context: &Context, instance: &Instance) -> Result<u8, Failure> {
         Err(ReadError::Archive { .. }) => None,
         first => first?.map(|event| event.time.0),
     };
+    let missing = instance.log.reader().missing_archives()?;
     if context.global.json {
         output::result_json(
-            &json!({ "id": instance.log.id(), "events": head.size, "head": hex(&head.head), "file": instance.dirs.log(), "file_bytes": bytes, "format": metnos_log::store::FORMAT }),
+            &json!({ "archives_missing": missing, "id": instance.log.id(), "events": head.size, "head": hex(&head.head), "file": instance.dirs.log(), "file_bytes": bytes, "format": metnos_log::store::FORMAT }),
         );
     } else {
         let since = first.map(|first| output::moment(first, &instance.settings.zone)).unwrap_or_default();
@@ -142,9 +143,7 @@ fn status(context: &Context, instance: &Instance) -> Result<u8, Failure> {
             "file": instance.dirs.log(), "kib": bytes.div_ceil(1024), "format": metnos_log::store::FORMAT,
         });
         output::result(&context.text(instance, "log.status", &values));
-    }
-    if !context.global.json {
-        super::status::tell_missing_archives(context, instance)?;
+        status::tell_missing_archives(context, instance, &missing);
     }
     context.tell_pending_erasure(instance);
     Ok(0)

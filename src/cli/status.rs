@@ -1,5 +1,7 @@
 //! `metnos status`: how the instance is, in a few lines.
 
+use std::path::PathBuf;
+
 use metnos_log::event::executor::LifeCycle;
 use serde_json::{Value, json};
 
@@ -23,6 +25,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let schedules = instance.schedules();
     let size = std::fs::metadata(instance.dirs.log()).map_or(0, |metadata| metadata.len());
     let about = context.served.as_ref().map(|served| &served.about);
+    let missing = instance.log.reader().missing_archives()?;
     let status = json!({
         "log": { "id": instance.log.id(), "events": head.size, "head": crate::signing::hex(&head.head), "file_bytes": size },
         "executors": { "active": active, "quarantined": quarantined.iter().map(|(name, reason)| json!({ "name": name, "reason": reason })).collect::<Vec<_>>(), "archival_proposed": proposed.iter().map(|idle| &idle.name).collect::<Vec<_>>() },
@@ -35,7 +38,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         },
         "folders": { "config": instance.dirs.config, "data": instance.dirs.data, "workspace": instance.dirs.workspace },
         "autonomy": instance.settings.autonomy,
-        "archives_missing": instance.log.reader().missing_archives()?,
+        "archives_missing": missing,
         "erasure_pending": crate::erasure::is_pending(&instance),
         "telegram": telegram(&instance),
         "daemon": about.map(|about| json!({ "pid": about.pid, "since": about.since, "socket": about.socket, "http": about.http })),
@@ -64,7 +67,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     for idle in &proposed {
         output::result(&proposal(context, &instance, idle));
     }
-    tell_missing_archives(context, &instance)?;
+    tell_missing_archives(context, &instance, &missing);
     if crate::erasure::is_pending(&instance) {
         output::result(&context.text(&instance, "notice.erasure_pending", &json!({})));
     }
@@ -73,11 +76,10 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
 }
 
 /// Says which archive files of the log are not there: nothing else reads them until somebody asks for what they hold.
-pub(super) fn tell_missing_archives(context: &Context, instance: &Instance) -> Result<(), Failure> {
-    for file in instance.log.reader().missing_archives()? {
+pub(super) fn tell_missing_archives(context: &Context, instance: &Instance, missing: &[PathBuf]) {
+    for file in missing {
         output::result(&context.text(instance, "notice.archive_missing", &json!({ "file": file.to_string_lossy() })));
     }
-    Ok(())
 }
 
 /// How the channel is; nothing where it has no token.
